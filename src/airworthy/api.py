@@ -231,15 +231,16 @@ def train(kind: str, data: Any = None, out: str | Path | None = None, *, quiet: 
     """Train a network, or go on with a training that was stopped.
 
     Args:
-        kind: hover, a policy that commands motors; motor_command, the same by Aerial Gym's task; svnet, a visuomotor policy; or
-            boundary, a network from gates to speeds and times.
-        data: Of hover the vehicle, a record, a name or a file; of motor_command nothing, since it is tinyprop's; else the
-            folder of a data set (`synthesize`) or of labels, or what made it.
+        kind: hover, a policy that commands motors; motor_command, the same by Aerial Gym's task; svnet, a visuomotor policy;
+            boundary, a network from gates to speeds and times; or another learning task (`learning.learning_tasks`), or
+            FILE.py:NAME of one's own.
+        data: Of hover the vehicle, a record, a name or a file; of motor_command nothing, since it is tinyprop's; of other tasks
+            the vehicle, None being the task's own; else the folder of a data set (`synthesize`) or of labels, or what made it.
         out: Folder of the training; None: runs/KIND.
         quiet: Show no progress.
         options: Of hover fields of `learning.HoverConfig`, of motor_command of `learning.MotorCommandConfig`, and of both
-            `tensorboard` and `minutes`; else of `learning.SvNetOptions` and `learning.RunOptions`, or of
-            their like in `gates`.
+            `tensorboard` and `minutes`; of other tasks of `learning.TaskConfig`; else of `learning.SvNetOptions` and
+            `learning.RunOptions`, or of their like in `gates`.
 
     Returns:
         Its frame is the journal, a row per step that was written down.
@@ -250,6 +251,12 @@ def train(kind: str, data: Any = None, out: str | Path | None = None, *, quiet: 
     """
     from airworthy import gates, learning
 
+    if kind not in ("hover", "motor_command", "svnet", "boundary"):
+        if not learning.is_learning_task(kind):
+            known = ("hover", "motor_command", "svnet", "boundary", *learning.learning_tasks())
+            raise unknown_name("kind of network", kind, tuple(dict.fromkeys(known)))
+        name = kind.rpartition(":")[2].lower()
+        return _train_task(kind, data, Path(f"runs/{name}" if out is None else out), quiet, options)
     where = Path(f"runs/{kind}" if out is None else out)
     if kind == "motor_command":
         return _train_motor_command(data, where, quiet, options)
@@ -264,11 +271,9 @@ def train(kind: str, data: Any = None, out: str | Path | None = None, *, quiet: 
         what, run = configured("train svnet", options, learning.SvNetOptions, learning.RunOptions)
         pairs = typing.cast(learning.ExpertPairs, learning.ExpertDataset.open(folder))
         done = learning.train_svnet(pairs, where, what, run, quiet=quiet)
-    elif kind == "boundary":
+    else:
         what, run = configured("train boundary", options, gates.BoundaryOptions, gates.BoundaryRunOptions)
         done = gates.train_boundary(gates.read_labels(folder), where, what, run, quiet=quiet)
-    else:
-        raise unknown_name("kind of network", kind, ("hover", "motor_command", "svnet", "boundary"))
     return Result(done.folder, done.figures, done, done.folder / REPORT, (done.folder / "training.jsonl",))
 
 
@@ -310,6 +315,15 @@ def _trained(flown: Vehicle, out: Path, config: Any, protocol: Any, told: Mappin
     from airworthy import learning
 
     done = learning.train_hover(flown, out, config.options(config.seed), protocol, device=config.device, **told)
+    return Result(done.folder, dict(done.figures), done, done.report, (done.folder / "metrics.jsonl",))
+
+
+def _train_task(kind: str, item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+
+    (config,) = configured("train task", options, learning.TaskConfig)
+    flown = item if item is None or isinstance(item, Vehicle) else named_vehicle(str(item))
+    done = learning.train_task(config.training(kind, config.seed), out, flown, config.protocol, quiet=quiet)
     return Result(done.folder, dict(done.figures), done, done.report, (done.folder / "metrics.jsonl",))
 
 

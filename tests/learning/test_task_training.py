@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text
@@ -137,7 +138,22 @@ def test_settings_of_every_task_can_be_used() -> None:
         assert TaskTrainingOptions.usual(name).iterations > 10
     assert task_settings("somebodys_own")["steps"] == task_settings("any")["steps"]
     # The published number: 400 iterations of 4,096 actors and 32 steps.
-    assert TaskTrainingOptions.usual(TASK).steps == 52_400_000
+    assert TaskTrainingOptions.usual("position_setpoint").steps == 52_400_000
+
+
+def test_the_rate_falls_over_the_whole_training() -> None:
+    """Steps of Adam with the same gradient: each is as long as what is left of the rate."""
+    training = TaskTraining(None, tiny(steps=8 * 512))
+    ppo = training.ppo
+    assert ppo.options.decay_steps == 8 * 512
+    moved = []
+    for share in (0.0, 0.5, 0.99, 2.0):
+        ppo.env_steps = int(share * 8 * 512)
+        ppo._first[:], ppo._second[:], ppo._steps = 0.0, 0.0, 0
+        before = ppo.parameters[:8].astype(float).copy()
+        ppo._descend(np.full(len(ppo.parameters), 1e-3))
+        moved.append(np.abs(ppo.parameters[:8] - before).mean())
+    np.testing.assert_allclose(np.array(moved) / moved[0], [1.0, 0.5, 0.01, 0.01], rtol=2e-2)
 
 
 # ---- flight ------------------------------------------------------------------------------------------------------------------
@@ -273,6 +289,15 @@ def test_a_task_of_ones_own_is_learnt_kept_and_flown(tmp_path: Path, capsys: pyt
     (tmp_path / "beside.py").write_text("LIMIT = 4.0\n")  # the same folder is another training now
     assert main(asked) == 2
     assert "its data were" in capsys.readouterr().err or "its task or vehicle was another"
+
+
+def test_from_python(tmp_path: Path) -> None:
+    asked = {"steps": 512, "env_count": 64, "hidden": (16, 8), "flights": 4, "mpc_flights": 0, "option": ("episode_steps=20",)}
+    done = aw.train("position_setpoint_velocity", None, tmp_path / "run", **asked)
+    assert done.summary["task"] == TASK
+    assert (done.folder / "contract.json").is_file()
+    with pytest.raises(AirworthyError, match=r"Unknown kind of network 'recovry'\. Closest: 'recovery'"):
+        aw.train("recovry", None)
 
 
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

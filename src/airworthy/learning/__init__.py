@@ -63,6 +63,9 @@ if TYPE_CHECKING:
         noise_level,
         roll_out,
     )
+    from airworthy.learning.task_training.config import TaskConfig
+    from airworthy.learning.task_training.own_tasks import is_learning_task
+    from airworthy.learning.task_training.run import train_task
 else:
     # fmt: off
     __getattr__, __dir__ = lazy_names(__name__)
@@ -75,8 +78,8 @@ __all__ = [
     "MotorCommandConfig", "NativePpo", "OffPolicy", "PathTracking", "PositionByAcceleration", "PositionByAttitude",
     "PositionByVelocity", "PpoOptions", "Px4MotorCommand", "Recovery", "RolloutPlan", "Rollouts", "RslRlEnv",
     "RunOptions", "SacOptions", "SkrlEnv", "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions",
-    "SynthesisConfig", "Td3Options", "TorchPpo", "TorchPpoOptions", "TrainedSvNet", "VectorTask", "export_lerobot",
-    "export_onnx", "export_policy", "flight_camera", "learning_task", "learning_tasks", "measure_adaptation",
-    "noise_level", "read_manifest", "register_gymnasium", "register_task", "roll_out", "synthesize_dataset",
-    "train_hover", "train_svnet", "write_motor_policy",
+    "SynthesisConfig", "TaskConfig", "Td3Options", "TorchPpo", "TorchPpoOptions", "TrainedSvNet", "VectorTask",
+    "export_lerobot", "export_onnx", "export_policy", "flight_camera", "is_learning_task", "learning_task",
+    "learning_tasks", "measure_adaptation", "noise_level", "read_manifest", "register_gymnasium", "register_task",
+    "roll_out", "synthesize_dataset", "train_hover", "train_svnet", "train_task", "write_motor_policy",
 ]  # fmt: skip

@@ -49,7 +49,7 @@ def test_words_before_a_command(told: Transcript, monkeypatch: pytest.MonkeyPatc
     # Some of the commands: what others there are is not this test's.
     monkeypatch.setattr(main, "COMMANDS", {name: main.COMMANDS[name] for name in ("fly", "film", "bench", "train")})
     monkeypatch.setattr(train, "KINDS", {"svnet": "a network, from data", "motor_command": "a policy, in minutes"})
-    monkeypatch.setattr(train, "learning_tasks", lambda: ["recovery", "track"])
+    monkeypatch.setattr(train, "_tasks", lambda: ["recovery", "track"])
     for words in ("", "-h", "--help", "help", "-V", "--version", "--hlep", "--verison", "-x", "--json fly", "flly", "zzz"):
         told.run(f"airworthy {words}", lambda words=words: main.main(words.split()))
     told.run("bench", lambda: main.main(["bench"]))

@@ -91,9 +91,9 @@ def _show(config: ShowTaskConfig) -> int:
 
 def _show_reward(found: RewardFormulas) -> None:
     """Print formulas so that they can be computed from what is printed."""
-    at_end = "; where the flight ends all others are 0, and crash is 0 elsewhere" if "crash" in found.terms else ""
+    at_end = " these; where the flight ends, crash alone, which is 0 elsewhere" if "crash" in found.terms else " these"
     groups = (
-        (f"reward per step: the sum of{at_end}", found.terms),
+        (f"reward per step, the sum of{at_end}", found.terms),
         ("with", found.parts),
         ("flight", {"ends where": found.ends, "success": found.success}),
         ("symbols; names of options stand for their values", found.symbols),
@@ -103,4 +103,4 @@ def _show_reward(found: RewardFormulas) -> None:
         if rows:
             print(title)
         for name, text in rows.items():
-            print(f"  {name:22}{text}")
+            print(f"  {name:24}{text}")

@@ -18,10 +18,11 @@ from airworthy.core.files import make_folder, write_json
 from airworthy.core.idle_options import without_idle
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
-from airworthy.learning.environments import learning_tasks
+from airworthy.learning.environments.tasks import SHIPPED
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
 from airworthy.learning.svnet.adaptation import Adaptation, AdaptationConfig, measure_adaptation
 from airworthy.learning.svnet.options import IDLE_RULES, RUN_RULES
+from airworthy.learning.task_training.own_tasks import is_learning_task
 from airworthy.pilots.svnet.variants import VARIANTS
 
 __all__ = ["STOPPED", "load_torch", "refuse_begun"]
@@ -169,13 +170,13 @@ def main(argv: list[str]) -> int:
     if not kind_name:
         print(_help())
         return 0 if argv and argv[0] in ("-h", "--help") else 2
-    if kind_name not in KINDS and is_task(kind_name):
+    if kind_name not in KINDS and is_learning_task(kind_name):
         from airworthy.cli.learning.train_task import main as train_task
 
         return train_task(argv)
     if kind_name not in KINDS:
         raise unknown_name(
-            "kind of network", kind_name, (*KINDS, *learning_tasks()), f"It is the first word: {PROG} svnet DATA --out FOLDER."
+            "kind of network", kind_name, (*KINDS, *_tasks()), f"It is the first word: {PROG} svnet DATA --out FOLDER."
         )
     if kind_name == "adaptation":
         return measure(argv[1:], f"{PROG} {kind_name}")
@@ -200,11 +201,9 @@ def main(argv: list[str]) -> int:
     return _train(config)
 
 
-def is_task(word: str) -> bool:
-    """Whether a word names a learning task, or a class in a file."""
-    from airworthy.learning.task_training.own_tasks import is_own_task
-
-    return is_own_task(word) or word in learning_tasks()
+def _tasks() -> list[str]:
+    """Names of the shipped tasks that have no command of their own."""
+    return [task.name for task in SHIPPED if task.name not in KINDS]
 
 
 def _help() -> str:
@@ -218,8 +217,7 @@ def _help() -> str:
         f"       {PROG} boundary LABELS [options]",
     ]
     usage += [f"       {PROG} adaptation POLICY [options]", f"       {PROG} TASK [options]"]
-    tasks = ", ".join(name for name in learning_tasks() if name not in KINDS)
-    more = ["", f"tasks, learnt by reward: {tasks}; or FILE.py:NAME of one's own"]
+    more = ["", f"tasks, learnt by reward: {', '.join(_tasks())}; or FILE.py:NAME of one's own"]
     return "\n".join([*usage, "", "kinds:", *lines, *more, "", f"  {PROG} KIND --help  its options"])
 
 

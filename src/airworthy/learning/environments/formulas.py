@@ -64,5 +64,6 @@ def reward_formulas(task: LearningTask, terms: tuple[str, ...]) -> RewardFormula
     found = {name: table[name] for name in terms if name in table}
     used = {word for text in table.values() for word in _WORD.findall(text)}
     known = _table()["symbols"]
-    symbols = {name: known[name] for name in known if name in used and name not in table}
+    # A term may be a symbol by itself.
+    symbols = {name: known[name] for name in known if name in used and table.get(name, name) == name}
     return RewardFormulas(found, parts, table.get("ends", ""), table.get("success", ""), symbols)

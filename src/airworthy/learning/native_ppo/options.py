@@ -18,6 +18,8 @@ WIDTH_MAX = 128
 """Of hidden layers: beyond it rows of a slice leave the second cache, and other libraries are faster (specification, 5)."""
 
 
+_LEAST_LEFT = 0.01
+"""Of a rate that falls (ours)."""
 _OURS: Mapping[str, Any] = MappingProxyType(
     # Chosen on starts that are not the evaluation's. Minibatches of 4,096 samples, and values of a few units.
     {"clip": 0.2, "entropy_weight": 0.003, "minibatches": 32, "target_divergence": 0.008, "reward_scale": 0.05}
@@ -44,6 +46,8 @@ class PpoOptions(TrainingOptions):
     """At the beginning."""
     target_divergence: Annotated[float, Bound(0.0, 10.0)] = 0.016
     """Of old and new policy per pass: above twice of it the learning rate falls, below half of it it rises; 0: it stays."""
+    decay_steps: Annotated[int, Bound(0, 10**12)] = 0
+    """Decisions over which the learning rate, adaptive or not, falls to nothing; 0: it does not fall by itself."""
     gamma: Annotated[float, Bound(0.0, 1.0)] = 0.99
     """Discount of a step."""
     lam: Annotated[float, Bound(0.0, 1.0)] = 0.95
@@ -69,6 +73,11 @@ class PpoOptions(TrainingOptions):
         check_fields(self, "PpoOptions.")
         if len(self.hidden) != 2 or not all(1 <= width <= WIDTH_MAX for width in self.hidden):
             raise AirworthyError(f"PpoOptions.hidden is {list(self.hidden)}; expected two widths of 1 to {WIDTH_MAX}.")
+
+    def rate_left(self, env_steps: int) -> float:
+        """Share of the learning rate that is left after so many decisions: it falls linearly."""
+        # The last update still moves a little: a rate of nothing would waste its rollout.
+        return max(_LEAST_LEFT, 1.0 - env_steps / self.decay_steps) if self.decay_steps else 1.0
 
     @classmethod
     def settings(cls) -> PpoOptions:

@@ -231,7 +231,12 @@ class NativePpo:
         self._steps += 1
         self._first += (1.0 - BETA1) * (gradient - self._first)
         self._second += (1.0 - BETA2) * (gradient * gradient - self._second)
-        size = self.learning_rate * math.sqrt(1.0 - BETA2**self._steps) / (1.0 - BETA1**self._steps)
+        size = (
+            self.learning_rate
+            * self.options.rate_left(self.env_steps)
+            * math.sqrt(1.0 - BETA2**self._steps)
+            / (1.0 - BETA1**self._steps)
+        )
         self.parameters -= (size * self._first / (np.sqrt(self._second) + EPSILON)).astype(np.float32)
         np.maximum(self._views[-1], math.log(self.options.least_std), out=self._views[-1])
         return norm

@@ -341,7 +341,10 @@ class TorchPpo:
                 )
             return None
         self._skipped = 0
-        self._adam.step(gradient * min(1.0, self.options.gradient_norm / max(norm, 1e-30)), self.learning_rate)
+        self._adam.step(
+            gradient * min(1.0, self.options.gradient_norm / max(norm, 1e-30)),
+            self.learning_rate * self.options.rate_left(self.env_steps),
+        )
         if self.options.deviation == "parameter":
             self.model.log_std.data.clamp_(min=math.log(self.options.least_std))
         return norm

@@ -111,8 +111,10 @@ class TaskTrainingOptions(TrainingOptions):
         table = task_settings(task)
         learner = {item.name for item in fields(PpoOptions)}
         given = {name: value for name, value in chosen.items() if value is not None}
+        inner = {**table.pop("ppo"), **{k: v for k, v in given.items() if k in learner}, "seed": seed}
+        # The rate falls over the whole training: else the noise of its steps is what a policy ends with.
         kind = TorchPpoOptions if trainer == "ppo" else PpoOptions
-        ppo = kind(**{**table.pop("ppo"), **{k: v for k, v in given.items() if k in learner}, "seed": seed})
+        ppo = kind(**{"decay_steps": given.get("steps", table["steps"]), **inner})
         return cls(task, **{**table, **{k: v for k, v in given.items() if k not in learner}}, ppo=ppo)
 
     @property

@@ -10,11 +10,11 @@ from typing import Any
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder
 from airworthy.core.own_modules import load_with, not_copied, own_digest, own_modules
-from airworthy.learning.environments import LearningTask, learning_task
+from airworthy.learning.environments import LearningTask, learning_task, learning_tasks
 from airworthy.learning.environments.task import REQUIRED
 from airworthy.pilots.containment import import_contained
 
-__all__ = ["OwnTask", "is_own_task", "made_task"]
+__all__ = ["OwnTask", "is_learning_task", "is_own_task", "made_task"]
 
 KEPT = "task"
 """Folder below the run's that holds the file, and what it imports from beside itself."""
@@ -23,6 +23,11 @@ KEPT = "task"
 def is_own_task(word: str) -> bool:
     """Whether a word names a class in a file rather than a registered task."""
     return word.rpartition(":")[0].endswith(".py")
+
+
+def is_learning_task(word: str) -> bool:
+    """Whether a word names a registered learning task, or a class in a file."""
+    return is_own_task(word) or word in learning_tasks()
 
 
 @dataclass(frozen=True)
