@@ -118,7 +118,7 @@ def picture(found: list[dict[str, Any]], path: Path) -> None:
             values = np.array([curve(rows, at) for rows in seeds])
             axis.fill_between(1e-6 * at, values.min(axis=0), values.max(axis=0), color=PALETTE["flown"], alpha=0.2, lw=0)
             axis.plot(1e-6 * at, np.median(values, axis=0), color=PALETTE["flown"])
-            axis.set_title(f"{task} ({len(seeds)} seeds)")
+            axis.set_title(f"{task} ({len(seeds)} seed{'s' if len(seeds) > 1 else ''})", fontsize=7.5)
             axis.set_xlabel("decisions [million]")
             axis.set_ylabel("return of a flight")
             # The first flights of some tasks lose thousands: the scale is that of what is learnt.
