@@ -414,12 +414,13 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), 
         (5, "rsl_rl"),
         (6, "skrl"),
         (7, "numpy"),
-        (8, "torch"),
+        (8, "numpy"),
+        (9, "torch"),
     ],
 )
 def test_snippets_of_the_page_run(index: int, module: str) -> None:
     pytest.importorskip(module)
-    assert len(SNIPPETS) == 9
+    assert len(SNIPPETS) == 10
     names: dict[str, Any] = {}
     exec(compile(SNIPPETS[index], "reinforcement_learning.md", "exec"), names)
     if index == 1:
