@@ -31,7 +31,7 @@ from airworthy.gates.benchmark import GatesBenchmarked
 from airworthy.vehicles import vehicle
 from airworthy.verification import Figure
 
-FILES = Path(__file__).parent / "snapshots" / "runs"
+FILES = Path(__file__).parent / "snapshots" / "flights"
 Patch = pytest.MonkeyPatch
 
 
