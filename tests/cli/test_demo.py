@@ -206,7 +206,7 @@ def test_what_learns_first_stands_beside_the_controller_it_is_judged_by(tmp_path
     rows = re.findall(r"<tr><td>(.*?)</td>.*?<td>(0\.\d\d)</td>", text)
     assert rows == [("learnt policy", "0.29"), ("geometric controller", "0.71")]
     assert "The learnt policy wins." in text
-    assert re.search(r'learnt to hover in</div><div class="value">0.91 <small>s', text)
+    assert re.search(r'learnt to hover in</div><div class="value">0.91&nbsp;<small>s', text)
     assert "by its target" not in text
 
 

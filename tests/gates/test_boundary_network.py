@@ -118,7 +118,7 @@ def test_what_is_unsafe_in_percent_has_a_safe_error_below_zero(v, v_predicted, t
 
 
 def test_numbers_of_the_loss_are_checked():
-    with pytest.raises(AirworthyError, match=r"unsafe -1.*above 0"):
+    with pytest.raises(AirworthyError, match=r"unsafe is -1.*above 0"):
         Skew(unsafe=-1.0)
     with pytest.raises(AirworthyError, match=r"Skew\.eps is nan; expected"):
         Skew(eps=float("nan"))

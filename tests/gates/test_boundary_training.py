@@ -228,7 +228,7 @@ def test_the_schedule_ends_where_the_specification_says():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"epochs": 0}, "epochs 0"),
+        ({"epochs": 0}, "epochs is 0"),
         ({"rate": 0.0}, "rate"),
         ({"dropout": 1.0}, "dropout"),
         ({"split": "x"}, "Unknown split 'x'"),

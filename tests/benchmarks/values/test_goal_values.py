@@ -133,7 +133,8 @@ def test_when_flights_to_a_goal_are_over() -> None:
         env_count=4, time=1.5, position="p", velocity="v", diverged="d", field=lambda name: np.array([[0.0, 0.0, 0.0, 1.0]] * 4)
     )
     for planner in (SimpleNamespace(searching=searching), SimpleNamespace()):
-        one.pilot = SimpleNamespace(guard=SimpleNamespace(planner=planner), failed=failed)  # type: ignore[assignment]
+        one._searcher = planner
+        one.pilot = SimpleNamespace(failed=failed)  # type: ignore[assignment]
         np.testing.assert_array_equal(one._finished(simulator), [False, True, True, True])
         np.testing.assert_array_equal(one.pilot.over, ~active)
     for given, wanted in zip(told, (searching.astype(bool), np.zeros(4, bool)), strict=True):

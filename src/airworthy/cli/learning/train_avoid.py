@@ -14,6 +14,7 @@ from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.core.schema import check_fields
 from airworthy.learning.avoid import AvoidOptions
+from airworthy.tasks.declared_metrics import metric
 
 __all__ = ["main"]
 
@@ -50,7 +51,7 @@ class TrainAvoidConfig(AvoidOptions):
     flights: int = 100
     """Of each speed and density, on which it is judged."""
     speeds: tuple[float, ...] = (4.0, 8.0)
-    """Top speeds at which it is judged [m/s]."""
+    """Speed caps at which it is judged, in metres per second."""
     areas: tuple[float, ...] = (5.0, 3.3, 2.5)
     """Densities in which it is judged: square metres per tree."""
     run: OmitArgPrefixes[AvoidRunOptions] = field(default_factory=AvoidRunOptions)
@@ -97,7 +98,7 @@ def _say(config: TrainAvoidConfig, done: Any) -> None:
     if not done.finished:
         print(f"Stopped after the minutes it was given, at step {done.iteration:,}; the same command goes on from there.")
         return
-    columns = ("top speed [m/s]", "m^2 per tree", "success [%]", "touched [%]", "mean speed [m/s]")
+    columns = ("speed cap [m/s]", "m^2 per tree", "success [%]", "touched [%]", metric("speed_mean_m_s").heading())
     rows: list[tuple[Any, ...]] = []
     for row in done.figures["flights"]:
         shares = [100.0 * row[name] / row["flights"] for name in ("success", "touched")]
