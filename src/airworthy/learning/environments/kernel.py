@@ -23,6 +23,7 @@ from airworthy.dynamics.state import padded_rotor_count
 from airworthy.learning.environments.conditions import Curriculum, FlightConditions
 from airworthy.learning.environments.controller import Controller
 from airworthy.learning.environments.drawn import drawn_rows
+from airworthy.learning.environments.rooms import PLACE, WALL
 from airworthy.learning.environments.task import Judgement, LearningTask
 from airworthy.learning.environments.traits import TaskTraits, traits_of
 from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, physics_step
@@ -49,9 +50,9 @@ START_DRAWS = 32
 """Uniform numbers of a new flight: 16 of its start, 16 of its vehicle."""
 STREAM = Stream.RESET
 """Of those, at step 0 with index 0 to 7, and of the noise of observations, at each step with index 8 to 11; of what a flight
-remembers from its start, at step 0 with index 12 to 15; of its delays, guidance and first age, with index 16."""
-MEMORY_BLOCK, CONDITIONS_BLOCK = 12, 16
-"""First index of those draws."""
+remembers from its start, at step 0 with index 12 to 15; of its delays, guidance and first age, with index 16; see below."""
+MEMORY_BLOCK, CONDITIONS_BLOCK, PLACE_BLOCK, PUSH_BLOCK = 12, 16, 17, 21
+"""First index of those draws, of a flight's place in rooms, at step 0, and of what pushes it, at each step of physics."""
 
 
 _controller = cache(Controller)  # its layout is the same for all that ask
@@ -70,6 +71,13 @@ class EnvironmentShape:
     """Whether hover is not level; see `controller.leans`."""
     allocation: str
     """See `controller.allocation_of`."""
+    body: tuple[float, ...] = ()
+    """Of the vehicle's box, where the task has rooms: middle from the centre of mass 3, half edges 3 [m]."""
+
+    @property
+    def flight(self) -> int:
+        """Numbers of a flight beside state and memory: age and level; in rooms contact, place, and force and moment, too."""
+        return 2 if self.traits.rooms is None else 3 + PLACE + 6
 
     @property
     def traits(self) -> TaskTraits:
@@ -111,16 +119,17 @@ class EnvironmentShape:
         """
         return physics_step(state, command, p, self.form, self.dt, self.traits.wrench(state, p))
 
-    def flown(self, state: Vector, action: Vector, p: Any) -> Vector:
+    def flown(self, state: Vector, action: Vector, p: Any, most: int | None = None) -> Vector:
         """State after a policy step: what the launch does in parts, as one.
 
         Args:
             state: Before it.
             action: That reaches the vehicle, within [-1, 1].
             p: Parameters.
+            most: Steps of physics that are taken at most; None: all.
         """
         wanted = self.task.command(action, p)
-        for _ in range(self.substeps):
+        for _ in range(self.substeps if most is None else min(most, self.substeps)):
             command = wanted if self.traits.by_rotor else self.controller.commanded(state, wanted, p)
             state = self.physics(state, command, p)
         return state
@@ -164,6 +173,8 @@ class FlightRows:
     """That are still on their way, newest first."""
     seen: int
     """Observations, newest first."""
+    place: int
+    """Of the flight in its room, if there are rooms."""
     count: int
 
 
@@ -189,12 +200,13 @@ class EnvironmentParameters:
             return tuple(graph.input(f"{name}{i}") for i in range(count))
 
         s, a = some("s", shape.state), some("a", wide)
-        p = self.record(read, some("b", wide), (*some("h", 2),))
+        p = self.record(read, some("b", wide), (*some("h", shape.flight),))
         start = shape.task.start(some("u", 16), p)
         begun = traits.begin(some("v", 16), s, p)
         self.memory = len(begun)
         p.memory = some("m", self.memory)
-        after = shape.flown(s, a, p)
+        # Two steps read whatever all of them do.
+        after = shape.flown(s, a, p, most=2)
         judged = shape.judged(s, after, a, p)
         kept = traits.remember(s, after, a, p)
         if len(kept) != self.memory:
@@ -221,6 +233,7 @@ class EnvironmentParameters:
             "delays": 2 * int(c.observation_delay[1] > 0 or c.action_delay[1] > 0),
             "actions": c.action_delay[1] * s.actions,
             "seen": (c.observation_delay[1] + 1) * self.observed if c.observation_delay[1] > 0 else 0,
+            "place": PLACE if s.traits.rooms is not None else 0,
         }
         at, first = s.state, {}
         for name, size in sizes.items():
@@ -236,7 +249,8 @@ class EnvironmentParameters:
         Args:
             read: Called with a row.
             past: Action before.
-            flight: Age [policy steps] and progress of the curriculum.
+            flight: Age [policy steps] and level of the curriculum; of tasks with rooms whether it touched something, its place,
+                force (body) [N] and moment (body) [N m] that push it, too.
             memory: Of the task.
         """
         form = self.shape.form
@@ -246,8 +260,11 @@ class EnvironmentParameters:
         record.nominal_weight = read(self.weight_row)
         if not self.shape.traits.by_rotor:
             record.control = self.shape.controller.record(read, self.layout.offsets["control_mass"])
-        record.past, (record.age, level), record.memory = past, flight, memory
-        record.touched = 0.0
+        record.past, (record.age, level, *around), record.memory = past, flight, memory
+        record.touched = around[0] if around else 0.0
+        # Without rooms, and where a policy's functions are written down, a flight has neither a place nor what pushes it.
+        record.place = tuple(around[1 : 1 + PLACE])
+        record.push = tuple(around[1 + PLACE :]) or (0.0,) * 6
         curriculum = self.shape.traits.curriculum
         # Without a curriculum flights are as hard as they come.
         record.progress = 1.0
@@ -300,7 +317,11 @@ def parameters_of(shape: EnvironmentShape) -> EnvironmentParameters:
 @cache
 def environment_kernel(shape: EnvironmentShape) -> Any:
     """Return the Warp kernel; compiled at first launch, then cached on disk."""
-    return native_kernel(f"environment_{shape.task.name}", environment_source(shape), KERNEL_ARGUMENTS)
+    arguments = KERNEL_ARGUMENTS
+    if shape.traits.rooms is not None:
+        # Behind the arrays of all tasks, before the first number.
+        arguments = arguments.replace("    env_count:", f"{ROOM_ARGUMENT}    env_count:")
+    return native_kernel(f"environment_{shape.task.name}", environment_source(shape), arguments)
 
 
 def environment_source(shape: EnvironmentShape) -> str:
@@ -329,6 +350,8 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
         "MEMORY_BLOCK": MEMORY_BLOCK,
         "CONDITIONS_BLOCK": CONDITIONS_BLOCK,
         "WANTED": _wanted(parameters),
+        "FLIGHT": shape.flight,
+        **_room_numbers(shape),
         "BOUNDED": int(shape.controller.bounded),
         **_flight_numbers(parameters),
         **{f"R_{name.upper()}": k for k, name in enumerate((*RESULTS, "terms"))},
@@ -337,7 +360,39 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
     text = files("airworthy.learning.environments").joinpath("native", "environment_step.h").read_text()
     level = "" if shape.traits.by_rotor else "#define CONTROLLED\n"
     level += "#define PRIVILEGED\n" if shape.traits.privileged else ""
-    return numbers, level + text.replace("TRACED_BLOCKS", "".join(b.source for b in _blocks(parameters)))
+    rooms = _rooms_text(shape)
+    blocks = "".join(b.source for b in _blocks(parameters))
+    return numbers, level + rooms[0] + text.replace("TRACED_BLOCKS", blocks).replace("ROOMS_TEXT", rooms[1])
+
+
+def _rooms_text(shape: EnvironmentShape) -> tuple[str, str]:
+    """Return what stands before the text of a step, and in it, for tasks with rooms."""
+    traits = shape.traits
+    if traits.rooms is None:
+        return "", ""
+    share, *most = traits.pushes
+    reach = sum((abs(c) + h) ** 2 for c, h in zip(shape.body[:3], shape.body[3:], strict=True))
+    lines = [
+        "#define ROOMS",
+        f"#define WALL {WALL!r}f",
+        f"#define BODY_REACH_SQUARE {reach!r}f",
+        f"#define PUSH_SHARE {share!r}f",
+    ]
+    arrays = {"BODY_MIDDLE": shape.body[:3], "BODY_HALF": shape.body[3:], "PUSH_MOST": most}
+    # Static: a local struct sees no other variables of the function around it.
+    tables = [f"static constexpr float {n}[] = {{{', '.join(f'{x!r}f' for x in v)}}};" for n, v in arrays.items()]
+    text = files("airworthy.learning.environments").joinpath("native", "rooms.h").read_text()
+    return "\n".join([*lines, ""]), "\n".join([*tables, text])
+
+
+def _room_numbers(shape: EnvironmentShape) -> dict[str, int]:
+    form = shape.traits.rooms
+    if form is None:
+        return {}
+    counts = {"PLACE": PLACE, "BOXES": form.boxes, "PANELS": form.panels.count, "PLACE_BLOCK": PLACE_BLOCK}
+    # A push lasts a step of the controller, into however many steps of the equations that is divided.
+    pushes = {"PUSHED": int(shape.traits.pushes[0] > 0.0), "PUSH_EVERY": shape.form.substeps}
+    return {**counts, "PUSH_BLOCK": PUSH_BLOCK, **pushes}
 
 
 def _flight_numbers(parameters: EnvironmentParameters) -> dict[str, int]:
@@ -361,7 +416,7 @@ def _flight_numbers(parameters: EnvironmentParameters) -> dict[str, int]:
 
 def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
     shape, traits, controller = parameters.shape, parameters.shape.traits, parameters.shape.controller
-    size = {"p": len(parameters.used), "b": shape.actions, "h": 2, "m": parameters.memory}
+    size = {"p": len(parameters.used), "b": shape.actions, "h": shape.flight, "m": parameters.memory}
     state, task = shape.state, shape.task
 
     def block(name: str, function: Callable[..., Any], inputs: dict[str, int | None], count: int) -> TracedBlock:
@@ -391,6 +446,8 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
         block("start", parameters.started, {"u": 16, "guide": None}, state),
         block("begin", traits.begin, {"u": 16, "s": state}, parameters.memory),
     ]
+    if traits.rooms is not None:
+        blocks.append(trace(traits.rooms.place, "place", {"uniforms": 16, "level": None}, {"out": PLACE}))
     if traits.privileged:
         blocks.append(block("observe_critic", traits.observe_critic, {"s": state}, parameters.critic_observed))
     if not traits.by_rotor:
@@ -407,8 +464,9 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
 def _wanted(parameters: EnvironmentParameters) -> int:
     """Return how many numbers a command has."""
     graph = Graph()
-    inputs = tuple(graph.input(f"x{k}") for k in range(max(len(parameters.used), parameters.memory, parameters.shape.actions)))
-    p = parameters.of(inputs, inputs, inputs[:2], inputs[: parameters.memory])
+    most = max(len(parameters.used), parameters.memory, parameters.shape.actions, parameters.shape.flight)
+    inputs = tuple(graph.input(f"x{k}") for k in range(most))
+    p = parameters.of(inputs, inputs, inputs[: parameters.shape.flight], inputs[: parameters.memory])
     return len(parameters.shape.task.command(inputs[: parameters.shape.actions], p))
 
 
@@ -428,3 +486,4 @@ KERNEL_ARGUMENTS = """
     stepping: int                 # 1: a policy step; 0: new flights where `mask` says
     episode_steps: int
 """
+ROOM_ARGUMENT = "    pool: float32[]               # (room, box, 15): of tasks with rooms\n"

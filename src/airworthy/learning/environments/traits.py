@@ -14,6 +14,7 @@ from airworthy.core.arrays import Vector
 from airworthy.core.errors import AirworthyError
 from airworthy.core.vectors import norm
 from airworthy.learning.environments.conditions import Curriculum
+from airworthy.learning.environments.rooms import RoomForm
 from airworthy.learning.environments.task import LearningTask
 from airworthy.vehicles import Vehicle
 
@@ -45,6 +46,11 @@ class TaskTraits:
     `remember(before, after, action, p)` what it remembers after a step."""
     pushed: bool
     """`wrench(state, p)` gives force (world) [N] and moment (body) [N m] that act from outside."""
+    rooms: RoomForm | None
+    """`rooms`: flights go through rooms with boxes; `p.place` is the flight's, `p.touched` 1 where its body met something."""
+    pushes: tuple[float, ...]
+    """`pushes`: in rooms, share of the steps of physics at which the vehicle is pushed, and most force (body) 3 [N] and moment
+    (body) 3 [N m], each uniform either way: `p.push`, for `wrench`."""
     privileged: bool
     """`observe_critic(state, p)` gives what critics see instead of the policy's observation: exact, never late."""
 
@@ -201,5 +207,7 @@ def _traits(task: Any) -> TaskTraits:
         getattr(task, "curriculum", None),
         hasattr(task, "begin"),
         hasattr(task, "wrench"),
+        getattr(task, "rooms", None),
+        tuple(getattr(task, "pushes", (0.0,) * 7)),
         hasattr(task, "observe_critic"),
     )

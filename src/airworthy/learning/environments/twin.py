@@ -9,7 +9,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
 from airworthy.core.random import flight_key, normals, uniforms
-from airworthy.learning.environments.kernel import CONDITIONS_BLOCK, MEMORY_BLOCK, STREAM
+from airworthy.core.vectors import matrix_columns
+from airworthy.learning.environments.kernel import CONDITIONS_BLOCK, MEMORY_BLOCK, PLACE_BLOCK, PUSH_BLOCK, STREAM
+from airworthy.learning.environments.rooms import draw_rooms, touches
 from airworthy.learning.environments.vector_task import VectorTask
 
 __all__ = ["TwinStep", "VectorTwin"]
@@ -46,17 +48,22 @@ class VectorTwin:
             state[first:last].copy()
             for first, last in zip(
                 (rows.memory, rows.level, rows.delays, rows.actions, rows.seen),
-                (rows.level, rows.delays, rows.actions, rows.seen, rows.count),
+                (rows.level, rows.delays, rows.actions, rows.seen, rows.place),
                 strict=True,
             )
         )
+        self.place = state[rows.place : rows.count].copy()
+        rooms = self._shape.traits.rooms
+        self._pool = None if rooms is None else draw_rooms(rooms)
         self._actions = actions.reshape(-1, self._shape.actions, count)
         self._seen = seen.reshape(-1, self._parameters.observed, count)
         self.episode, self.age = host["keys"][3, :count].astype(np.int64), host["keys"][4, :count].astype(np.int64)
 
-    def _record(self, at: Any = slice(None)) -> Any:
+    def _record(self, at: Any = slice(None), touched: Any = 0.0, push: Any = ()) -> Any:
         level = self.level[0, at] if self.level.size else 0.0
         flight = (self.age[at].astype(float), level)
+        if self._pool is not None:
+            flight = (*flight, touched, *self.place[:, at], *push)
         return self._parameters.of(self.parameters[:, at], tuple(self.past[:, at]), flight, tuple(self.memory[:, at]))
 
     def step(self, actions: Array) -> TwinStep:
@@ -68,7 +75,10 @@ class VectorTwin:
             self._actions = np.concatenate([a[None], self._actions[:-1]])
         p, before = self._record(), tuple(self.state)
         with np.errstate(all="ignore"):
-            stepped = self._shape.flown(before, tuple(reaching), p)
+            if self._pool is None:
+                stepped = self._shape.flown(before, tuple(reaching), p)
+            else:
+                stepped, p = self._flown_in_rooms(before, tuple(reaching))
             judged = self._shape.judged(before, stepped, tuple(a), p)
             memory = _rows(self._shape.traits.remember(before, stepped, tuple(a), p), len(self.age))
         terms = judged.terms
@@ -88,6 +98,25 @@ class VectorTwin:
         self.begin(np.flatnonzero(over))
         self._look(over)
         return TwinStep(self.observe(), values.sum(axis=0), ended, cut, final, dict(zip(terms, values, strict=True)))
+
+    def _flown_in_rooms(self, before: Any, action: Any) -> tuple[Any, Any]:
+        """State after a policy step, and the record with what was touched on the way."""
+        shape, traits, count = self._shape, self._shape.traits, len(self.age)
+        key, touched, state = flight_key(self.seed, self.ids, self.episode), np.zeros(count, bool), before
+        p = self._record(push=np.zeros((6, count)))
+        wanted = self.task.command(action, p)
+        for step in range(shape.substeps):
+            instant = self.age * traits.physics_steps + step // shape.form.substeps
+            u = uniforms(key, instant, STREAM, 4 * (PUSH_BLOCK + 2)).T[4 * PUSH_BLOCK :]
+            # In float32, as the kernel compares them.
+            pushed = u[6].astype(np.float32) < np.float32(traits.pushes[0])
+            p = self._record(push=np.where(pushed, (2.0 * u[:6] - 1.0) * np.array(traits.pushes[1:])[:, None], 0.0))
+            command = wanted if traits.by_rotor else shape.controller.commanded(state, wanted, p)
+            state = shape.physics(state, command, p)
+            rows = _rows(state, count)
+            axes = np.stack([_rows(column) for column in matrix_columns(tuple(rows[6:10]))], 1)
+            touched |= touches(traits.rooms, self._pool, self.place, shape.body, rows[:3], axes)
+        return state, self._record(touched=touched.astype(float), push=np.zeros((6, count)))
 
     def _learn(self, over: ArrayBool, success: ArrayBool) -> None:
         """Levels of environments that have one each; that of a batch is told by the one who counts."""
@@ -110,7 +139,7 @@ class VectorTwin:
         self.age[flights] = 0
         key, shape, c = flight_key(self.seed, self.ids[flights], self.episode[flights]), self._shape, self._shape.conditions
         # By words of one step: those of the start, a gap that noise has at other steps, of memory, of conditions.
-        u = tuple(uniforms(key, 0, STREAM, 4 * (CONDITIONS_BLOCK + 1)).T)
+        u = tuple(uniforms(key, 0, STREAM, 4 * (PLACE_BLOCK + 4)).T)
         late, about = u[4 * CONDITIONS_BLOCK :], u[4 * MEMORY_BLOCK : 4 * CONDITIONS_BLOCK]
         if c.staggered:
             first = np.where(
@@ -120,6 +149,10 @@ class VectorTwin:
         for k, (least, most) in enumerate((c.observation_delay, c.action_delay)):
             if len(self.delays):
                 self.delays[k, flights] = least + np.floor(np.float32(late[k]) * np.float32(most - least + 1))
+        if self._pool is not None:
+            spot = tuple(u[4 * PLACE_BLOCK : 4 * PLACE_BLOCK + 16])
+            level = self.level[0, flights] if self.level.size else np.zeros(flights.size)
+            self.place[:, flights] = _rows(shape.traits.rooms.place(spot, level), flights.size)
         self.parameters[:, flights] = _rows(self._parameters.drawn(u[16:32], tuple(self.nominal[:, flights])))
         first_row = self._parameters.place[self._parameters.extra["hover_action"].start]
         self.past[:, flights] = self.parameters[first_row : first_row + len(self.past), flights]

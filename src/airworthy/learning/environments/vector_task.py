@@ -19,6 +19,7 @@ from airworthy.core.schema import shown
 from airworthy.learning.environments.conditions import CurriculumState, FlightConditions
 from airworthy.learning.environments.controller import allocation_of, controller_rows, leans
 from airworthy.learning.environments.kernel import RESULTS, EnvironmentShape, environment_kernel, parameters_of
+from airworthy.learning.environments.rooms import draw_rooms
 from airworthy.learning.environments.task import LearningTask, learning_task
 from airworthy.learning.environments.traits import told_by_member, traits_of
 from airworthy.learning.gradient.dynamics import surrogate_of
@@ -120,7 +121,8 @@ class VectorTask:
         form = replace(surrogate.form, drag=surrogate.form.drag if not calm.wind else "full")
         self.conditions = conditions or FlightConditions()
         around = leans(self.vehicle, traits), allocation_of(self.vehicle, traits)
-        self._shape = EnvironmentShape(self.task, form, calm, float(least_thrust_to_weight), self.conditions, *around)
+        body = _box(self.vehicle) if traits.rooms is not None else ()
+        self._shape = EnvironmentShape(self.task, form, calm, float(least_thrust_to_weight), self.conditions, *around, body)
         self._curriculum = CurriculumState(traits.curriculum) if traits.curriculum else None
         with told_by_member(self.task):
             self._parameters = parameters_of(self._shape)
@@ -156,13 +158,16 @@ class VectorTask:
             **{name: aligned_zeros((padded, max(1, known))) for name in ("critic_observation", "final_critic_observation")},
         }
         rows["parameters"][:] = rows["nominal"][:] = used[:, None]
+        rooms = self._shape.traits.rooms
+        # Read, and never written: as wide as it is, it is no part of what is saved.
+        self._pool = [] if rooms is None else [draw_rooms(rooms)]
         wp = quiet_warp()
         self._host: dict[str, Any] = rows
         kernel, blocks = environment_kernel(self._shape), padded // CPU_LANES
         self._turn, self._launchers = 0, []
         for turn in range(2):
             mine = {**rows, "observation": rows["observation"][turn]}
-            arrays = [wp.array(a.ravel(), device="cpu", copy=False) for a in mine.values()]
+            arrays = [wp.array(a.ravel(), device="cpu", copy=False) for a in (*mine.values(), *self._pool)]
             self._launchers.append(
                 [
                     Launcher(kernel, blocks, [*arrays, padded, stepping, self.task.episode_steps], "cpu", threads)
@@ -394,11 +399,26 @@ class VectorTask:
         """
         return self._parameters.of(values, past, flight, memory)
 
+    @property
+    def place(self) -> ArrayF32:
+        """Place of each flight in its room, (`PLACE`, env): a view; no rows of tasks without rooms."""
+        return self._host["state"][self._parameters.rows.place : self._parameters.rows.count, : self.env_count]
+
     def lend(self) -> dict[str, ArrayAny]:
         """Lend all memory, by names of the kernel's arguments, to a kernel that steps these environments itself.
 
         The present observations lie in `observation` (padded env, k), and are to be left there.
+
+        Raises:
+            AirworthyError: The task has rooms, which only its own kernel knows.
         """
+        if self._pool:
+            raise AirworthyError(
+                f"Flights of {self.task.name!r} go through rooms, which this trainer does not know: learn it by PPO in torch."
+            )
+        return self._memory_of_all()
+
+    def _memory_of_all(self) -> dict[str, ArrayAny]:
         if self._turn:
             self._host["observation"][0] = self._host["observation"][1]
             self._turn = 0
@@ -406,7 +426,7 @@ class VectorTask:
 
     def saved(self) -> dict[str, ArrayAny]:
         """Everything that the next step depends on, by name."""
-        found = self.lend()
+        found = self._memory_of_all()
         kept = {name: found[name].copy() for name in _SAVED}
         return kept if self._curriculum is None else {**kept, "curriculum": self._curriculum.counts.copy()}
 
@@ -416,7 +436,7 @@ class VectorTask:
         Raises:
             AirworthyError: It is of other environments.
         """
-        lent = self.lend()
+        lent = self._memory_of_all()
         mine: dict[str, ArrayAny] = {name: lent[name] for name in _SAVED}
         if self._curriculum is not None:
             mine["curriculum"] = self._curriculum.counts
@@ -447,7 +467,18 @@ def reward_terms(task: LearningTask) -> tuple[str, ...]:
     traits, vehicle = traits_of(task), _vehicle(traits_of(task).airframe)
     form = surrogate_of(vehicle, SimulatorConfig(control_rate=task.rate * traits.physics_steps), 1).form
     around = leans(vehicle, traits), allocation_of(vehicle, traits)
-    return parameters_of(EnvironmentShape(task, form, Randomization(), 1.0, FlightConditions(), *around)).terms
+    body = _box(vehicle) if traits_of(task).rooms is not None else ()
+    return parameters_of(EnvironmentShape(task, form, Randomization(), 1.0, FlightConditions(), *around, body)).terms
+
+
+def _box(item: Vehicle) -> tuple[float, ...]:
+    """Middle from the centre of mass and half edges of the box around a vehicle's body [m]."""
+    body = item.body
+    middle = np.asarray(body.center, float) - np.asarray(item.center_of_mass, float)
+    size = tuple(map(float, body.size))
+    # A sphere has its radius alone, a cylinder radius, radius and half height: each is within this box.
+    half = (size[0],) * 3 if body.shape == "sphere" else size
+    return (*map(float, middle), *half)
 
 
 def _vehicle(item: Vehicle | str | Path) -> Vehicle:

@@ -5,9 +5,10 @@
 struct T {
 TRACED_BLOCKS
 };
+ROOMS_TEXT
 const int lane0 = task * LANES;
 #define ROW(array, r) (array.data + (long long)(r) * env_count + lane0)
-F p[PARAMETERS], s[STATE], a[ACTIONS], past[ACTIONS], seen[OBSERVED], h[2], m[MEMORY + 1];
+F p[PARAMETERS], s[STATE], a[ACTIONS], past[ACTIONS], seen[OBSERVED], h[FLIGHT], m[MEMORY + 1];
 for (int k = 0; k < PARAMETERS; ++k) p[k] = N::load(ROW(parameters, k));
 for (int k = 0; k < STATE; ++k) s[k] = N::load(ROW(state, k));
 for (int k = 0; k < ACTIONS; ++k) past[k] = N::load(ROW(state, ROW_PAST + k));
@@ -25,6 +26,11 @@ if (DELAYED) {
 }
 h[0] = N::from_int(N::signed_of(age));
 h[1] = level;
+#ifdef ROOMS
+// Behind them whether the flight touched something, its place, and what pushes it in a step of physics.
+for (int k = 2; k < FLIGHT; ++k) h[k] = zero;
+for (int k = 0; k < PLACE; ++k) h[3 + k] = N::load(ROW(state, ROW_PLACE + k));
+#endif
 
 // Sixteen standard normal numbers for the observation at an instant of a flight.
 #define NOISES(now) \
@@ -82,8 +88,30 @@ if (stepping) {
   }
   T::command(reaching, p, past, h, m, wanted);
   for (int k = 0; k < STATE; ++k) after[k] = s[k];
+#ifdef ROOMS
+  Rooms::Near near[LANES];
+  float places[LANES][PLACE];
+  M touched = N::never();
+  for (int lane = 0; lane < LANES; ++lane) {
+    // Nothing is listed yet: no distance is as small as a negative one.
+    near[lane].travel = 0.0f, near[lane].count = 0;
+    for (int k = 0; k < 3; ++k) near[lane].from[k] = 1e9f;
+    for (int k = 0; k < PLACE; ++k) places[lane][k] = Rooms::of(h[3 + k], lane);
+  }
+#endif
   for (int step = 0; step < SUBSTEPS; ++step) {
     F next[STATE];
+#ifdef ROOMS
+    if (PUSHED) {
+      // Uniform in a box, at some steps: numbers of a step of physics are told from others by their index.
+      U push_words[8];
+      const U instant = age * N::u(SUBSTEPS / PUSH_EVERY) + N::u((unsigned int)(step / PUSH_EVERY));
+      for (int k = 0; k < 2; ++k) Threefry::draw(key, instant, STREAM, PUSH_BLOCK + k, push_words + 4 * k);
+      const M pushed = Threefry::uniform(push_words[6]) < N::c(PUSH_SHARE);
+      for (int k = 0; k < 6; ++k)
+        h[3 + PLACE + k] = N::select(pushed, (2.0f * Threefry::uniform(push_words[k]) - 1.0f) * PUSH_MOST[k], zero);
+    }
+#endif
 #ifdef CONTROLLED
     F wrench[6], thrusts[ROTORS + 1], rotors[ROTORS];
     T::wrench(after, wanted, p, past, h, m, wrench);
@@ -96,7 +124,14 @@ if (stepping) {
     T::physics(after, wanted, p, past, h, m, next);
 #endif
     for (int k = 0; k < STATE; ++k) after[k] = next[k];
+#ifdef ROOMS
+    for (int lane = 0; lane < LANES; ++lane)
+      if (Rooms::touches(near[lane], pool.data, after, places[lane], lane)) Rooms::mark(touched, lane);
+#endif
   }
+#ifdef ROOMS
+  h[2] = N::select(touched, one, zero);
+#endif
   T::judge(s, after, a, p, past, h, m, out);
   F reward = zero;
   M sound = fine;
@@ -195,6 +230,19 @@ if (N::any(ended)) {
   h[1] = level;
   if (CURRICULUM) N::store(ROW(state, ROW_LEVEL), level);
   for (int k = 0; k < ACTIONS; ++k) past[k] = N::select(ended, p[HOVER_ACTION + k], past[k]);
+#ifdef ROOMS
+  F spot[16], place[PLACE];
+  for (int k = 0; k < 4; ++k) {
+    Threefry::draw(fresh, N::u(0u), STREAM, PLACE_BLOCK + k, words);
+    for (int i = 0; i < 4; ++i) spot[4 * k + i] = Threefry::uniform(words[i]);
+  }
+  T::place(spot, level, place);
+  h[2] = N::select(ended, zero, h[2]);
+  for (int k = 0; k < PLACE; ++k) {
+    h[3 + k] = N::select(ended, place[k], h[3 + k]);
+    N::store(ROW(state, ROW_PLACE + k), h[3 + k]);
+  }
+#endif
   T::start(uniforms, guide, p, past, h, m, first);
   if (MEMORY) {
     F begun[MEMORY + 1];

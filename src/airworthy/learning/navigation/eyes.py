@@ -1,0 +1,104 @@
+"""From what a sensor sees to the numbers that a policy reads: pooled inverse depth, a learnt latent, pooled LiDAR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayF32
+from airworthy.learning.navigation.sight import CAMERA, LIDAR, Rays
+
+__all__ = ["INVALID", "NEAREST", "NavigationEye", "LidarEye", "PooledEye", "depth_image"]
+
+NEAREST = 0.2
+"""Sensors see nothing nearer [m]."""
+INVALID = -1.0
+"""In an image, of what is nearer than that."""
+_POOL = (3, 4)
+"""Pixels of a cell: 12 x 16 of 36 x 64."""
+_CLIP = 0.3
+"""Nearer counts as this near [m]; with `_GAIN` and `_SHIFT` as in specification, learning by reward, 7.2."""
+_GAIN, _SHIFT = 3.0, 0.6
+_LIDAR_POOL = (3, 6)
+
+
+class NavigationEye(Protocol):
+    """What becomes of images."""
+
+    rays: Rays
+    """Of the sensor."""
+    numbers: int
+    """That it gives of an image."""
+    uniforms: int
+    """Uniform numbers that it takes per image; 0: none."""
+
+    def see(self, distance: ArrayF32, uniforms: Array | None = None) -> ArrayF32:
+        """Return what policies read, (n, numbers).
+
+        Args:
+            distance: (n, rows, columns) [m].
+            uniforms: Noise, (n, `uniforms`); None: none.
+        """
+        ...
+
+
+def depth_image(distance: ArrayF32, reach: float = CAMERA.reach) -> ArrayF32:
+    """Image as it is published, (n, rows, columns): depth over reach, `INVALID` where it is nearer than the camera sees."""
+    return np.where(distance < NEAREST, np.float32(INVALID), distance * np.float32(1.0 / reach)).astype(np.float32)
+
+
+def _least(distance: ArrayF32, pool: tuple[int, int]) -> ArrayF32:
+    n, rows, columns = distance.shape
+    high, wide = pool
+    # First across what lies side by side in memory.
+    across = distance.reshape(n, rows, columns // wide, wide).min(3)
+    return across.reshape(n, rows // high, high, columns // wide).min(2)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledEye:
+    """Nearest return of each of 12 x 16 cells, inverse."""
+
+    rays: Rays = CAMERA
+    numbers: int = 192
+    uniforms: int = 0
+
+    def see(self, distance: ArrayF32, uniforms: Array | None = None) -> ArrayF32:
+        """Return 3 / depth - 0.6, (n, 192).
+
+        Args:
+            distance: (n, 36, 64) [m].
+            uniforms: Not taken.
+        """
+        cells = _least(distance, _POOL)
+        return (_GAIN / np.maximum(cells, np.float32(_CLIP)) - np.float32(_SHIFT)).reshape(len(distance), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class LidarEye:
+    """Nearest range of each of 16 x 20 cells, inverse, with published noise (specification, learning by reward, 3.2)."""
+
+    rays: Rays = LIDAR
+    numbers: int = 320
+    uniforms: int = 4 * 320
+
+    def see(self, distance: ArrayF32, uniforms: Array | None = None) -> ArrayF32:
+        """Return 1 / range, (n, 320).
+
+        Args:
+            distance: (n, 48, 120) [m].
+            uniforms: (n, 1280): which cells are moved, are empty, see something near, and by how much; None: none.
+        """
+        n = len(distance)
+        # Too near counts as nothing, as published.
+        seen = np.where(distance < NEAREST, np.float32(self.rays.reach), distance)
+        cells = _least(seen, _LIDAR_POOL).reshape(n, -1)
+        if uniforms is not None:
+            moved, empty, near, much = (uniforms[:, k * 320 : (k + 1) * 320] for k in range(4))
+            cells = cells + np.where(moved < 0.03, NEAREST + (self.rays.reach - NEAREST) * much, 0.0)
+            cells = np.where(empty < 0.02, self.rays.reach, cells)
+            low = np.arange(320) // 20 >= 10
+            cells = np.where((near < 0.02) & low, NEAREST + 0.8 * much, cells)
+        return (1.0 / cells).astype(np.float32)
