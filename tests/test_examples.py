@@ -53,6 +53,8 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
         {"benchmark.json", "blocks", "results.parquet", "summary.json"},
     ),
     "18_ppo_single_file.py": (r"steps per CPU second: mean reward[\s\S]*(9\d|100)\.\d % of 1000 new flights last 3 s", set()),
+    "19_gradient_in_torch.py": (r"after 100 windows of a second: [12]?\d cm off", set()),
+    "20_mass_by_gradient.py": (r"mass by gradient 1\.13\d\d of the record's, in truth 1\.1341", set()),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
 

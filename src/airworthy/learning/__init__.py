@@ -43,7 +43,12 @@ if TYPE_CHECKING:
     )
     from airworthy.learning.export import export_onnx
     from airworthy.learning.export_motor import export_policy
-    from airworthy.learning.gradient import GradientOptions, GradientTraining, write_motor_policy
+    from airworthy.learning.gradient import (
+        DifferentiableSimulator,
+        GradientOptions,
+        GradientTraining,
+        write_motor_policy,
+    )
     from airworthy.learning.gradient.config import HoverConfig
     from airworthy.learning.gradient.evaluation import HoverProtocol
     from airworthy.learning.gradient.run import train_hover
@@ -72,7 +77,8 @@ else:
     # fmt: on
 
 __all__ = [
-    "MOTOR_COMMAND_REACH_M", "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig", "ExpertDataset",
+    "MOTOR_COMMAND_REACH_M", "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig",
+    "DifferentiableSimulator", "ExpertDataset",
     "ExpertPairs", "FlightConditions", "GradientOptions", "GradientTraining", "GymnasiumFlight", "GymnasiumVector",
     "HoverConfig", "HoverProtocol", "HoverTask", "ImageStack", "Judgement", "L2fPosition", "Made", "MotorCommand",
     "MotorCommandConfig", "NativePpo", "OffPolicy", "PathTracking", "PositionByAcceleration", "PositionByAttitude",

@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, aligned_zeros
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex, aligned_zeros
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import flight_key
 from airworthy.core.schema import shown
 from airworthy.learning.environments.conditions import CurriculumState, FlightConditions
-from airworthy.learning.environments.controller import allocation_of, controller_rows, leans
 from airworthy.learning.environments.kernel import RESULTS, EnvironmentShape, environment_kernel, parameters_of
+from airworthy.learning.environments.nominal import nominal_row, shape_of
 from airworthy.learning.environments.rooms import draw_rooms
 from airworthy.learning.environments.task import LearningTask, learning_task
 from airworthy.learning.environments.traits import told_by_member, traits_of
-from airworthy.learning.gradient.dynamics import surrogate_of
-from airworthy.simulation.config import Randomization, SimulatorConfig
+from airworthy.simulation.config import Randomization
 from airworthy.simulation.start_state import whole_number
-from airworthy.vehicles import Vehicle, hover_speed, named_vehicle
+from airworthy.vehicles import Vehicle, named_vehicle
 
 __all__ = ["EpisodeEnds", "StepResult", "VectorTask", "reward_terms"]
 
@@ -114,24 +113,16 @@ class VectorTask:
             raise AirworthyError("Randomization of position and yaw has no effect here: the task says where flights begin.")
         calm = replace(self.randomization, position=0.0, yaw=0.0)
         traits = traits_of(self.task)
-        # Rows of rotors that are advanced exactly hold for one length of step.
-        rate = self.task.rate * traits.physics_steps
-        surrogate = surrogate_of(self.vehicle, SimulatorConfig(control_rate=rate, randomization=calm), 1)
-        nominal = surrogate_of(self.vehicle, SimulatorConfig(control_rate=rate), 1)
-        form = replace(surrogate.form, drag=surrogate.form.drag if not calm.wind else "full")
         self.conditions = conditions or FlightConditions()
-        around = leans(self.vehicle, traits), allocation_of(self.vehicle, traits)
-        body = _box(self.vehicle) if traits.rooms is not None else ()
-        self._shape = EnvironmentShape(self.task, form, calm, float(least_thrust_to_weight), self.conditions, *around, body)
+        self._shape, columns = shape_of(self.task, [self.vehicle], calm, least_thrust_to_weight, self.conditions)
         self._curriculum = CurriculumState(traits.curriculum) if traits.curriculum else None
         with told_by_member(self.task):
             self._parameters = parameters_of(self._shape)
         self.action_count, self.observation_count = self._shape.actions, self._parameters.observed
         self.terms = self._parameters.terms
         """Names of the reward's parts."""
-        rows = controller_rows(self.vehicle, traits, self._shape.dt, nominal.rows[:, 0], self._parameters.layout)
         with told_by_member(self.task):
-            self._make_arrays(rows, threads)
+            self._make_arrays(nominal_row(self._shape, self.vehicle, columns[:, 0]), threads)
         self._ids = np.arange(self.env_count) if flight_ids is None else np.asarray(flight_ids)
         if self._ids.shape != (self.env_count,) or not np.issubdtype(self._ids.dtype, np.integer):
             raise AirworthyError(
@@ -139,11 +130,11 @@ class VectorTask:
             )
         self.reset(seed)
 
-    def _make_arrays(self, nominal: ArrayFloat, threads: int | None) -> None:
+    def _make_arrays(self, used: ArrayF32, threads: int | None) -> None:
         n, count = self.action_count, self.env_count
         # Whole vectors: lanes behind the last environment fly along, and nobody looks at them.
         padded = -(-count // CPU_LANES) * CPU_LANES
-        used, known = self._nominal(nominal), self._parameters.critic_observed
+        known = self._parameters.critic_observed
         rows: dict[str, ArrayAny] = {
             "parameters": aligned_zeros((len(used), padded)),
             "nominal": aligned_zeros((len(used), padded)),
@@ -177,16 +168,6 @@ class VectorTask:
         self._result: dict[str, ArrayF32] = {
             name: self._host["result"][k, :count] for k, name in enumerate((*RESULTS, *self.terms))
         }
-
-    def _nominal(self, rows: ArrayFloat) -> ArrayF32:
-        """Return the used rows of the vehicle as it is recorded, with hover beside them."""
-        p, speeds = self._parameters, np.asarray(hover_speed(self.vehicle))
-        low, high = (rows[p.layout.rows(f"rotor_{end}")][: len(speeds)] for end in ("min", "max"))
-        weight = self.vehicle.mass * self.vehicle.gravity
-        whole = np.concatenate([rows, speeds, np.zeros(self.action_count), [weight]])
-        affine = tuple((2.0 * speeds - low - high) / (high - low))
-        whole[p.extra["hover_action"]] = self._shape.traits.hover(p.record(lambda row: whole[row]), affine)
-        return whole[p.used].astype(np.float32)
 
     def command(self, action: Array) -> Array:
         """Rotor states that an action commands of the vehicle as it is recorded, (rotors,).
@@ -464,21 +445,8 @@ class VectorTask:
 
 def reward_terms(task: LearningTask) -> tuple[str, ...]:
     """Names of the parts of a task's reward, found by tracing it with its own vehicle; no kernel is built."""
-    traits, vehicle = traits_of(task), _vehicle(traits_of(task).airframe)
-    form = surrogate_of(vehicle, SimulatorConfig(control_rate=task.rate * traits.physics_steps), 1).form
-    around = leans(vehicle, traits), allocation_of(vehicle, traits)
-    body = _box(vehicle) if traits_of(task).rooms is not None else ()
-    return parameters_of(EnvironmentShape(task, form, Randomization(), 1.0, FlightConditions(), *around, body)).terms
-
-
-def _box(item: Vehicle) -> tuple[float, ...]:
-    """Middle from the centre of mass and half edges of the box around a vehicle's body [m]."""
-    body = item.body
-    middle = np.asarray(body.center, float) - np.asarray(item.center_of_mass, float)
-    size = tuple(map(float, body.size))
-    # A sphere has its radius alone, a cylinder radius, radius and half height: each is within this box.
-    half = (size[0],) * 3 if body.shape == "sphere" else size
-    return (*map(float, middle), *half)
+    vehicle = _vehicle(traits_of(task).airframe)
+    return parameters_of(shape_of(task, [vehicle], Randomization(), 1.0, FlightConditions())[0]).terms
 
 
 def _vehicle(item: Vehicle | str | Path) -> Vehicle:
