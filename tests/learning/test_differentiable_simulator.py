@@ -15,6 +15,7 @@ from airworthy.core.native_kernel import native_kernel
 from airworthy.learning import VectorTask, learning_task
 from airworthy.learning.gradient import DifferentiableSimulator, GradientOptions, GradientTraining
 from airworthy.learning.gradient.derived_step import _ARGUMENTS, DerivedStep, StepTwin, step_source
+from airworthy.learning.navigation.tasks import LidarNavigation
 from airworthy.vehicles import vehicle
 
 LEVELS = [
@@ -274,7 +275,7 @@ def test_single_numbers_give_the_bits_of_lanes(monkeypatch: pytest.MonkeyPatch) 
         ({"keep": 1.5}, "keep is 1.5"),
         ({"precision": "half"}, "float32 or float64"),
         ({"task": "hoover"}, "hoover"),
-        ({"task": "lidar_navigation"}, "rooms"),
+        ({"task": LidarNavigation()}, "rooms"),
         ({"vehicles": ["tinyprop"]}, "1 vehicles were given for 2"),
         ({"vehicles": ["tinyprop", "base_octarotor"]}, "rotors"),
     ],
