@@ -231,16 +231,19 @@ def train(kind: str, data: Any = None, out: str | Path | None = None, *, quiet: 
     """Train a network, or go on with a training that was stopped.
 
     Args:
-        kind: hover, a policy that commands motors; motor_command, the same by Aerial Gym's task; svnet, a visuomotor policy;
-            boundary, a network from gates to speeds and times; or another learning task (`learning.learning_tasks`), or
-            FILE.py:NAME of one's own.
-        data: Of hover the vehicle, a record, a name or a file; of motor_command nothing, since it is tinyprop's; of other tasks
-            the vehicle, None being the task's own; else the folder of a data set (`synthesize`) or of labels, or what made it.
+        kind: hover, a policy that commands motors; motor_command, the same by Aerial Gym's task; foundation, one policy for all
+            quadrotors; avoid, a policy that sees a small depth image; svnet, a visuomotor policy; boundary, a network from
+            gates to speeds and times; or another learning task (`learning.learning_tasks`), or FILE.py:NAME of one's own.
+        data: Of hover the vehicle, a record, a name or a file; of other tasks the vehicle, None being the task's own; of
+            motor_command, foundation and avoid nothing; else the folder of a data set (`synthesize`) or of labels, or what
+            made it.
         out: Folder of the training; None: runs/KIND.
         quiet: Show no progress.
-        options: Of hover fields of `learning.HoverConfig`, of motor_command of `learning.MotorCommandConfig`, and of both
-            `tensorboard` and `minutes`; of other tasks of `learning.TaskConfig`; else of `learning.SvNetOptions` and
-            `learning.RunOptions`, or of their like in `gates`.
+        options: Of hover fields of `learning.HoverConfig`, of motor_command of `learning.MotorCommandConfig`, of foundation of
+            `learning.FoundationConfig`, of other tasks of `learning.TaskConfig`, each with `trainer` where there are several,
+            and with `tensorboard` and `minutes`; of avoid of `learning.avoid`'s `AvoidOptions` and `AvoidRunOptions`, and
+            flights, speeds and areas of its evaluation; else of `learning.SvNetOptions` and `learning.RunOptions`, or of their
+            like in `gates`.
 
     Returns:
         Its frame is the journal, a row per step that was written down.
@@ -249,82 +252,9 @@ def train(kind: str, data: Any = None, out: str | Path | None = None, *, quiet: 
         AirworthyError: One sentence, if there is no such kind, nothing to train on, or an option is unknown.
         ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
     """
-    from airworthy import gates, learning
+    from airworthy.training_calls import trained
 
-    if kind not in ("hover", "motor_command", "svnet", "boundary"):
-        if not learning.is_learning_task(kind):
-            known = ("hover", "motor_command", "svnet", "boundary", *learning.learning_tasks())
-            raise unknown_name("kind of network", kind, tuple(dict.fromkeys(known)))
-        name = kind.rpartition(":")[2].lower()
-        return _train_task(kind, data, Path(f"runs/{name}" if out is None else out), quiet, options)
-    where = Path(f"runs/{kind}" if out is None else out)
-    if kind == "motor_command":
-        return _train_motor_command(data, where, quiet, options)
-    if data is None:
-        what = {"hover": "a vehicle", "svnet": "a folder of pairs", "boundary": "a folder of labels"}.get(kind, "data")
-        raise AirworthyError(f"{kind} needs what it learns from, {what}: aw.train({kind!r}, DATA).")
-    if kind == "hover":
-        return _train_hover(data, where, quiet, options)
-    folder = data.folder if isinstance(data, Result) else Path(data)
-    done: Any
-    if kind == "svnet":
-        what, run = configured("train svnet", options, learning.SvNetOptions, learning.RunOptions)
-        pairs = typing.cast(learning.ExpertPairs, learning.ExpertDataset.open(folder))
-        done = learning.train_svnet(pairs, where, what, run, quiet=quiet)
-    else:
-        what, run = configured("train boundary", options, gates.BoundaryOptions, gates.BoundaryRunOptions)
-        done = gates.train_boundary(gates.read_labels(folder), where, what, run, quiet=quiet)
-    return Result(done.folder, done.figures, done, done.folder / REPORT, (done.folder / "training.jsonl",))
-
-
-def _train_hover(item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
-    from airworthy import learning
-
-    told = {name: options[name] for name in _TOLD if name in options}
-    rest = {name: value for name, value in options.items() if name not in _TOLD}
-    (config,) = configured("train hover", rest, learning.HoverConfig)
-    flown = item if isinstance(item, Vehicle) else named_vehicle(str(item))
-    return _trained(flown, out, config, learning.HoverProtocol(**_judged(config)), {**told, "quiet": quiet})
-
-
-def _train_motor_command(item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
-    from airworthy import learning
-
-    name = item.name if isinstance(item, Vehicle) else item
-    if name not in (None, "tinyprop"):
-        raise AirworthyError(
-            f"motor_command is learnt on tinyprop, as published, not on {name!r}: learn hover with this vehicle."
-        )
-    told = {name: options[name] for name in _TOLD if name in options}
-    rest = {name: value for name, value in options.items() if name not in _TOLD}
-    (config,) = configured("train motor_command", rest, learning.MotorCommandConfig)
-    protocol = learning.HoverProtocol(**_judged(config), reach_m=learning.MOTOR_COMMAND_REACH_M)
-    return _trained(named_vehicle("tinyprop"), out, config, protocol, {**told, "quiet": quiet})
-
-
-_TOLD = ("minutes", "tensorboard")
-"""Of a training, what it does not depend on."""
-
-
-def _judged(config: Any) -> dict[str, int]:
-    """Of flights, by their names in the protocol."""
-    return {name: getattr(config, name) for name in ("flights", "grid_flights", "mpc_flights", "film_flights")}
-
-
-def _trained(flown: Vehicle, out: Path, config: Any, protocol: Any, told: Mapping[str, Any]) -> Result:
-    from airworthy import learning
-
-    done = learning.train_hover(flown, out, config.options(config.seed), protocol, device=config.device, **told)
-    return Result(done.folder, dict(done.figures), done, done.report, (done.folder / "metrics.jsonl",))
-
-
-def _train_task(kind: str, item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
-    from airworthy import learning
-
-    (config,) = configured("train task", options, learning.TaskConfig)
-    flown = item if item is None or isinstance(item, Vehicle) else named_vehicle(str(item))
-    done = learning.train_task(config.training(kind, config.seed), out, flown, config.protocol, quiet=quiet)
-    return Result(done.folder, dict(done.figures), done, done.report, (done.folder / "metrics.jsonl",))
+    return trained(kind, data, out, quiet, options)
 
 
 @raises_in_keywords

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import airworthy as aw
+from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
 from airworthy.dynamics.state import padded_rotor_count
-from airworthy.learning.gradient import GradientOptions, foundation
-from airworthy.learning.gradient.foundation import FOUNDATION, FoundationTraining, drawn_quadrotor, write_foundation_policy
+from airworthy.learning import train_hover
+from airworthy.learning.foundation import FoundationConfig, FoundationProtocol, TrainedFoundation, evaluation, train_foundation
+from airworthy.learning.foundation import run as run_module
+from airworthy.learning.foundation import training as foundation
+from airworthy.learning.foundation.report import fleet_cells
+from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, drawn_quadrotor, write_foundation_policy
+from airworthy.learning.gradient import GradientOptions
+from airworthy.learning.gradient import run as hover_run
 from airworthy.pilots import read_motor_policy
 from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.simulation import SimulatorConfig
@@ -91,20 +103,144 @@ def test_the_policy_is_small_and_of_any_quadrotor(tmp_path: Path) -> None:
     assert sum((a + 1) * b for a, b in pairwise(widths)) <= 3000
 
 
-def test_the_program_flies_each_quadrotor(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fleet of two, of which the policy refuses one."""
+    refused = replace(vehicle("x500"), name="odd", rotors=tuple(replace(r, spin=1) for r in vehicle("x500").rotors))
+    for place in (run_module, program):
+        monkeypatch.setattr(place, "quadrotors", lambda: [vehicle("carl"), refused])
+
+
+def test_the_program_flies_each_quadrotor_and_the_fleet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], two: None
 ) -> None:
     monkeypatch.setattr(hardware, "use_cores", lambda count: [0])  # the other tests keep theirs
-    assert [v.rotor_count for v in program.quadrotors()] == [4] * 52
-    refused = replace(vehicle("x500"), name="odd", rotors=tuple(replace(r, spin=1) for r in vehicle("x500").rotors))
-    monkeypatch.setattr(program, "quadrotors", lambda: [vehicle("carl"), refused])
-    monkeypatch.setattr(program, "FOUNDATION", SMALL)
+    monkeypatch.setattr(FoundationConfig, "options", lambda self, seed: replace(SMALL, seed=seed, iterations=self.iterations))
     words = ["--out", str(tmp_path / "p"), "--iterations", "1", "--flights", "16", "--json", str(tmp_path / "f.json")]
     assert program.main(words) == 0
     found = json.loads((tmp_path / "f.json").read_text())
     assert found["trained"]["env_steps"] == 320
     assert [(row["vehicle"], row["held"]) for row in found["rows"]] == [("carl", False), ("odd", False)]
     assert "turn against each other" in found["rows"][1]["refused"]
-    assert "held within 10 cm: 0 of 2" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "held within 10 cm: 0 of 2" in told
+    assert "odd: refused: The policy is for quadrotors" in told
+    monkeypatch.setattr(program, "FLEET", ("virt_01",))
+    assert program.main(["--policy", str(tmp_path / "p"), "--fleet", "--flights", "16"]) == 0
+    told = capsys.readouterr().out
+    # A policy that has learnt nothing flies nothing; the known controller does.
+    assert "fly the tour: 0 of 1" in told
+    assert re.search(r"geometric controller: [01] held, 1 fly the tour", told)
+    assert re.search(r"the geometric controller (holds|does not hold) it", told)
     with pytest.raises(SystemExit):
         program.main([])
+
+
+def test_the_catalogue_has_52_quadrotors_and_the_tour_is_slow() -> None:
+    assert [v.rotor_count for v in evaluation.quadrotors()] == [4] * 52
+    path = evaluation.tour()
+    flat = path.sample(np.linspace(0.0, path.duration, 400))
+    assert np.linalg.norm(flat.velocity, axis=1).max() <= 1.0 + 1e-9
+    np.testing.assert_allclose(path.sample(path.duration).position, evaluation.TOUR[-1], atol=1e-9)
+    np.testing.assert_array_equal(flat.yaw, 0.0)
+
+
+QUICK = FoundationProtocol(flights=16, tour_flights=2)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainedFoundation]:
+    """A small training, finished and judged; its folder is read only."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(foundation, "_POOL", 24)
+        patch.setattr(run_module, "quadrotors", lambda: [vehicle("carl"), vehicle("real_05")])
+        yield train_foundation(tmp_path_factory.mktemp("f") / "run", SMALL, QUICK, command="airworthy train foundation <x>")
+
+
+def test_a_training_leaves_policy_figures_log_and_page(done: TrainedFoundation) -> None:
+    found = json.loads((done.folder / "summary.json").read_text())
+    assert found == json.loads(json.dumps(dict(done.figures)))
+    assert (found["kind"], found["quadrotors"], found["env_steps"]) == ("foundation", 2, 6 * 20 * 16)
+    assert [row["vehicle"] for row in found["vehicles"]] == ["carl", "real_05"]
+    rows = [json.loads(line) for line in (done.folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["iteration"] for row in rows] == list(range(1, 7))
+    page = done.report.read_text()
+    assert "airworthy train foundation &lt;x&gt;" in page
+    for row in found["vehicles"]:
+        for cell in fleet_cells(row):
+            assert f"<td>{cell}</td>" in page
+    policy = read_motor_policy(done.folder)
+    assert policy.contract.family == "quadrotor"
+    assert policy.fitted(vehicle("real_05")).contract.vehicle == "real_05"
+    assert not (done.folder / "checkpoints").exists()
+
+
+def test_finished_or_other_trainings_are_not_written_over(done: TrainedFoundation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FoundationTraining, "step", lambda self: pytest.fail("it learns again"))
+    assert train_foundation(done.folder, SMALL, QUICK).figures == json.loads(json.dumps(dict(done.figures)))
+    with pytest.raises(AirworthyError, match=r"holds another training \(seed was 0, not 1\)"):
+        train_foundation(done.folder, replace(SMALL, seed=1), QUICK)
+    with pytest.raises(AirworthyError, match="it was judged otherwise"):
+        train_foundation(done.folder, SMALL, replace(QUICK, flights=17))
+    with pytest.raises(AirworthyError, match="its vehicle was another"):
+        train_hover(vehicle("carl"), done.folder, SMALL)
+
+
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_killed_training_goes_on_to_the_same_bits(
+    done: TrainedFoundation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    monkeypatch.setattr(hover_run, "_SAID_EVERY_S", 0.0)
+    monkeypatch.setattr(run_module, "quadrotors", lambda: [vehicle("carl"), vehicle("real_05")])
+    steps = hover_run.HoverRun.steps
+
+    def dies(self: hover_run.HoverRun, stopped: Any) -> Iterator[int]:
+        for k in steps(self, stopped):
+            if k == after + 1:
+                raise MemoryError
+            yield k
+
+    monkeypatch.setattr(hover_run.HoverRun, "steps", dies)
+    with pytest.raises(MemoryError):
+        train_foundation(tmp_path / "run", SMALL, QUICK)
+    monkeypatch.setattr(hover_run.HoverRun, "steps", steps)
+    again = train_foundation(tmp_path / "run", SMALL, QUICK)
+    for a, b in zip(read_motor_policy(again.folder).weights, read_motor_policy(done.folder).weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert json.loads(json.dumps(again.figures["vehicles"])) == json.loads(json.dumps(done.figures["vehicles"]))
+
+
+def test_command_and_call_train_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str], two: None) -> None:
+    given: dict[str, Any] = {"env_count": 16, "window": 20, "hidden": 16, "history": 0, "iterations": 2, "flights": 16}
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    assert main(["train", "foundation", *words, "--seeds", "2", "--out", str(tmp_path / "c")]) == 0
+    told = capsys.readouterr().out
+    assert "One policy for all quadrotors" in told
+    assert "Not held: carl, odd." in told
+    several = json.loads((tmp_path / "c" / "summary.json").read_text())
+    assert [row["seed"] for row in several["seeds"]] == [0, 1]
+    called = aw.train("foundation", None, tmp_path / "p", seed=1, **given)
+    for a, b in zip(read_motor_policy(called.folder).weights, read_motor_policy(tmp_path / "c/seed_1").weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert called.summary["quadrotors"] == 2
+    assert len(called.frame()) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--hidden", "33"], "--hidden is 33; expected 16, 32, 64"),
+        (["--env-count", "17"], "--env-count is 17; expected a multiple of 16"),
+        (["--history", "9"], "--history is 9; expected 0 to 8"),
+        (["--flights", "0"], "--flights is 0; expected 1 to"),
+        (["--seeds", "0"], "--seeds is 0; expected 1 to"),
+    ],
+)
+def test_wrong_options_are_one_sentence(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "foundation", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_vehicle_is_not_asked_for() -> None:
+    with pytest.raises(AirworthyError, match=r"foundation learns on vehicles that it draws itself, and 'carl' was given"):
+        aw.train("foundation", "carl")

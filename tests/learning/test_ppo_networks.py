@@ -20,10 +20,10 @@ pytest.importorskip("torch")
 
 import torch
 
+from airworthy.learning.native_ppo.moments import RunningMoments
 from airworthy.learning.ppo import TorchPpo, TorchPpoOptions
 from airworthy.learning.ppo.loss import Samples, batch_loss
 from airworthy.learning.ppo.model import ActorCritic, Gaussian
-from airworthy.learning.ppo.normal import RunningMoments
 
 SMALL: dict[str, Any] = {"hidden": (16, 8), "rollout": 8, "minibatches": 2, "epochs": 2, "seed": 3}
 NETWORKS: list[dict[str, Any]] = [

@@ -24,6 +24,10 @@ LIVELY: dict[str, Any] = {"hidden": (32, 24), "rollout": 16, "minibatches": 4, "
 # is worth. Large adaptive rates bring that about within ten updates; at a rate of 1e-3 it does not happen.
 LIVELY |= {"learning_rate": 1e-3, "target_divergence": 0.0}
 
+# Noise that lasts, a floor of deviations that falls, and what critics and policies see less its running mean.
+LASTING: dict[str, Any] = {"noise_memory": 0.9, "normalize_value": True, "normalize_observation": True}
+LASTING |= {"initial_std": 0.1, "least_std": 0.1, "last_std": 0.02, "decay_steps": 6000, "learning_rate": 1e-3}
+
 
 def both(task: Any, options: dict[str, Any], count: int = 64) -> tuple[NativePpo, TorchPpo]:
     native = NativePpo(VectorTask(task, count, seed=3), PpoOptions(**options), 1)
@@ -36,7 +40,12 @@ def parameters(made: TorchPpo) -> Any:
 
 @pytest.mark.parametrize(
     ("task", "options"),
-    [(MotorCommand(episode_steps=20), SMALL), (MotorCommand(), LIVELY), (HoverTask(), SMALL)],
+    [
+        (MotorCommand(episode_steps=20), SMALL),
+        (MotorCommand(), LIVELY),
+        (HoverTask(), SMALL),
+        (MotorCommand(episode_steps=20), SMALL | LASTING),
+    ],
 )
 def test_ten_updates_give_the_same_parameters(task: Any, options: dict[str, Any]) -> None:
     """To 1e-4 (specification, learning by reward, 5.2), with flights that end, are cut off, and an adaptive rate."""

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         GradientTraining,
         write_motor_policy,
     )
+    from airworthy.learning.foundation import FoundationConfig, train_foundation
+    from airworthy.learning.gradient import GradientOptions, GradientTraining, write_motor_policy
     from airworthy.learning.gradient.config import HoverConfig
     from airworthy.learning.gradient.evaluation import HoverProtocol
     from airworthy.learning.gradient.run import train_hover
@@ -77,15 +79,15 @@ else:
     # fmt: on
 
 __all__ = [
-    "MOTOR_COMMAND_REACH_M", "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig",
-    "DifferentiableSimulator", "ExpertDataset",
-    "ExpertPairs", "FlightConditions", "GradientOptions", "GradientTraining", "GymnasiumFlight", "GymnasiumVector",
-    "HoverConfig", "HoverProtocol", "HoverTask", "ImageStack", "Judgement", "L2fPosition", "Made", "MotorCommand",
-    "MotorCommandConfig", "NativePpo", "OffPolicy", "PathTracking", "PositionByAcceleration", "PositionByAttitude",
-    "PositionByVelocity", "PpoOptions", "Px4MotorCommand", "Recovery", "RolloutPlan", "Rollouts", "RslRlEnv",
-    "RunOptions", "SacOptions", "SkrlEnv", "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions",
-    "SynthesisConfig", "TaskConfig", "Td3Options", "TorchPpo", "TorchPpoOptions", "TrainedSvNet", "VectorTask",
-    "export_lerobot", "export_onnx", "export_policy", "flight_camera", "is_learning_task", "learning_task",
-    "learning_tasks", "measure_adaptation", "noise_level", "read_manifest", "register_gymnasium", "register_task",
-    "roll_out", "synthesize_dataset", "train_hover", "train_svnet", "train_task", "write_motor_policy",
+    "MOTOR_COMMAND_REACH_M", "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig", "DifferentiableSimulator",
+    "ExpertDataset", "ExpertPairs", "FlightConditions", "FoundationConfig", "GradientOptions", "GradientTraining",
+    "GymnasiumFlight", "GymnasiumVector", "HoverConfig", "HoverProtocol", "HoverTask", "ImageStack", "Judgement",
+    "L2fPosition", "Made", "MotorCommand", "MotorCommandConfig", "NativePpo", "OffPolicy", "PathTracking",
+    "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity", "PpoOptions", "Px4MotorCommand", "Recovery",
+    "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SacOptions", "SkrlEnv", "StableBaselinesEnv", "Stages",
+    "StepResult", "SvNetOptions", "SynthesisConfig", "TaskConfig", "Td3Options", "TorchPpo", "TorchPpoOptions",
+    "TrainedSvNet", "VectorTask", "export_lerobot", "export_onnx", "export_policy", "flight_camera", "is_learning_task",
+    "learning_task", "learning_tasks", "measure_adaptation", "noise_level", "read_manifest", "register_gymnasium",
+    "register_task", "roll_out", "synthesize_dataset", "train_foundation", "train_hover", "train_svnet", "train_task",
+    "write_motor_policy",
 ]  # fmt: skip

@@ -109,6 +109,7 @@ def _show(found: Adaptation) -> None:
 PROG = "airworthy train"
 KINDS = {
     "hover": "a policy that commands motors and holds a place, for any vehicle, from nothing, in about a second",
+    "foundation": "one such policy for all quadrotors, learnt on drawn ones, in about a minute",
     "motor_command": "a policy for Aerial Gym's motor-command task as published, by reward, in minutes",
     "avoid": "a policy that sees a small depth image and flies fast through obstacles, from nothing, in minutes",
     "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
@@ -188,6 +189,10 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_hover import main_motor_command
 
         return main_motor_command(argv[1:])
+    if kind_name == "foundation":
+        from airworthy.cli.learning.train_foundation import main as train_foundation
+
+        return train_foundation(argv[1:])
     if kind_name == "avoid":
         from airworthy.cli.learning.train_avoid import main as train_avoid
 
@@ -211,6 +216,7 @@ def _help() -> str:
     lines = [f"  {name:{width}}  {what}" for name, what in KINDS.items()]
     usage = [
         f"usage: {PROG} hover --vehicle NAME [options]",
+        f"       {PROG} foundation [options]",
         f"       {PROG} motor_command [options]",
         f"       {PROG} avoid [options]",
         f"       {PROG} svnet DATA [options]",

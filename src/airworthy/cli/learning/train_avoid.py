@@ -12,8 +12,7 @@ from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro
 from airworthy.cli.learning.train import load_torch
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
-from airworthy.core.schema import check_fields
-from airworthy.learning.avoid import AvoidOptions
+from airworthy.learning.avoid import AvoidOptions, AvoidRunOptions
 from airworthy.tasks.declared_metrics import metric
 
 __all__ = ["main"]
@@ -25,21 +24,6 @@ _DESCRIPTION = (
     " seen. A stopped training goes on where it was, to the same bits as one that was not stopped."
 )
 _STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
-
-
-@dataclass(frozen=True)
-class AvoidRunOptions:
-    """For how long it runs, and on how many processors."""
-
-    threads: int = 1
-    """Of the processor; more than one gain little, since the matrices are small."""
-    checkpoint_minutes: float = 1.0
-    """Between two checkpoints [min]."""
-    minutes: float = 0.0
-    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -76,15 +60,14 @@ def _asked(argv: list[str]) -> int:
     load_torch()
     from airworthy.learning.avoid.evaluation import AvoidProtocol
     from airworthy.learning.avoid.run import train_avoid
-    from airworthy.learning.machine import TrainingRunOptions
 
     command = command_line(PROG, config, leave_out=("run", "json"))
-    chosen = config.run
-    run = TrainingRunOptions("cpu", chosen.threads, chosen.checkpoint_minutes, chosen.minutes)
     protocol = AvoidProtocol(flights=config.flights, speeds=config.speeds, areas=config.areas)
     with stopped_by_terminate() as received:
         try:
-            done = train_avoid(config.out, config.options(), protocol, run, command=command, quiet=config.json)
+            done = train_avoid(
+                config.out, config.options(), protocol, config.run.training_run, command=command, quiet=config.json
+            )
         except KeyboardInterrupt:
             return interrupted(received, _STOPPED)
     _say(config, done)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
-    from airworthy.learning.avoid.config import AvoidOptions
+    from airworthy.learning.avoid.config import AvoidOptions, AvoidRunOptions
     from airworthy.learning.avoid.evaluation import AvoidProtocol
     from airworthy.learning.avoid.run import TrainedAvoid, train_avoid
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["AvoidOptions", "AvoidProtocol", "TrainedAvoid", "train_avoid"]
+__all__ = ["AvoidOptions", "AvoidProtocol", "AvoidRunOptions", "TrainedAvoid", "train_avoid"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from airworthy.core.schema import Bound, check_fields
-from airworthy.learning.machine import SEED_MAX, TrainingOptions
+from airworthy.learning.machine import SEED_MAX, TrainingOptions, TrainingRunOptions
 
-__all__ = ["AvoidOptions"]
+__all__ = ["AvoidOptions", "AvoidRunOptions"]
 
 
 @dataclass(frozen=True)
@@ -46,3 +46,23 @@ class AvoidOptions(TrainingOptions):
 
     def __post_init__(self) -> None:
         check_fields(self, "AvoidOptions.")
+
+
+@dataclass(frozen=True)
+class AvoidRunOptions:
+    """For how long it runs, and on how many processors."""
+
+    threads: int = 1
+    """Of the processor; more than one gain little, since the matrices are small."""
+    checkpoint_minutes: float = 1.0
+    """Between two checkpoints [min]."""
+    minutes: float = 0.0
+    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def training_run(self) -> TrainingRunOptions:
+        """Return the same of any training."""
+        return TrainingRunOptions("cpu", self.threads, self.checkpoint_minutes, self.minutes)

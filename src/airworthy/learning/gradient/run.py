@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from airworthy.learning.native_ppo.config import MotorCommandConfig
 
 __all__ = [
-    "METRICS_FILE", "SUMMARY_FILE", "HoverRun", "TrainedHover", "TrainingLine", "hardware_found", "train_hover", "train_seeds",
-    "write_metrics",
+    "METRICS_FILE", "SUMMARY_FILE", "HoverRun", "TrainedHover", "TrainingLine", "hardware_found", "learn_run",
+    "refuse_single_training", "train_hover", "train_seeds", "write_metrics", "write_seeds",
 ]  # fmt: skip
 
 SUMMARY_FILE, METRICS_FILE = "summary.json", "metrics.jsonl"
@@ -237,7 +237,8 @@ def train_hover(
         # Ahead of the clock: a cold compile is paid once per machine, and told apart from learning (specification, section 8).
         training.prepare()
         compile_s = time.perf_counter() - begun
-        if not _learn(held, run, minutes, tensorboard, quiet):
+        told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet}
+        if not learn_run(held, run, lambda: write_motor_policy(folder, training), **told):
             return TrainedHover(folder, False, {}, training.iteration)
         split = {"import_s": import_s, "compile_s": compile_s, "train_s": run.wall_s}
         found = _judged(vehicle, run, protocol, split, command, quiet)
@@ -280,9 +281,7 @@ def train_seeds(
     """
     if not 1 <= count <= SEEDS_MAX:
         raise AirworthyError(f"{count} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
-    # The summary of the seeds would take the place of that training's own.
-    if any((Path(out) / name).exists() for name in (IDENTITY_FILE, CONTRACT_FILE)):
-        raise AirworthyError(f"{str(out)!r} holds a single training; several seeds need a folder of their own: choose another.")
+    refuse_single_training(out)
     done: list[TrainedHover] = []
     for k in range(count):
         seed = config.seed + k
@@ -292,31 +291,71 @@ def train_seeds(
             return done
     shown = ("seed", "training_wall_s", "training_cpu_s", "kept_percent", "median_error_m", "p95_error_m", "env_steps")
     rows = [{name: item.figures[name] for name in shown} for item in done]
-    # A seed that lost half of its flights has no median error: it counts as infinitely far.
-    columns = {name: [np.inf if row[name] is None else float(row[name]) for row in rows] for name in shown[1:]}
-    medians = {name: float(np.median(values)) for name, values in columns.items()}
-    middle = {name: value if np.isfinite(value) else None for name, value in medians.items()}
-    found: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": f"{config.options(0).task} seeds",
-        "vehicle": vehicle.name,
-    }
-    found |= {"median": middle, "seeds": rows}
-    write_json(Path(out) / SUMMARY_FILE, found)
+    write_seeds(out, {"kind": f"{config.options(0).task} seeds", "vehicle": vehicle.name}, rows)
     return done
 
 
-def _learn(held: TrainingFolder, run: HoverRun, minutes: float, tensorboard: bool, quiet: bool) -> bool:
+def write_seeds(out: str | Path, about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the summary of several seeds: every one, and the median of each figure.
+
+    Args:
+        out: Folder above those of the seeds.
+        about: What they have in common.
+        rows: Figures of each seed; the first is the seed.
+    """
+    # A seed that lost half of its flights has no median error: it counts as infinitely far.
+    columns = {name: [np.inf if row[name] is None else float(row[name]) for row in rows] for name in list(rows[0])[1:]}
+    medians = {name: float(np.median(values)) for name, values in columns.items()}
+    middle = {name: value if np.isfinite(value) else None for name, value in medians.items()}
+    write_json(Path(out) / SUMMARY_FILE, {"schema_version": SCHEMA_VERSION, **about, "median": middle, "seeds": list(rows)})
+
+
+def refuse_single_training(out: str | Path) -> None:
+    """Refuse to train several seeds in the folder of one, whose summary theirs would take the place of.
+
+    Raises:
+        AirworthyError: It holds a single training.
+    """
+    if any((Path(out) / name).exists() for name in (IDENTITY_FILE, CONTRACT_FILE)):
+        raise AirworthyError(f"{str(out)!r} holds a single training; several seeds need a folder of their own: choose another.")
+
+
+def learn_run(
+    held: TrainingFolder,
+    run: HoverRun,
+    write: Callable[[], object],
+    *,
+    minutes: float,
+    tensorboard: bool,
+    quiet: bool,
+    checkpoint_s: float | None = None,
+) -> bool:
+    """Learn what is left of a run in its folder; returns whether it is finished.
+
+    Args:
+        held: Its folder, begun.
+        run: With its training.
+        write: Writes the policy as it is.
+        minutes: Stop after this long [min]; 0: when it is finished.
+        tensorboard: Write event files of TensorBoard, too.
+        quiet: Say nothing.
+        checkpoint_s: Between two checkpoints [s]; None: as usual.
+    """
+
     def saved() -> None:
         # Whoever stops it, or kills it, has a policy that flies.
-        write_motor_policy(held.folder, run.training)
+        write()
         write_metrics(held.folder, run)
 
     left = run.training.options.iterations - run.training.iteration
-    shown = TrainingLine(run, quiet)
-    often = TrainingRunOptions(device="cpu", checkpoint_minutes=_SAID_EVERY_S / 60.0, minutes=minutes, tensorboard=tensorboard)
+    often = TrainingRunOptions(
+        device="cpu",
+        checkpoint_minutes=(_SAID_EVERY_S if checkpoint_s is None else checkpoint_s) / 60.0,
+        minutes=minutes,
+        tensorboard=tensorboard,
+    )
     curves = TrainingCurves(run.metrics, metric_scalars)
-    return held.learn(run, run.steps, left, often, shown.stepped, saved, curves)
+    return held.learn(run, run.steps, left, often, TrainingLine(run, quiet).stepped, saved, curves)
 
 
 def metric_scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:

@@ -136,11 +136,13 @@ _ROLLOUT = """
     deviation: float32[]   # (actions,): exp(log_std)
     noise_keys: uint32[]   # (4, env)
     first_step: int32[]    # (1,): of the training, on which noise depends
+    lasting: float32[]     # (actions, env): what earlier actions left of their noise, read and written
     samples: float32[]     # (steps, blocks, sample, lane): written, but for advantage and target
     values: float32[]      # (steps + 1, env): written
     told: float32[]        # (told, steps, env): written
     terms: float32[]       # (terms, env): sums over the rollout, written
     steps: int
+    memory: float          # share of its noise that an action leaves to the next
 """
 _UPDATE = """
     weights: float32[]     # as above

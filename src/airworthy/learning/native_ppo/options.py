@@ -64,8 +64,18 @@ class PpoOptions(TrainingOptions):
     """Of actions."""
     least_std: Annotated[float, Bound(1e-4, 10.0)] = 0.05
     """Of actions, below which exploration would be lost."""
+    last_std: Annotated[float, Bound(0.0, 10.0)] = 0.0
+    """To which `least_std` falls over the second half of `decay_steps`, by equal factors; 0: it stays. Noise of actions moves what it explores:
+    rotors that fall faster than they rise lose thrust by it, which a policy makes up for that is then flown without."""
+    noise_memory: Annotated[float, Bound(0.0, 0.999)] = 0.0
+    """Share of its noise that an action leaves to the next: vehicles that answer slowly hardly follow noise that changes with
+    every decision. Deviations are those of what is added in one decision."""
     reward_scale: Annotated[float, Bound(1e-6, 1e6)] = 0.1
     """Factor on rewards, so that values are near 1 in size."""
+    normalize_observation: bool = False
+    """By running mean and variance of all observations so far; the policy that is written has them in its first layer."""
+    normalize_value: bool = False
+    """The critic learns targets less their running mean, over their deviation."""
     seed: int = 0
     """Of weights, starts, vehicles, and noise."""
 
@@ -73,11 +83,27 @@ class PpoOptions(TrainingOptions):
         check_fields(self, "PpoOptions.")
         if len(self.hidden) != 2 or not all(1 <= width <= WIDTH_MAX for width in self.hidden):
             raise AirworthyError(f"PpoOptions.hidden is {list(self.hidden)}; expected two widths of 1 to {WIDTH_MAX}.")
+        self.check_last_std()
+
+    def check_last_std(self) -> None:
+        """Refuse a deviation to fall to that is none, or to which there is no way."""
+        if self.last_std > self.least_std:
+            raise AirworthyError(f"last_std is {self.last_std:g}, above least_std ({self.least_std:g}), from which it falls.")
+        if self.last_std and not self.decay_steps:
+            raise AirworthyError(f"last_std {self.last_std:g} changes nothing without decay_steps, over which it falls.")
 
     def rate_left(self, env_steps: int) -> float:
         """Share of the learning rate that is left after so many decisions: it falls linearly."""
         # The last update still moves a little: a rate of nothing would waste its rollout.
         return max(_LEAST_LEFT, 1.0 - env_steps / self.decay_steps) if self.decay_steps else 1.0
+
+    def floor_of_std(self, env_steps: int) -> float:
+        """Least deviation of actions after so many decisions."""
+        if not self.last_std:
+            return self.least_std
+        # Half of the training explores; then what is learnt is made right for flights without noise (ours).
+        done = min(1.0, max(0.0, 2.0 * env_steps / self.decay_steps - 1.0))
+        return self.least_std * (self.last_std / self.least_std) ** done
 
     @classmethod
     def settings(cls) -> PpoOptions:

@@ -14,6 +14,7 @@ from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.native_ppo.kernel import SLICE, TOLD, NetworkSizes, rollout_kernel, scratch_rows, update_kernel
+from airworthy.learning.native_ppo.moments import RunningMoments
 from airworthy.learning.native_ppo.options import PpoOptions, PpoUpdate
 from airworthy.learning.native_ppo.shared import (
     BETA1,
@@ -30,6 +31,8 @@ from airworthy.learning.native_ppo.shared import (
 
 __all__ = ["NativePpo"]
 
+_FIRST_LAYERS = (0, 6)
+"""Among the arrays of weights, those of policy and critic that observations go into."""
 _PARTS = 8
 """Of a minibatch, each summed by itself: as many threads can share it, and its bits do not depend on how many do (ours)."""
 _SPLIT_SECONDS = 3e-4
@@ -69,6 +72,7 @@ class NativePpo:
         self._first, self._second = np.zeros(forward), np.zeros(forward)
         self._steps = 0
         self.learning_rate, self.env_steps, self.updates = o.learning_rate, 0, 0
+        self._seen, self._expectations = RunningMoments(k), RunningMoments(1)
         self._begin()
         self._make_arrays(threads)
         self._rng = np.random.Generator(np.random.Philox(key=o.seed & (2**64 - 1)))
@@ -102,6 +106,7 @@ class NativePpo:
         self._packed = aligned_zeros(self.parameters.size + 2 * inner + s.second * (s.actions + 1))
         # Which parameter stands where: gathered at once, as often as there are minibatches.
         at, firsts = np.arange(self.parameters.size), np.cumsum([0, *(view.size for view in self._views)])
+        self._firsts = firsts.tolist()
         turned = [at[firsts[k] : firsts[k + 1]].reshape(self._views[k].shape).T.ravel() for k in (2, 4, 8, 10)]
         self._places = np.concatenate([at, *turned])
         self._deviation = np.zeros(s.actions, np.float32)
@@ -123,9 +128,10 @@ class NativePpo:
 
         packed, flown = shared(self._packed), shared(self.samples)
         lent = [shared(x) for x in e.lend().values()]
-        mine = [shared(self._deviation), shared(keys), shared(self._first_step)]
+        self._lasting = aligned_zeros((s.actions, e.env_count))
+        mine = [shared(x) for x in (self._deviation, keys, self._first_step, self._lasting)]
         told = [shared(self.values), shared(self._told), shared(self._terms)]
-        arguments = [*lent, e.env_count, e.task.episode_steps, packed, *mine, flown, *told, o.rollout]
+        arguments = [*lent, e.env_count, e.task.episode_steps, packed, *mine, flown, *told, o.rollout, o.noise_memory]
         self._rollout = Launcher(rollout_kernel(s, e.shape), blocks, arguments, "cpu", threads)
         weight = 1.0 / (2 * pairs * CPU_LANES)
         arguments = [packed, shared(self._order), flown, shared(scratch), shared(self._sums), pairs, self._parts, weight]
@@ -137,10 +143,11 @@ class NativePpo:
         """Fly one rollout and learn from it."""
         o, e = self.options, self.environments
         flown = self.fly()
+        expected = self._scaled(self.values)
         advantages = generalized_advantages(
-            flown.rewards * o.reward_scale, self.values[:-1], self.values[-1], flown.ended, flown.cut_values, o.gamma, o.lam
+            flown.rewards * o.reward_scale, expected[:-1], expected[-1], flown.ended, flown.cut_values, o.gamma, o.lam
         )
-        spread = float((advantages + self.values[:-1]).var())
+        spread = float((advantages + expected[:-1]).var())
         explained = 1.0 - float(advantages.var()) / spread if spread > 0.0 else math.nan
         self.learn_from(advantages)
         blocks = o.rollout * e.env_count // CPU_LANES
@@ -153,6 +160,10 @@ class NativePpo:
                 norm = self._descend(gradient)
                 divergence, error = divergence + sums[1], error + sums[2]
             self.learning_rate = adapted_rate(self.learning_rate, divergence / (blocks * CPU_LANES), o.target_divergence)
+        if o.normalize_observation:
+            # Only now: a rollout and its update read the same numbers.
+            seen = self.samples[:, :, : self.sizes.observed]
+            self._seen.learn(np.moveaxis(seen, 2, -1).reshape(-1, self.sizes.observed))
         self.updates += 1
         self.env_steps += blocks * CPU_LANES
         return PpoUpdate(
@@ -187,25 +198,43 @@ class NativePpo:
         return Rollout(
             told["reward"].astype(float),
             ended,
-            told["cut_value"].astype(float),
+            np.where(ended & (told["terminated"] < 0.5), self._scaled(told["cut_value"]), 0.0),
             int(told["terminated"].sum()),
             told["return"][ended].astype(float),
             dict(zip(e.terms, means.tolist(), strict=True)),
             int(np.sum(told["success"][ended])),
         )
 
+    def _scaled(self, values: ArrayFloat) -> ArrayFloat:
+        """Values in scaled rewards, of what the critic gives."""
+        if not self.options.normalize_value:
+            return values
+        return values.astype(float) * self._expectations.deviation[0] + self._expectations.mean[0]
+
     def learn_from(self, advantages: Array) -> None:
         """Set advantages of what was flown, (steps, env), and with them the targets of the values."""
         s = self.sizes
+        targets = advantages + self._scaled(self.values[:-1])
+        if self.options.normalize_value:
+            # The targets of this rollout count already, or the first ones would be learnt as they are.
+            self._expectations.learn(targets.reshape(-1, 1))
+            targets = (targets - self._expectations.mean[0]) / self._expectations.deviation[0]
         shape = self.samples[:, :, 0].shape
         self.samples[:, :, s.observed + s.actions + 1] = ((advantages - advantages.mean()) / (advantages.std() + 1e-8)).reshape(
             shape
         )
-        self.samples[:, :, s.observed + s.actions + 2] = (advantages + self.values[:-1]).reshape(shape)
+        self.samples[:, :, s.observed + s.actions + 2] = targets.reshape(shape)
 
     def _pack(self) -> None:
-        """Weights as the kernels read them: the policy's middle and last matrix and the critic's again, transposed."""
+        """Weights as the kernels read them: the policy's middle and last matrix and the critic's again, transposed.
+
+        Observations are normalised in the first layers: kernels read them as they are.
+        """
         np.take(self.parameters, self._places, out=self._packed)
+        if self.options.normalize_observation:
+            for first in _FIRST_LAYERS:
+                weight, bias = (self._packed[self._firsts[k] : self._firsts[k + 1]] for k in (first, first + 1))
+                weight[:], bias[:] = (x.ravel() for x in self._plain(first))
         np.exp(self._views[-1], out=self._deviation)
 
     def gradient(self, blocks: ArrayAny) -> tuple[Array, Array]:
@@ -219,7 +248,20 @@ class NativePpo:
         self._update.launch()
         # In one order, whichever thread made them: the same bits with any number of threads.
         whole = self._sums.sum(axis=0, dtype=float)
+        if self.options.normalize_observation:
+            for first in _FIRST_LAYERS:
+                weight, bias = (whole[self._firsts[k] : self._firsts[k + 1]] for k in (first, first + 1))
+                # What the kernel summed over observations as they are, over normalised ones.
+                slope = weight.reshape(self._views[first].shape)
+                slope[:] = (slope - np.outer(bias, self._seen.mean)) / self._seen.deviation
         return whole[:-3], whole[-3:]
+
+    def _plain(self, first: int) -> tuple[Array, Array]:
+        """Weight and bias of a first layer over observations as they are: the same function."""
+        if not self.options.normalize_observation:
+            return self._views[first], self._views[first + 1]
+        weight = self._views[first] / self._seen.deviation
+        return weight, self._views[first + 1] - weight @ self._seen.mean
 
     def _descend(self, gradient: Array) -> float:
         """Adam; returns the gradient's norm before it was shortened."""
@@ -238,13 +280,13 @@ class NativePpo:
             / (1.0 - BETA1**self._steps)
         )
         self.parameters -= (size * self._first / (np.sqrt(self._second) + EPSILON)).astype(np.float32)
-        np.maximum(self._views[-1], math.log(self.options.least_std), out=self._views[-1])
+        np.maximum(self._views[-1], math.log(self.options.floor_of_std(self.env_steps)), out=self._views[-1])
         return norm
 
     @property
     def policy_weights(self) -> list[ArrayF32]:
-        """Weight (rows, columns) and bias (rows,) of each layer of the policy, which ends in tanh: views."""
-        return self._views[:6]
+        """Weight (rows, columns) and bias (rows,) of each layer of the policy, which ends in tanh: views where they can be."""
+        return [x.astype(np.float32, copy=False) for x in (*self._plain(0), *self._views[2:6])]
 
     # ---- what was learnt ---------------------------------------------------------------------------------------------
 
@@ -254,10 +296,11 @@ class NativePpo:
 
     def value(self, observation: ArrayFloat) -> ArrayFloat:
         """Return what the critic expects, in scaled rewards, (env,)."""
-        return self._forward(observation, 6)[:, 0]
+        return self._scaled(self._forward(observation, 6)[:, 0])
 
     def _forward(self, x: ArrayFloat, first: int) -> ArrayFloat:
-        v = self._views
+        v = [*self._views]
+        v[first], v[first + 1] = self._plain(first)
         for k in (first, first + 2):
             x = np.tanh(x @ v[k].T + v[k + 1])
         return np.asarray(x @ v[first + 4].T + v[first + 5])
@@ -266,6 +309,10 @@ class NativePpo:
         """Everything that the next update depends on."""
         environments = {f"environment_{name}": array for name, array in self.environments.saved().items()}
         arrays = {"parameters": self.parameters, "first": self._first, "second": self._second, **environments}
+        if self.options.noise_memory:
+            arrays["lasting"] = self._lasting
+        for name, moments in self._moments():
+            arrays |= {f"{name}_{k}": x for k, x in moments.saved().items()}
         notes = {
             "steps": self._steps,
             "learning_rate": self.learning_rate,
@@ -281,6 +328,16 @@ class NativePpo:
         self._first[:], self._second[:] = arrays["first"], arrays["second"]
         prefix = "environment_"
         self.environments.restore({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)})
+        if self.options.noise_memory:
+            self._lasting[:] = arrays["lasting"]
+        for name, moments in self._moments():
+            moments.restore({k.removeprefix(f"{name}_"): v for k, v in arrays.items() if k.startswith(f"{name}_")})
         self._steps, self.learning_rate, self.env_steps = notes["steps"], notes["learning_rate"], notes["env_steps"]
         restored_generator(self._rng, notes["generator"])
         self.updates = checkpoint.number
+
+    def _moments(self) -> list[tuple[str, RunningMoments]]:
+        """Of what is normalised."""
+        o = self.options
+        kept = [("seen", self._seen, o.normalize_observation), ("expected", self._expectations, o.normalize_value)]
+        return [(name, moments) for name, moments, used in kept if used]

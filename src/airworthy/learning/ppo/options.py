@@ -42,10 +42,6 @@ class TorchPpoOptions(PpoOptions):
     squash: bool = False
     """Noise is added before the tanh that bounds actions, not behind it: actions never leave their bounds, and their
     log-probability takes the slope of tanh into account."""
-    normalize_observation: bool = False
-    """By running mean and variance of all observations so far; the policy that is written has them in its first layer."""
-    normalize_value: bool = False
-    """The critic learns targets less their running mean, over their deviation."""
     value_clip: Annotated[float, Bound(0.0, 1e6)] = 0.0
     """By how much a value that moves on counts as moved, in what the critic gives; 0: all of it."""
     anneal_updates: Annotated[int, Bound(0, 1_000_000_000)] = 0
@@ -58,6 +54,7 @@ class TorchPpoOptions(PpoOptions):
 
     def __post_init__(self) -> None:
         check_fields(self, "TorchPpoOptions.")
+        self.check_last_std()
         if self.deviation == "parameter" and self.most_std != 1.0:
             raise AirworthyError(
                 f"most_std {self.most_std:g} changes nothing for deviations that are parameters: leave it out."

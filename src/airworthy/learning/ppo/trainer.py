@@ -23,6 +23,7 @@ from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.threads import share
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.machine import COUNT_MAX
+from airworthy.learning.native_ppo.moments import RunningMoments
 from airworthy.learning.native_ppo.options import PpoUpdate
 from airworthy.learning.native_ppo.shared import (
     BETA1,
@@ -37,7 +38,6 @@ from airworthy.learning.native_ppo.shared import (
 )
 from airworthy.learning.ppo.loss import Samples, batch_loss
 from airworthy.learning.ppo.model import ActorCritic
-from airworthy.learning.ppo.normal import RunningMoments
 from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.learning.ppo.rollout import Flown, PpoEnvironments
 from airworthy.learning.ppo.symmetry import mirrors
@@ -89,6 +89,7 @@ class TorchPpo:
         self._seen, self._critic_seen, self._values = (RunningMoments(n) for n in (*sizes[:2], 1))
         self._memory, self._critic_memory = (self.model.memory(count, self.device) for _ in range(2))
         self._begun_with = self._memory, self._critic_memory
+        self._lasting = torch.zeros((count, e.action_count), device=self.device)
         self.learning_rate, self.env_steps, self.updates = o.learning_rate, 0, 0
         self._mirrors = mirrors(_vector_task(e), o.mirror) if o.mirror != "none" else []
         self._rng = np.random.Generator(np.random.Philox(key=o.seed & (2**64 - 1)))
@@ -160,9 +161,12 @@ class TorchPpo:
             policy = self.model.policy(x)
             f.taken[t] = policy.mean + policy.log_std.exp() * f.noise[t]
             f.log_probability[t] = policy.log_probability(f.taken[t])
-            result = e.step(policy.action(f.taken[t]).cpu().numpy())
+            flown = policy.action(f.taken[t] + self._lasting)
+            # What earlier actions left of their noise is a part of the environment to the policy; new flights have none.
+            self._lasting = (self._lasting + policy.log_std.exp() * f.noise[t]) * o.noise_memory
+            result = e.step(flown.cpu().numpy())
             f.note(t, result, e.final_critic_observation)
-            self._memory = torch.where(f.ended[t, :, None], 0.0, self._memory)
+            self._memory, self._lasting = (torch.where(f.ended[t, :, None], 0.0, x) for x in (self._memory, self._lasting))
             for name, values in result.terms.items():
                 totals[name] += float(values.mean(dtype=float))
         self._look(o.rollout)
@@ -346,7 +350,7 @@ class TorchPpo:
             self.learning_rate * self.options.rate_left(self.env_steps),
         )
         if self.options.deviation == "parameter":
-            self.model.log_std.data.clamp_(min=math.log(self.options.least_std))
+            self.model.log_std.data.clamp_(min=math.log(self.options.floor_of_std(self.env_steps)))
         return norm
 
     def _remember_moments(self) -> None:
@@ -412,6 +416,8 @@ class TorchPpo:
         arrays |= self._adam.saved()
         for name, moments in self._moments():
             arrays |= {f"{name}_{k}": x for k, x in moments.saved().items()}
+        if self.options.noise_memory:
+            arrays["lasting"] = self._lasting.cpu().numpy()
         if self.options.recurrent:
             arrays |= {"memory": self._memory.cpu().numpy(), "critic_memory": self._critic_memory.cpu().numpy()}
         notes = {
@@ -430,6 +436,8 @@ class TorchPpo:
         self.environments.restore(_under(arrays, "environment_"))
         for name, moments in self._moments():
             moments.restore(_under(arrays, f"{name}_"))
+        if self.options.noise_memory:
+            self._lasting = torch.from_numpy(np.array(arrays["lasting"])).to(self.device)
         if self.options.recurrent:
             self._memory, self._critic_memory = (
                 torch.from_numpy(np.array(arrays[name])).to(self.device) for name in ("memory", "critic_memory")

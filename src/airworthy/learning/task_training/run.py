@@ -19,8 +19,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, lock_folder, write_json
@@ -30,13 +28,14 @@ from airworthy.learning.gradient.run import (
     METRICS_FILE,
     SUMMARY_FILE,
     HoverRun,
-    TrainingLine,
     hardware_found,
-    metric_scalars,
+    learn_run,
+    refuse_single_training,
     used_packages,
     write_metrics,
+    write_seeds,
 )
-from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.machine import Machine
 from airworthy.learning.task_training.evaluation import (
     TaskProtocol,
     check_seed,
@@ -49,8 +48,7 @@ from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
 from airworthy.learning.task_training.report import write_task_report
 from airworthy.learning.task_training.training import TaskWork
-from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingCurves, TrainingFolder, TrainingNames, say
-from airworthy.pilots.network_files import CONTRACT_FILE
+from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.task_policy.contract import write_task_folder
 from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
 from airworthy.vehicles import Vehicle
@@ -181,7 +179,8 @@ def learn_task(
         if held.begin(run, getattr(work, "machine", Machine("cpu", 0, "float32", "not used"))):
             say(quiet, f"{folder}: goes on from iteration {work.iteration:,}.")
         work.prepare()
-        if not _learn(held, run, work, minutes, tensorboard, quiet):
+        told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet, "checkpoint_s": _CHECKPOINT_S}
+        if not learn_run(held, run, lambda: write_task_folder(folder, work.contract(), work.weights), **told):
             return TrainedTask(folder, False, {}, work.iteration)
         found = _judged(work, run, protocol, {**(seconds or {}), "train_s": run.wall_s}, command, quiet)
         write_task_folder(folder, work.contract(), work.weights)
@@ -221,9 +220,7 @@ def train_task_seeds(
     """
     if not 1 <= len(options) <= SEEDS_MAX:
         raise AirworthyError(f"{len(options)} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
-    # The summary of the seeds would take the place of that training's own.
-    if any((Path(out) / name).exists() for name in (IDENTITY_FILE, CONTRACT_FILE)):
-        raise AirworthyError(f"{str(out)!r} holds a single training; several seeds need a folder of their own: choose another.")
+    refuse_single_training(out)
     done: list[TrainedTask] = []
     for k, one in enumerate(options):
         command = commands[k] if commands else ""
@@ -232,25 +229,9 @@ def train_task_seeds(
             return done
     names = (*_SHOWN, *(name for name in ("median_error_m", "p95_error_m", "mean_return") if name in done[0].figures))
     rows = [{name: item.figures[name] for name in names} for item in done]
-    # A seed that lost half of its flights has no median error: it counts as infinitely far.
-    columns = {name: [np.inf if row[name] is None else float(row[name]) for row in rows] for name in names[1:]}
-    medians = {name: float(np.median(values)) for name, values in columns.items()}
-    middle = {name: value if np.isfinite(value) else None for name, value in medians.items()}
     kind = {"kind": f"task {done[0].figures['task']} seeds", "vehicle": done[0].figures["vehicle"]}
-    write_json(Path(out) / SUMMARY_FILE, {"schema_version": SCHEMA_VERSION, **kind, "median": middle, "seeds": rows})
+    write_seeds(out, kind, rows)
     return done
-
-
-def _learn(held: TrainingFolder, run: HoverRun, work: TaskWork, minutes: float, tensorboard: bool, quiet: bool) -> bool:
-    def saved() -> None:
-        # Whoever stops it, or kills it, has a policy that flies.
-        write_task_folder(held.folder, work.contract(), work.weights)
-        write_metrics(held.folder, run)
-
-    often = TrainingRunOptions(device="cpu", checkpoint_minutes=_CHECKPOINT_S / 60.0, minutes=minutes, tensorboard=tensorboard)
-    left = work.options.iterations - work.iteration
-    curves = TrainingCurves(run.metrics, metric_scalars)
-    return held.learn(run, run.steps, left, often, TrainingLine(run, quiet).stepped, saved, curves)
 
 
 def _judged(

@@ -30,12 +30,17 @@ for (int t = 0; t <= steps; ++t) {
       Threefry::normals(key, N::u((unsigned int)(first_step.data[0] + t)), STREAM, 16 + k, noise + 4 * k);
   }
   for (int k = 0; k < ACTIONS; ++k) {
-    taken[k] = Net::tanh(mean[k]) + N::c(deviation.data[k]) * noise[k];
+    const F drawn = N::c(deviation.data[k]) * noise[k];
+    taken[k] = Net::tanh(mean[k]) + drawn;
     log_probability += noise[k] * noise[k] * -0.5f - w[LOG_STD + k] - 0.918938533f;
+    // What earlier actions left of their noise is flown besides; to the policy it is a part of the environment.
+    float* const place = lasting.data + k * env_count + at0;
+    const F left = N::load(place), flown = taken[k] + left;
+    N::store(place, (left + drawn) * memory);
 #if LANES == 1
-    actions.data[(long long)at0 * ACTIONS + k] = taken[k];
+    actions.data[(long long)at0 * ACTIONS + k] = flown;
 #else
-    for (int lane = 0; lane < LANES; ++lane) actions.data[(long long)(at0 + lane) * ACTIONS + k] = taken[k][lane];
+    for (int lane = 0; lane < LANES; ++lane) actions.data[(long long)(at0 + lane) * ACTIONS + k] = flown[lane];
 #endif
   }
   float* const sample = samples.data + ((long long)t * block_count + task) * (SAMPLE * LANES);
@@ -50,6 +55,11 @@ ENVIRONMENT_STEP
 #define TELL(k, x) N::store(told.data + ((long long)(k) * steps + t) * env_count + at0, x)
   for (int k = 0; k < TERMS; ++k) by_term[k] += OF(R_TERMS + k);
   const F terminated = OF(R_TERMINATED), truncated = OF(R_TRUNCATED);
+  // A new flight has no earlier actions.
+  for (int k = 0; k < ACTIONS; ++k) {
+    float* const place = lasting.data + k * env_count + at0;
+    N::store(place, N::select(terminated + truncated > N::c(0.5f), N::c(0.0f), N::load(place)));
+  }
   F beyond = N::c(0.0f);
   if (N::any(truncated > N::c(0.5f))) {
     // A flight that was only cut off would have gone on from what it saw last.

@@ -1,0 +1,230 @@
+"""From nothing to a folder with one policy for all quadrotors, and the evidence for it: `airworthy train foundation`.
+
+training.json     what is learnt, and where it began; written first
+checkpoints/      while it is not finished
+weights.safetensors, contract.json   the policy, also of a training that was stopped
+metrics.jsonl     cost, flights lost, steps and time, a line per iteration that was written down
+report.html       curves, and every quadrotor of the catalogue
+summary.json      figures; written last: where it lies, all is done
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import json_text, lock_folder, write_json
+from airworthy.core.runs.progress import progress
+from airworthy.learning.foundation.config import FoundationConfig
+from airworthy.learning.foundation.evaluation import FoundationProtocol, fly_fleet, quadrotors
+from airworthy.learning.foundation.report import write_foundation_report
+from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, foundation_contract, write_foundation_policy
+from airworthy.learning.gradient.config import SEEDS_MAX
+from airworthy.learning.gradient.run import (
+    METRICS_FILE,
+    SUMMARY_FILE,
+    HoverRun,
+    hardware_found,
+    learn_run,
+    refuse_single_training,
+    used_packages,
+    write_metrics,
+    write_seeds,
+)
+from airworthy.learning.gradient.trainer import GradientOptions
+from airworthy.learning.machine import Machine
+from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
+from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
+
+__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TrainedFoundation", "train_foundation", "train_foundation_seeds"]
+
+SCHEMA_VERSION = 1
+_NAMES = TrainingNames(
+    "a policy",
+    "its vehicles were others",
+    "it was judged otherwise, or begun by another version of this program",
+    "iteration",
+    SUMMARY_FILE,
+)
+_SHOWN = ("seed", "training_wall_s", "training_cpu_s", "held_percent", "worst_median_error_m", "env_steps")
+
+
+@dataclass(frozen=True)
+class TrainedFoundation:
+    """What a training left."""
+
+    folder: Path
+    finished: bool
+    figures: Mapping[str, Any]
+    """What `summary.json` holds; empty while it is not finished."""
+    iteration: int = 0
+    """Gradient steps done."""
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / REPORT_FILE
+
+
+def train_foundation(
+    out: str | Path,
+    options: GradientOptions | None = None,
+    protocol: FoundationProtocol | None = None,
+    *,
+    command: str = "",
+    import_s: float | None = None,
+    minutes: float = 0.0,
+    tensorboard: bool = False,
+    quiet: bool = True,
+) -> TrainedFoundation:
+    """Learn to hold a place with any quadrotor, or go on where it was stopped, and fly every one of the catalogue.
+
+    Args:
+        out: Folder.
+        options: How it learns.
+        protocol: How it is judged.
+        command: That makes the training again, for the report.
+        import_s: How long the program took to load, where that is known [s].
+        minutes: Stop after this long, with a checkpoint to go on from; 0: when it is finished.
+        tensorboard: Write event files of TensorBoard, too.
+        quiet: Say nothing but what is wrong.
+
+    Raises:
+        AirworthyError: The folder holds another training or something that is none, or TensorBoard was asked for and is not
+            installed.
+        KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
+    """
+    options, protocol = options or FOUNDATION, protocol or FoundationProtocol()
+    begun = time.perf_counter()
+    # First: drawing a thousand vehicles takes seconds, and a cold compile half a minute.
+    refuse_other_training(Path(out), options)
+    training = FoundationTraining(options)
+    identity = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "foundation",
+        # What a folder of `train hover` does not have: its options may be the same.
+        "network": "foundation",
+        "options": json.loads(json_text(asdict(options))),
+        "data": {},
+        "protocol": asdict(protocol),
+    }
+    with lock_folder(out) as folder:
+        held = TrainingFolder(folder, identity, options, _NAMES, quiet)
+        if held.done:
+            say(quiet, f"{folder}: this training is finished already.")
+            return held.outcome(read_motor_policy, lambda at, found: TrainedFoundation(at, True, found, found["iterations"]))
+        run = HoverRun(training)
+        if held.begin(run, Machine("cpu", 0, "float32", "not used")):
+            say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
+        training.prepare()
+        split = {"import_s": import_s, "compile_s": time.perf_counter() - begun}
+        told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet}
+        if not learn_run(held, run, lambda: write_foundation_policy(folder, training), **told):
+            return TrainedFoundation(folder, False, {}, training.iteration)
+        found = _judged(run, training, protocol, {**split, "train_s": run.wall_s}, command, quiet)
+        write_foundation_policy(folder, training)
+        write_metrics(folder, run)
+        write_foundation_report(folder / REPORT_FILE, found, run.metrics)
+        # Last: where it lies, everything else does.
+        write_json(folder / SUMMARY_FILE, found)
+        held.clear()
+    return TrainedFoundation(folder, True, found, training.iteration)
+
+
+def train_foundation_seeds(
+    out: str | Path, config: FoundationConfig, count: int, *, commands: Sequence[str] = (), **told: Any
+) -> list[TrainedFoundation]:
+    """Train several seeds, one after the other, each in a folder of its own; `summary.json` above has all of them.
+
+    Args:
+        out: Folder.
+        config: Its seed is the first.
+        count: Seeds.
+        commands: That make each again.
+        told: As of `train_foundation`.
+
+    Returns:
+        Those that were finished, and one that was not behind them.
+
+    Raises:
+        AirworthyError: There are too many or too few seeds, or one cannot be trained.
+    """
+    if not 1 <= count <= SEEDS_MAX:
+        raise AirworthyError(f"{count} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
+    refuse_single_training(out)
+    done: list[TrainedFoundation] = []
+    for k in range(count):
+        seed, command = config.seed + k, commands[k] if commands else ""
+        done.append(
+            train_foundation(Path(out) / f"seed_{seed}", config.options(seed), config.protocol, command=command, **told)
+        )
+        if not done[-1].finished:
+            return done
+    write_seeds(out, {"kind": "foundation seeds"}, [{name: item.figures[name] for name in _SHOWN} for item in done])
+    return done
+
+
+def _judged(
+    run: HoverRun,
+    training: FoundationTraining,
+    protocol: FoundationProtocol,
+    split: Mapping[str, float | None],
+    command: str,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Return what `summary.json` holds."""
+    begun, cpu = time.perf_counter(), time.process_time()
+    policy, fleet = MotorPolicy(foundation_contract(training), tuple(training.weights)), quadrotors()
+    say(quiet, f"Flying {len(fleet)} quadrotors of the catalogue, {protocol.flights:,} flights each.")
+    rows = list(progress(fly_fleet(policy, fleet, protocol), "Judging", len(fleet), quiet=quiet))
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "foundation",
+        "trainer": training.trainer,
+        "rate": training.flown_rate,
+        "seed": training.options.seed,
+        "weights": sum(w.size for w in training.weights),
+        "training_wall_s": run.wall_s,
+        "training_cpu_s": run.cpu_s,
+        **fleet_figures(rows),
+        "env_steps": training.env_steps,
+        "iterations": training.iteration,
+        "env_steps_per_s": training.env_steps / max(run.wall_s, 1e-9),
+        "flights_lost_in_training": training.lost,
+        "seconds": {**split, "evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
+        "vehicles": rows,
+        "options": asdict(training.options),
+        "protocol": asdict(protocol),
+        "hardware": hardware_found(),
+        "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(training.trainer)}},
+        "command": command,
+    }
+
+
+def fleet_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return how many of a fleet are held and fly the tour, and the worst median error [m] (None: a vehicle is not flown).
+
+    Args:
+        rows: Of `fly_fleet`.
+
+    Raises:
+        AirworthyError: There are none.
+    """
+    if not rows:
+        raise AirworthyError("There is no vehicle to fly: expected one or more.")
+    held = sum(row["held"] for row in rows)
+    errors = [row.get("median_error_m") for row in rows]
+    found: dict[str, Any] = {"quadrotors": len(rows), "held": held, "held_percent": 100.0 * held / len(rows)}
+    found["worst_median_error_m"] = None if None in errors else float(np.max(np.array(errors, float)))
+    if any("tour_flown" in row for row in rows):
+        found["tour_flown"] = sum(row.get("tour_flown", False) for row in rows)
+    return found

@@ -1,0 +1,169 @@
+"""What `aw.train` does for each kind of network: configurations of keyword arguments, and the job of the command line."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from airworthy.api import REPORT, configured
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.results import Result
+from airworthy.vehicles import Vehicle, named_vehicle
+
+__all__ = ["KINDS", "trained"]
+
+_TOLD = ("minutes", "tensorboard")
+"""Of a training, what it does not depend on."""
+_JOURNAL = "metrics.jsonl"
+
+
+def trained(kind: str, data: Any, out: str | Path | None, quiet: bool, options: Mapping[str, Any]) -> Result:
+    """Train a network of a kind; see `airworthy.api.train`.
+
+    Args:
+        kind: One of `KINDS`, or a learning task.
+        data: What it learns from, or flies.
+        out: Folder; None: runs/KIND.
+        quiet: Show no progress.
+        options: Keyword arguments.
+    """
+    from airworthy import learning
+
+    if kind in KINDS:
+        return KINDS[kind](data, Path(f"runs/{kind}" if out is None else out), quiet, options)
+    if not learning.is_learning_task(kind):
+        raise unknown_name("kind of network", kind, tuple(dict.fromkeys((*KINDS, *learning.learning_tasks()))))
+    name = kind.rpartition(":")[2].lower()
+    return _task(kind, data, Path(f"runs/{name}" if out is None else out), quiet, options)
+
+
+def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options that a training depends on, and those that it does not."""
+    told = {name: value for name, value in options.items() if name in _TOLD}
+    return {name: value for name, value in options.items() if name not in _TOLD}, told
+
+
+def _needed(kind: str, data: Any, what: str) -> None:
+    if data is None:
+        raise AirworthyError(f"{kind} needs what it learns from, {what}: aw.train({kind!r}, DATA).")
+
+
+def _unused(kind: str, data: Any, why: str) -> None:
+    if data is not None:
+        raise AirworthyError(f"{kind} {why}, and {str(data)[:60]!r} was given: leave it out, aw.train({kind!r}).")
+
+
+def _flown(item: Any) -> Vehicle:
+    return item if isinstance(item, Vehicle) else named_vehicle(str(item))
+
+
+def _left(done: Any) -> Result:
+    """Return what a training left that writes a journal and a page."""
+    return Result(done.folder, dict(done.figures), done, done.folder / REPORT, (done.folder / _JOURNAL,))
+
+
+# ---- policies that command motors ----------------------------------------------------------------------------------------
+
+
+def _hover(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+
+    _needed("hover", data, "a vehicle")
+    rest, told = _parted(options)
+    (config,) = configured("train hover", rest, learning.HoverConfig)
+    protocol = learning.HoverProtocol(**_flights(config))
+    return _left(
+        learning.train_hover(
+            _flown(data), out, config.options(config.seed), protocol, device=config.device, quiet=quiet, **told
+        )
+    )
+
+
+def _motor_command(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+
+    name = data.name if isinstance(data, Vehicle) else data
+    if name not in (None, "tinyprop"):
+        raise AirworthyError(
+            f"motor_command is learnt on tinyprop, as published, not on {name!r}: learn hover with this vehicle."
+        )
+    rest, told = _parted(options)
+    (config,) = configured("train motor_command", rest, learning.MotorCommandConfig)
+    protocol = learning.HoverProtocol(**_flights(config), reach_m=learning.MOTOR_COMMAND_REACH_M)
+    wanted = config.options(config.seed)
+    flown = named_vehicle("tinyprop")
+    return _left(learning.train_hover(flown, out, wanted, protocol, device=config.device, quiet=quiet, **told))
+
+
+def _flights(config: Any) -> dict[str, int]:
+    """Of the evaluation, by their names in the protocol."""
+    return {name: getattr(config, name) for name in ("flights", "grid_flights", "mpc_flights", "film_flights")}
+
+
+def _foundation(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy.learning.foundation import FoundationConfig, train_foundation
+
+    _unused("foundation", data, "learns on vehicles that it draws itself")
+    rest, told = _parted(options)
+    (config,) = configured("train foundation", rest, FoundationConfig)
+    return _left(train_foundation(out, config.options(config.seed), config.protocol, quiet=quiet, **told))
+
+
+def _task(kind: str, item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+
+    rest, told = _parted(options)
+    (config,) = configured("train task", rest, learning.TaskConfig)
+    flown = None if item is None else _flown(item)
+    return _left(learning.train_task(config.training(kind, config.seed), out, flown, config.protocol, quiet=quiet, **told))
+
+
+# ---- policies that see, and networks of gates -----------------------------------------------------------------------------
+
+
+def _avoid(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy.learning.avoid import AvoidOptions, AvoidRunOptions
+    from airworthy.learning.avoid.evaluation import AvoidProtocol
+    from airworthy.learning.avoid.run import train_avoid
+
+    _unused("avoid", data, "learns in places that it draws itself")
+    what, how, run = configured("train avoid", options, AvoidOptions, AvoidProtocol, AvoidRunOptions)
+    return _left(train_avoid(out, what, how, run.training_run, quiet=quiet))
+
+
+def _folder(data: Any) -> Path:
+    return data.folder if isinstance(data, Result) else Path(data)
+
+
+def _svnet(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+
+    _needed("svnet", data, "a folder of pairs")
+    what, run = configured("train svnet", options, learning.SvNetOptions, learning.RunOptions)
+    pairs = typing.cast(learning.ExpertPairs, learning.ExpertDataset.open(_folder(data)))
+    return _network(learning.train_svnet(pairs, out, what, run, quiet=quiet))
+
+
+def _boundary(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import gates
+
+    _needed("boundary", data, "a folder of labels")
+    what, run = configured("train boundary", options, gates.BoundaryOptions, gates.BoundaryRunOptions)
+    return _network(gates.train_boundary(gates.read_labels(_folder(data)), out, what, run, quiet=quiet))
+
+
+def _network(done: Any) -> Result:
+    return Result(done.folder, done.figures, done, done.folder / REPORT, (done.folder / "training.jsonl",))
+
+
+KINDS: Mapping[str, Callable[[Any, Path, bool, Mapping[str, Any]], Result]] = {
+    "hover": _hover,
+    "motor_command": _motor_command,
+    "foundation": _foundation,
+    "avoid": _avoid,
+    "svnet": _svnet,
+    "boundary": _boundary,
+}
+"""Those that are no learning task: called with data, folder, quiet, options."""
