@@ -119,7 +119,7 @@ def hover(seed: int, finished: bool = True, **more: Any) -> TrainedHover:
 
 
 def test_hovering(told: Transcript, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(train_hover, "_IMPORT_S", 0.5)
+    monkeypatch.setattr(train_hover, "_import_s", 0.5)
     monkeypatch.setattr(train_hover, "named_vehicle", told.fake("named_vehicle", "a vehicle"))
     ended = (
         ("whole", hover(3)),

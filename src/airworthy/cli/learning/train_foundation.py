@@ -12,13 +12,13 @@ from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.core.schema import Bound
 
-_BEGUN = time.perf_counter()
+_begun = time.perf_counter()
 
 from airworthy.learning.foundation.config import FoundationConfig  # noqa: E402 - behind the clock: how long loading takes is told
 from airworthy.learning.foundation.run import TrainedFoundation, train_foundation, train_foundation_seeds  # noqa: E402
 from airworthy.learning.gradient.config import SEEDS_MAX  # noqa: E402
 
-_IMPORT_S = time.perf_counter() - _BEGUN
+_import_s = time.perf_counter() - _begun
 
 __all__ = ["main"]
 
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
     with raises_in_options(option_fields(TrainFoundationConfig)):
         config = run_tyro(TrainFoundationConfig, argv, PROG, _DESCRIPTION)
     told: dict[str, Any] = {
-        "import_s": _IMPORT_S,
+        "import_s": _import_s,
         "minutes": config.minutes,
         "tensorboard": config.tensorboard,
         "quiet": config.json,

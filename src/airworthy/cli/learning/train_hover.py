@@ -14,7 +14,7 @@ from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.core.schema import Bound
 
-_BEGUN = time.perf_counter()
+_begun = time.perf_counter()
 
 from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig  # noqa: E402 - behind the clock: how long loading takes is told
 from airworthy.learning.gradient.evaluation import HoverProtocol  # noqa: E402
@@ -22,7 +22,7 @@ from airworthy.learning.gradient.run import TrainedHover, train_hover, train_see
 from airworthy.learning.native_ppo.config import MOTOR_COMMAND_REACH_M, MotorCommandConfig  # noqa: E402
 from airworthy.vehicles import Vehicle, named_vehicle  # noqa: E402
 
-_IMPORT_S = time.perf_counter() - _BEGUN
+_import_s = time.perf_counter() - _begun
 
 __all__ = ["ROTORS_RULES", "main", "main_motor_command"]
 
@@ -127,7 +127,7 @@ def _train(
 
         load_torch()
     told: dict[str, Any] = {
-        "import_s": _IMPORT_S,
+        "import_s": _import_s,
         "minutes": config.minutes,
         "device": config.device,
         "tensorboard": config.tensorboard,

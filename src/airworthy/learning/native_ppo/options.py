@@ -65,8 +65,8 @@ class PpoOptions(TrainingOptions):
     least_std: Annotated[float, Bound(1e-4, 10.0)] = 0.05
     """Of actions, below which exploration would be lost."""
     last_std: Annotated[float, Bound(0.0, 10.0)] = 0.0
-    """To which `least_std` falls over the second half of `decay_steps`, by equal factors; 0: it stays. Noise of actions moves what it explores:
-    rotors that fall faster than they rise lose thrust by it, which a policy makes up for that is then flown without."""
+    """To which `least_std` falls over the second half of `decay_steps`, by equal factors; 0: it stays. What is learnt with
+    noise is right with noise: rotors that fall faster than they rise lose thrust by it, which a policy makes up for."""
     noise_memory: Annotated[float, Bound(0.0, 0.999)] = 0.0
     """Share of its noise that an action leaves to the next: vehicles that answer slowly hardly follow noise that changes with
     every decision. Deviations are those of what is added in one decision."""

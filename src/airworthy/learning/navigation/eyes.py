@@ -10,7 +10,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.learning.navigation.sight import CAMERA, LIDAR, Rays
 
-__all__ = ["INVALID", "NEAREST", "NavigationEye", "LidarEye", "PooledEye", "depth_image"]
+__all__ = ["INVALID", "NEAREST", "LidarEye", "NavigationEye", "PooledEye", "depth_image"]
 
 NEAREST = 0.2
 """Sensors see nothing nearer [m]."""

@@ -282,7 +282,7 @@ LIDAR_ROOMS = RoomForm(
     BoxKind(15, ((0.1, 1.2, 3.0),), (0.35, 0.0, 0.0), (1.0, 1.0, 1.0), (0.0, 0.0, _SIXTY)),
     BoxKind(70, _OBJECTS, (0.3, 0.0, 0.0), (1.0, 1.0, 1.0), (_ANY, _ANY, _ANY)),
 )
-"""`env_with_lidar_nav_obstacles`. Published walls may be left out at low levels; ours always stand, or flights leave the room."""
+"""`env_with_lidar_nav_obstacles`. Published walls may be left out at low levels; ours stand, or flights leave the room."""
 
 
 @dataclass(frozen=True)
