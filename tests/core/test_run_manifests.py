@@ -92,3 +92,19 @@ def test_one_worker_works_here_and_says_so_itself() -> None:
     assert heard == []
     assert sorted(shared(abs, [-1, -2], 5, "parts", here=lambda n: 10 * n, came=heard.append)) == [(-2, 2), (-1, 1)]
     assert sorted(heard) == [-2, -1]
+
+
+def test_a_manifest_of_more_than_64_mebibytes_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    with open(path, "wb") as file:
+        file.write(b"{}")
+        file.truncate(64 << 20)
+    kind = ManifestKind("job.json", "a job", 1)
+    with pytest.raises(AssetError) as within:
+        kind.read(tmp_path)
+    with open(path, "ab") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(AssetError) as beyond:
+        kind.read(tmp_path)
+    assert "67,108,8" in str(beyond.value) or "64 MiB" in str(beyond.value) or "large" in str(beyond.value)
+    assert str(within.value) != str(beyond.value)

@@ -45,3 +45,8 @@ def test_flights_that_ended_at_once_are_copies_only_where_nothing_is_drawn() -> 
     fallen = [flight(k, samples=1, tracking_error_m=0.0) for k in range(3)]
     assert summarize(fallen)["aggregate"]["distinct_flights"] == 3
     assert summarize(fallen, drawn=False)["aggregate"]["distinct_flights"] == 1
+
+
+def test_flights_of_two_instants_are_told_apart() -> None:
+    """Only a flight of a single instant has no numbers to differ in."""
+    assert summarize([flight(k, samples=2, tracking_error_m=0.0) for k in range(3)])["aggregate"]["distinct_flights"] == 1

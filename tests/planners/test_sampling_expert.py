@@ -170,3 +170,32 @@ def test_it_flies_around_a_pillar_and_stops_at_the_goal() -> None:
 def test_settings_that_cannot_be_used() -> None:
     with pytest.raises(AirworthyError, match="no more chains than samples"):
         SamplingSettings(samples=4, chains=8)
+
+
+def test_the_best_candidate_is_the_one_that_is_flown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two candidates the first bends to one side, the second to the other; costs that are none leave the path as it was."""
+    from airworthy.planners.sampling_expert import planner as module
+
+    better, worse = np.zeros((9, 3)), np.zeros((9, 3))
+    better[0], worse[0] = (-5.0, 0.0, 1.5), (-5.0, 0.0, 1.5)
+    better[1], worse[1] = (4.0, 1.0, 0.0), (4.0, -1.0, 0.0)
+    costs = iter([[1.0, 2.0], [np.inf, np.inf]])
+    asked: list[np.ndarray] = []
+
+    def sampled(*_: object) -> SimpleNamespace:
+        return SimpleNamespace(samples=7, cost=np.array([next(costs)]), coefficients=np.array([[better, worse]]))
+
+    plain = SamplingExpert._path
+    monkeypatch.setattr(module, "sample", sampled)
+    monkeypatch.setattr(SamplingExpert, "_path", lambda self, *given: asked.append(given[1]) or plain(self, *given))
+    expert = SamplingExpert(SamplingSettings(samples=32))
+    expert.reset(mission())
+    states = []
+    for time in (0.0, 0.2):
+        place = mission().start
+        motion = SimpleNamespace(time=np.array([time]), position=place, velocity=np.zeros((1, 3)))
+        told = expert.update(motion, maps_with([]), np.ones(1, bool))  # type: ignore[arg-type]
+        states.append((told["state"].tolist(), told["replans"].tolist()))
+    assert states == [([0], [1]), ([1], [0])]
+    assert len(asked) == 1
+    np.testing.assert_array_equal(asked[0], better)

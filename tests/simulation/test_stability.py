@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -15,7 +16,7 @@ import pytest
 from airworthy.cli.main import main
 from airworthy.control.levels import ControlConfig
 from airworthy.core.errors import AirworthyError
-from airworthy.simulation import family
+from airworthy.simulation import family, stability
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.twin import Twin
@@ -291,3 +292,41 @@ def test_the_command_line_flies_it_and_says_so(tmp_path: Path) -> None:
     assert summary["flights"][0]["outcome"] == "success"
     meta = json.loads((tmp_path / "run" / "meta.json").read_text())
     assert meta["exact_rotors"] == [STIFF[0]]
+
+
+def test_flapping_and_drag_at_a_hub_add_up() -> None:
+    """Damping of rotation by hand: sum of (c r + k) W r over J at full speed, of rotors with both."""
+    base = quiet("x500", drag=Drag())
+    hub, flapping = 4e-2, 3e-3
+    item = replace(base, rotors=tuple(replace(rotor, hub_drag=(hub, hub), flapping=flapping) for rotor in base.rotors))
+    simulator = Simulator(item, SimulatorConfig(physics_rate=1000.0))
+    away = [float(np.linalg.norm(np.array(r.position) - base.center_of_mass)) for r in base.rotors]
+    turning = sum((hub * a + flapping) * r.speed_max * a for r, a in zip(base.rotors, away, strict=True)) / min(
+        base.inertia[:3]
+    )
+    found = stability.air_poles(np.array(simulator.rows), simulator._param_layout)
+    assert found == pytest.approx([turning], rel=1e-4)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "semi_implicit", "euler"])
+@pytest.mark.parametrize("angle", [0.0, 60.0])
+def test_the_radius_of_a_loop_is_that_of_its_steps(integrator: str, angle: float) -> None:
+    """Many steps of the loop by its equations: what is left after them shrinks, or grows, by the radius to their number."""
+    rate, pole, dt = 14.0, 20.0, 0.01
+    left = {"rk4": sum((-pole * dt) ** k / math.factorial(k) for k in range(5))}.get(integrator, 1.0 - pole * dt)
+    mean = 1.0 - (1.0 - left) / (pole * dt) if integrator == "rk4" else 0.0
+    rng = np.random.default_rng(1)
+    state = rng.normal(size=3)
+    sizes = []
+    for _ in range(3000):
+        attitude, turning, moment = state
+        asked = -angle * attitude - rate * turning
+        acting = moment + mean * (asked - moment)
+        turned = turning + dt * acting
+        moved = {"rk4": 0.5 * (turning + turned), "semi_implicit": turned, "euler": turning}[integrator]
+        attitude = attitude + dt * moved if angle else 0.0
+        state = np.array([attitude, turned, moment + (1.0 - left) * (asked - moment)])
+        sizes.append(float(np.log(np.linalg.norm(state))))
+        state = state / np.linalg.norm(state)
+    grown = math.exp(float(np.mean(sizes[500:])))
+    assert stability._loop_radius(angle, rate, pole, 0.0, integrator, dt) == pytest.approx(grown, rel=2e-3)

@@ -175,3 +175,17 @@ def test_cameras_do_not_depend_on_each_other(renderer: SplatRenderer) -> None:
         one = render_projection(renderer, scan, where[k : k + 1], turned[k : k + 1])
         for name, image in whole.items():
             assert image[k].tobytes() == one[name][0].tobytes()
+
+
+def test_a_view_is_no_larger_than_its_side_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the rays' step asks for more, the focal length is what the largest side leaves: pixels over the field's width."""
+    table = Pinhole(64, 16, 60.0, 60.0, 40.0, 3.0).rays()  # its middle is off: ends of the field differ in size and sign
+    (plain,) = projected.ray_views(table)
+    monkeypatch.setattr(projected, "SIZE_MAX", 60)
+    (view,) = projected.ray_views(table)
+    assert max(view.width, view.height) <= 60
+    turned = frames.rotate_inverse(view.turn, table.directions.reshape(-1, 3)[view.rays])
+    away = np.arccos(np.clip(turned[:, 2], -1.0, 1.0))[:, None]
+    flat = away * turned[:, :2] / np.maximum(np.linalg.norm(turned[:, :2], axis=1, keepdims=True), 1e-12)
+    assert view.intrinsics[0] == pytest.approx((60 - 2 * 2 - 2) / np.ptp(flat, axis=0).max(), rel=1e-6)
+    assert view.intrinsics[0] < plain.intrinsics[0]

@@ -195,3 +195,10 @@ def test_headings_skip_where_nothing_moves() -> None:
     velocity = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 3.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     np.testing.assert_allclose(path_headings(velocity), np.pi * np.array([0.5, 0.5, 0.75, 1.0, 1.0]))
     np.testing.assert_array_equal(path_headings(np.zeros((2, 3)), 1.5), [1.5, 1.5])
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_headings_do_not_depend_on_how_fast_a_path_is(size: float) -> None:
+    """A twentieth of the largest speed has a heading just above it and none below, whatever the speed."""
+    velocity = size * np.array([[1.0, 0.0, 0.0], [0.0, 0.051, 0.0], [-0.049, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    np.testing.assert_allclose(path_headings(velocity), np.pi * np.array([0.0, 0.5, 0.5, 0.5]))

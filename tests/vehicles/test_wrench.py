@@ -208,3 +208,21 @@ def test_a_vehicle_that_cannot_hover_says_so() -> None:
 def test_thrust_inversion(c1: float, c2: float, thrust: float) -> None:
     rotor = replace(vehicle("lmf2").rotors[0], thrust=(0.0, c1, c2))
     assert rotor_thrust(rotor, rotor_state_for_thrust(rotor, thrust)) == pytest.approx(thrust, rel=1e-9, abs=1e-9)
+
+
+def test_rotors_that_stand_still_give_nothing() -> None:
+    """Thrust that grows evenly with the state, from 0.5 to 5 N: of the table's range the least is 0, not the lower limit."""
+    base = vehicle("x500")
+    rotors = tuple(
+        replace(rotor, thrust=(0.0, 1.0, 0.0), torque=(0.0, 0.02, 0.0), speed_min=0.5, speed_max=5.0) for rotor in base.rotors
+    )
+    item = replace(base, rotors=rotors, inertia=(0.02, 0.03, 0.04, 0.0, 0.0, 0.0))
+    levers = np.array([rotor.position[1] - base.center_of_mass[1] for rotor in base.rotors])
+    spins = np.array([rotor.spin for rotor in base.rotors])
+    for from_rest, least in ((True, 0.0), (False, 0.5)):
+        found = indicators(item, from_rest)
+        roll = [np.sum(np.where(sign * levers > 0.0, 5.0, least) * sign * levers) / 0.02 for sign in (1.0, -1.0)]
+        yaw = 0.02 * np.sum(np.where(spins > 0, 5.0, -least)) / 0.04
+        assert found.alpha_xy_max == pytest.approx(min(roll), rel=1e-9)
+        assert found.alpha_z_max == pytest.approx(yaw, rel=1e-9)
+        assert found.thrust_to_weight == pytest.approx(20.0 / (base.mass * base.gravity), rel=1e-9)

@@ -355,3 +355,19 @@ def test_a_shield_that_errs_is_seen(kind: str, passed: list[bool], monkeypatch: 
 
     monkeypatch.setattr(planners_costs, "shielded", spoilt)
     assert [figure.passed for figure in planners_costs.shield_figures(40)] == passed
+
+
+def test_a_scan_of_a_pillar_by_its_rays() -> None:
+    """Each of 36 ways and four heights, ray by ray: where a level line meets the circle, over the cosine of its height."""
+    x, y = 2.0, 0.5
+    found = planners_costs.pillar_scan((x, y))
+    for k in range(36):
+        way = np.radians(10.0 * k)
+        # (t cos - x)^2 + (t sin - y)^2 = r^2, the nearer root.
+        roots = np.roots([1.0, -2.0 * (x * np.cos(way) + y * np.sin(way)), x * x + y * y - planners_costs.RADIUS**2])
+        met = np.isreal(roots).all() and roots.real.min() > 0.0
+        for j, height in enumerate((-10.0, 0.0, 10.0, 20.0)):
+            wanted = 4.0 - min(4.0, roots.real.min() / np.cos(np.radians(height))) if met else 0.0
+            assert found[k, j] == pytest.approx(wanted, abs=1e-9), (k, height)
+    assert np.count_nonzero(found[:, 0]) > 0
+    assert not planners_costs.pillar_scan(None).any()

@@ -17,7 +17,17 @@ from airworthy import __version__
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training import TrainResult
 from airworthy.cli import capture
-from airworthy.cli.learning import export, seal, synthesize, synthesize_gates, train, train_boundary, train_hover
+from airworthy.cli.learning import (
+    export,
+    seal,
+    synthesize,
+    synthesize_gates,
+    train,
+    train_avoid,
+    train_boundary,
+    train_hover,
+    train_task,
+)
 from airworthy.core.errors import AirworthyError
 from airworthy.gates.labels import job as labels_job
 from airworthy.gates.labels.job import Labelled
@@ -142,6 +152,54 @@ def test_hovering(told: Transcript, monkeypatch: Patch) -> None:
     told.run("rotors", lambda: train.main(["hover", "--rotors", "x.toml"]))
     told.run("rotors of a URDF", lambda: train.main(["hover", "--vehicle", "a.URDF", "--rotors", "x.toml", "--json"]))
     told.check(FILES / "hover.txt")
+
+
+def avoiding(finished: bool = True) -> Any:
+    row = {"speed_m_s": 4.0, "area_m2": 3.3, "flights": 80, "success": 60, "touched": 15, "mean_speed_m_s": 3.625}
+    figures = {"flights": [row, {**row, "success": 0, "mean_speed_m_s": None}], "training_wall_s": 123.4}
+    return SimpleNamespace(folder=Path("out"), finished=finished, iteration=1234, figures=figures if finished else {})
+
+
+def test_avoiding(told: Transcript, monkeypatch: Patch) -> None:
+    from airworthy.learning.avoid import run as avoid_run
+
+    monkeypatch.setattr(train_avoid, "load_torch", lambda: None)
+    for name, done in (("whole", avoiding()), ("out of time", avoiding(False)), ("stopped", KeyboardInterrupt())):
+        monkeypatch.setattr(avoid_run, "train_avoid", told.fake("train_avoid", done))
+        for words in ("--iterations 5 --seed 3 --threads 2 --minutes 0.5 --speeds 4 6 --areas 3 --flights 7", "--json"):
+            told.run(f"train avoid {words}: {name}", lambda words=words: train_avoid.main(words.split()))
+    told.check(FILES / "avoiding.txt")
+
+
+def task_done(seed: int, finished: bool = True, **more: Any) -> Any:
+    figures = {"seed": seed, "task": "recovery", "vehicle": "carl", "median_error_m": 0.0125, "training_wall_s": 1.25}
+    figures |= {"training_cpu_s": 2.5, "success_percent": 87.5, "kept_percent": 99.5, "env_steps_per_s": 12.5e6}
+    figures |= {"baselines": [{"name": "MPC", "verdict": "Better than the MPC."}, {"name": "PID", "reason": "it has none"}]}
+    folder = Path("out") / str(seed)
+    figures = {**figures, **more} if finished else {}
+    return SimpleNamespace(folder=folder, finished=finished, iteration=1234, figures=figures, report=folder / "report.html")
+
+
+def test_tasks(told: Transcript, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(train_task, "named_vehicle", told.fake("named_vehicle", "a vehicle"))
+    for name, done in (
+        ("whole", task_done(3)),
+        ("without an error", task_done(3, median_error_m=None)),
+        ("out of time", task_done(3, False)),
+        ("stopped", KeyboardInterrupt()),
+    ):
+        monkeypatch.setattr(train_task, "train_task", told.fake("train_task", done))
+        for words in ("recovery --vehicle carl --seed 3 --minutes 0.5 --flights 64 --steps 5000", "track --json"):
+            told.run(f"train {words}: {name}", lambda words=words: train_task.main(words.split()))
+    for name, several in (
+        ("whole", [task_done(3), task_done(4)]),
+        ("out of time", [task_done(3), task_done(4, False)]),
+        ("stopped", KeyboardInterrupt()),
+    ):
+        monkeypatch.setattr(train_task, "train_task_seeds", told.fake("train_task_seeds", several))
+        for words in ("recovery --seeds 2 --seed 3 --out out", "recovery --seeds 2 --json"):
+            told.run(f"train {words}: {name}", lambda words=words: train_task.main(words.split()))
+    told.check(FILES / "tasks.txt")
 
 
 def test_exports(told: Transcript, monkeypatch: Patch) -> None:
