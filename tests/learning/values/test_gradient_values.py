@@ -17,7 +17,9 @@ from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.runs.checkpoints import Checkpoint
-from airworthy.learning.gradient import GradientOptions, GradientTraining, foundation, report, run
+from airworthy.learning.foundation import training as foundation
+from airworthy.learning.foundation.training import drawn_quadrotor
+from airworthy.learning.gradient import GradientOptions, GradientTraining, report, run
 from airworthy.learning.gradient.config import HoverConfig, randomization_of
 from airworthy.learning.gradient.evaluation import (
     HoverCondition,
@@ -30,7 +32,6 @@ from airworthy.learning.gradient.evaluation import (
 )
 from airworthy.learning.gradient.film import FilmedStage, LearningStage, film_learning, stage_svg
 from airworthy.learning.gradient.flyers import GeometricController, LearntPolicy
-from airworthy.learning.gradient.foundation import drawn_quadrotor
 from airworthy.learning.gradient.hover import HoverStart
 from airworthy.learning.gradient.policy import contract_of_training
 from airworthy.learning.gradient.trainer import initial_weights
@@ -400,7 +401,7 @@ def test_what_options_become() -> None:
         "sac": HoverConfig("sac"),
         "td3": HoverConfig("td3", rate=50.0, steps=50_000, env_count=32),
     }
-    values = {name: json.dumps(asdict(config.options(9)), sort_keys=True) for name, config in cases.items()}
+    values = {name: plain(config.options(9)) for name, config in cases.items()}
     check_snapshot(SNAPSHOTS / "gradient.txt", values, part="options")
     for words, told in ((("mass",), "mass=NUMBER"), (("mass=x",), "mass=NUMBER"), (("lag=0",), "changes nothing"),
                         (("wind=1",), "Unknown quantity"), (("default", "mass=0.2"), "either it or the numbers")):  # fmt: skip

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.fixtures.snapshots import check_snapshot, condensed
+from tests.fixtures.recording import plain
+from tests.fixtures.snapshots import check_snapshot
 
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.environments import VectorTask
@@ -20,12 +21,12 @@ from airworthy.learning.environments.tasks import HoverTask, L2fPosition, MotorC
 from airworthy.learning.native_ppo import shared
 from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.native_ppo.loss import ppo_loss
+from airworthy.learning.native_ppo.moments import RunningMoments
 from airworthy.learning.native_ppo.options import PpoOptions
 from airworthy.learning.native_ppo.trainer import NativePpo
 from airworthy.learning.native_ppo.training import PpoTraining, PpoTrainingOptions
 from airworthy.learning.ppo.loss import Samples, batch_loss
 from airworthy.learning.ppo.model import ActorCritic, Gaussian
-from airworthy.learning.ppo.normal import RunningMoments
 from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.learning.ppo.symmetry import mirrors
 from airworthy.learning.ppo.trainer import TorchPpo
@@ -323,7 +324,7 @@ def test_trainings_of_motor_policies() -> None:
         "torch": MotorCommandConfig("ppo", mirror="y"),
     }.items():
         made = config.options(7)
-        values[name] = [made.seed, made.iterations, made.start, condensed(json.loads(json.dumps(asdict(made))))]
+        values[name] = [made.seed, made.iterations, made.start, plain(made)]
     check_snapshot(SNAPSHOTS / "ppo.txt", values, part="motor policies")
     small = PpoTrainingOptions("hover", 32, 2048, ppo=PpoOptions(**FEW))
     assert [replace(small, steps=n).iterations for n in (1, 256, 257)] == [1, 1, 2]

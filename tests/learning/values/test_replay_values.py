@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.fixtures.recording import plain
 from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.core.errors import AirworthyError
@@ -152,11 +153,11 @@ def test_settings_of_trainers() -> None:
     for trainer in ("sac", "td3"):
         for task in ("l2f_position", "hover"):
             made = OffPolicyTrainingOptions.usual(trainer, task, 4)
-            values[f"{trainer} {task}"] = [made.rounds, made.iterations, made.seed, json.dumps(asdict(made), sort_keys=True)]
+            values[f"{trainer} {task}"] = [made.rounds, made.iterations, made.seed, plain(made)]
     chosen = OffPolicyTrainingOptions.usual(
         "sac", "l2f_position", 4, steps=10_000, gamma=0.9, env_count=32, options={"history": 3}, hidden=None
     )
-    values["chosen"] = [chosen.rounds, chosen.iterations, json.dumps(asdict(chosen), sort_keys=True)]
+    values["chosen"] = [chosen.rounds, chosen.iterations, plain(chosen)]
     check_snapshot(SNAPSHOTS / "replay.txt", values, part="settings")
 
 

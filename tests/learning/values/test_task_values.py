@@ -251,7 +251,7 @@ def test_settings_of_tasks() -> None:
     for name in ("recovery", "track"):
         for trainer in ("native_ppo", "ppo"):
             made = TaskTrainingOptions.usual(name, 4, trainer, steps=10_000, clip=0.3)
-            values[f"{name} by {trainer}"] = [type(made.ppo).__name__, made.seed, made.iterations, condensed(asdict(made))]
+            values[f"{name} by {trainer}"] = [type(made.ppo).__name__, made.seed, made.iterations, plain(made)]
     check_snapshot(SNAPSHOTS / "tasks.txt", values, part="settings")
     one = TaskTrainingOptions.usual("recovery", env_count=64, rollout=8, steps=512)
     assert [replace(one, steps=n).iterations for n in (511, 512, 513)] == [1, 1, 2]
