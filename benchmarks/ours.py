@@ -24,20 +24,33 @@ IMU_DENSITIES = {
 """Of FlightGoggles: variances 0.005 and 0.003 per sample at 960 Hz, bias walks of autocorrelation 1e-7."""
 
 
-def airworthy_side(threads: int, device: str = "cpu", full_integrator: str = FULL_INTEGRATOR) -> LocalSide:
-    """Return the simulator, or a `LocalSide` whose first run raises ImportError where it is missing."""
+def airworthy_side(
+    threads: int, device: str = "cpu", full_integrator: str = FULL_INTEGRATOR, specialized: bool = False
+) -> LocalSide:
+    """Return the simulator, or a `LocalSide` whose first run raises ImportError where it is missing.
+
+    Args:
+        threads: Of the processor.
+        device: Warp's name of it.
+        full_integrator: Of the full step.
+        specialized: Whether its kernel is compiled for the scenario alone.
+    """
 
     def build(scenario: Scenario, env_count: int) -> Callable[[], None]:
-        return _stepper(scenario, env_count, threads, device, full_integrator)
+        return _stepper(scenario, env_count, threads, device, full_integrator, specialized)
 
-    return LocalSide(NAME, build, full=True, device=device)
+    return LocalSide(f"{NAME}, specialized" if specialized else NAME, build, full=True, device=device)
 
 
-def _stepper(scenario: Scenario, env_count: int, threads: int, device: str, full_integrator: str) -> Callable[[], None]:
+def _stepper(
+    scenario: Scenario, env_count: int, threads: int, device: str, full_integrator: str, specialized: bool = False
+) -> Callable[[], None]:
     from airworthy.simulation import Imu, Simulator, SimulatorConfig
     from airworthy.vehicles import vehicle
 
-    clock = {"physics_rate": body.RATE_HZ, "control_rate": body.RATE_HZ / scenario.sub_steps}
+    clock: dict[str, Any] = {"physics_rate": body.RATE_HZ, "control_rate": body.RATE_HZ / scenario.sub_steps}
+    if specialized:
+        clock["specialized"] = True
     if scenario.full:
         imu = Imu(**{name: (value,) * 3 for name, value in IMU_DENSITIES.items()})
         level = "rate_thrust:flightgoggles"

@@ -116,6 +116,7 @@ def _contests(options: argparse.Namespace, cores: list[int], results: dict[str, 
         everyone: list[sides.Side] = [
             sides.CeilingSide(threads),
             airworthy_side(threads),
+            airworthy_side(threads, specialized=True),
             sides.lanes_side(threads),
             sides.warp_side(threads),
             *published,
@@ -125,7 +126,8 @@ def _contests(options: argparse.Namespace, cores: list[int], results: dict[str, 
     if "full" in options.parts:
         under = floor.FloorSide(threads, options.full_integrator)
         ours = airworthy_side(threads, full_integrator=options.full_integrator)
-        contests += _run([under, ours], sides.FULL, options.sizes or FULL_SIZES, options)
+        alone = airworthy_side(threads, full_integrator=options.full_integrator, specialized=True)
+        contests += _run([under, ours, alone], sides.FULL, options.sizes or FULL_SIZES, options)
         results["floor"] = _floor(under)
     if "gpu" in options.parts:
         both: list[sides.Side] = [airworthy_side(threads, options.device), sides.warp_side(threads, options.device)]

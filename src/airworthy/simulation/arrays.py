@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.scene_contact import BodyMotion
 from airworthy.dynamics.state import Effects
 from airworthy.simulation.config import Downwash, SimulatorConfig
-from airworthy.simulation.family import ARGUMENTS, BLOCKS_PER_TASK, SCALARS
+from airworthy.simulation.family import ARGUMENTS, BLOCKS_PER_TASK, SCALARS, Specialization
 from airworthy.simulation.group_kernel import Group
 
 
@@ -25,7 +26,7 @@ class BatchArrays:
 
     def __init__(
         self,
-        kernel: Any,
+        kernel: Callable[[Specialization | None], Any],
         state: Layout,
         inputs: Layout,
         params: Layout,
@@ -288,7 +289,10 @@ class BatchArrays:
         }
         arguments = [*(self._warp[name] for name in ARGUMENTS), *(scalars[name] for name in SCALARS)]
         tasks = -(-blocks // BLOCKS_PER_TASK) if self.on_cpu else self.stride
-        return Launcher(self._kernel, tasks, arguments, self.device, self._threads)
+        alone = None
+        if config.specialized:
+            alone = Specialization(effects & ~int(Effects.UNFINISHED), level, INTEGRATORS[config.integrator])
+        return Launcher(self._kernel(alone), tasks, arguments, self.device, self._threads)
 
     def _forget_launches(self) -> None:
         """Forget launches since an array moved: recorded launches and graphs point to the old one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,32 @@ def _with_control(vehicle: Layout, rotor_count: int) -> Layout:
     return Layout({**vehicle.fields, **control})
 
 
+class Specialization(NamedTuple):
+    """What a kernel is compiled for alone, instead of asking at run time."""
+
+    flags: int
+    """`Effects`, without `UNFINISHED`, which differs between the parts of one launch."""
+    level: int
+    """Number of the control level."""
+    integrator: int
+    """Number of the integrator."""
+
+    @property
+    def name(self) -> str:
+        """For the kernel's name."""
+        return f"_{self.flags}_{self.level}_{self.integrator}"
+
+    def enclose(self, source: str) -> str:
+        """Return native text in which these three are constants, so that the compiler leaves out what is not asked for.
+
+        The arguments of the same names are hidden by an inner block; of the flags only `UNFINISHED` is still read.
+        """
+        return (
+            f"const int asked = flags & {int(Effects.UNFINISHED)};\n"
+            f"{{\nconst int flags = {self.flags} | asked, level = {self.level}, integrator = {self.integrator};\n{source}\n}}"
+        )
+
+
 def step_snippet(rotor_count: int) -> str:
     """Complete native source of the rigid step for a padded number of rotors."""
     vehicle, control = rigid_layout(rotor_count), control_layout(rotor_count)
@@ -113,15 +139,31 @@ def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: L
 
 
 @cache
-def step_kernel(rotor_count: int) -> Any:
-    """Return the rigid family's Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk."""
-    return native_kernel(f"step_{rotor_count}", step_snippet(rotor_count), _ARGUMENTS)
+def step_kernel(rotor_count: int, only: Specialization | None = None) -> Any:
+    """Return the rigid family's Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk.
+
+    Args:
+        rotor_count: Padded number of rotors.
+        only: What it is compiled for alone; None: for everything. The bits are the same.
+    """
+    return _specialized(f"step_{rotor_count}", step_snippet(rotor_count), only)
 
 
 @cache
-def semi_kinematic_kernel(rotor_count: int) -> Any:
-    """Return the semi-kinematic family's Warp kernel."""
-    return native_kernel("semi_kinematic", semi_kinematic_snippet(rotor_count), _ARGUMENTS)
+def semi_kinematic_kernel(rotor_count: int, only: Specialization | None = None) -> Any:
+    """Return the semi-kinematic family's Warp kernel.
+
+    Args:
+        rotor_count: Padded number of rotors.
+        only: As of `step_kernel`.
+    """
+    return _specialized("semi_kinematic", semi_kinematic_snippet(rotor_count), only)
+
+
+def _specialized(name: str, source: str, only: Specialization | None) -> Any:
+    if only is None:
+        return native_kernel(name, source, _ARGUMENTS)
+    return native_kernel(name + only.name, only.enclose(source), _ARGUMENTS)
 
 
 _ARGUMENTS = """
@@ -156,8 +198,8 @@ class DynamicsFamily:
     """State rows for a padded number of rotors."""
     parameter_layout: Callable[[int], Layout]
     """Parameter rows: the vehicle's, then the controller's."""
-    kernel: Callable[[int], Any]
-    """The Warp kernel."""
+    kernel: Callable[[int, Specialization | None], Any]
+    """The Warp kernel, for a padded number of rotors, compiled for everything or for one thing alone."""
     column: Callable[[Vehicle, SimulatorConfig, Layout, int], Array]
     """The vehicle's part of a parameter column, length of the layout, the controller's part zero."""
     effects: Callable[[Array, Layout, SimulatorConfig], Effects]

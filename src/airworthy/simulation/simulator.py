@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,8 @@ class Simulator:
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
         self._starts = StartStates(self.vehicles, self.layout, self.config.dynamics, padded)
-        self._kernel, self._threads = self.family.kernel(padded), None if threads is None else whole_number("threads", threads)
+        self._kernel = partial(self.family.kernel, padded)
+        self._threads = None if threads is None else whole_number("threads", threads)
         self._arrays = self._make_arrays(self.env_count)
         self.command_rows = LEVELS[self.config.level].width(padded)
         self._group = self._make_group(groups)
