@@ -182,7 +182,7 @@ def test_drawn_vehicles_keep_enough_thrust() -> None:
 
 
 def test_mistakes_are_told() -> None:
-    with pytest.raises(AirworthyError, match="30 environments learn at once; expected a multiple of 16"):
+    with pytest.raises(AirworthyError, match="env_count is 30; expected a multiple of 16"):
         training(env_count=30)
     with pytest.raises(AirworthyError, match="Hidden layers are 20 wide; expected one of 16, 32, 64"):
         training(hidden=20)

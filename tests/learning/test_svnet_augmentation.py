@@ -68,7 +68,7 @@ def test_judged_images_are_not_touched() -> None:
 
 
 def test_the_share_is_checked() -> None:
-    with pytest.raises(AirworthyError, match=r"paste 1\.5; expected 0 to 1"):
+    with pytest.raises(AirworthyError, match=r"paste is 1\.5; expected 0 to 1"):
         SvNetOptions(paste=1.5)
 
 

@@ -116,12 +116,12 @@ def test_data_that_cannot_be_used_are_refused(pairs_in_memory: Make, made: dict[
     ("options", "says"),
     [
         ({"variant": "svnet"}, "Closest: 'sv_net'"),
-        ({"epochs": 0}, "epochs 0; expected 1 to"),
-        ({"rate": 0.0}, "rate 0.0; expected above 0"),
-        ({"dropout": 1.0}, "dropout 1.0; expected 0 or more, below 1"),
-        ({"view": 5}, "side of 5 px"),
+        ({"epochs": 0}, "epochs is 0; expected 1 to"),
+        ({"rate": 0.0}, "rate is 0.0; expected above 0"),
+        ({"dropout": 1.0}, "dropout is 1.0; expected 0 or more, below 1"),
+        ({"view": 5}, "view is 5 px; expected 17 to 1024, or 0"),
         ({"image_noise": float("nan")}, "image_noise is nan"),
-        ({"seed": -1}, "seed -1"),
+        ({"seed": -1}, "seed is -1"),
         ({"seed": 1 << 63}, "expected -2.63 to 2.63 - 1"),
         ({"image_noise": 1e300}, "expected 0 to 255"),
         ({"epochs": 10**400}, "expected -2.63 to 2.63 - 1"),
@@ -133,7 +133,7 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], says: str) ->
 
 
 def test_a_run_cannot_take_a_negative_time() -> None:
-    with pytest.raises(AirworthyError, match="minutes -1"):
+    with pytest.raises(AirworthyError, match="minutes is -1"):
         RunOptions(minutes=-1.0)
 
 
