@@ -184,7 +184,7 @@ def test_drawn_vehicles_keep_enough_thrust() -> None:
 def test_mistakes_are_told() -> None:
     with pytest.raises(AirworthyError, match="env_count is 30; expected a multiple of 16"):
         training(env_count=30)
-    with pytest.raises(AirworthyError, match="Hidden layers are 20 wide; expected one of 16, 32, 64"):
+    with pytest.raises(AirworthyError, match="hidden is 20; expected 16, 32, 64"):
         training(hidden=20)
     with pytest.raises(AirworthyError, match="up to 2 steps late, but the policy sees 1 past actions"):
         GradientOptions(history=1, delay=2)
