@@ -112,6 +112,9 @@ KINDS = {
     "foundation": "one such policy for all quadrotors, learnt on drawn ones, in about a minute",
     "motor_command": "a policy for Aerial Gym's motor-command task as published, by reward, in minutes",
     "avoid": "a policy that sees a small depth image and flies fast through obstacles, from nothing, in minutes",
+    "depth_navigation": "a policy that flies through rooms of obstacles by a depth camera, by reward",
+    "lidar_navigation": "the same by a LiDAR",
+    "dce": "the Deep Collision Encoder that depth_navigation may read images by",
     "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
     "boundary": "a network from gates to speeds and times, from labelled situations (airworthy synthesize gates)",
     "adaptation": "no training: what the history network of a trained SV-Net knows in flight",
@@ -197,6 +200,14 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_avoid import main as train_avoid
 
         return train_avoid(argv[1:])
+    if kind_name in ("depth_navigation", "lidar_navigation"):
+        from airworthy.cli.learning.train_navigation import main as train_navigation
+
+        return train_navigation(argv)
+    if kind_name == "dce":
+        from airworthy.cli.learning.train_navigation import main_encoder
+
+        return main_encoder(argv[1:])
     if kind_name == "boundary":
         from airworthy.cli.learning.train_boundary import main as train_boundary
 
@@ -219,6 +230,9 @@ def _help() -> str:
         f"       {PROG} foundation [options]",
         f"       {PROG} motor_command [options]",
         f"       {PROG} avoid [options]",
+        f"       {PROG} depth_navigation [options]",
+        f"       {PROG} lidar_navigation [options]",
+        f"       {PROG} dce [options]",
         f"       {PROG} svnet DATA [options]",
         f"       {PROG} boundary LABELS [options]",
     ]

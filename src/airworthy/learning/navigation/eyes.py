@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -50,11 +51,11 @@ def depth_image(distance: ArrayF32, reach: float = CAMERA.reach) -> ArrayF32:
 
 
 def _least(distance: ArrayF32, pool: tuple[int, int]) -> ArrayF32:
-    n, rows, columns = distance.shape
     high, wide = pool
-    # First across what lies side by side in memory.
-    across = distance.reshape(n, rows, columns // wide, wide).min(3)
-    return across.reshape(n, rows // high, high, columns // wide).min(2)
+    # Rows first, which lie in memory as they are; NumPy's own minimum over a short last axis takes ten times as long.
+    rows = reduce(np.minimum, [distance[:, k::high] for k in range(high)])
+    found: ArrayF32 = reduce(np.minimum, [rows[:, :, k::wide] for k in range(wide)])
+    return found
 
 
 @dataclass(frozen=True, eq=False)

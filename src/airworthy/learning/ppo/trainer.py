@@ -410,6 +410,11 @@ class TorchPpo:
             found[1] = found[1] - found[0] @ self._seen.mean
         return [x.astype(np.float32) for x in found]
 
+    @property
+    def moments(self) -> RunningMoments:
+        """Of observations so far, by which policies read them where they are normalised."""
+        return self._seen
+
     def save(self) -> Checkpoint:
         """Everything that the next update depends on."""
         arrays: dict[str, ArrayAny] = {f"environment_{k}": x for k, x in self.environments.saved().items()}

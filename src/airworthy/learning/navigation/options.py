@@ -1,0 +1,129 @@
+"""What a user chooses about learning to navigate by sight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import Bound, Length, check_fields
+from airworthy.learning.machine import SEED_MAX, TrainingOptions
+from airworthy.learning.navigation.tasks import DepthNavigation, LidarNavigation, NavigationTask
+from airworthy.learning.ppo.options import TorchPpoOptions
+
+__all__ = ["NAVIGATION_TASKS", "NavigationOptions", "RoomsProtocol", "navigation_task"]
+
+NAVIGATION_TASKS: dict[str, type[NavigationTask]] = {task.name: task for task in (DepthNavigation, LidarNavigation)}
+"""By name."""
+LAG_SPREAD = 0.23
+"""Of rotors: 0.05 to 0.08 s of the published vehicle about their middle (robots.json, lmf2)."""
+
+
+@dataclass(frozen=True)
+class NavigationOptions(TrainingOptions):
+    """What is learnt, for how long, and how.
+
+    Raises:
+        AirworthyError: A number is out of range, or options that do not go together.
+    """
+
+    task: Literal["depth_navigation", "lidar_navigation"] = "depth_navigation"
+    """Which."""
+    seed: Annotated[int, Bound(0, SEED_MAX)] = 0
+    """Of weights, rooms, flights and noise."""
+    steps: Annotated[int, Bound(1, 10**12)] = 20_000_000
+    """Decisions of all flights together; whole updates are made. Published are about 20 million."""
+    env_count: Annotated[int, Bound(16, 1 << 16)] = 512
+    """Flights at once."""
+    image: Literal["latent", "pooled"] = "pooled"
+    """What the policy reads of a depth image: the latent of a Deep Collision Encoder, or 12 x 16 cells of inverse depth. Of a
+    LiDAR it reads 16 x 20 cells."""
+    hidden: Annotated[tuple[int, ...], Bound(1, 1024), Length(1, 4)] = (128, 64)
+    """Widths of layers; published are 256, 128 and 64."""
+    recurrent: Annotated[int, Bound(0, 1024)] = 64
+    """Width of the gated recurrent unit behind them, as published; 0: none."""
+    rollout: Annotated[int, Bound(1, 4096)] = 32
+    """Decisions of each flight between two updates, as published."""
+    epochs: Annotated[int, Bound(1, 100)] = 4
+    """Passes over them, as published."""
+    minibatches: Annotated[int, Bound(1, 4096)] = 8
+    """Of each pass."""
+    learning_rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 5e-4
+    """At the beginning; it adapts to `target_divergence`."""
+    target_divergence: Annotated[float, Bound(0.0, 1.0)] = 0.016
+    """Of an update, as published."""
+    as_published: bool = False
+    """With the defects of the published task."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "NavigationOptions.")
+        if self.task == "lidar_navigation" and self.image == "latent":
+            raise AirworthyError("A LiDAR's image has no encoder; expected image 'pooled' for lidar_navigation.")
+
+    @property
+    def iterations(self) -> int:
+        """Updates."""
+        return math.ceil(self.steps / (self.env_count * self.rollout))
+
+    def learnt_task(self) -> NavigationTask:
+        """Return the task as it is learnt."""
+        return navigation_task(self.task, as_published=self.as_published, room_seed=self.seed)
+
+    def ppo(self) -> TorchPpoOptions:
+        """Return how it learns; gamma, lambda, clip, reward scale and normalisation are those of rl_training.json."""
+        return TorchPpoOptions(
+            seed=self.seed,
+            hidden=self.hidden,
+            recurrent=self.recurrent,
+            rollout=self.rollout,
+            epochs=self.epochs,
+            minibatches=self.minibatches,
+            gamma=0.98,
+            lam=0.95,
+            clip=0.2,
+            learning_rate=self.learning_rate,
+            target_divergence=self.target_divergence,
+            reward_scale=0.1,
+            normalize_observation=True,
+            normalize_value=True,
+            entropy_weight=0.0,
+            initial_std=0.5,
+            # Ours: without a floor the deviation is gone before flights reach their targets.
+            least_std=0.2,
+            gradient_norm=1.0,
+        )
+
+    def differences(self, before: Mapping[str, Any]) -> list[str]:
+        """Fields in which an earlier training differs, in words."""
+        held = before.get("hidden")  # JSON has lists for tuples
+        return super().differences({**before, "hidden": tuple(held)} if isinstance(held, list) else before)
+
+
+@dataclass(frozen=True)
+class RoomsProtocol:
+    """In which rooms it is judged, and how cluttered they are."""
+
+    seed: Annotated[int, Bound(0, SEED_MAX)] = 7919
+    """Of rooms, starts, targets and pushes; the specification's, and nothing was chosen on it."""
+    flights: Annotated[int, Bound(1, 100_000)] = 500
+    """Of each level."""
+    levels: Annotated[tuple[int, ...], Bound(6, 1000), Length(0, 100)] = ()
+    """None: the first of the curriculum, 30, the training's last, and the last of the curriculum."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "RoomsProtocol.")
+
+
+def navigation_task(name: str, as_published: bool = False, room_seed: int = 0, **changed: Any) -> NavigationTask:
+    """Return a task in rooms of a seed.
+
+    Args:
+        name: Of `NAVIGATION_TASKS`.
+        as_published: With the published defects.
+        room_seed: Of the rooms.
+        changed: Other fields of the task.
+    """
+    plain = NAVIGATION_TASKS[name](as_published=as_published)
+    return replace(plain, rooms=replace(plain.rooms, seed=room_seed), **changed)
