@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, Scalar, Vector
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat, Scalar, Vector
 from airworthy.core.ops import clip, floor, where
 from airworthy.core.schema import SEED, SHARE, Bound, check_fields
 
@@ -131,7 +131,7 @@ def euler_matrices(angles: Array) -> Array:
     return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
-def placed_boxes(form: RoomForm, pool: ArrayF32, place: Array) -> tuple[Array, Array, Array]:
+def placed_boxes(form: RoomForm, pool: ArrayF32, place: ArrayFloat) -> tuple[Array, Array, Array]:
     """Boxes of one flight: middles (n, 3) world [m], axes (n, 3, 3), half edges (n, 3) [m]; columns of axes are edges.
 
     Args:

@@ -115,6 +115,8 @@ class VectorTwin:
             state = shape.physics(state, command, p)
             rows = _rows(state, count)
             axes = np.stack([_rows(column) for column in matrix_columns(tuple(rows[6:10]))], 1)
+            assert traits.rooms is not None
+            assert self._pool is not None
             touched |= touches(traits.rooms, self._pool, self.place, shape.body, rows[:3], axes)
         return state, self._record(touched=touched.astype(float), push=np.zeros((6, count)))
 
@@ -149,7 +151,7 @@ class VectorTwin:
         for k, (least, most) in enumerate((c.observation_delay, c.action_delay)):
             if len(self.delays):
                 self.delays[k, flights] = least + np.floor(np.float32(late[k]) * np.float32(most - least + 1))
-        if self._pool is not None:
+        if self._pool is not None and shape.traits.rooms is not None:
             spot = tuple(u[4 * PLACE_BLOCK : 4 * PLACE_BLOCK + 16])
             level = self.level[0, flights] if self.level.size else np.zeros(flights.size)
             self.place[:, flights] = _rows(shape.traits.rooms.place(spot, level), flights.size)

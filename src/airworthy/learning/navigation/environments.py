@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.learning.environments import FlightConditions, StepResult, VectorTask
 from airworthy.learning.environments.rooms import euler_matrices
@@ -114,14 +114,14 @@ class NavigationEnvironments:
         if self.flights.shape.traits.curriculum is not None and isinstance(self.task, LidarNavigation):
             c = self.task.curriculum
             term = term * (1.0 + 2.0 * (self.flights.level - c.least) / (c.most - c.least))
-        term = np.where(result.terminated, 0.0, term).astype(np.float32)
-        reward = result.reward + term
+        seen: ArrayF32 = np.where(result.terminated, 0.0, term).astype(np.float32)
+        reward: ArrayF32 = result.reward + seen
         self._returns += reward
         self._last_returns[over] = self._returns[over]
         self._returns[over] = 0.0
         ends = replace(result.ends, returns=self._last_returns)
         return StepResult(
-            self._seen, reward, result.terminated, result.truncated, self._last, ends, {**result.terms, SIGHT: term}
+            self._seen, reward, result.terminated, result.truncated, self._last, ends, {**result.terms, SIGHT: seen}
         )
 
     def _spent(self, part: str, since: float) -> float:
@@ -133,7 +133,9 @@ class NavigationEnvironments:
         """Ids and episodes of flights; `before`: of those that ended with the last step."""
         return self.flights.flight_ids[which], self.flights.episode[which].astype(np.int64) - int(before)
 
-    def _look(self, poses: ArrayF32, velocity: Array, keys: tuple[ArrayAny, ArrayAny], age: Array) -> tuple[ArrayF32, Array]:
+    def _look(
+        self, poses: ArrayF32, velocity: ArrayFloat, keys: tuple[ArrayAny, ArrayAny], age: ArrayAny
+    ) -> tuple[ArrayF32, Array]:
         """Numbers of the images of some poses, (n, numbers), and the term of the reward that reads them, (n,)."""
         at = time.perf_counter()
         distance = self.sight.look(poses)
@@ -204,7 +206,7 @@ class NavigationEnvironments:
             array[:] = saved[name]
 
 
-def sight_term(task: NavigationTask, distance: ArrayF32, directions: Array, velocity: Array, poses: ArrayF32) -> Array:
+def sight_term(task: NavigationTask, distance: ArrayF32, directions: Array, velocity: ArrayFloat, poses: ArrayF32) -> Array:
     """Term of the reward that reads the image, (n,), before the curriculum's factor.
 
     Args:
@@ -224,7 +226,7 @@ def sight_term(task: NavigationTask, distance: ArrayF32, directions: Array, velo
     return -4.0 * np.exp(-nearest * nearest)
 
 
-def time_to_collision(distance: ArrayF32, directions: Array, velocity: Array, poses: ArrayF32) -> Array:
+def time_to_collision(distance: ArrayF32, directions: Array, velocity: ArrayFloat, poses: ArrayF32) -> Array:
     """Least range over approach [s], of rays that approach, within 0 and 10, (n,).
 
     Args:

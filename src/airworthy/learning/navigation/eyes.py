@@ -28,12 +28,17 @@ _LIDAR_POOL = (3, 6)
 class NavigationEye(Protocol):
     """What becomes of images."""
 
-    rays: Rays
-    """Of the sensor."""
-    numbers: int
-    """That it gives of an image."""
-    uniforms: int
-    """Uniform numbers that it takes per image; 0: none."""
+    @property
+    def rays(self) -> Rays:
+        """Of the sensor."""
+
+    @property
+    def numbers(self) -> int:
+        """That it gives of an image."""
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform numbers that it takes per image; 0: none."""
 
     def see(self, distance: ArrayF32, uniforms: Array | None = None) -> ArrayF32:
         """Return what policies read, (n, numbers).
@@ -74,7 +79,8 @@ class PooledEye:
             uniforms: Not taken.
         """
         cells = _least(distance, _POOL)
-        return (_GAIN / np.maximum(cells, np.float32(_CLIP)) - np.float32(_SHIFT)).reshape(len(distance), -1)
+        found = np.float32(_GAIN) / np.maximum(cells, np.float32(_CLIP)) - np.float32(_SHIFT)
+        return found.reshape(len(distance), -1).astype(np.float32, copy=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32
+from airworthy.core.arrays import Array, ArrayBool, ArrayFloat
 from airworthy.core.native_kernel import thread_limit
 from airworthy.evaluation import wilson_interval
 from airworthy.geometry import Box, Shape
@@ -115,7 +115,7 @@ def fly_level(policy: NavigationPolicy, eye: NavigationEye, protocol: RoomsProto
 # ---- In the simulator -------------------------------------------------------------------------------------------------------
 
 
-def room_scene(form: RoomForm, place: Array, name: str) -> Scene:
+def room_scene(form: RoomForm, place: ArrayFloat, name: str) -> Scene:
     """Return the room of one flight as a scene: six walls and its boxes.
 
     Args:
@@ -176,7 +176,7 @@ def fly_level_simulated(policy: NavigationPolicy, eye: NavigationEye, protocol: 
     config = SimulatorConfig(
         physics_rate=PHYSICS_RATE,
         control_rate=CONTROL_RATE,
-        level=task.level,  # type: ignore[arg-type]
+        level=task.level,
         control=task.control_for(flown),
         contact=Contact(mode="freeze"),
     )
@@ -205,7 +205,12 @@ class _Pilot:
     """A policy that reads states of any simulator through the task's own functions, without noise."""
 
     def __init__(
-        self, policy: NavigationPolicy, eye: NavigationEye, launch: NavigationEnvironments, place: Array, memory_of: ArrayF32
+        self,
+        policy: NavigationPolicy,
+        eye: NavigationEye,
+        launch: NavigationEnvironments,
+        place: ArrayFloat,
+        memory_of: ArrayFloat,
     ):
         self._policy, self._eye, self._place, self._kept = policy, eye, place.astype(float), memory_of.astype(float)
         self._flights, self._task = launch.flights, replace(launch.task, noise=False)

@@ -130,8 +130,8 @@ def _table(contract: NavigationContract, weights: Mapping[str, Any]) -> dict[str
 def _fields(table: ContractTable) -> NavigationContract:
     inputs = table.rows("inputs")
     return NavigationContract(
-        task=table.entry("task", str),  # type: ignore[arg-type]
-        image=inputs[-1].entry("name", str),  # type: ignore[arg-type]
+        task=table.entry("task", str),
+        image=inputs[-1].entry("name", str),
         numbers=inputs[-1].entry("shape", tuple[int, ...])[0],
         actions=table.entry("actions", int),
         hidden=table.entry("hidden", tuple[int, ...]),

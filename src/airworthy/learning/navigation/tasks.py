@@ -204,6 +204,18 @@ class NavigationTask:
         """Four numbers of the command."""
         raise NotImplementedError
 
+    def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
+        """Reward of a step, but for what sees the image.
+
+        Args:
+            before: State before it.
+            after: State after it.
+            action: That was taken, within [-1, 1].
+            past: The action before.
+            p: Parameters.
+        """
+        raise NotImplementedError
+
     def _turn(self, state: Vector, p: Any) -> Scalar:
         """Error of heading [rad]."""
         return 0.0 * state[0]
