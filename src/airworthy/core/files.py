@@ -22,8 +22,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from airworthy.core._atomic import json_text, make_folder, write_atomic, write_bytes, write_json, write_text
-from airworthy.core._lock import lock_folder
-from airworthy.core._staged import StagedFolder, staged_folder
+from airworthy.core._staged import StagedFolder, lock_folder, staged_folder
 from airworthy.core.errors import AirworthyError, AssetError
 
 __all__ = [
