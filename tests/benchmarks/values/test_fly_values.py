@@ -32,6 +32,7 @@ from airworthy.simulation import FlightTable, Simulator
 from airworthy.tasks import FlightStatus, TrackingReference
 from airworthy.trajectories import Gate, course
 from airworthy.vehicles import vehicle
+from airworthy.vehicles.record import Drag
 
 FILES = Path(__file__).parent / "snapshots" / "fly"
 CARL = vehicle("carl")
@@ -584,3 +585,17 @@ def test_films(told: Transcript, monkeypatch: Patch) -> None:
     told.run("checked", lambda: asked)
     told.check(FILES / "films.txt")
     assert condensed([1.0])["words"].startswith("0 ")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["linear", "quadratic_norm", "quadratic_axis", "rotor_speed", "angular_linear", "angular_norm", "angular_axis", "hub"],
+)
+def test_any_one_drag_is_drag(name: str) -> None:
+    still = replace(CARL, drag=Drag(center=(0.0, 0.0, 0.1)), rotors=tuple(replace(r, hub_drag=(0.0, 0.0)) for r in CARL.rotors))
+    assert config._dragless(still)
+    if name == "hub":
+        first, *others = still.rotors
+        assert not config._dragless(replace(still, rotors=(*others, replace(first, hub_drag=(0.0, 1e-9)))))
+    else:
+        assert not config._dragless(replace(still, drag=Drag(**{name: (0.0, 0.0, 1e-9)})))

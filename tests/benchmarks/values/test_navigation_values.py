@@ -20,8 +20,10 @@ from tests.fixtures.transcripts import Transcript, check_text, plain
 from airworthy import __version__
 from airworthy.benchmarks.navigation import aggregation, intervals, score
 from airworthy.benchmarks.navigation.report import figures, page, tables, text
+from airworthy.geometry import Box
 from airworthy.planners.common.interface import Mission
-from airworthy.scenes import SceneBatch, scene
+from airworthy.scenes import Instance, Scene, SceneBatch, scene
+from airworthy.scenes.record import Region
 from airworthy.tasks.navigation import NAVIGATION_OUTCOMES, NavigationProtocol
 
 FILES = Path(__file__).parent / "snapshots" / "navigation"
@@ -318,3 +320,21 @@ OMITTED = {
     "planning",
     "motion",
 }
+
+
+def test_what_is_dark_from_above() -> None:
+    """A cell is dark where its middle is within four tenths of a cell of something, at the start's altitude or at another."""
+    cell = page.CELL
+    # The walls begin 0.38 and 0.42 of a cell behind the middle of the fifth cell of their row, and at different heights.
+    near, far = ((4.5 + gap) * cell + 0.5 for gap in (0.38, 0.42))
+    shapes = {"wall": Box((0.5, 0.04, 1.0))}
+    places = {"near": (near, 0.05, 1.0), "far": (far, 0.25, 1.0), "above": (near, 0.45, 3.4)}
+    instances = tuple(Instance("wall", place) for place in places.values())
+    low, high = np.array([0.0, 0.0, 0.0]), np.array([0.8, 0.6, 5.0])
+    plan = Scene("walls", shapes, {}, {}, instances, bounds=Region(tuple(low), tuple(high)))
+    found = page._blocked(SceneBatch([plan], 1), low, high, 1.0)
+    assert found.shape == (6, 8, 4)
+    dark, pale = (95, 104, 120, 255), (140, 150, 165, 110)
+    assert [tuple(x) for x in found[0]] == [(0,) * 4] * 4 + [dark] * 4
+    assert [tuple(x) for x in found[2]] == [(0,) * 4] * 5 + [dark] * 3
+    assert [tuple(x) for x in found[4]] == [(0,) * 4] * 4 + [pale] * 4
