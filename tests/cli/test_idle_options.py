@@ -110,7 +110,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (GateLabelsConfig(rotor_lag=False), LAGLESS),
     ],
     "airworthy train hover": [
-        (_bare(HoverConfig, trainer="native_ppo", window=50, iterations=100, history=2, delay=1),),
+        (_bare(HoverConfig, trainer="native_ppo", window=50, iterations=100, critic=True, memory="gru", history=2, delay=1),),
         (_bare(HoverConfig, steps=1000),),
         (_bare(HoverConfig, device="cuda", mirror="y"),),
         (_bare(TrainHoverConfig, rotors=Path("rotors.toml")),),

@@ -15,7 +15,7 @@ from airworthy.learning.gradient import FlightWindow, GradientOptions, GradientT
 from airworthy.learning.gradient.dynamics import BODY, vehicle_step
 from airworthy.learning.gradient.hover import HoverCost, hover_command
 from airworthy.learning.gradient.kernel import KERNEL_ARGUMENTS, hover_step, vehicle_record, window_source
-from airworthy.learning.gradient.twin import flown_twin, window_twin
+from airworthy.learning.gradient.twin import flown_twin, loss_twin, window_twin
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
@@ -37,7 +37,8 @@ def learnt() -> GradientTraining:
 
 def test_cost_states_and_gradient_equal_the_twins(learnt: GradientTraining) -> None:
     window, begun = learnt.window, learnt.window.state.copy()
-    cost, state, gradient = window_twin(window, learnt.weights, begun.astype(float), keep=0.97)
+    flown, gradient = window_twin(window, learnt.weights, begun.astype(float), keep=0.97)
+    cost, state = flown.costs.sum(axis=0), flown.state
     ours, slopes = window.run(learnt.weights, keep=0.97)
     np.testing.assert_allclose(ours, cost, rtol=2e-6)
     np.testing.assert_allclose(window.state, state, rtol=2e-5, atol=2e-5)
@@ -51,7 +52,7 @@ def test_the_twins_gradient_is_that_of_its_cost(learnt: GradientTraining) -> Non
     """Central differences in float64, a weight of each array."""
     window, begun = learnt.window, learnt.window.state.astype(float)
     weights = [np.asarray(w, float) for w in learnt.weights]
-    _, _, gradient = window_twin(window, weights, begun)
+    _, gradient = window_twin(window, weights, begun)
     rng = np.random.default_rng(0)
     for k, slope in enumerate(gradient):
         at = tuple(rng.integers(0, n) for n in slope.shape)
@@ -59,7 +60,7 @@ def test_the_twins_gradient_is_that_of_its_cost(learnt: GradientTraining) -> Non
         for h in (1e-6, -1e-6):
             moved = [w.copy() for w in weights]
             moved[k][at] += h
-            sides.append(flown_twin(window, moved, begun)[0].sum() / (window.steps * window.env_count))
+            sides.append(loss_twin(window, flown_twin(window, moved, begun)))
         by_differences = (sides[0] - sides[1]) / 2e-6
         assert abs(by_differences - slope[at]) <= 1e-6 * np.abs(slope).max()
 

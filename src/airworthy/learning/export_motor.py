@@ -16,7 +16,7 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_text, write_bytes, write_text
 from airworthy.learning.export import export_onnx, finished_model
-from airworthy.pilots.motor_policy.contract import ACTIONS, FRAMES, INPUTS, KIND, MotorContract, layer_widths
+from airworthy.pilots.motor_policy.contract import ACTIONS, FRAMES, INPUTS, KIND, MotorContract, layer_widths, motor_shapes
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, contract_kind
 
@@ -79,12 +79,15 @@ def motor_onnx(policy: MotorPolicy, text: str) -> Any:
     """Return the model in memory: `observation` (batch, observed) to `action` (batch, rotors).
 
     Args:
-        policy: Whose past actions, where it sees some, are the end of the observation: the model remembers nothing.
+        policy: Whose past actions, where it sees some, are the end of the observation. The model remembers nothing: what a GRU
+            does goes in as `memory` (batch, hidden), zeros before a flight, and comes out as `memory_after`.
         text: Of the contract, kept in the model.
     """
     from onnx import TensorProto, helper, numpy_helper
 
     widths = layer_widths(policy.contract)
+    if policy.contract.memory:
+        return finished_model(_recurrent_graph(policy, widths), text)
     nodes, constants, name = [], [], "observation"
     for k in range(len(widths) - 1):
         tensors = [f"layers.{k}.weight", f"layers.{k}.bias"]
@@ -98,6 +101,42 @@ def motor_onnx(policy: MotorPolicy, text: str) -> Any:
         for port, size in (("observation", widths[0]), ("action", widths[-1]))
     ]
     return finished_model(helper.make_graph(nodes, "motor_policy", *ports, constants), text)
+
+
+def _recurrent_graph(policy: MotorPolicy, widths: Sequence[int]) -> Any:
+    """Return the graph of a network with a GRU: `observation`, `memory` to `action`, `memory_after`, of sums and products."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    names = list(motor_shapes(policy.contract))
+    width = widths[1]
+    constants = [numpy_helper.from_array(w, name) for name, w in zip(names, policy.weights, strict=True)]
+    constants.append(numpy_helper.from_array(np.array([width] * 3, np.int64), "widths"))
+
+    def node(kind: str, inputs: list[str], outputs: list[str], **options: Any) -> Any:
+        return helper.make_node(kind, inputs, outputs, **options)
+
+    nodes = [node("Gemm", ["observation", *names[:2]], ["sum_0"], transB=1), node("Tanh", ["sum_0"], ["hidden_0"])]
+    for held, first, parts in (("hidden_0", 2, "i"), ("memory", 4, "h")):
+        nodes.append(node("Gemm", [held, *names[first : first + 2]], [f"gates_{parts}"], transB=1))
+        nodes.append(node("Split", [f"gates_{parts}", "widths"], [f"{parts}{k}" for k in "rzn"], axis=1))
+    for gate in "rz":
+        nodes += [node("Add", [f"i{gate}", f"h{gate}"], [f"sum_{gate}"]), node("Sigmoid", [f"sum_{gate}"], [gate])]
+    nodes += [
+        node("Mul", ["r", "hn"], ["pushed"]),
+        node("Add", ["in", "pushed"], ["sum_n"]),
+        node("Tanh", ["sum_n"], ["fresh"]),
+        node("Sub", ["memory", "fresh"], ["apart"]),
+        node("Mul", ["z", "apart"], ["kept"]),
+        node("Add", ["fresh", "kept"], ["memory_after"]),
+        node("Gemm", ["memory_after", *names[6:]], ["sum_2"], transB=1),
+        node("Tanh", ["sum_2"], ["action"]),
+    ]
+
+    def port(name: str, size: int) -> Any:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])
+
+    inputs, outputs = (("observation", widths[0]), ("memory", width)), (("action", widths[-1]), ("memory_after", width))
+    return helper.make_graph(nodes, "motor_policy", [port(*x) for x in inputs], [port(*x) for x in outputs], constants)
 
 
 # ---- C ---------------------------------------------------------------------------------------------------------------
@@ -134,10 +173,40 @@ def c_header(policy: MotorPolicy, name: str) -> str:
         "HOVER": _numbers(contract.hover),
         "TENSORS": "\n".join(_tensors(policy, name)),
         "LAYERS": "\n".join(_calls(contract, name)),
+        "REMEMBERED": f"\n    float memory[{hidden[0]}]; /* of the GRU, zeros before a flight */" if contract.memory else "",
+        "FORGET": f"\n    for (int i = 0; i < {hidden[0]}; i++) state->memory[i] = 0.0f;" if contract.memory else "",
+        "GRU": _GRU.replace("@NAME@", name).replace("@WIDTH@", str(hidden[0])) if contract.memory else "",
         "GUARD": f"AIRWORTHY_{name.upper()}_H",
         "NAME": name,
     }
     return re.sub("@([A-Z]+)@", lambda match: filled[match[1]], text)
+
+
+_GRU = """
+static inline void @NAME@_sums(const float *w, const float *b, int rows, int columns, const float *in, float *out)
+{
+    for (int i = 0; i < rows; i++) {
+        float sum = b[i];
+        for (int j = 0; j < columns; j++) sum += w[i * columns + j] * in[j];
+        out[i] = sum;
+    }
+}
+
+static inline void @NAME@_gru(float *memory, const float *in, float *out)
+{
+    float x[3 * @WIDTH@], h[3 * @WIDTH@];
+    @NAME@_sums(@NAME@_w1, @NAME@_b1, 3 * @WIDTH@, @WIDTH@, in, x);
+    @NAME@_sums(@NAME@_w2, @NAME@_b2, 3 * @WIDTH@, @WIDTH@, memory, h);
+    for (int i = 0; i < @WIDTH@; i++) {
+        const float reset = 0.5f + 0.5f * tanhf(0.5f * (x[i] + h[i]));
+        const float update = 0.5f + 0.5f * tanhf(0.5f * (x[@WIDTH@ + i] + h[@WIDTH@ + i]));
+        const float fresh = tanhf(x[2 * @WIDTH@ + i] + reset * h[2 * @WIDTH@ + i]);
+        memory[i] = fresh + update * (memory[i] - fresh);
+    }
+    memcpy(out, memory, @WIDTH@ * sizeof(float));
+}
+"""
+"""The middle layer of a policy that remembers: gates are reset, update, new, by what comes in (1) and by memory (2)."""
 
 
 def _tensors(policy: MotorPolicy, name: str) -> list[str]:
@@ -149,6 +218,13 @@ def _tensors(policy: MotorPolicy, name: str) -> list[str]:
 
 def _calls(contract: MotorContract, name: str) -> list[str]:
     """Return a call for each layer, between two buffers in turn."""
+    if contract.memory:
+        widths, width = layer_widths(contract), contract.hidden[0]
+        return [
+            f"    {name}_layer({name}_w0, {name}_b0, {width}, {widths[0]}, seen, a);",
+            f"    {name}_gru(state->memory, a, b);",
+            f"    {name}_layer({name}_w3, {name}_b3, {widths[-1]}, {width}, b, action);",
+        ]
     places = ["seen", *(_BUFFERS[k % 2] for k in range(len(contract.hidden))), "action"]
     layers = enumerate(zip(pairwise(layer_widths(contract)), pairwise(places), strict=True))
     return [f"    {name}_layer({name}_w{k}, {name}_b{k}, {rows}, {n}, {at}, {to});" for k, ((n, rows), (at, to)) in layers]

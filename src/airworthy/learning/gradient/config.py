@@ -39,6 +39,8 @@ _ROBUST: Mapping[str, Any] = MappingProxyType(
     {"env_count": 64, "iterations": 2000, "learning_rate": 1.5e-2, "keep": 0.98, "delay": 2}
 )
 """Where vehicles are drawn or commands late and nothing else was said; chosen on starts that are not the evaluation's."""
+_CRITIC: Mapping[str, Any] = MappingProxyType({"window": 32, "iterations": 3000})
+"""With a critic; chosen alike, the window by the specification, section 6.3."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,15 @@ class HoverConfig:
     steps: int | None = None
     """By reward: decisions of all flights together; left out: of native_ppo and ppo 40 million, of sac 200,000, of td3
     300,000."""
-    window: int = 100
-    """Policy steps that a gradient looks ahead; at less than about a second it settles beside the target."""
+    window: int | None = None
+    """Policy steps that a gradient looks ahead; at less than about a second it settles beside the target, without a critic.
+    Left out: 100, or 32 with a critic."""
     iterations: int | None = None
-    """Gradient steps; left out: 1000, or 2000 where vehicles are drawn or commands late."""
+    """Gradient steps; left out: 1000, or 2000 where vehicles are drawn or commands late, or 3000 with a critic."""
+    critic: bool = False
+    """Learn, too, what comes after a window, so that short ones do (SHAC)."""
+    memory: Literal["none", "gru"] = "none"
+    """What the policy remembers of its flight: nothing but past actions, or what a GRU in place of its second layer keeps."""
     learning_rate: float | None = None
     """Of Adam, falling by a cosine; left out: 0.02, or 0.015 where vehicles are drawn or commands late. By reward: at
     the beginning, as usual for the trainer."""
@@ -140,11 +147,14 @@ class HoverConfig:
         delay = self.delay if self.delay is not None else _ROBUST["delay"] if preset else 0
         plain: dict[str, Any] = {item.name: item.default for item in fields(GradientOptions)}
         usual = {**plain, **_ROBUST} if spread.any or delay > 0 else plain
+        usual = {**usual, **_CRITIC} if self.critic else usual
         return GradientOptions(
             seed=seed,
             hidden=self.hidden,
             env_count=usual["env_count"] if self.env_count is None else self.env_count,
-            window=self.window,
+            window=usual["window"] if self.window is None else self.window,
+            critic=self.critic,
+            memory=self.memory,
             iterations=usual["iterations"] if self.iterations is None else self.iterations,
             learning_rate=usual["learning_rate"] if self.learning_rate is None else self.learning_rate,
             keep=usual["keep"],
@@ -198,7 +208,7 @@ def _of(trainers: tuple[str, ...], options: tuple[str, ...]) -> IdleRule:
 
 
 IDLE_RULES = (
-    _of(("gradient",), ("window", "iterations", "history", "delay")),
+    _of(("gradient",), ("window", "iterations", "critic", "memory", "history", "delay")),
     _of(tuple(name for name in TRAINERS if name != "gradient"), ("steps",)),
     _of(("ppo",), ("device", "mirror")),
 )

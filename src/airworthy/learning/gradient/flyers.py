@@ -10,7 +10,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32, ArrayFloat
 from airworthy.core.frames import multiply
 from airworthy.learning.gradient.hover import hover_observation
-from airworthy.learning.gradient.trainer import network_action
+from airworthy.learning.gradient.trainer import network_action, recurrent_action
 from airworthy.pilots.expert import ExpertPilot, expert_for, expert_reference
 from airworthy.pilots.motor_policy.contract import commanded_states
 from airworthy.pilots.pilot import observe
@@ -24,6 +24,9 @@ __all__ = ["Flyer", "GeometricController", "LearntPolicy", "MpcController"]
 
 _ROWS_AT_ONCE = 128
 """Ours: products of more rows are split over threads, which on a machine with other work wait by spinning."""
+
+
+_RECURRENT_ARRAYS = 8
 
 
 class Flyer(Protocol):
@@ -81,6 +84,9 @@ class LearntPolicy:
         self._law = law
         self.hover = commanded_states(self._action, self._low, self._high, law)
         self._past = np.zeros((0, 0), np.float32)
+        # Of a network with a GRU there are four arrays more than of one without.
+        self._recurrent = len(self._weights) == _RECURRENT_ARRAYS
+        self._memory: ArrayFloat = np.zeros((0, 0), np.float32)
 
     @classmethod
     def of(cls, training: HoverTraining) -> LearntPolicy:
@@ -98,6 +104,8 @@ class LearntPolicy:
     def begin(self, simulator: Simulator) -> None:
         """Begin flights: before them every vehicle was commanded to hover."""
         self._past = np.tile(self._action.astype(np.float32), (simulator.env_count, self._history))
+        if self._recurrent:
+            self._memory = np.zeros((simulator.env_count, len(self._weights[1])), np.float32)
 
     def command(self, simulator: Simulator, noise: Array | None) -> Array:
         """Rotor states, (env, rotors)."""
@@ -112,10 +120,17 @@ class LearntPolicy:
             state[10:13] += noise[9:12]
         seen = np.array(np.broadcast_arrays(*hover_observation(tuple(state))), np.float32).T
         seen = np.concatenate([seen, self._past], axis=1)
-        parts = [network_action(self._weights, seen[k : k + _ROWS_AT_ONCE]) for k in range(0, len(seen), _ROWS_AT_ONCE)]
-        action = np.concatenate(parts)
+        action = self._decided(seen)
         self._past = np.concatenate([action, self._past], axis=1)[:, : self._past.shape[1]]
         return commanded_states(action.astype(float), self._low, self._high, self._law)
+
+    def _decided(self, seen: ArrayF32) -> ArrayFloat:
+        spans = [slice(k, k + _ROWS_AT_ONCE) for k in range(0, len(seen), _ROWS_AT_ONCE)]
+        if not self._recurrent:
+            return np.concatenate([network_action(self._weights, seen[span]) for span in spans])
+        pairs = [recurrent_action(self._weights, seen[span], self._memory[span]) for span in spans]
+        self._memory = np.concatenate([memory for _, memory in pairs])
+        return np.concatenate([action for action, _ in pairs])
 
 
 class GeometricController:

@@ -22,7 +22,7 @@ from airworthy.learning.gradient.hover import OBSERVATION, HoverCost, hover_comm
 from airworthy.learning.network_source import network_source
 from airworthy.simulation.family import parameter_layout
 
-__all__ = ["HIDDEN_SIZES", "FlightWindow", "WindowShape", "hover_step", "observe", "vehicle_record"]
+__all__ = ["HIDDEN_SIZES", "Ahead", "FlightWindow", "WindowShape", "hover_step", "observe", "vehicle_record"]
 
 HIDDEN_SIZES = (16, 32, 64)
 """Widths of the two hidden layers that kernels are built for; ours: beyond it the network, not the flight, takes the time."""
@@ -42,6 +42,10 @@ class WindowShape:
     cost: HoverCost
     pushed: bool = False
     """Whether a force and a moment act from outside, constant in a flight."""
+    critic: bool = False
+    """Whether a network tells what comes after the window, of what is seen at its end."""
+    recurrent: bool = False
+    """Whether the middle layer is a GRU, whose memory is the flight's own."""
 
     @property
     def actions(self) -> int:
@@ -57,6 +61,24 @@ class WindowShape:
     def observed(self) -> int:
         """Inputs of the network."""
         return OBSERVATION + self.actions * self.history
+
+    @property
+    def matrices(self) -> list[tuple[int, int]]:
+        """Rows and columns of the policy's matrices, a bias behind each; of a GRU its gates' by what comes in and by memory."""
+        middle = [(3 * self.hidden, self.hidden)] * 2 if self.recurrent else [(self.hidden, self.hidden)]
+        return [(self.hidden, self.observed), *middle, (self.actions, self.hidden)]
+
+    @property
+    def value_matrices(self) -> list[tuple[int, int]]:
+        """Alike of the network that tells what comes after."""
+        return [(self.hidden, self.observed), (self.hidden, self.hidden), (1, self.hidden)]
+
+    @property
+    def kept_rows(self) -> tuple[int, int]:
+        """Numbers that a step keeps for the way back: what layers are made of, and slopes of their sums."""
+        gates = 5 * self.hidden if self.recurrent else 0
+        inputs = self.observed + 2 * self.hidden + self.actions + gates + self.state
+        return inputs, self.hidden + self.actions + (6 if self.recurrent else 1) * self.hidden
 
 
 def observe(state: Vector, shape: WindowShape) -> Vector:
@@ -159,6 +181,8 @@ def window_source(shape: WindowShape) -> str:
         "OBSERVED": shape.observed,
         "HIDDEN": shape.hidden,
         "PARAMETERS": len(parameters.used),
+        "CRITIC": int(shape.critic),
+        "RECURRENT": int(shape.recurrent),
     }
     text = files("airworthy.learning.gradient").joinpath("native", "policy_gradient.h").read_text()
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
@@ -172,14 +196,19 @@ KERNEL_ARGUMENTS = """
     weights: float32[]     # as packed by `FlightWindow.run`
     parameters: float32[]  # (used rows, env)
     state: float32[]       # (state rows, env): read, and left as after the window
+    memory: float32[]      # (hidden, env) of a GRU: read, and left as after the window
+    value: float32[]       # of the network that tells what comes after, packed as `weights`, its last matrix once
     inputs: float32[]      # (block, row, step, lane); on a GPU (row, step, env)
     slopes: float32[]      # alike
     cost: float32[]        # (env,): summed over the window
     gradient: float32[]    # (block, weights): of each block's own flights; not on a GPU
+    returns: float32[]     # (block, step, lane): what that network is to learn; NaN where a flight left the numbers
     env_count: int
     steps: int
     seed: float            # weight of each step's cost
     keep: float            # share of the state's slope that a step hands back
+    discount: float        # of what comes later, per step, and
+    blend: float           # lambda of the returns, with a network that tells what comes after
 """
 
 
@@ -191,6 +220,19 @@ def vehicle_record(shape: WindowShape, rows: Mapping[int, Any]) -> SimpleNamespa
         rows: Parameters by row, as `FlightWindow.parameters`; rows that the step does not read may be left out.
     """
     return _parameters(shape).record(lambda row: rows.get(row, 0.0), shape)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What comes after a window, told by a network of what is seen at its end."""
+
+    weights: Sequence[ArrayF32]
+    """As of `WindowShape.value_matrices`; tanh behind the hidden layers. Its one number is (1 - discount) times the discounted
+    sum of the costs to come, and so as large as one of them."""
+    discount: float
+    """Per step, below 1."""
+    blend: float
+    """Lambda of the returns that it is to learn."""
 
 
 class FlightWindow:
@@ -213,31 +255,34 @@ class FlightWindow:
             raise AirworthyError(f"Hidden layers are {shape.hidden} wide; expected one of {', '.join(map(str, HIDDEN_SIZES))}.")
         self.shape, self.env_count, self.steps = shape, env_count, steps
         self._parameters = _parameters(shape)
-        rows = shape.observed + 2 * shape.hidden + shape.actions
         wp = quiet_warp()
         self._blocks = env_count // CPU_LANES if device == "cpu" else 1
-        weights = sum((b + 1) * a for a, b in self._matrices)
+        weights = sum((b + 1) * a for a, b in shape.matrices)
+        value = sum((2 * b + 1) * a for a, b in shape.value_matrices) - shape.hidden if shape.critic else 1
+        inputs, slopes = shape.kept_rows
         sizes = {
-            "weights": weights + sum(a * b for a, b in self._matrices),
+            "weights": weights + sum(a * b for a, b in shape.matrices),
             "parameters": len(self._parameters.used) * env_count,
             "state": shape.state * env_count,
-            "inputs": (rows + shape.state) * steps * env_count,
-            "slopes": (2 * shape.hidden + shape.actions) * steps * env_count,
+            # Arrays that nobody reads have one number: one of no length has no memory to share.
+            "memory": shape.hidden * env_count if shape.recurrent else 1,
+            "value": value,
+            "inputs": inputs * steps * env_count,
+            "slopes": slopes * steps * env_count,
             "cost": env_count,
             "gradient": self._blocks * weights,
+            "returns": steps * env_count if shape.critic else 1,
         }
         self._numpy = {name: np.zeros(size, np.float32) for name, size in sizes.items()}
         self._arrays = [wp.array(x, device=device, copy=False) for x in self._numpy.values()]
         self.state: ArrayF32 = self._numpy["state"].reshape(shape.state, env_count)
         """(state rows, env): where the next window begins."""
-        self._launchers: dict[tuple[float, float], Launcher] = {}
+        gru = self._numpy["memory"] if shape.recurrent else np.zeros(0, np.float32)
+        self.memory: ArrayF32 = gru.reshape(-1, env_count)
+        """(hidden, env): what a GRU remembers there."""
+        self._launchers: dict[tuple[float, ...], Launcher] = {}
         self._device = device
         self._lanes = CPU_LANES if device == "cpu" else 1
-
-    @property
-    def _matrices(self) -> list[tuple[int, int]]:
-        s = self.shape
-        return [(s.hidden, s.observed), (s.hidden, s.hidden), (s.actions, s.hidden)]
 
     @property
     def parameters(self) -> dict[int, ArrayF32]:
@@ -267,20 +312,25 @@ class FlightWindow:
         for k, values in enumerate(push):
             rows[self._parameters.push + k][flights] = values
 
-    def prepare(self, keep: float = 1.0) -> None:
+    def prepare(self, keep: float = 1.0, ahead: Ahead | None = None) -> None:
         """Build the kernel, where no run has: the first takes no longer than others then.
 
         Args:
             keep: As of `run`.
+            ahead: As of `run`.
         """
-        self._launcher(keep)
+        self._launcher(keep, ahead)
 
-    def run(self, weights: Sequence[ArrayF32], keep: float = 1.0) -> tuple[ArrayF32, list[ArrayF32]]:
+    def run(
+        self, weights: Sequence[ArrayF32], keep: float = 1.0, ahead: Ahead | None = None
+    ) -> tuple[ArrayF32, list[ArrayF32]]:
         """Fly a window from `state`, which moves on, and derive its mean cost per step by the weights.
 
         Args:
-            weights: w1 (hidden, observed), b1, w2, b2, w3 (actions, hidden), b3.
+            weights: w1 (hidden, observed), b1, w2, b2, w3 (actions, hidden), b3; of a GRU between them its gates' matrices by
+                what comes in and by memory, (3 hidden, hidden) each with a bias: reset, update, new, as torch's.
             keep: Share of the state's slope that each step hands back; below 1 distant consequences count less.
+            ahead: What comes after the window, of a shape with a critic.
 
         Returns:
             Cost of each environment over the window, (env,); NaN or infinite where a flight left the numbers, which then
@@ -289,29 +339,52 @@ class FlightWindow:
         # Matrices also transposed: the way back reads their columns, which would lie apart.
         parts = [*weights, *(w.T for w in weights[::2])]
         np.concatenate([np.ravel(part) for part in parts], out=self._numpy["weights"])
-        self._launcher(keep).launch()
+        if ahead is not None:
+            told = [*ahead.weights, *(w.T for w in ahead.weights[:4:2])]
+            np.concatenate([np.ravel(part) for part in told], out=self._numpy["value"])
+        self._launcher(keep, ahead).launch()
         if self._lanes == 1:
             return self._numpy["cost"], self._host_gradient()
         # In one order, whatever the number of threads: a training has the same bits on each of them.
         whole = self._numpy["gradient"].reshape(self._blocks, -1).sum(axis=0)
-        parts = np.split(whole, np.cumsum([n for a, b in self._matrices for n in (a * b, a)])[:-1])
+        parts = np.split(whole, np.cumsum([n for a, b in self.shape.matrices for n in (a * b, a)])[:-1])
         return self._numpy["cost"], [g.reshape(w.shape) for g, w in zip(parts, weights, strict=True)]
+
+    @property
+    def samples(self) -> tuple[ArrayF32, ArrayF32]:
+        """What a critic is to learn of the last window: what was seen, (observed, samples), and the returns, (samples,)."""
+        s, lanes = self.shape, self._lanes
+        blocks = self.env_count // lanes if lanes > 1 else 1
+        inputs = self._numpy["inputs"].reshape(blocks, s.kept_rows[0], -1)[:, : s.observed]
+        return inputs.transpose(1, 0, 2).reshape(s.observed, -1), self._numpy["returns"]
+
+    @property
+    def rows_of_samples(self) -> tuple[ArrayF32, ArrayF32]:
+        """The same as it lies in memory, for kernels: `inputs` and `returns`."""
+        return self._numpy["inputs"], self._numpy["returns"]
 
     def _host_gradient(self) -> list[ArrayF32]:
         s = self.shape
         layers, slopes = (self._numpy[name].reshape(-1, self.steps * self.env_count) for name in _ROWS)
-        ends = np.cumsum([0, s.observed, s.hidden, s.hidden]), np.cumsum([0, s.hidden, s.hidden, s.actions])
+        ends = np.cumsum([0, s.observed, s.hidden, s.hidden, s.actions])
+        middle = 3 * s.hidden if s.recurrent else s.hidden
+        # Of each matrix: the first of its rows' slopes, and of what it was multiplied with.
+        first = [(0, 0), (s.hidden, ends[1])]
+        first += [(s.hidden + middle, ends[4])] if s.recurrent else []
+        first += [(len(slopes) - s.actions, ends[2])]
         gradient: list[ArrayF32] = []
-        for k in range(3):
-            x, d = (rows[a[k] : a[k + 1]] for rows, a in zip((layers, slopes), ends, strict=True))
-            gradient += [d @ x.T, d.sum(axis=1)]
+        for (rows, columns), (d, x) in zip(s.matrices, first, strict=True):
+            slope = slopes[d : d + rows]
+            gradient += [slope @ layers[x : x + columns].T, slope.sum(axis=1)]
         return gradient
 
-    def _launcher(self, keep: float) -> Launcher:
+    def _launcher(self, keep: float, ahead: Ahead | None) -> Launcher:
+        if (ahead is not None) != self.shape.critic:
+            raise AirworthyError("A window of a shape with a critic is told what comes after it, and no other.")
         # A mean over flights and steps: `clip` and learning rate mean the same for every size of window.
-        seed = 1.0 / (self.steps * self.env_count)
-        if (seed, keep) not in self._launchers:
-            numbers = [self.env_count, self.steps, seed, keep]
+        numbers = (1.0 / (self.steps * self.env_count), keep, *((ahead.discount, ahead.blend) if ahead else (1.0, 0.0)))
+        if numbers not in self._launchers:
             blocks = self.env_count // self._lanes
-            self._launchers[seed, keep] = Launcher(_kernel(self.shape), blocks, [*self._arrays, *numbers], self._device)
-        return self._launchers[seed, keep]
+            arguments = [*self._arrays, self.env_count, self.steps, *numbers]
+            self._launchers[numbers] = Launcher(_kernel(self.shape), blocks, arguments, self._device)
+        return self._launchers[numbers]

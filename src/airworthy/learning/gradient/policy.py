@@ -38,6 +38,7 @@ def contract_of_training(training: HoverTraining, notes: str = "") -> MotorContr
         history=training.history,
         hidden=training.hidden,
         action=training.law,
+        memory="gru" if getattr(training, "memory", "none") == "gru" else "",
         training={
             "trainer": training.trainer,
             "iterations": training.iteration,

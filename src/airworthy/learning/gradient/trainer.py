@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -16,6 +15,8 @@ from airworthy.core.native_kernel import CPU_LANES
 from airworthy.core.random import Stream, flight_key, normals, uniforms
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.gradient.critic import Critic
+from airworthy.learning.gradient.descent import Descent
 from airworthy.learning.gradient.dynamics import BODY, Surrogate, surrogate_of
 from airworthy.learning.gradient.hover import START_UNIFORMS, HoverCost, HoverStart, hover_start
 from airworthy.learning.gradient.kernel import HIDDEN_SIZES, FlightWindow, WindowShape
@@ -23,13 +24,11 @@ from airworthy.learning.machine import SEED_MAX, TrainingOptions
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.vehicles import Vehicle, hover_speed
 
-__all__ = ["GradientOptions", "GradientTraining", "Weights", "initial_weights", "network_action"]
+__all__ = ["GradientOptions", "GradientTraining", "Weights", "initial_weights", "network_action", "recurrent_action"]
 
 Weights = list[ArrayF32]
 """w1 (hidden, observed), b1, w2 (hidden, hidden), b2, w3 (actions, hidden), b3; each layer ends in tanh."""
 
-_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
-"""Adam's, as published (Kingma and Ba 2015)."""
 _RATE_MAX = 40.0
 """Ours: a flight that turns faster [rad/s] is lost and starts anew."""
 _BLOCK = 16
@@ -69,6 +68,19 @@ class GradientOptions(TrainingOptions):
     """Decisions per second."""
     history: Annotated[int, Bound(0, HISTORY_MAX)] = 0
     """Past actions that the policy sees."""
+    memory: Literal["none", "gru"] = "none"
+    """What the policy remembers of its flight beside past actions: nothing, or as much as a GRU in its middle layer keeps."""
+    critic: bool = False
+    """Whether a network learns what comes after the window, so that short windows do (SHAC)."""
+    # Ours, chosen on starts that are not the evaluation's; SHAC has 3e-3, 16, 0.99.
+    critic_rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 1e-2
+    """Of its Adam, falling as the policy's. Of a critic alone, like what follows."""
+    critic_steps: Annotated[int, Bound(1, 64)] = 2
+    """Its steps per window."""
+    discount: Annotated[float, Bound(0.5, 0.9999)] = 0.98
+    """Of what comes later, per policy step."""
+    blend: Annotated[float, Bound(0.0, 1.0)] = 0.95  # specification, 6.3
+    """Lambda of the returns that it learns."""
     delay: Annotated[int, Bound(0, HISTORY_MAX)] = 0
     """Policy steps by which commands come late at most; each flight has its own, of 0 to this. At most `history`."""
     flight_s: Annotated[float, Bound(0.1, 1e3, "s")] = 3.0  # this and `reach_m`: the specification's trial, 6.3
@@ -92,6 +104,8 @@ class GradientOptions(TrainingOptions):
             raise AirworthyError(f"GradientOptions.hidden is {self.hidden}; expected {', '.join(map(str, HIDDEN_SIZES))}.")
         if self.env_count % CPU_LANES:
             raise AirworthyError(f"GradientOptions.env_count is {self.env_count}; expected a multiple of {CPU_LANES}.")
+        if self.critic and self.memory != "none":
+            raise AirworthyError("A critic sees what the policy sees, and not its memory: learn with one of the two.")
         if self.delay > self.history:
             raise AirworthyError(
                 f"Commands come up to {self.delay} steps late, but the policy sees {self.history} past actions: it cannot know"
@@ -108,29 +122,23 @@ class GradientOptions(TrainingOptions):
         return GradientTraining(vehicle, self)
 
 
-def initial_weights(sizes: Sequence[int], hover: Array, seed: int) -> Weights:
+def initial_weights(matrices: Sequence[tuple[int, int]], hover: Array, seed: int) -> Weights:
     """Weights of a network that hovers whatever it sees, nearly: its last layer is small and biased to hover's actions.
 
     Args:
-        sizes: Inputs, hidden, hidden, actions.
+        matrices: Rows and columns of each.
         hover: Actions of hover, (actions,), within (-1, 1).
         seed: Of the draws.
     """
     weights: Weights = []
-    for k, (columns, rows) in enumerate(pairwise(sizes)):
+    for k, (rows, columns) in enumerate(matrices):
         key = flight_key(seed, _WEIGHT_FLIGHT, k)
-        gain = 0.01 if k == len(sizes) - 2 else 1.0  # specification, section 10: flights must not end at once
+        gain = 0.01 if k == len(matrices) - 1 else 1.0  # specification, section 10: flights must not end at once
         drawn = normals(key, 0, Stream.RESET, rows * columns).reshape(rows, columns) * (gain / math.sqrt(columns))
         weights += [drawn.astype(np.float32), np.zeros(rows, np.float32)]
     # The last layer ends in tanh, too, and arctanh has no value at 1, where a vehicle without reserve hovers.
     weights[-1] = np.arctanh(np.clip(hover, -0.99, 0.99)).astype(np.float32)
     return weights
-
-
-def _split(flat: ArrayF32, like: Sequence[ArrayF32]) -> Weights:
-    """Return views of parts of an array, one behind the other, with the shapes of others."""
-    ends = np.cumsum([w.size for w in like])
-    return [part.reshape(w.shape) for part, w in zip(np.split(flat, ends[:-1]), like, strict=True)]
 
 
 def network_action(weights: Sequence[ArrayFloat], observed: ArrayFloat) -> ArrayFloat:
@@ -139,6 +147,24 @@ def network_action(weights: Sequence[ArrayFloat], observed: ArrayFloat) -> Array
     for w, b in zip(weights[::2], weights[1::2], strict=True):
         x = np.tanh(x @ w.T + b)
     return x
+
+
+def recurrent_action(weights: Sequence[ArrayFloat], observed: ArrayFloat, memory: ArrayFloat) -> tuple[ArrayFloat, ArrayFloat]:
+    """Actions in [-1, 1] of a network whose middle layer is a GRU, (env, actions), and its memory then, (env, hidden).
+
+    Args:
+        weights: As of `FlightWindow.run`.
+        observed: (env, observed).
+        memory: Before, (env, hidden).
+    """
+    w1, b1, wi, bi, wh, bh, w3, b3 = weights
+    x = np.tanh(observed @ w1.T + b1)
+    (ir, iz, fresh), (hr, hz, pushed) = (np.split(a @ w.T + b, 3, axis=1) for a, w, b in ((x, wi, bi), (memory, wh, bh)))
+    # The logistic function by tanh, as the kernel has it: it does not overflow.
+    reset, update = (0.5 + 0.5 * np.tanh(0.5 * s) for s in (ir + hr, iz + hz))
+    fresh = np.tanh(fresh + reset * pushed)
+    memory = fresh + update * (memory - fresh)
+    return np.tanh(memory @ w3.T + b3), memory
 
 
 class GradientTraining:
@@ -175,11 +201,9 @@ class GradientTraining:
         delay = np.floor(self._draws(flights, np.zeros(o.env_count))[0] * (o.delay + 1))
         self.window.set_vehicles(rows, hover, delay)
         self.hover = hover[:, 0]
-        drawn = initial_weights((self.shape.observed, o.hidden, o.hidden, n), self.hover, o.seed)
-        # One array for all layers, and one for each of Adam's moments: a step is then a few operations, not fifty small ones.
-        self._flat = np.concatenate([w.ravel() for w in drawn])
-        self._moments = np.zeros((2, len(self._flat)), np.float32)
-        self.weights = _split(self._flat, drawn)
+        self._descent = Descent(initial_weights(self.shape.matrices, self.hover, o.seed))
+        self.weights = self._descent.weights
+        self._critic = Critic(self.window, o.seed, o.discount, o.blend) if o.critic else None
         self._starts: dict[int, ArrayF32] = {}
         self.iteration = 0
         self.episode = np.zeros(o.env_count, np.int64)
@@ -192,9 +216,9 @@ class GradientTraining:
 
     def _window_shape(self) -> WindowShape:
         """Return what the window's kernel is built for."""
-        return WindowShape(
-            self.surrogate.form, self.surrogate.step_s, self.options.hidden, self.options.history, self.options.cost
-        )
+        o = self.options
+        form, step_s = self.surrogate.form, self.surrogate.step_s
+        return WindowShape(form, step_s, o.hidden, o.history, o.cost, critic=o.critic, recurrent=o.memory == "gru")
 
     def _surrogate(self, config: SimulatorConfig) -> Surrogate:
         """Return the vehicles of the flights as the kernel steps them."""
@@ -236,13 +260,20 @@ class GradientTraining:
         return self.options.history
 
     @property
+    def memory(self) -> Literal["none", "gru"]:
+        """What it remembers beside them."""
+        return self.options.memory
+
+    @property
     def flown_rate(self) -> float:
         """Decisions per second of the policy when it flies [Hz]."""
         return self.options.rate
 
     def prepare(self) -> None:
         """Build the kernel, where no step has."""
-        self.window.prepare(self.options.keep)
+        self.window.prepare(self.options.keep, self._critic.ahead if self._critic else None)
+        if self._critic is not None:
+            self._critic.prepare()
 
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of a step that came to this cost."""
@@ -251,28 +282,19 @@ class GradientTraining:
     def step(self) -> float:
         """Learn from one window; returns its mean cost per policy step, of the flights that stayed within the numbers."""
         o = self.options
-        costs, gradient = self.window.run(self.weights, o.keep)
+        critic = self._critic
+        costs, gradient = self.window.run(self.weights, o.keep, critic.ahead if critic else None)
         sound = np.isfinite(costs)
-        self._descend(gradient)
+        share = o.final_share + (1.0 - o.final_share) * 0.5 * (1.0 + math.cos(math.pi * self.iteration / o.iterations))
+        self._descent.step(gradient, o.learning_rate * share, o.clip, self.iteration)
+        if critic is not None:
+            for k in range(o.critic_steps):
+                critic.fit(o.critic_rate * share, self.iteration * o.critic_steps + k)
+            critic.follow()
         self.iteration += 1
         self.age += o.window
         self._restart(np.flatnonzero(self._ended()))
         return float(np.mean(costs[sound])) / o.window if sound.any() else math.inf
-
-    def _descend(self, gradient: Sequence[ArrayF32]) -> None:
-        """Adam on the gradient, shortened to `clip`; the learning rate falls by half a cosine."""
-        o, done = self.options, self.iteration
-        share = o.final_share + (1.0 - o.final_share) * 0.5 * (1.0 + math.cos(math.pi * done / o.iterations))
-        g = np.concatenate([x.ravel() for x in gradient])
-        norm = math.sqrt(float(np.vdot(g, g)))
-        # The floor under the norm: where no flight was sound the gradient is zero, and stays so.
-        g *= np.float32(min(1.0, o.clip / max(norm, 1e-30)))
-        # Both moments' bias corrections folded into the step (Kingma and Ba 2015, end of section 2).
-        size = o.learning_rate * share * math.sqrt(1.0 - _BETA2 ** (done + 1)) / (1.0 - _BETA1 ** (done + 1))
-        m, v = self._moments
-        m += np.float32(1.0 - _BETA1) * (g - m)
-        v += np.float32(1.0 - _BETA2) * (g * g - v)
-        self._flat -= np.float32(size) * m / (np.sqrt(v) + np.float32(_EPSILON))
 
     def _ended(self) -> Array:
         x, o = self.window.state, self.options
@@ -289,6 +311,7 @@ class GradientTraining:
         for block in np.unique(episode // _BLOCK).tolist():
             mine = flights[episode // _BLOCK == block]
             self.window.state[:, mine] = self._block(block)[self.episode[mine] + 1 - block * _BLOCK, :, mine].T
+        self.window.memory[:, flights] = 0.0
         self.episode[flights] = episode
         self.age[flights] = 0
 
@@ -323,7 +346,9 @@ class GradientTraining:
         """Everything that the next step depends on."""
         # Vehicles, delays and starts follow from the seed, and are drawn again.
         named = {"state": self.window.state, "episode": self.episode, "age": self.age}
-        named |= {f"weight_{k}": w for k, w in enumerate(self.weights)} | {"moments": self._moments}
+        named |= {f"weight_{k}": w for k, w in enumerate(self.weights)} | {"moments": self._descent.moments}
+        named |= self._critic.arrays() if self._critic else {}
+        named |= {"memory": self.window.memory} if self.shape.recurrent else {}
         return Checkpoint(self.iteration, {k: np.array(a) for k, a in named.items()}, {"lost": self.lost})
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -331,7 +356,11 @@ class GradientTraining:
         arrays = checkpoint.arrays
         self.window.state[:] = arrays["state"]
         self.episode[:], self.age[:] = arrays["episode"], arrays["age"]
-        self._moments[:] = arrays["moments"]
+        self._descent.moments[:] = arrays["moments"]
+        if self._critic is not None:
+            self._critic.restore(arrays)
+        if self.shape.recurrent:
+            self.window.memory[:] = arrays["memory"]
         for k, weight in enumerate(self.weights):
             weight[:] = arrays[f"weight_{k}"]
         self.iteration, self.lost = checkpoint.number, int(checkpoint.notes["lost"])

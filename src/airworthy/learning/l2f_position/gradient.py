@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
@@ -40,6 +41,8 @@ class L2fGradientOptions(GradientOptions):
 
     def __post_init__(self) -> None:
         check_fields(self, "L2fGradientOptions.")
+        if self.memory != "none":
+            raise AirworthyError("A policy of l2f_position remembers past actions alone; its contract has no place for a GRU.")
         super().__post_init__()
 
     @property

@@ -18,12 +18,12 @@ static const float @NAME@_hover[@ACTIONS@] = {@HOVER@}; /* actions of hover */
 @TENSORS@
 
 typedef struct {
-    float past[@PAST@]; /* actions of all rotors, the newest first; @SIGHT@ */
+    float past[@PAST@]; /* actions of all rotors, the newest first; @SIGHT@ */@REMEMBERED@
 } @NAME@_state;
 
 static inline void @NAME@_reset(@NAME@_state *state)
 {
-    for (int i = 0; i < @PAST@; i++) state->past[i] = @NAME@_hover[i % @ACTIONS@];
+    for (int i = 0; i < @PAST@; i++) state->past[i] = @NAME@_hover[i % @ACTIONS@];@FORGET@
 }
 
 /* From differences to the target in the world (z up) [m, m/s], attitude x, y, z, w (body to world), body rate [rad/s] and the
@@ -53,7 +53,7 @@ static inline void @NAME@_layer(const float *w, const float *b, int rows, int co
         out[i] = tanhf(sum);
     }
 }
-
+@GRU@
 static inline void @NAME@_act(@NAME@_state *state, const float observation[18], float action[@ACTIONS@])
 {
     float seen[18 + @PAST@], @BUFFERS@;

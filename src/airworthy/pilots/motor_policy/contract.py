@@ -42,6 +42,7 @@ __all__ = [
     "commanded_states",
     "layer_widths",
     "motor_contract",
+    "motor_shapes",
     "motor_tensors",
     "read_motor_folder",
     "vehicle_digest",
@@ -103,6 +104,8 @@ class MotorContract:
     """Past actions that it sees, the newest first."""
     hidden: Annotated[tuple[int, ...], Bound(1, WIDTH_MAX), Length(1, _LAYERS_MAX)] = (32, 32)
     """Widths of its hidden layers."""
+    memory: Literal["", "gru"] = ""
+    """Of what its second hidden layer is made, if it remembers: the two have one width then."""
     action: Literal["state", "square"] = "state"
     """What actions command, see `ACTIONS`."""
     family: Literal["", "quadrotor"] = ""
@@ -121,6 +124,10 @@ class MotorContract:
             )
         if self.family and (self.action != "state" or len(set(self.limits)) != 1 or self.actions != 4 or self.band <= 0.0):
             raise AirworthyError("Contract.family needs four equal Contract.limits around 1, and actions of the state.")
+        if self.memory and (len(self.hidden) != 2 or len(set(self.hidden)) != 1):
+            raise AirworthyError(
+                f"Contract.memory is {self.memory!r} with hidden layers {self.hidden}; expected two of one width."
+            )
         if self.action == "square" and min(low for low, _ in self.limits) < 0.0:
             raise AirworthyError(
                 "Contract.action is 'square', but a rotor of Contract.limits turns backwards; expected 'state', or speeds of"
@@ -168,6 +175,18 @@ def commanded_states(action: Array, low: Array, high: Array, law: str) -> Array:
 def layer_widths(contract: MotorContract) -> tuple[int, ...]:
     """Return how many inputs, neurons of each hidden layer, and actions a network has."""
     return (contract.observed, *contract.hidden, contract.actions)
+
+
+def motor_shapes(contract: MotorContract) -> dict[str, tuple[int, ...]]:
+    """Shape of each tensor by name, in the order of `MotorPolicy.weights`; gates of a GRU as torch's: reset, update, new."""
+    plain = layer_shapes(layer_widths(contract))
+    if not contract.memory:
+        return plain
+    width = contract.hidden[0]
+    kinds = (("weight", (3 * width, width)), ("bias", (3 * width,)))
+    gates = {f"layers.1.{kind}_{way}": shape for way in ("ih", "hh") for kind, shape in kinds}
+    named = list(plain.items())
+    return {**dict(named[:2]), **gates, **dict(named[4:])}
 
 
 def vehicle_digest(vehicle: Vehicle) -> str:
@@ -240,7 +259,7 @@ def motor_tensors(contract: MotorContract, data: bytes, folder: str | Path) -> l
         AssetError: It is damaged, its tensors are others, or their numbers too large.
     """
     where = str(Path(folder) / WEIGHTS_FILE)
-    shapes = layer_shapes(layer_widths(contract))
+    shapes = motor_shapes(contract)
     found = network_files.checked_tensors(data, shapes, " of a motor policy", where)
     for name in shapes:
         if np.abs(found[name]).max() > _MAGNITUDE:
@@ -271,7 +290,12 @@ def _table(contract: MotorContract, weights: Mapping[str, Any]) -> dict[str, Any
         "outputs": _outputs(contract),
         "history": contract.history,
         "hover": list(contract.hover),
-        "layers": {"widths": list(layer_widths(contract)), "activation": "tanh"},
+        # Folders that were written before there was a memory do not name it.
+        "layers": {
+            "widths": list(layer_widths(contract)),
+            "activation": "tanh",
+            **({"memory": contract.memory} if contract.memory else {}),
+        },
         "weights": dict(weights),
         "training": dict(contract.training),
         "notes": contract.notes,
@@ -321,6 +345,7 @@ def _fields(table: ContractTable) -> MotorContract:
         rate=table.entry("rate_hz", float),
         history=table.entry("history", int),
         action=outputs[0].entry("affine_in", Literal["state", "square"], "state") if outputs else "state",
+        memory=table.entry("layers.memory", Literal["", "gru"], ""),
         hidden=table.entry("layers.widths", tuple[Any, ...])[1:-1],
         training=table.entry("training", dict[str, Any]),
         notes=table.entry("notes", str),
@@ -348,9 +373,11 @@ def write_motor_folder(folder: str | Path, contract: MotorContract, weights: Seq
     Raises:
         AirworthyError: A tensor is missing, superfluous, of another shape, or not finite or beyond 1e6.
     """
-    shapes = layer_shapes(layer_widths(contract))
+    shapes = motor_shapes(contract)
     if len(weights) != len(shapes):
-        raise AirworthyError(f"A motor policy of {len(shapes) // 2} layers has {len(weights)} arrays; expected {len(shapes)}.")
+        raise AirworthyError(
+            f"A motor policy of {len(layer_widths(contract)) - 1} layers has {len(weights)} arrays; expected {len(shapes)}."
+        )
     data = network_files.tensor_bytes(dict(zip(shapes, weights, strict=True)), shapes, " of a motor policy")
     if any(np.abs(w).max() > _MAGNITUDE for w in weights):
         raise AirworthyError(f"The weights of a motor policy cannot be written: they have numbers beyond {_MAGNITUDE:g}.")

@@ -26,7 +26,7 @@ from airworthy.pilots.motor_policy.contract import (
 )
 from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.pilots.pilot import Observation
-from airworthy.pilots.task_policy.network import network_output
+from airworthy.pilots.task_policy.network import network_output, recurrent_output
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
 from airworthy.vehicles import Vehicle
@@ -46,7 +46,7 @@ class MotorPolicy:
     """Weight (rows, columns) and bias (rows,) of each layer, first to last."""
 
     def action(self, observed: ArrayLike) -> ArrayF32:
-        """Return actions within -1 to 1, (env, rotors), float32.
+        """Return actions within -1 to 1, (env, rotors), float32; of one that remembers, those of a flight's first decision.
 
         Args:
             observed: (env, `MotorContract.observed`): of `motor_observation`, then past actions, the newest first.
@@ -54,10 +54,26 @@ class MotorPolicy:
         Raises:
             AirworthyError: It has another shape.
         """
+        return self.decide(observed, self.remembered(len(np.asarray(observed))))[0]
+
+    def remembered(self, env_count: int) -> ArrayF32:
+        """Return what flights remember before their first decision, (env, memory)."""
+        return np.zeros((env_count, self.contract.hidden[0] if self.contract.memory else 0), np.float32)
+
+    def decide(self, observed: ArrayLike, memory: ArrayF32) -> tuple[ArrayF32, ArrayF32]:
+        """Return actions within -1 to 1, (env, rotors), float32, and what is remembered then, (env, memory).
+
+        Args:
+            observed: As of `action`.
+            memory: Before, (env, memory).
+
+        Raises:
+            AirworthyError: It has another shape.
+        """
         x = np.asarray(observed, np.float32)
         if x.ndim != 2 or x.shape[1] != self.contract.observed:
             raise AirworthyError(f"A policy got observations of shape {x.shape}; expected (env, {self.contract.observed}).")
-        return network_output(self.weights, x)
+        return recurrent_output(self.weights, x, memory) if self.contract.memory else (network_output(self.weights, x), memory)
 
     def fitted(self, vehicle: Vehicle) -> MotorPolicy:
         """Return the policy as one of this vehicle alone; it is the same where it learnt to fly just one.
@@ -139,6 +155,7 @@ class MotorPilot:
         contract = policy.contract
         # At least one, so that the action that is held has a place.
         self._past = np.tile(contract.hover, (env_count, max(1, contract.history), 1))
+        self._memory = policy.remembered(env_count)
         self._clock = DecisionClock(contract.rate, env_count)
         self.decisions = np.zeros(env_count, np.int64)
         """(env,) since the flight began."""
@@ -151,7 +168,7 @@ class MotorPilot:
     def command(self, observation: Observation) -> Array:
         """Return states of the rotors [rad/s; N where the vehicle's motor state is thrust], (env, rotors)."""
         begun, new = self._clock.at(observation.time)
-        self._past[begun], self.decisions[begun] = self.policy.contract.hover, 0
+        self._past[begun], self._memory[begun], self.decisions[begun] = self.policy.contract.hover, 0.0, 0
         if new.any():
             self._decide(observation, new)
         return self.policy.command(self._past[:, 0])
@@ -167,7 +184,7 @@ class MotorPilot:
         )
         history = self.policy.contract.history
         past = self._past[:, :history].reshape(len(seen), -1)
-        action = self.policy.action(np.concatenate([seen, past], axis=1)[new])
+        action, self._memory[new] = self.policy.decide(np.concatenate([seen, past], axis=1)[new], self._memory[new])
         self._past[new, 1:] = self._past[new, :-1]
         self._past[new, 0] = action
         self.decisions[new] += 1

@@ -1,0 +1,163 @@
+"""Windows with a critic at their end, and with a GRU in the policy: against twins, differences, and torch's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.learning.gradient import GradientOptions, GradientTraining
+from airworthy.learning.gradient.critic import fit_twin
+from airworthy.learning.gradient.kernel import Ahead
+from airworthy.learning.gradient.twin import flown_twin, gru_twin, loss_twin, returns_twin, value_twin, window_twin
+from airworthy.vehicles import vehicle
+
+KINDS: dict[str, dict[str, Any]] = {"critic": {"critic": True}, "gru": {"memory": "gru", "history": 1, "delay": 1}}
+
+
+def training(**options: Any) -> GradientTraining:
+    """Few flights and short windows."""
+    return GradientTraining(vehicle("tinyprop"), GradientOptions(**{"env_count": 16, "window": 12, "hidden": 16, **options}))
+
+
+def learnt(kind: str) -> GradientTraining:
+    """Some steps in, so that weights and memory are not their small beginnings."""
+    made = training(iterations=40, **KINDS[kind])
+    for _ in range(20):
+        made.step()
+    return made
+
+
+def ahead_of(made: GradientTraining) -> Ahead | None:
+    return made._critic.ahead if made._critic else None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cost_states_and_gradient_equal_the_twins(kind: str) -> None:
+    made = learnt(kind)
+    window, begun, memory = made.window, made.window.state.copy(), made.window.memory.copy()
+    flown, gradient = window_twin(window, made.weights, begun.astype(float), 0.97, ahead_of(made), memory)
+    ours, slopes = window.run(made.weights, 0.97, ahead_of(made))
+    np.testing.assert_allclose(ours, flown.costs.sum(axis=0), rtol=2e-6)
+    np.testing.assert_allclose(window.state, flown.state, rtol=2e-5, atol=2e-5)
+    if kind == "gru":
+        assert np.abs(memory).max() > 0.05
+        np.testing.assert_allclose(window.memory, flown.memory, rtol=0.0, atol=2e-5)
+    for mine, twins in zip(slopes, gradient, strict=True):
+        # float32 through 12 steps: a few 1e-7 of the largest.
+        np.testing.assert_allclose(mine, twins, rtol=0.0, atol=5e-6 * np.abs(twins).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_twins_gradient_is_that_of_its_loss(kind: str) -> None:
+    """Central differences in float64, a weight of each array."""
+    made = learnt(kind)
+    window, begun, memory = made.window, made.window.state.astype(float), made.window.memory.astype(float)
+    weights, ahead = [np.asarray(w, float) for w in made.weights], ahead_of(made)
+    _, gradient = window_twin(window, weights, begun, 1.0, ahead, memory)
+    rng = np.random.default_rng(0)
+    for k, slope in enumerate(gradient):
+        at = tuple(rng.integers(0, n) for n in slope.shape)
+        sides = []
+        for h in (1e-6, -1e-6):
+            moved = [w.copy() for w in weights]
+            moved[k][at] += h
+            sides.append(loss_twin(window, flown_twin(window, moved, begun, memory), ahead))
+        assert abs((sides[0] - sides[1]) / 2e-6 - slope[at]) <= 2e-6 * np.abs(slope).max()
+
+
+def test_returns_and_the_critics_gradient_equal_the_twins() -> None:
+    made = learnt("critic")
+    critic, window = made._critic, made.window
+    assert critic is not None
+    begun = window.state.astype(float)
+    flown = flown_twin(window, [np.asarray(w, float) for w in made.weights], begun)
+    window.run(made.weights, 1.0, critic.ahead)
+    wanted = returns_twin(critic.ahead, flown.costs, flown.seen)
+    seen, told = window.samples
+    np.testing.assert_allclose(told.reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-6)
+    of_quick = Ahead(critic.weights, critic.discount, critic.blend)
+    for ours, twins in zip(critic.gradient(), fit_twin(of_quick, seen, told), strict=True):
+        np.testing.assert_allclose(ours, twins, rtol=0.0, atol=5e-6 * np.abs(twins).max())
+    # And that is the slope of half the mean squared error.
+    weights: list[Array] = [np.asarray(w, float) for w in critic.weights]
+    slope = fit_twin(of_quick, seen, told)
+    for k in range(6):
+        at = np.unravel_index(np.abs(slope[k]).argmax(), slope[k].shape)
+        sides = []
+        for h in (1e-5, -1e-5):
+            moved = [w.copy() for w in weights]
+            moved[k][at] += h
+            sides.append(0.5 * np.mean((value_twin(Ahead(moved, 0.99, 0.95), seen)[0] - told) ** 2))  # type: ignore[arg-type]
+        assert (sides[0] - sides[1]) / 2e-5 == pytest.approx(slope[k][at], rel=1e-4)
+
+
+def test_constant_costs_are_told_as_they_are() -> None:
+    """Scaled by 1 - discount, returns of flights that always cost c are c, whatever lambda."""
+    weights = [np.zeros((4, 3)), np.zeros(4), np.zeros((4, 4)), np.zeros(4), np.zeros((1, 4)), np.full(1, 1.7)]
+    seen = [np.ones((3, 2))] * 6
+    for blend in (0.0, 0.5, 1.0):
+        told = returns_twin(Ahead(weights, 0.9, blend), np.full((5, 2), 1.7), seen)  # type: ignore[arg-type]
+        np.testing.assert_allclose(told, 1.7, rtol=1e-12)
+
+
+def test_a_flight_that_left_the_numbers_spoils_no_other() -> None:
+    for kind in KINDS:
+        sick, well = learnt(kind), learnt(kind)
+        sick.window.state[3, 2] = np.nan
+        (costs, gradient), (others, _) = (made.window.run(made.weights, 1.0, ahead_of(made)) for made in (sick, well))
+        lost = np.arange(16) == 2
+        np.testing.assert_array_equal(costs[~lost], others[~lost])
+        assert all(np.isfinite(g).all() for g in gradient)
+        if sick._critic is not None:
+            assert all(np.isfinite(g).all() for g in sick._critic.gradient())
+            assert np.isnan(sick.window.samples[1]).sum() == sick.window.steps
+        sick.step()
+        sick.step()
+        assert np.isfinite(sick.window.state).all()
+        assert np.isfinite(sick.window.memory).all()
+
+
+def test_the_gru_is_torchs() -> None:
+    made = learnt("gru")
+    cell = torch.nn.GRUCell(16, 16, dtype=torch.float64)
+    given = [torch.from_numpy(np.asarray(w, float)) for w in made.weights[2:6]]
+    for name, values in zip(("weight_ih", "bias_ih", "weight_hh", "bias_hh"), given, strict=True):
+        getattr(cell, name).data = values
+    rng = np.random.default_rng(0)
+    x, memory = rng.normal(size=(16, 5)), rng.normal(size=(16, 5))
+    ours, _ = gru_twin([np.asarray(w, float) for w in made.weights[2:6]], x, memory)
+    theirs = cell(torch.from_numpy(x.T.copy()), torch.from_numpy(memory.T.copy())).detach().numpy().T
+    np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_saved_goes_on_to_the_same_bits(kind: str) -> None:
+    whole, first = training(iterations=8, **KINDS[kind]), training(iterations=8, **KINDS[kind])
+    for _ in range(4):
+        whole.step()
+        first.step()
+    second = training(iterations=8, **KINDS[kind])
+    second.restore(first.save())
+    for _ in range(4):
+        whole.step()
+        second.step()
+    for mine, others in zip(second.weights, whole.weights, strict=True):
+        np.testing.assert_array_equal(mine, others)
+    np.testing.assert_array_equal(second.window.state, whole.window.state)
+
+
+def test_memory_begins_anew_with_a_flight() -> None:
+    made = learnt("gru")
+    made._restart(np.array([1, 5]))
+    assert not made.window.memory[:, [1, 5]].any()
+    assert made.window.memory[:, [0, 2]].any()
+
+
+def test_a_critic_and_memory_together_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="one of the two"):
+        GradientOptions(critic=True, memory="gru")
