@@ -82,6 +82,7 @@ class GymnasiumVector(VectorEnv):
             )
         result = self.task.step(actions, held=self._over)
         self._flights.untouched = False
+        # Views of the kernel's memory; the next step writes over rewards, the one after over observations.
         seen, reward, final = result.observation, result.reward, result.final_observation
         if self.copy:
             seen, reward, final = seen.copy(), reward.copy(), final.copy()
@@ -92,6 +93,7 @@ class GymnasiumVector(VectorEnv):
         else:
             self._over = over
             if over.any():
+                # Both modes show the last observation first; the next flight stands ready behind it.
                 seen = np.where(over[:, None], final, seen)
                 info = _outcome(result.ends)
         return seen, reward, result.terminated, result.truncated, info

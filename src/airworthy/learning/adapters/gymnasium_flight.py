@@ -25,6 +25,7 @@ class GymnasiumFlight(gymnasium.Env):
 
     def __init__(self, task: Any = "motor_command", **options: Any):
         self.render_mode = None
+        # A single environment waits for its reset: it must not begin the next flight by itself.
         self._vector = GymnasiumVector(task, 1, AutoresetMode.DISABLED, **options)
         self.observation_space, self.action_space = single_spaces(self._vector.task)
 

@@ -56,6 +56,7 @@ class RslRlEnv(VecEnv):
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
         """Take one step; returns observations, rewards (env,), dones (env,) and extras."""
         result = self.task.step(actions.detach().cpu().numpy())
+        # rsl-rl has one `dones` for both ends, and tells them apart by `time_outs`.
         ended = torch.from_numpy(result.ends.ended).to(self.device)
         extras = {
             "time_outs": torch.from_numpy(result.truncated).to(self.device),

@@ -53,6 +53,7 @@ class SkrlEnv(Wrapper):
 
     def reset(self) -> tuple[torch.Tensor, dict[str, Any]]:
         """Begin flights at the first call; later ones return what is seen, since flights begin by themselves."""
+        # Flights begin by themselves: a trainer that asks again must not cut them off.
         seen = self.task.observation if self._begun else self._flights.reset()
         self._begun = True
         return torch.from_numpy(seen).to(self._device), {}
@@ -64,6 +65,7 @@ class SkrlEnv(Wrapper):
             torch.from_numpy(a).to(self._device)
             for a in (result.observation, result.reward, result.terminated, result.truncated, result.final_observation)
         )
+        # Under names that its trackers show in a group each.
         means = {**term_means(result, self.task.terms), **episode_means(result.ends)}
         info = {"episode": {name: torch.tensor(value) for name, value in means.items()}, "final_observation": rest[3]}
         return seen, rest[0].view(-1, 1), rest[1].view(-1, 1), rest[2].view(-1, 1), info

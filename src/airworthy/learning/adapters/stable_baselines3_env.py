@@ -49,14 +49,17 @@ class StableBaselinesEnv(VecEnv):
         self._flights.untouched = False
         ends = result.ends
         infos = [self._nothing] * self.num_envs
+        # Few flights end in a step; the Python loop is over those alone.
         for k in np.flatnonzero(ends.ended).tolist():
             infos[k] = {
                 "terminal_observation": result.final_observation[k].copy(),
+                # Asked by the library's bootstrap: V of `terminal_observation` follows where it is true.
                 "TimeLimit.truncated": bool(result.truncated[k]),
                 "episode": {"r": float(ends.returns[k]), "l": int(ends.length[k]), "t": 0.0},
                 "is_success": bool(ends.success[k]),
                 "diverged": bool(ends.diverged[k]),
             }
+        # Its roll-out buffer stores what it was given a step later.
         return result.observation.copy(), result.reward.copy(), ends.ended, infos
 
     def close(self) -> None:

@@ -63,6 +63,7 @@ class AvoidFlights:
         self, count: int, places: Places, hidden: int, fastest: float, blind: bool = False, threads: int | None = None
     ):
         self.count, self.places, self.fastest, self.blind = count, places, fastest, blind
+        # A ray stands for a pixel of 4 x 4 whose nearest return counts: half of it to each side.
         spread = HALF_TANGENT / IMAGE[1]
         self.looks = Looks(places, rays(), count, POINTS, REACH, spread, threads)
 
@@ -91,6 +92,7 @@ class AvoidFlights:
         n, looks = len(ids), self.looks
         looks.layout[ids] = rng.integers(0, len(self.places.trunks), n)
         looks.offset[ids] = rng.uniform(0.0, SIDE, (n, 2))
+        # Easier places than mastered stay in the mix, or what was learnt in them is lost.
         level = self.level[ids] * rng.uniform(0.4, 1.0, n)
         level = np.where(rng.random(n) < ANY_LEVEL, rng.random(n), level)
         cluttered = rng.random(n) < CLUTTERED
@@ -104,6 +106,7 @@ class AvoidFlights:
         self._put("tilt", ids, np.radians(TILT_DEG + rng.normal(0.0, 1.0, (n, 1))))
         self._draw_bodies(ids, rng)
         place, way = self._starts(ids, rng)
+        # Some begin in flight: images at speed are seen from the first window on.
         start = np.concatenate([self.speed[ids].numpy() * rng.uniform(0.0, 0.6, (n, 1)) * way, np.zeros((n, 1))], 1)
         self._put("p", ids, place)
         self._put("v", ids, start + rng.normal(0.0, 0.2, (n, 3)))
@@ -130,6 +133,7 @@ class AvoidFlights:
         """Free places (n, 3), and directions (n, 2)."""
         n, looks = len(ids), self.looks
         angle = rng.uniform(-math.pi, math.pi, n)
+        # At the height at which trunks stand, clear of the ground and of what looks over them.
         place = np.concatenate([rng.uniform(0.0, SIDE, (n, 2)), rng.uniform(1.0, 2.5, (n, 1))], 1)
         least, left = 0.6, np.arange(n)
         while len(left):
@@ -177,6 +181,7 @@ class AvoidFlights:
         def normal(width: int) -> Tensor:
             return torch.randn(self.count, width, generator=noise)
 
+        # At three deviations it ends: no step is much longer than those that the judgement flies.
         dt = (1.0 + _TIME_SPREAD * normal(1)).clamp(0.7, 1.3) / RATE
         share = torch.linspace(1.0 / POINTS, 1.0, POINTS)[None, :, None] * dt[:, None]
         with torch.no_grad():
@@ -193,11 +198,13 @@ class AvoidFlights:
         # Nearest surfaces do not move with the point (specification): their distance grows along their normal.
         ahead = self.p[:, None] + self.v[:, None] * share
         clearance = near[:, :, 0] + (near[:, :, 1:] * (ahead - ahead.detach())).sum(2) - self.margin
+        # In the heading's frame what is seen and what is known turn together: one policy for all directions.
         felt = self._turned(self.v)
         state = torch.cat([felt + _VELOCITY_NOISE * normal(3), self._turned(wanted), self._turned(up), self.margin], 1)
         out, self.memory = net(image, state, self.memory)
         asked = self._turned(GAIN * out[:, :3] - out[:, 3:], back=True)
         self.gust = _GUST_KEEP * self.gust + _GUST * math.sqrt(1.0 - _GUST_KEEP**2) * normal(3)
+        # The limit of the pilot that will fly it: nothing is learnt that it would cut off.
         thrust = limited(asked, torch) * (1.0 + _THRUST_NOISE * normal(1))
         p, v, a, act = advance(self.p, self.v, self.a, self.act, thrust, self.gust, self.body, dt, torch)
         self.p, self.v, self.a, self.act = _fading(p), _fading(v), a, act
@@ -226,6 +233,7 @@ class AvoidFlights:
 
     def _next_goals(self, reached: ArrayBool, rng: np.random.Generator) -> None:
         ids = np.flatnonzero(reached)
+        # Up to a radian to either side: who comes on has a way ahead, who turned round would leave what it sees.
         angle = rng.uniform(-1.0, 1.0, len(ids))
         c, s = np.cos(angle), np.sin(angle)
         x, y = self.heading[ids].numpy().T

@@ -38,6 +38,7 @@ def draw_trunks(seed: int, number: int, area: float) -> Array:
     Raises:
         AirworthyError: So many do not fit.
     """
+    # Number and area are words of the key: adding forests or densities changes no other forest.
     rng = generator("avoid forest", seed, number, round(1000.0 * area))
     wanted = round(FOREST_LENGTH * FOREST_WIDTH / area)
     found = np.zeros((wanted, 3))
@@ -48,6 +49,7 @@ def draw_trunks(seed: int, number: int, area: float) -> Array:
         x, y, r = rng.random(3)
         trunk = np.array([FOREST_LENGTH * x, FOREST_WIDTH * (y - 0.5), RADII[0] + (RADII[1] - RADII[0]) * r])
         before = found[:count]
+        # Between the surfaces, not the middles: thick trunks must leave the same gap as thin ones.
         away = np.hypot(before[:, 0] - trunk[0], before[:, 1] - trunk[1]) - before[:, 2] - trunk[2]
         if (away >= GAP).all():
             found[count], count = trunk, count + 1
@@ -63,6 +65,7 @@ def forest_scene(seed: int, number: int, area: float) -> Scene:
         area: Per trunk [m^2].
     """
     trunks = draw_trunks(seed, number, area)
+    # Half edges: a slab whose upper face is the ground.
     ground = (0.5 * FOREST_LENGTH + AROUND, 0.5 * FOREST_WIDTH, 0.5)
     middle = 0.5 * FOREST_LENGTH
     shapes: dict[str, Shape] = {"ground": Box(ground)}
@@ -77,5 +80,6 @@ def forest_scene(seed: int, number: int, area: float) -> Scene:
         materials={},
         textures={},
         instances=tuple(instances),
+        # Its sides are open beyond half the width: a policy that flies round the forest has left it.
         bounds=Region((-AROUND, -half, 0.0), (FOREST_LENGTH + AROUND, half, CEILING)),
     )

@@ -79,6 +79,7 @@ class Looks:
         held: list[ArrayAny] = [places.trunks, places.balls, places.boxes, np.ascontiguousarray(rays, np.float32)]
         held += [self.layout, self.offset, self.counts, self.position, self.camera, self.points, self.depth, self.nearest]
         self._held = held  # Warp's views do not keep them
+        # No copies: what Python writes into the arrays is what the kernel reads.
         views = [wp.array(a.reshape(-1), dtype=wp.dtype_from_numpy(a.dtype), device="cpu", copy=False) for a in held]
         rooms = [places.trunks.shape[1], places.balls.shape[1], places.boxes.shape[1]]
         numbers = [*rooms, rays.shape[1], points, places.side, reach, self.NEAR, spread]

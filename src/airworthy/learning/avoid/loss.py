@@ -56,12 +56,15 @@ def window_loss(
         nearness_weight: Of nearness.
     """
     velocity = torch.cat([before, torch.stack([t.velocity for t in ticks])])
+    # Differences of a running sum: 30 decisions are averaged at the price of one subtraction.
     total = torch.cat([torch.zeros_like(velocity[:1]), velocity.cumsum(0)])
     off = ((total[MEAN_OVER:] - total[:-MEAN_OVER]) / MEAN_OVER - torch.stack([t.wanted for t in ticks])).norm(dim=2)
+    # Smooth at 0 and linear far off: a flight that stands still must not outweigh those that learn to turn.
     speed = F.smooth_l1_loss(off, torch.zeros_like(off))
     near, hit = clearance_cost(torch.stack([t.clearance for t in ticks]))
     command = torch.stack([t.asked for t in ticks]).square().sum(2).mean()
     acting = torch.stack([t.acting for t in ticks])
+    # Of what acts, not of what was asked for: the body's lag smooths the rest by itself.
     jerk = ((acting[1:] - acting[:-1]) * RATE).square().sum(2).mean()
     estimate = torch.stack([t.misjudged for t in ticks]).square().mean()
     cost = speed + collision_weight * hit + nearness_weight * near
@@ -81,6 +84,7 @@ def clearance_cost(clearance: Tensor) -> tuple[Tensor, Tensor]:
     # How fast it closes in [m/s], without gradient: slower would be cheaper otherwise, whatever it leads to. The factor 0.9
     # is the specification's: 135 times the change over a tenth of a fifteenth of a second.
     closing = (-(along[1:] - along[:-1]) * (0.9 * points * RATE)).clamp(1.0, CLOSING_MAX).detach()
+    # The later of two points: the earlier one is where the vehicle already is, which nothing can change.
     later = along[1:]
     near = (closing * (NEAR_M - later).relu().square()).mean()
     return near, (closing * F.softplus(-STEEP * later)).mean()

@@ -31,7 +31,9 @@ class AvoidNet(nn.Module):
         self.memory = nn.Linear(hidden, 3 * hidden)
         self.out = nn.Linear(hidden, OUTPUTS)
         with torch.no_grad():
+            # Ours: with torch's own spread, speeds of ten metres per second would drown the image.
             self.state.weight.mul_(0.5)
+            # An untrained policy asks for almost nothing: it hovers, and the first windows are flights, not falls.
             self.out.weight.mul_(0.01)
             self.out.bias.zero_()
 
@@ -46,8 +48,10 @@ class AvoidNet(nn.Module):
         seen: Any = F.leaky_relu(self.image(image) + self.state(state), SLOPE)
         new, old = self.input(seen), self.memory(memory)
         n = self.hidden
+        # The gates as torch.nn.GRU has them, written out since the pilot computes them without torch.
         gates = torch.sigmoid(new[:, : 2 * n] + old[:, : 2 * n])
         reset, update = gates[:, :n], gates[:, n:]
         candidate = torch.tanh(new[:, 2 * n :] + reset * old[:, 2 * n :])
         memory = candidate + update * (memory - candidate)
+        # Specification, 7.2: a rectifier between memory and output, too.
         return self.out(F.leaky_relu(memory, SLOPE)), memory

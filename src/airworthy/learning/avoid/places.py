@@ -59,6 +59,7 @@ def draw_places(count: int, seed: int) -> Places:
     def somewhere(n: int, heights: tuple[float, float]) -> list[Any]:
         return [rng.uniform(0.0, SIDE, (count, n, 2)), rng.uniform(*heights, (count, n, 1))]
 
+    # In float32 from here on: what is set is compared in the numbers that rays will meet.
     trunks = set_trunks(np.concatenate(somewhere(_TRIES, RADII), 2).astype(np.float32), TRUNKS)
     balls = np.concatenate([*somewhere(BALLS, HEIGHTS), rng.uniform(*BALL_RADII, (count, BALLS, 1))], 2)
     boxes = np.concatenate([*somewhere(BOXES, HEIGHTS), rng.uniform(*BOX_HALVES, (count, BOXES, 3))], 2)
@@ -83,6 +84,7 @@ def set_trunks(candidates: ArrayF32, room: int, gap: float = GAP) -> ArrayF32:
         for a in (candidates, found, set_count)
     ]
     quiet_launch(_kernel(), count, [*views, tried, room, SIDE, gap, 0], "cpu")
+    # A radius far below 0: the kernel needs no count of those that are there.
     found[np.arange(room)[None] >= set_count[:, None]] = (0.0, 0.0, -1e3)
     return found
 

@@ -45,11 +45,14 @@ def advance(
         dt: Step [s], (env, 1).
         ops: The module of arrays: torch or NumPy.
     """
+    # Exact over the step, so that a lag of any rate stays between the old command and the new.
     keep = ops.exp(-body.lag * dt)
     acting = asked * (1.0 - keep) + act * keep
     air = v - body.wind
+    # 1e-12 under the root: its slope at rest would be infinite.
     speed = ops.sqrt((air * air).sum(1, keepdims=True) + 1e-12)
     new = acting + gust - (body.linear + body.square * speed) * air
+    # Trapezoidal (specification): the acceleration of before carries the place, the mean of both the velocity.
     return p + v * dt + 0.5 * a * dt * dt, v + 0.5 * (a + new) * dt, new, acting
 
 
@@ -63,8 +66,10 @@ def attitude_axes(act: Any, heading: Any, ops: Any) -> tuple[Any, Any, Any]:
     """
     join = ops.concatenate
     thrust = join([act[:, 0:2], act[:, 2:3] + GRAVITY], 1)
+    # A multirotor's thrust is along its own vertical: who accelerates leans.
     up = thrust / ops.sqrt((thrust * thrust).sum(1, keepdims=True) + 1e-12)
     flat = join([heading, 0.0 * heading[:, 0:1]], 1)
+    # Gram-Schmidt: the heading is kept as far as the lean allows.
     forward = flat - (flat * up).sum(1, keepdims=True) * up
     forward = forward / ops.sqrt((forward * forward).sum(1, keepdims=True) + 1e-12)
     left = join(

@@ -43,6 +43,7 @@ class AvoidTraining:
 
     def __init__(self, options: AvoidOptions, threads: int | None = None):
         self.options, self.iteration, self.skipped = options, 0, 0
+        # Only torch's first weights ask it: everything later draws from generators of this training.
         torch.manual_seed(options.seed % (1 << 63))
         self.net = AvoidNet(options.hidden)
         self._adam = torch.optim.AdamW(self.net.parameters(), options.learning_rate, weight_decay=_WEIGHT_DECAY)
@@ -71,12 +72,14 @@ class AvoidTraining:
         """Fly a window of all flights and learn from it; returns its cost."""
         o, flights, noise = self.options, self.flights, torch.Generator()
         rng = self._rng(1)
+        # A new generator each step: a training that goes on needs no state of torch's.
         noise.manual_seed(int(rng.integers(1 << 62)))
         if self.iteration:
             self._renew()
         for group in self._adam.param_groups:
             group["lr"] = o.learning_rate * self._rate_share()
         ticks: list[AvoidTick] = [flights.tick(self.net, noise, rng) for _ in range(o.window)]
+        # Once per window: memory holds the graph of one window, whatever the flights' length.
         cost, self.parts = window_loss(ticks, flights.before, o.collision_weight, o.nearness_weight)
         self._adam.zero_grad()
         cost.backward()
@@ -107,6 +110,7 @@ class AvoidTraining:
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of the last window; of levels and speeds by quarters of the top speeds."""
         f, n = self.flights, self.options.env_count // _QUARTERS
+        # Flights stand in the order of their top speeds: quarters of the batch are quarters of speed.
         parts = [slice(k * n, (k + 1) * n) for k in range(_QUARTERS)]
         row: dict[str, Any] = {"cost": cost, **self.parts, "skipped": self.skipped}
         row["touched_share"] = float(f.hit.float().mean())

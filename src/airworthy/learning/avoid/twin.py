@@ -51,6 +51,7 @@ def depths(o: AvoidObstacles, position: ArrayLike, camera: ArrayLike, rays: Arra
     p, axes, table = (np.asarray(a, np.float64) for a in (position, camera, rays))
     d = axes[0] + table[0][:, None] * axes[1] + table[1][:, None] * axes[2]
     t = np.full(len(d), float(reach))
+    # The ground, seen by the lower edge of a pixel.
     down = d[:, 2] - spread
     with np.errstate(divide="ignore"):
         t = np.minimum(t, np.where(down < 0.0, np.maximum(-p[2] / down, 0.0), np.inf))
@@ -71,8 +72,10 @@ def depths(o: AvoidObstacles, position: ArrayLike, camera: ArrayLike, rays: Arra
 def _round(d: Array, middle: Array, radius: float, spread: float) -> Array:
     """Depth at which rays meet a ball, or, in the plane, a trunk; infinite where they do not."""
     square = (d * d).sum(1)
+    # Depth at which the ray passes nearest: d is one long in depth, not in length.
     along = (d @ middle) / square
     miss = np.sqrt(np.maximum(middle @ middle - along**2 * square, 0.0))
+    # Half a pixel grows with depth: so much nearer may the ray's edge pass.
     beside = np.maximum(miss - spread * along, 0.0)
     left = radius**2 - beside**2
     met = (left > 0.0) & (along > 0.0) & (radius > 0.0)
@@ -99,6 +102,7 @@ def nearest(o: AvoidObstacles, point: ArrayLike) -> tuple[float, Array]:
         beyond, sign = np.abs(middle) - half, -np.sign(middle)
         outside = np.maximum(beyond, 0.0)
         length = float(np.linalg.norm(outside))
+        # Inside, the way out is through the face that is nearest.
         axis = np.eye(3)[int(beyond.argmax())]
         found.append((length, sign * outside / length) if length > 0.0 else (float(beyond.max()), sign * axis))
     return min(found, key=lambda item: item[0])
@@ -117,6 +121,7 @@ def set_trunks(candidates: ArrayLike, room: int, side: float, gap: float) -> Arr
     for tried in np.asarray(candidates, np.float64):
         before = np.array(found).reshape(-1, 3)
         apart = np.abs(before[:, :2] - tried[:2])
+        # Places repeat themselves: the other way round may be shorter.
         apart = np.minimum(apart, side - apart)
         if (np.hypot(*apart.T) >= gap + tried[2] + before[:, 2]).all():
             found.append(tried)

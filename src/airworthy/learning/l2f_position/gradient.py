@@ -53,6 +53,7 @@ class L2fGradientOptions(GradientOptions):
     @property
     def options(self) -> dict[str, Any]:
         """Of the task that is judged, the newer one with this history and push."""
+        # Only what differs from the task's own defaults goes into the record.
         made = L2fPosition.newer(history=self.history, disturbance=self.disturbance, rate=self.rate)
         usual = L2fPosition()
         names = [item.name for item in fields(L2fPosition)]
@@ -79,6 +80,7 @@ class PushedTraining(GradientTraining):
     """
 
     def __init__(self, vehicle: Vehicle, options: L2fGradientOptions):
+        # As shares of the weight, as published: the task is the same for a vehicle of another mass.
         weight = vehicle.mass * vehicle.gravity * options.disturbance
         self._sizes = weight * np.repeat([FORCE_SHARE, TORQUE_SHARE], 3)
         super().__init__(vehicle, options)
@@ -93,6 +95,7 @@ class PushedTraining(GradientTraining):
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave, to the same bits."""
         super().restore(checkpoint)
+        # Pushes are not in the checkpoint: they follow from seed, environment and episode.
         self._push(np.arange(self.options.env_count))
 
     def _push(self, flights: ArrayIndex) -> None:

@@ -37,6 +37,7 @@ class L2fGradientTraining:
         self.options = options
         found = made.airframe() if vehicle is None else vehicle
         self.vehicle = found if isinstance(found, Vehicle) else named_vehicle(found)
+        # It flies nothing: it says what the task shows and commands, for the contract.
         self.environments = VectorTask(self.task, 16, self.vehicle, options.seed)
         self.inner = PushedTraining(self.vehicle, options)
 
@@ -63,6 +64,7 @@ class L2fGradientTraining:
     @property
     def weights(self) -> list[ArrayF32]:
         """Weight and bias of each layer over what the task shows, copies."""
+        # The gradient's flights see the same numbers in another order and scale; the policy's file speaks the task's.
         first, *rest = (w.copy() for w in self.inner.weights)
         return [of_task_inputs(first), *rest]
 

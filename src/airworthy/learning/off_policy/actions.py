@@ -27,6 +27,7 @@ def gaussian_action(raw: Vector, noise: Vector) -> tuple[Vector, Scalar]:
     action: list[Scalar] = []
     density: Scalar = 0.0
     for mean, spread, e in zip(raw[:n], raw[n:], noise, strict=True):
+        # Clipped before exp: a deviation of e^2 fills the range of actions, one of e^-20 is none.
         s = clip(spread, LOG_STD_MIN, LOG_STD_MAX)
         u = mean + exp(s) * e
         # log(1 - tanh(u)^2) = 2 (log 2 - u - softplus(-2 u)): no cancellation where tanh is near 1.

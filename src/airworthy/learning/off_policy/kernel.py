@@ -124,6 +124,7 @@ class LearnerShape:
         """Return the next action of the critics' target, and its log-density, flat."""
         if self.kind == "sac":
             return self.act(raw, noise)
+        # Smoothing of targets (Fujimoto et al. 2018, 5.3): similar actions have similar values.
         action, density = smoothed_action(raw, noise, self.target_noise, self.target_clip)
         return (*action, density)
 

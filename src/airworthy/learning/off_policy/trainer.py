@@ -78,6 +78,7 @@ class OffPolicy:
         td3 = o if isinstance(o, Td3Options) else None
         noises = (td3.target_noise, td3.target_clip, td3.exploration_noise) if td3 else (0.0, 0.0, 0.0)
         k, a = environments.observation_count, environments.action_count
+        # An asymmetric critic sees what a flight can never know: pushes, exact states (Pinto et al. 2018).
         privileged = environments.shape.traits.privileged
         if o.symmetric and not privileged:
             raise AirworthyError(
@@ -116,6 +117,7 @@ class OffPolicy:
                 key = flight_key(self.options.seed, _WEIGHT_FLIGHT, 8 * network + layer)
                 gain = 0.01 if layer == 2 else 1.0
                 w[:] = (normals(key, 0, Stream.RESET, w.size) * (gain / math.sqrt(w.shape[1]))).reshape(w.shape)
+        # Instead of normalising inputs: first weights are divided by the size that the task says its inputs have.
         sizes = getattr(self.environments.task, "input_sizes", None)
         if sizes is not None:
             seen, known = (np.array(x, np.float32) for x in sizes)
@@ -124,14 +126,17 @@ class OffPolicy:
                 self.views(network)[0][:, : len(x)] /= x
         a = self.shape.actions
         last = self.views(0)[5]
+        # Within 0.99: a hover command at the action's limit has no finite arc.
         last[:a] = np.arctanh(np.clip(self.environments.hover_action, -0.99, 0.99))
         if isinstance(self.options, SacOptions):
             last[a:] = math.log(self.options.initial_std)
             self._host["temperature"][0] = math.log(self.options.initial_temperature)
+        # Slow networks begin as the quick ones (Lillicrap et al. 2016).
         self._host["targets"][:] = self._host["networks"]
 
     def _make_launches(self) -> None:
         e, o, host = self.environments, self.options, self._host
+        # Keys that no flight has: noise of actions must not be that of starts.
         keys = flight_key(o.seed, e.flight_ids, _NOISE_EPISODE).T.astype(np.uint32).copy()
         lanes = flight_key(o.seed, BATCH_FLIGHT + np.arange(CPU_LANES), 0).T.astype(np.uint32).copy()
         s = self.shape
@@ -192,7 +197,9 @@ class OffPolicy:
         Raises:
             AirworthyError: A gradient was not finite.
         """
+        # Sums of this call alone: the log's rows are means over what lies between them.
         first, told = self.time, self._host["told"]
+        # The replay holds every step of the training: nothing is ever overwritten, and what was flown can be scored anew.
         rounds = min(rounds, self.rounds - first)
         told[:] = 0.0
         self._launch(rounds)
