@@ -66,8 +66,18 @@ def table(found: list[dict[str, Any]]) -> str:
         value = figures.get(name)
         return "-" if value is None else f"{by * value:,.{digits}f}"
 
-    names = ("decisions", "wall [s]", "processor [s]", "success [%]", "kept [%]", "median error [cm]", "95 % [cm]", "return")
-    lines = [f"| task | seed | {' | '.join(names)} |", "|" + " --- |" * 10]
+    names = (
+        "decisions",
+        "wall [s]",
+        "processor [s]",
+        "success [%]",
+        "kept [%]",
+        "median error [cm]",
+        "95 % [cm]",
+        "without noise [cm]",
+        "return",
+    )
+    lines = [f"| task | seed | {' | '.join(names)} |", "|" + " --- |" * 11]
     for one in found:
         f = one["figures"]
         cells = (
@@ -78,6 +88,7 @@ def table(found: list[dict[str, Any]]) -> str:
             cell(f, "kept_percent", 1.0, 1),
             cell(f, "median_error_m", 100.0, 2),
             cell(f, "p95_error_m", 100.0, 2),
+            cell(f.get("without_noise", {}), "median_error_m", 100.0, 2),
             cell(f, "mean_return", 1.0, 0),
         )
         lines.append(f"| {one['task']} | {one['seed']} | {' | '.join(cells)} |")

@@ -129,6 +129,10 @@ def _say(config: TrainTaskConfig, done: list[TrainedTask]) -> None:
         print(f"Stopped after the minutes it was given, at iteration {last.iteration:,}; the same command goes on from there.")
         return
     for item in done:
+        if quiet := item.figures.get("without_noise"):
+            error = quiet.get("median_error_m")
+            said = "" if error is None else f", median error {100.0 * error:.2f} cm"
+            print(f"Without the noise of observations: success {quiet['success_percent']:.1f} %{said}.")
         for beside in item.figures["baselines"]:
             print(beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}")
         print(f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}")

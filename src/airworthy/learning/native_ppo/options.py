@@ -65,8 +65,8 @@ class PpoOptions(TrainingOptions):
     least_std: Annotated[float, Bound(1e-4, 10.0)] = 0.05
     """Of actions, below which exploration would be lost."""
     last_std: Annotated[float, Bound(0.0, 10.0)] = 0.0
-    """To which `least_std` falls over the second half of `decay_steps`, by equal factors; 0: it stays. What is learnt with
-    noise is right with noise: rotors that fall faster than they rise lose thrust by it, which a policy makes up for."""
+    """To which deviations fall, whatever they have learnt to be, from the middle of `decay_steps` to four fifths of it; 0: they
+    do not. What is learnt with noise is right with noise: rotors that fall faster than they rise lose thrust by it."""
     noise_memory: Annotated[float, Bound(0.0, 0.999)] = 0.0
     """Share of its noise that an action leaves to the next: vehicles that answer slowly hardly follow noise that changes with
     every decision. Deviations are those of what is added in one decision."""
@@ -87,8 +87,11 @@ class PpoOptions(TrainingOptions):
 
     def check_last_std(self) -> None:
         """Refuse a deviation to fall to that is none, or to which there is no way."""
-        if self.last_std > self.least_std:
-            raise AirworthyError(f"last_std is {self.last_std:g}, above least_std ({self.least_std:g}), from which it falls.")
+        if self.last_std > min(self.least_std, self.initial_std):
+            raise AirworthyError(
+                f"last_std is {self.last_std:g}, above least_std ({self.least_std:g}) or initial_std ({self.initial_std:g}):"
+                " deviations fall to it."
+            )
         if self.last_std and not self.decay_steps:
             raise AirworthyError(f"last_std {self.last_std:g} changes nothing without decay_steps, over which it falls.")
 
@@ -97,13 +100,14 @@ class PpoOptions(TrainingOptions):
         # The last update still moves a little: a rate of nothing would waste its rollout.
         return max(_LEAST_LEFT, 1.0 - env_steps / self.decay_steps) if self.decay_steps else 1.0
 
-    def floor_of_std(self, env_steps: int) -> float:
-        """Least deviation of actions after so many decisions."""
+    def bounds_of_std(self, env_steps: int) -> tuple[float, float]:
+        """Least and largest deviation of actions after so many decisions."""
         if not self.last_std:
-            return self.least_std
-        # Half of the training explores; then what is learnt is made right for flights without noise (ours).
-        done = min(1.0, max(0.0, 2.0 * env_steps / self.decay_steps - 1.0))
-        return self.least_std * (self.last_std / self.least_std) ** done
+            return self.least_std, math.inf
+        # Half of the training explores; a fifth makes what is learnt right for flights nearly without noise (ours).
+        done = min(1.0, max(0.0, (env_steps / self.decay_steps - 0.5) / 0.3))
+        low, high = (start * (self.last_std / start) ** done for start in (self.least_std, self.initial_std))
+        return low, high if done else math.inf
 
     @classmethod
     def settings(cls) -> PpoOptions:

@@ -280,7 +280,8 @@ class NativePpo:
             / (1.0 - BETA1**self._steps)
         )
         self.parameters -= (size * self._first / (np.sqrt(self._second) + EPSILON)).astype(np.float32)
-        np.maximum(self._views[-1], math.log(self.options.floor_of_std(self.env_steps)), out=self._views[-1])
+        low, high = self.options.bounds_of_std(self.env_steps)
+        np.clip(self._views[-1], math.log(low), math.log(high), out=self._views[-1])
         return norm
 
     @property

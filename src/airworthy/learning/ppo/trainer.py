@@ -350,7 +350,8 @@ class TorchPpo:
             self.learning_rate * self.options.rate_left(self.env_steps),
         )
         if self.options.deviation == "parameter":
-            self.model.log_std.data.clamp_(min=math.log(self.options.floor_of_std(self.env_steps)))
+            low, high = self.options.bounds_of_std(self.env_steps)
+            self.model.log_std.data.clamp_(min=math.log(low), max=math.log(high))
         return norm
 
     def _remember_moments(self) -> None:

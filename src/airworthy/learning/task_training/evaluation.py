@@ -1,7 +1,7 @@
 """Judge a policy of any task: flights in the simulator, whose physics it never learnt with, by the task's own judgement.
 
 The same starts for everybody, those of a `VectorTask` of seed 7919 that no training has (specification, learning by reward,
-section 8); observations are without noise, actions without exploration.
+section 8); observations have the noise that is the task's own, or are flown without it, too; actions are without exploration.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayFloat
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayFloat, Vector
 from airworthy.core.errors import AirworthyError
+from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.schema import Bound, check_fields
 from airworthy.evaluation import wilson_interval
 from airworthy.learning.environments import LearningTask, VectorTask
@@ -74,7 +75,13 @@ class TaskFlights:
 
 
 def fly_task(
-    task: LearningTask, vehicle: Vehicle, flyer: Acting | Flyer, protocol: TaskProtocol, count: int, rate: float | None = None
+    task: LearningTask,
+    vehicle: Vehicle,
+    flyer: Acting | Flyer,
+    protocol: TaskProtocol,
+    count: int,
+    rate: float | None = None,
+    noise: bool = True,
 ) -> TaskFlights:
     """Fly the first starts of the protocol for as long as the task's flights are, and judge them.
 
@@ -85,6 +92,7 @@ def fly_task(
         protocol: How it is judged.
         count: Flights.
         rate: Decisions per second [Hz]; None: the task's.
+        noise: Disturb what a policy sees as the task does; known controllers see the true state.
 
     Raises:
         AirworthyError: The flyer cannot fly this vehicle.
@@ -92,6 +100,8 @@ def fly_task(
     starts, traits = VectorTask(task, count, vehicle, protocol.seed), traits_of(task)
     known = flyer if isinstance(flyer, GeometricController | MpcController | PathController) else None
     flights = _Flights(starts, traits, protocol, known, task.rate if rate is None else rate)
+    if noise and task.noise:
+        flights.disturb()
     for _ in range(task.episode_steps):
         flights.step(flyer)
         if flights.lost.all():
@@ -104,7 +114,8 @@ class _Flights:
 
     def __init__(self, starts: VectorTask, traits: TaskTraits, protocol: TaskProtocol, known: Flyer | None, rate: float):
         self._starts, self._traits, self.task = starts, traits, starts.task
-        self._quiet = without_noise(self.task)
+        self._seen_by = without_noise(self.task)
+        self._keys: ArrayAny | None = None
         self._known, self._rate, self._protocol = known, rate, protocol
         config = SimulatorConfig(
             level=traits.level if known is None else known.level,
@@ -128,11 +139,23 @@ class _Flights:
         self.lost, self._success = np.zeros(count, bool), np.zeros(count, bool)
         self._returns, self._errors = np.zeros(count), list[Any]()
         self._terms: dict[str, float] = {}
-        self._judged = 0
+        self._judged = self._tick = 0
         if isinstance(known, PathController):
             known.follow(self)
         elif known is not None:
             known.begin(s)
+
+    def disturb(self) -> None:
+        """Let observations have the task's noise: of flight and decision alone, so that every policy is shown the same."""
+        self._seen_by = self.task
+        self._keys = flight_key(self._protocol.seed, np.arange(len(self.age)))
+
+    def _noises(self) -> Vector:
+        """Sixteen standard normal numbers of each flight, or zeros."""
+        count = len(self.age)
+        if self._keys is None:
+            return tuple(np.zeros(count) for _ in range(16))
+        return tuple(normals(self._keys, self._tick, Stream.SENSED, 16).T)
 
     def record(self, age: Array | None = None) -> Any:
         """Parameters of the flights as they are now."""
@@ -147,8 +170,8 @@ class _Flights:
         p, count = self.record(), len(self.age)
         state, action = tuple(self._state), self._past
         if self._known is None:
-            silent = tuple(np.zeros(count) for _ in range(16))
-            seen = np.array([np.broadcast_to(x, count) for x in self._quiet.observe(state, silent, p)], float).T
+            seen = np.array([np.broadcast_to(x, count) for x in self._seen_by.observe(state, self._noises(), p)], float).T
+            self._tick += 1
             action = np.clip(np.asarray(flyer.action(seen), float), -1.0, 1.0).T
             command = np.array([np.broadcast_to(x, count) for x in self.task.command(tuple(action), p)]).T
         else:

@@ -44,7 +44,7 @@ def write_task_report(path: Path, found: Mapping[str, Any], metrics: Sequence[Ma
         cards=_cards(found),
         curves=curves,
         columns=COLUMNS,
-        rows=[("learnt policy", task_cells(found), ""), *_beside(found)],
+        rows=[("learnt policy", task_cells(found), ""), *_without_noise(found), *_beside(found)],
         verdicts=[item["verdict"] for item in found["baselines"] if "verdict" in item],
         terms=[(name, f"{value:.4g}", f"{judged[name]:.4g}" if name in judged else DASH) for name, value in terms.items()],
         split=[(name.removesuffix("_s").replace("_", " "), fixed(s, 2)) for name, s in found["seconds"].items()],
@@ -81,6 +81,11 @@ def task_cells(figures: Mapping[str, Any]) -> list[str]:
     rates = [fixed(figures[f"{name}_percent"], 2) for name in ("success", "kept")]
     errors = (scaled("median_error_m"), scaled("p95_error_m"))
     return [f"{figures['flights']:,}", rates[0], success, rates[1], kept, *errors]
+
+
+def _without_noise(found: Mapping[str, Any]) -> list[tuple[str, list[str], str]]:
+    quiet = found.get("without_noise")
+    return [] if quiet is None else [("learnt policy, without noise of observations", task_cells(quiet), "")]
 
 
 def _beside(found: Mapping[str, Any]) -> list[tuple[str, list[str], str]]:

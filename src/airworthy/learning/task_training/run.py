@@ -243,6 +243,11 @@ def _judged(
     contract = work.contract()
     policy = TaskPolicy(contract, tuple(work.weights))
     mine = task_figures(fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate))
+    quiet_air: dict[str, Any] = {}
+    if work.task.noise:
+        # White noise costs thrust where rotors fall faster than they rise: what is right with it is beside the target without.
+        flown = fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate, noise=False)
+        quiet_air = {"without_noise": task_figures(flown)}
     beside = [_beside(work, policy, flyer, count, protocol, mine) for flyer, count in known_controllers(work.task, protocol)]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -258,6 +263,7 @@ def _judged(
         "training_wall_s": run.wall_s,
         "training_cpu_s": run.cpu_s,
         **mine,
+        **quiet_air,
         "env_steps": work.env_steps,
         "iterations": work.iteration,
         "env_steps_per_s": work.env_steps / max(run.wall_s, 1e-9),
