@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.environments import Judgement, VectorTask
-from airworthy.learning.environments.tasks import HoverTask, MotorCommand
+from airworthy.learning.environments.tasks import HoverTask, MotorCommand, PositionByVelocity
 from airworthy.learning.native_ppo import NativePpo, PpoOptions, generalized_advantages
 from airworthy.learning.native_ppo.loss import ppo_loss
 from airworthy.learning.native_ppo.shared import adapted_rate
@@ -135,6 +135,68 @@ def test_a_rollout_is_what_environments_and_network_do_one_by_one() -> None:
     assert np.std(z) == pytest.approx(1.0, abs=0.05)
 
 
+def test_noise_that_lasts_is_flown_besides_and_forgotten_with_the_flight() -> None:
+    """By hand: what earlier actions left decays, is added to what is flown, and is no part of what is learnt from."""
+    made = trainer(noise_memory=0.8, normalize_value=True, normalize_observation=True)
+    for _ in range(2):
+        made.update()
+    task = VectorTask(made.environments.task, 64, seed=99)
+    task.restore(made.environments.saved())
+    left = made.save().arrays["lasting"].copy().T
+    assert np.abs(left).max() > 0.1
+    flown = made.fly()
+    s, std = made.sizes, np.exp(made._views[-1])
+    samples = made.samples.transpose(0, 1, 3, 2).reshape(8, 64, s.sample)
+    for t in range(8):
+        seen, taken = samples[t, :, : s.observed], samples[t, :, s.observed : s.observed + s.actions]
+        np.testing.assert_allclose(made.value(task.observation), made._scaled(made.values[t]), rtol=2e-5, atol=2e-5)
+        drawn = taken - made.action(seen)
+        z = drawn / std
+        assert np.std(z) == pytest.approx(1.0, abs=0.2)
+        result = task.step(taken + left)
+        np.testing.assert_allclose(flown.rewards[t], result.reward, atol=1e-5)
+        left = np.where(result.ends.ended[:, None], 0.0, 0.8 * (left + drawn))
+    assert flown.ended.any()
+    np.testing.assert_allclose(made.save().arrays["lasting"].T, left, atol=1e-5)
+
+
+def test_deviations_fall_to_the_last_one() -> None:
+    options = PpoOptions(initial_std=0.4, least_std=0.1, last_std=0.01, decay_steps=1000)
+    assert options.bounds_of_std(0) == options.bounds_of_std(500) == (0.1, np.inf)
+    low, high = options.bounds_of_std(650)
+    assert low == pytest.approx(0.1 * 0.1**0.5)
+    assert high == pytest.approx(0.4 * (0.01 / 0.4) ** 0.5)
+    assert options.bounds_of_std(800) == pytest.approx((0.01, 0.01))
+    assert options.bounds_of_std(10**9) == pytest.approx((0.01, 0.01))
+    assert PpoOptions().bounds_of_std(10**9) == (0.05, np.inf)
+    made = trainer(initial_std=0.4, least_std=0.1, last_std=0.01, decay_steps=2 * 8 * 64)
+    stds = [made.update().std for _ in range(3)]
+    assert stds[0] > 0.1
+    assert stds[2] == pytest.approx(0.01, rel=1e-5)
+    for wrong, said in (
+        ({"last_std": 0.2, "decay_steps": 10}, "last_std is 0.2, above least_std"),
+        ({"last_std": 0.01}, "changes nothing without decay_steps"),
+    ):
+        with pytest.raises(AirworthyError, match=said):
+            PpoOptions(**wrong)
+
+
+@pytest.mark.parametrize(("deviation", "memory", "sinks"), [(0.0, 0.0, 0.0), (0.1, 0.0, 0.366), (0.1, 0.95, 0.16)])
+def test_white_noise_of_actions_costs_thrust_and_noise_that_lasts_less(deviation: float, memory: float, sinks: float) -> None:
+    """The law v = e on lmf2, whose rotors fall faster than they rise: a steady error downwards in proportion to the noise."""
+    task = VectorTask(PositionByVelocity(noise=False), 32, seed=5)
+    seen, rng, left, heights = task.observation, np.random.default_rng(0), np.zeros((32, 4)), []
+    for step in range(700):
+        x, y, z, w = seen[:, 3:7].T
+        yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+        ahead = np.cos(yaw) * seen[:, 0] + np.sin(yaw) * seen[:, 1], np.cos(yaw) * seen[:, 1] - np.sin(yaw) * seen[:, 0]
+        left = memory * left + np.sqrt(1.0 - memory**2) * deviation * rng.standard_normal((32, 4))
+        seen = task.step(np.clip(np.stack([*ahead, seen[:, 2], -yaw], axis=1) + left, -1.0, 1.0)).observation
+        if step >= 500:
+            heights.append(float(task.state[2].mean()))
+    assert np.mean(heights) == pytest.approx(-sinks, abs=0.05)
+
+
 def test_advantages_by_their_definition() -> None:
     """Sum of discounted errors, written out for each step; ends cut it, time limits go on from the final observation."""
     rng = np.random.default_rng(0)
@@ -167,24 +229,26 @@ class Constant(HoverTask):
         return Judgement({"one": 1.0 + 0.0 * after[0]}, 0.0 * after[0], 0.0 * after[0])
 
 
-def test_the_value_of_going_on_is_learnt_across_time_limits() -> None:
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_value_of_going_on_is_learnt_across_time_limits(normalize: bool) -> None:
     """V = r / (1 - gamma): as if there were no limit. Taken as an end it would be at most 10 x 0.1."""
     options = PpoOptions(hidden=(16, 8), rollout=10, minibatches=1, epochs=8, learning_rate=5e-3, gamma=0.9, value_weight=1.0)
-    made = NativePpo(VectorTask(Constant(), 64), options, threads=1)
+    made = NativePpo(VectorTask(Constant(), 64), replace(options, normalize_value=normalize), threads=1)
     for _ in range(150):
         made.update()
     value = made.value(made.environments.observation)
     assert np.mean(value) == pytest.approx(0.1 / (1.0 - 0.9), rel=0.01)
 
 
-def test_threads_and_stopping_change_no_bit() -> None:
-    whole, threaded, part = trainer(), trainer(threads=2), trainer()
+@pytest.mark.parametrize("more", [{}, {"noise_memory": 0.9, "normalize_value": True, "normalize_observation": True}])
+def test_threads_and_stopping_change_no_bit(more: dict[str, Any]) -> None:
+    whole, threaded, part = trainer(**more), trainer(threads=2, **more), trainer(**more)
     for _ in range(4):
         one, two = whole.update(), threaded.update()
         assert one == two or np.isnan(one.episode_return)
     for _ in range(2):
         part.update()
-    second = trainer(seed=99)
+    second = trainer(seed=99, **more)
     second.restore(part.save())
     for _ in range(2):
         second.update()

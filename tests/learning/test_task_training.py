@@ -107,6 +107,31 @@ def test_a_training_leaves_policy_figures_log_and_page(done: TrainedTask) -> Non
     assert policy_word(done.folder) == f"policy:{done.folder}"
 
 
+def test_a_policy_is_judged_with_the_noise_of_its_task_and_without(done: TrainedTask) -> None:
+    """Noise is of flight and decision alone: fewer flights are the first of more, and what a law sees is as the task says."""
+    found, page = done.figures, done.report.read_text()
+    assert found["without_noise"]["flights"] == found["flights"]
+    assert found["without_noise"]["mean_return"] != found["mean_return"]
+    assert "learnt policy, without noise of observations" in page
+    policy, task = read_task_policy(done.folder), learning_task(TASK, episode_steps=20)
+    few, more = (fly_task(task, vehicle("lmf2"), policy, QUICK, count) for count in (3, 8))
+    np.testing.assert_array_equal(few.returns, more.returns[:3])
+
+    seen: list[Any] = []
+
+    class Watching:
+        def action(self, x: Any) -> Any:
+            seen.append(x)
+            return np.zeros((len(x), 4))
+
+    for noise in (True, False):
+        fly_task(task, vehicle("lmf2"), Watching(), TaskProtocol(flights=512), 512, noise=noise)
+    # The first observation of both is of the same states.
+    off = seen[0] - seen[20]
+    np.testing.assert_allclose(off.std(axis=0)[[0, 1, 2, 7, 8, 9, 10, 11, 12]], 3 * [0.03] + 6 * [0.02], rtol=0.15)
+    np.testing.assert_array_equal(off[:, 13:], 0.0)
+
+
 def test_a_killed_training_goes_on_to_the_same_bits(done: TrainedTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = TaskTraining.step
 
