@@ -14,7 +14,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.learning.environments.rooms import RoomForm, draw_rooms, euler_matrices, placed_boxes, touches
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.learning.native_ppo.trainer import NativePpo
-from airworthy.learning.navigation.environments import NavigationEnvironments
+from airworthy.learning.navigation.environments import NavigationEnvironments, time_to_collision
 from airworthy.learning.navigation.eyes import LidarEye, PooledEye, depth_image
 from airworthy.learning.navigation.sight import CAMERA, LIDAR, RoomSight, seen_distances
 from airworthy.learning.navigation.tasks import DepthNavigation, LidarNavigation
@@ -276,6 +276,20 @@ def test_what_was_saved_goes_on_to_the_same_bits() -> None:
         r = environments.step(a)
         for value, before in zip((r.reward, r.observation, r.ends.returns), kept, strict=True):
             np.testing.assert_array_equal(value, before)
+
+
+def test_time_to_collision_is_that_of_the_ray_that_comes_first() -> None:
+    """Rays one by one, as the specification says it; a flight that stands still has ten seconds."""
+    rng = np.random.default_rng(1)
+    distance = rng.uniform(0.3, 10.0, (5, 48, 120)).astype(np.float32)
+    velocity, poses = rng.normal(size=(5, 3)), np.zeros((5, 22), np.float32)
+    velocity[4], poses[:, 10:13] = 0.0, rng.uniform(-2.0, 2.0, (5, 3))
+    found = time_to_collision(distance, LIDAR.directions, velocity, poses)
+    for k in range(5):
+        turned = LIDAR.directions.reshape(-1, 3) @ euler_matrices(poses[k, 10:13].astype(float)).T
+        approach = turned @ velocity[k]
+        times = distance[k].reshape(-1)[approach > 0] / approach[approach > 0]
+        assert found[k] == pytest.approx(min(10.0, *times) if len(times) else 10.0, rel=1e-4)
 
 
 def test_lidar_noise_is_as_often_as_published() -> None:
