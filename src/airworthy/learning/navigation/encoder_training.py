@@ -104,7 +104,10 @@ class EncoderTraining:
         depth, wanted = image_pairs(self._sight, draw_poses(self._form, o.batch, rng), o.radius)
         noisy = np.where(depth < 0.0, depth, depth * (1.0 + _NOISE * rng.normal(size=depth.shape)))
         noisy = np.where(rng.random(depth.shape) < _DROPPED, INVALID, noisy).astype(np.float32)
-        noise = torch.from_numpy(rng.normal(size=(o.batch, o.latent)).astype(np.float32))
+        # Half of the images are made again from the mean, which is what flights read: a decoder that has known nothing but
+        # noise makes twice the squared error of it.
+        drawn = rng.normal(size=(o.batch, o.latent)) * (rng.random((o.batch, 1)) < 0.5)
+        noise = torch.from_numpy(drawn.astype(np.float32))
         fall = 0.5 * (1.0 + math.cos(math.pi * self.iteration / o.iterations))
         for group in self._adam.param_groups:
             group["lr"] = o.learning_rate * (0.02 + 0.98 * fall)

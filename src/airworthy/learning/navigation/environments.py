@@ -178,8 +178,12 @@ class NavigationEnvironments:
 
     @property
     def hover_action(self) -> ArrayF32:
-        """Where policies begin, (actions,)."""
-        return self.flights.hover_action
+        """Where policies begin, (actions,): the middle of each action, which of depth navigation is 1 m/s straight on.
+
+        Hover is at the end of its first action, where the tanh of a policy has no slope: what began there was still crawling
+        after two million decisions.
+        """
+        return np.zeros(self.action_count, np.float32)
 
     @property
     def flight_ids(self) -> ArrayAny:

@@ -217,7 +217,7 @@ class _Pilot:
         count = launch.env_count
         self._sight = RoomSight(launch.task.rooms, eye.rays, count, thread_limit())
         self._memory = policy.begin(count)
-        self._past = np.tile(launch.hover_action.astype(float)[:, None], (1, count))
+        self._past = np.tile(launch.flights.hover_action.astype(float)[:, None], (1, count))
 
     def command(self, state: Array) -> Array:
         flight: Any = (0.0, 0.0, 0.0, *self._place)
