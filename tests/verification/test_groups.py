@@ -15,6 +15,7 @@ from tests.fixtures.snapshots import check_snapshot
 import airworthy.verification.gates as gates
 import airworthy.verification.geometry as geometry
 import airworthy.verification.learning as learning
+import airworthy.verification.learning.trainers as trainers
 import airworthy.verification.planners as planners
 import airworthy.verification.promises as promises
 import airworthy.verification.scenes as scenes
@@ -55,6 +56,7 @@ GROUPS: dict[str, tuple[ModuleType, Callable[..., Iterable[Any]], dict[str, Any]
     "search": (gates, gates.search_figures, {}),
     "sensors": (sensors, sensors.sensor_figures, {}),
     "planners": (planners, planners.planner_figures, {}),
+    "learning": (trainers, trainers.learning_figures, {"has_torch": True}),
     "sousvide": (learning, learning.sousvide_figures, {"_references": Path("DATA"), "usable_policy": Path("POLICY")}),
     "without_data": (learning, learning.sousvide_figures, {"_references": None, "usable_policy": None}),
     "data": (learning, learning._with_data, {"has_torch": True}),

@@ -1,4 +1,4 @@
-"""`airworthy verify`: acceptance figures of physics, geometry, places, sensors, splats, SOUS VIDE, navigation and gates."""
+"""`airworthy verify`: acceptance figures, of physics and geometry to what learns."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from airworthy.verification import (
 from airworthy.verification.capture import marker_figures
 from airworthy.verification.gates import gate_figures, gates_left_out
 from airworthy.verification.learning import sousvide_figures, sousvide_left_out
+from airworthy.verification.learning.trainers import learning_figures, learning_left_out
 
 _DESCRIPTION = (
-    "Measure physics, geometry, places, sensors, splats and the acceptance lists of SOUS VIDE, navigation and gates here, and"
-    " print each figure beside what it must be."
+    "Measure physics, geometry, places, sensors, splats and the acceptance lists of SOUS VIDE, navigation, gates and learning"
+    " here, and print each figure beside what it must be."
 )
 
-Group = Literal["motion", "geometry", "scenes", "sensors", "splats", "sousvide", "navigation", "gates"]
+Group = Literal["motion", "geometry", "scenes", "sensors", "splats", "sousvide", "navigation", "gates", "learning"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class VerifyConfig:
     """Print a JSON list of figures."""
     all: bool = False
     """Also what takes minutes: every way and export, 10,000 damaged files of each format, ten times the draws, the published
-    data set twice, 20 forests of each planner's demonstration, straight flight through the whole navigation benchmark."""
+    data set twice, 20 forests of each planner's demonstration, straight flight through the whole navigation benchmark, five
+    vehicles that learn to hover."""
     only: tuple[Group, ...] = ()
     """Groups of figures; none: all of them."""
 
@@ -104,10 +106,12 @@ GROUPS: dict[Group, Callable[[bool], Iterator[Figure]]] = {
     "sousvide": _sousvide,
     "navigation": navigation_figures,
     "gates": gate_figures,
+    "learning": learning_figures,
 }
 LEFT_OUT: dict[Group, Callable[[], list[str]]] = {
     "sousvide": sousvide_left_out,
     "navigation": navigation_left_out,
     "gates": gates_left_out,
+    "learning": learning_left_out,
 }
 """What a group cannot measure here, in sentences."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from airworthy.verification.gates import gate_figures, gates_left_out
     from airworthy.verification.geometry import geometry_figures
     from airworthy.verification.learning import sousvide_figures, sousvide_left_out
+    from airworthy.verification.learning.trainers import learning_figures, learning_left_out
     from airworthy.verification.navigation import navigation_figures, navigation_left_out
     from airworthy.verification.promises import promise_figures
     from airworthy.verification.published import Figure, published_figures
@@ -22,6 +23,7 @@ else:
 
 __all__ = [
     "Figure", "contact_figures", "flightgoggles_figures", "gate_figures", "gates_left_out", "geometry_figures",
-    "marker_figures", "navigation_figures", "navigation_left_out", "promise_figures", "published_figures", "scene_figures",
-    "sensor_figures", "sousvide_figures", "sousvide_left_out", "splat_figures",
+    "learning_figures", "learning_left_out", "marker_figures", "navigation_figures", "navigation_left_out",
+    "promise_figures", "published_figures", "scene_figures", "sensor_figures", "sousvide_figures", "sousvide_left_out",
+    "splat_figures",
 ]  # fmt: skip
