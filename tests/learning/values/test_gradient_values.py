@@ -21,6 +21,7 @@ from airworthy.learning.foundation import training as foundation
 from airworthy.learning.foundation.training import drawn_quadrotor
 from airworthy.learning.gradient import GradientOptions, GradientTraining, report, run
 from airworthy.learning.gradient.config import HoverConfig, randomization_of
+from airworthy.learning.gradient.descent import Descent
 from airworthy.learning.gradient.evaluation import (
     HoverCondition,
     HoverFlights,
@@ -71,36 +72,52 @@ def test_drawn_and_late_vehicles() -> None:
     work = GradientTraining(vehicle("tinyprop"), o)
     values: dict[str, Any] = {str(row): x for row, x in work.window.parameters.items()}
     values |= {"raised": work.raised, "state": work.window.state, "cost": work.step()}
-    values["contract"] = condensed(json.loads(json.dumps(asdict(contract_of_training(work, "said")), default=str)))
+    contract = contract_of_training(work, "said")
+    values["contract"] = {k: v for k, v in plain(contract).items() if k not in ("training", "digest")}
+    assert {k: contract.training[k] for k in ("trainer", "iterations", "env_steps")} == {
+        "trainer": "gradient", "iterations": 1, "env_steps": 96
+    }  # fmt: skip
     check_snapshot(SNAPSHOTS / "gradient.txt", values, 1e-3, 1e-3, part="drawn")
     assert work.raised > 0
 
 
-def test_the_first_step_of_adam_goes_by_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the gradient is; the second by what the moments and the cosine say."""
-    work = GradientTraining(vehicle("tinyprop"), replace(SMALL, clip=2.0))
-    before = work._flat.astype(float).copy()
-    slope = np.ones(len(before))
+def test_the_first_step_of_adam_goes_by_the_rate() -> None:
+    """However long the gradient is; the second by what the moments say."""
+    drawn = [np.zeros((3, 2), np.float32), np.ones(3, np.float32)]
+    descent = Descent(drawn)
+    slope = np.ones(9)
     slope[::2] = -3.0
-    norm = math.sqrt(float(slope @ slope))
-    work._descend([slope.astype(np.float32)])
-    g = slope * 2.0 / norm
-    np.testing.assert_allclose(work._flat - before, -2e-2 * np.sign(slope), rtol=1e-3, atol=1e-6)
-    work.iteration, middle = 1, work._flat.astype(float).copy()
-    work._descend([(0.5 * slope).astype(np.float32)])
-    first, second = 0.1 * g * (0.9 + 1.0), 0.001 * g**2 * (0.999 + 1.0)
-    share = 0.03 + 0.97 * 0.5 * (1.0 + math.cos(math.pi / 8))
+    parts = [slope[:6].reshape(3, 2).astype(np.float32), slope[6:].astype(np.float32)]
+    descent.step(parts, 0.02, 2.0, 0)
+    before = np.concatenate([w.ravel() for w in drawn])
+    np.testing.assert_allclose(descent.flat - before, -0.02 * np.sign(slope), rtol=1e-3, atol=1e-6)
+    assert [w.shape for w in descent.weights] == [(3, 2), (3,)]
+    np.testing.assert_array_equal(descent.weights[1], descent.flat[6:])
+    middle = descent.flat.astype(float).copy()
+    descent.step([0.5 * part for part in parts], 0.02, 2.0, 1)
+    whole, half = (slope * min(1.0, 2.0 / (k * math.sqrt(float(slope @ slope)))) * k for k in (1.0, 0.5))
+    first, second = 0.9 * 0.1 * whole + 0.1 * half, 0.999 * 0.001 * whole**2 + 0.001 * half**2
     ahead, spread = first / (1.0 - 0.9**2), np.sqrt(second / (1.0 - 0.999**2))
-    np.testing.assert_allclose(work._flat - middle, -2e-2 * share * ahead / spread, rtol=2e-3, atol=1e-6)
+    np.testing.assert_allclose(descent.flat - middle, -0.02 * ahead / spread, rtol=2e-3, atol=1e-6)
 
 
 def test_a_short_gradient_stays_as_long_as_it_is() -> None:
-    work = GradientTraining(vehicle("tinyprop"), replace(SMALL, clip=2.0))
-    slope = np.zeros(len(work._flat), np.float32)
-    slope[0] = 1.5
-    work._descend([slope])
-    assert work._moments[0, 0] == pytest.approx(0.15, rel=1e-5)
-    assert work._moments[1, 0] == pytest.approx(0.00225, rel=1e-3)
+    descent = Descent([np.zeros(4, np.float32)])
+    descent.step([np.array([1.5, 0.0, 0.0, 0.0], np.float32)], 0.02, 2.0, 0)
+    assert descent.moments[0, 0] == pytest.approx(0.15, rel=1e-5)
+    assert descent.moments[1, 0] == pytest.approx(0.00225, rel=1e-3)
+    descent.step([np.zeros(4, np.float32)], 0.02, 2.0, 1)
+    assert np.isfinite(descent.flat).all()
+
+
+def test_the_rate_falls_by_half_a_cosine(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = GradientTraining(vehicle("tinyprop"), SMALL)
+    asked: list[Any] = []
+    monkeypatch.setattr(work._descent, "step", lambda gradient, rate, clip, done: asked.append((rate, clip, done)))
+    for _ in range(3):
+        work.step()
+    shares = [0.03 + 0.97 * 0.5 * (1.0 + math.cos(math.pi * k / 8)) for k in range(3)]
+    assert asked == [(pytest.approx(0.02 * share), 0.5, k) for k, share in enumerate(shares)]
 
 
 def test_flights_end_where_their_limits_say(begun: GradientTraining) -> None:
@@ -117,10 +134,10 @@ def test_flights_end_where_their_limits_say(begun: GradientTraining) -> None:
 
 
 def test_first_weights(begun: GradientTraining) -> None:
-    drawn = initial_weights((5, 4, 3, 2), np.array([0.5, 1.0]), 6)
+    drawn = initial_weights([(4, 5), (3, 4), (2, 3)], np.array([0.5, 1.0]), 6)
     check_snapshot(SNAPSHOTS / "gradient.txt", {str(k): w for k, w in enumerate(drawn)}, 1e-6, 1e-6, part="weights")
     np.testing.assert_allclose(np.tanh(drawn[-1]), [0.5, 0.99], rtol=1e-6)
-    large = initial_weights((400, 300, 200, 4), np.zeros(4), 6)
+    large = initial_weights([(300, 400), (200, 300), (4, 200)], np.zeros(4), 6)
     for w, deviation in zip(large[::2], (1 / 20.0, 1 / math.sqrt(300), 0.01 / math.sqrt(200)), strict=True):
         assert float(w.std()) == pytest.approx(deviation, rel=0.05)
     assert (begun.hidden, begun.history, begun.flown_rate) == ((16, 16), 0, 100.0)

@@ -16,7 +16,9 @@ from tests.fixtures.snapshots import check_snapshot, condensed
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation import wilson_interval
 from airworthy.learning.environments import VectorTask, learning_task
-from airworthy.learning.task_training import evaluation, report, run
+from airworthy.learning.native_ppo.options import PpoOptions
+from airworthy.learning.ppo.options import TorchPpoOptions
+from airworthy.learning.task_training import evaluation, options, report, run
 from airworthy.learning.task_training.config import TaskConfig, _value
 from airworthy.learning.task_training.evaluation import (
     PathController,
@@ -244,15 +246,33 @@ def test_what_the_page_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 
+TABLE: dict[str, Any] = {
+    "any": {"env_count": 2048, "steps": 30_000, "staggered": True, "ppo": {"hidden": [24, 16], "clip": 0.2, "lam": 0.98}},
+    "recovery": {"steps": 500, "ppo": {"clip": 0.1, "minibatches": 4}},
+}
+"""In place of the shipped table, which is tuned."""
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "_table", lambda: TABLE)
+
+
+@pytest.mark.usefixtures("table")
 def test_settings_of_tasks() -> None:
-    values: dict[str, Any] = {}
-    for name in (*TASKS, "somebodys_own"):
-        values[name] = condensed(json.loads(json.dumps(task_settings(name))))
-    for name in ("recovery", "track"):
-        for trainer in ("native_ppo", "ppo"):
-            made = TaskTrainingOptions.usual(name, 4, trainer, steps=10_000, clip=0.3)
-            values[f"{name} by {trainer}"] = [type(made.ppo).__name__, made.seed, made.iterations, plain(made)]
-    check_snapshot(SNAPSHOTS / "tasks.txt", values, part="settings")
+    own = task_settings("recovery")
+    assert (own["steps"], own["env_count"]) == (500, 2048)
+    assert own["ppo"] == {"hidden": (24, 16), "clip": 0.1, "lam": 0.98, "minibatches": 4}
+    assert task_settings("somebodys_own") == {**TABLE["any"], "ppo": {**TABLE["any"]["ppo"], "hidden": (24, 16)}}
+    assert "minibatches" not in TABLE["any"]["ppo"]
+    for trainer, kind in (("native_ppo", PpoOptions), ("ppo", TorchPpoOptions)):
+        made = TaskTrainingOptions.usual("recovery", 4, trainer, clip=0.3, randomization=None)
+        assert type(made.ppo) is kind
+        assert (made.ppo.clip, made.ppo.lam, made.ppo.minibatches, made.ppo.hidden, made.seed) == (0.3, 0.98, 4, (24, 16), 4)
+        assert (made.steps, made.ppo.decay_steps, made.env_count) == (500, 500, 2048)
+        chosen = TaskTrainingOptions.usual("recovery", 4, trainer, steps=9000, decay_steps=7)
+        assert (chosen.steps, chosen.ppo.decay_steps) == (9000, 7)
+        assert TaskTrainingOptions.usual("recovery", 4, trainer, steps=9000).ppo.decay_steps == 9000
     one = TaskTrainingOptions.usual("recovery", env_count=64, rollout=8, steps=512)
     assert [replace(one, steps=n).iterations for n in (511, 512, 513)] == [1, 1, 2]
     changed = json.loads(json.dumps(asdict(one)))
@@ -310,15 +330,16 @@ def test_contracts_of_tasks() -> None:
 # ---- trainings -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("trainer", ["native_ppo", "ppo"])
 def test_what_a_training_writes_down(trainer: str) -> None:
     """Two updates, with a curriculum where there is one: rows of the log and the numbers of the policy."""
     values: dict[str, Any] = {}
     for name in ("position_setpoint_velocity", "l2f_position"):
-        options = TaskTrainingOptions.usual(
+        chosen = TaskTrainingOptions.usual(
             name, 3, trainer, env_count=32, steps=4 * 256, rollout=8, hidden=(16, 8), minibatches=2, episode_steps=5
         )
-        training = TaskTraining(None, options, threads=1)
+        training = TaskTraining(None, chosen, threads=1)
         assert (training.trainer, training.finished, training.iteration) == (trainer, False, 0)
         for k in range(2):
             values[f"{name} {k}"] = training.metrics(training.step())
@@ -349,8 +370,8 @@ def test_medians_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         return run.TrainedTask(folder, options.seed != 9, shown[options.seed % 9])
 
     monkeypatch.setattr(run, "train_task", train)
-    options = [TaskTrainingOptions.usual("recovery", k) for k in range(3)]
-    done = run.train_task_seeds(options, tmp_path, "lmf2", None, commands=["a", "b", "c"], quiet=True)
+    asked_for = [TaskTrainingOptions.usual("recovery", k) for k in range(3)]
+    done = run.train_task_seeds(asked_for, tmp_path, "lmf2", None, commands=["a", "b", "c"], quiet=True)
     assert [item.figures["seed"] for item in done] == [0, 1, 2]
     assert asked[1] == (1, "seed_1", "lmf2", None, "b", {"quiet": True})
     found = json.loads((tmp_path / "summary.json").read_text())
@@ -366,8 +387,8 @@ def test_medians_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert not (tmp_path / "other" / "summary.json").exists()
     for count in (0, run.SEEDS_MAX + 1):
         with pytest.raises(AirworthyError, match=f"{count} seeds are to be trained"):
-            run.train_task_seeds(options[:1] * count, tmp_path / "more")
+            run.train_task_seeds(asked_for[:1] * count, tmp_path / "more")
     (tmp_path / "single").mkdir()
     (tmp_path / "single" / "contract.json").write_text("{}")
     with pytest.raises(AirworthyError, match="holds a single training"):
-        run.train_task_seeds(options, tmp_path / "single")
+        run.train_task_seeds(asked_for, tmp_path / "single")
