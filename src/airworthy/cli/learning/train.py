@@ -110,6 +110,7 @@ PROG = "airworthy train"
 KINDS = {
     "hover": "a policy that commands motors and holds a place, for any vehicle, from nothing, in about a second",
     "foundation": "one such policy for all quadrotors, learnt on drawn ones, in about a minute",
+    "distill": "one such policy of several teachers, each of one vehicle, in a minute or two",
     "motor_command": "a policy for Aerial Gym's motor-command task as published, by reward, in minutes",
     "avoid": "a policy that sees a small depth image and flies fast through obstacles, from nothing, in minutes",
     "depth_navigation": "a policy that flies through rooms of obstacles by a depth camera, by reward",
@@ -196,6 +197,10 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_foundation import main as train_foundation
 
         return train_foundation(argv[1:])
+    if kind_name == "distill":
+        from airworthy.cli.learning.train_distill import main as train_distill
+
+        return train_distill(argv[1:])
     if kind_name == "avoid":
         from airworthy.cli.learning.train_avoid import main as train_avoid
 
@@ -228,6 +233,7 @@ def _help() -> str:
     usage = [
         f"usage: {PROG} hover --vehicle NAME [options]",
         f"       {PROG} foundation [options]",
+        f"       {PROG} distill --teachers FOLDER... [options]",
         f"       {PROG} motor_command [options]",
         f"       {PROG} avoid [options]",
         f"       {PROG} depth_navigation [options]",

@@ -1,0 +1,232 @@
+"""From teachers' folders to a folder with one student, and the evidence for it: `airworthy train distill`.
+
+training.json     what is learnt, and of whom; written first
+checkpoints/      while it is not finished
+weights.safetensors, contract.json   the student, also of a training that was stopped
+metrics.jsonl     error, flights lost, steps and time, a line per round
+report.html       curves, and the student beside its teachers
+summary.json      figures; written last: where it lies, all is done
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+from airworthy import __version__
+from airworthy.core.files import json_text, lock_folder, write_json, write_text
+from airworthy.core.runs.progress import progress
+from airworthy.learning.distill.config import DistillOptions
+from airworthy.learning.distill.lessons import Lesson, lessons_of
+from airworthy.learning.distill.training import DistillTraining
+from airworthy.learning.foundation.evaluation import FoundationProtocol, held_figures, traits
+from airworthy.learning.foundation.report import fleet_cells
+from airworthy.learning.gradient.report import flat_options
+from airworthy.learning.gradient.run import (
+    METRICS_FILE,
+    SUMMARY_FILE,
+    HoverRun,
+    hardware_found,
+    learn_run,
+    used_packages,
+    write_metrics,
+)
+from airworthy.learning.machine import Machine
+from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
+from airworthy.pilots.motor_policy.contract import vehicle_digest, write_motor_folder
+from airworthy.pilots.motor_policy.pilot import read_motor_policy
+from airworthy.reports.page import DASH, card, fixed, page_of
+from airworthy.reports.svg import Line, lines
+
+__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TrainedStudent", "train_distill"]
+
+SCHEMA_VERSION = 1
+_NAMES = TrainingNames(
+    "a policy",
+    "its teachers or their vehicles were others",
+    "it was judged otherwise, or begun by another version of this program",
+    "round",
+    SUMMARY_FILE,
+)
+_COLUMNS = ("mass [kg]", "thrust to weight", "kept [%]", "median error [cm]", "95 % error [cm]", "held")
+
+
+@dataclass(frozen=True)
+class TrainedStudent:
+    """What a training left."""
+
+    folder: Path
+    finished: bool
+    figures: Mapping[str, Any]
+    """What `summary.json` holds; empty while it is not finished."""
+    iteration: int = 0
+    """Rounds done."""
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / REPORT_FILE
+
+
+def train_distill(
+    teachers: Sequence[str | Path],
+    out: str | Path,
+    options: DistillOptions | None = None,
+    flights: int = 1024,
+    *,
+    command: str = "",
+    import_s: float | None = None,
+    minutes: float = 0.0,
+    tensorboard: bool = False,
+    quiet: bool = True,
+) -> TrainedStudent:
+    """Learn of teachers, or go on where it was stopped, and fly student and teachers from the same starts.
+
+    Args:
+        teachers: Folders of motor policies, each of a vehicle of the catalogue, or FILE.toml=FOLDER.
+        out: Folder.
+        options: How it learns.
+        flights: Of each vehicle, on which student and teacher are judged.
+        command: That makes the training again, for the report.
+        import_s: How long the program took to load, where that is known [s].
+        minutes: Stop after this long, with a checkpoint to go on from; 0: when it is finished.
+        tensorboard: Write event files of TensorBoard, too.
+        quiet: Say nothing but what is wrong.
+
+    Raises:
+        AirworthyError: A teacher is none or has a vehicle that no quadrotor's policy flies, the folder holds another training
+            or something that is none, or TensorBoard was asked for and is not installed.
+        KeyboardInterrupt: It was asked to stop; the student as it is, and a checkpoint to go on from, are in the folder.
+    """
+    options, protocol = options or DistillOptions(), FoundationProtocol(flights=flights, tour_flights=0)
+    begun = time.perf_counter()
+    refuse_other_training(Path(out), options)
+    lessons = lessons_of(teachers)
+    training = DistillTraining(lessons, options)
+    identity = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "distill",
+        "options": json.loads(json_text(asdict(options))),
+        "data": {"teachers": [_told(lesson) for lesson in lessons]},
+        "protocol": asdict(protocol),
+    }
+    with lock_folder(out) as folder:
+        held = TrainingFolder(folder, identity, options, _NAMES, quiet)
+        if held.done:
+            say(quiet, f"{folder}: this training is finished already.")
+            return held.outcome(read_motor_policy, lambda at, found: TrainedStudent(at, True, found, found["iterations"]))
+        # It has of a training what clock and log read, and neither vehicle nor hover of its own.
+        run = HoverRun(cast(Any, training))
+        if held.begin(run, Machine("cpu", 0, "float32", "not used")):
+            say(quiet, f"{folder}: goes on from round {training.iteration:,}.")
+        training.prepare()
+        split = {"import_s": import_s, "compile_s": time.perf_counter() - begun}
+
+        def write() -> None:
+            policy = training.policy()
+            write_motor_folder(folder, policy.contract, policy.weights)
+
+        if not learn_run(held, run, write, minutes=minutes, tensorboard=tensorboard, quiet=quiet):
+            return TrainedStudent(folder, False, {}, training.iteration)
+        found = _judged(run, training, protocol, {**split, "train_s": run.wall_s}, command, quiet)
+        write()
+        write_metrics(folder, run)
+        _write_report(folder / REPORT_FILE, found, run.metrics)
+        # Last: where it lies, everything else does.
+        write_json(folder / SUMMARY_FILE, found)
+        held.clear()
+    return TrainedStudent(folder, True, found, training.iteration)
+
+
+def _told(lesson: Lesson) -> dict[str, Any]:
+    """Return what a lesson is known by: its vehicle, and whose numbers its teacher has."""
+    numbers = b"".join(w.tobytes() for w in lesson.teacher.weights)
+    return {
+        "vehicle": lesson.vehicle.name,
+        "sha256": vehicle_digest(lesson.vehicle),
+        "teacher": hashlib.sha256(numbers).hexdigest(),
+    }
+
+
+def _judged(
+    run: HoverRun,
+    training: DistillTraining,
+    protocol: FoundationProtocol,
+    split: Mapping[str, float | None],
+    command: str,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Return what `summary.json` holds."""
+    begun, cpu, student = time.perf_counter(), time.process_time(), training.policy()
+    say(quiet, f"Judging it on {protocol.flights:,} flights of each vehicle, beside its teacher.")
+    rows: list[dict[str, Any]] = []
+    for lesson in progress(training.lessons, "Judging", quiet=quiet):
+        own = student.fitted(lesson.vehicle)
+        row = {"vehicle": lesson.vehicle.name, **traits(lesson.vehicle), **held_figures(own, lesson.vehicle, protocol)}
+        rows.append({**row, "teacher": held_figures(lesson.teacher, lesson.vehicle, protocol)})
+    held = sum(row["held"] for row in rows)
+    errors = [row["median_error_m"] for row in rows]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "distill",
+        "trainer": training.trainer,
+        "rate": training.contract.rate,
+        "seed": training.options.seed,
+        "weights": sum(w.size for w in training.weights),
+        "training_wall_s": run.wall_s,
+        "training_cpu_s": run.cpu_s,
+        "vehicles": rows,
+        "held": held,
+        "held_percent": 100.0 * held / len(rows),
+        # A vehicle that lost half of its flights has no median error.
+        "worst_median_error_m": None if None in errors else max(errors),
+        "env_steps": training.env_steps,
+        "iterations": training.iteration,
+        "flights_lost_in_training": training.lost,
+        "seconds": {**split, "evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
+        "options": asdict(training.options),
+        "protocol": asdict(protocol),
+        "hardware": hardware_found(),
+        "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(training.trainer)}},
+        "command": command,
+    }
+
+
+def _write_report(path: Path, found: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Path:
+    wall = [(row["wall_s"], row["cost"]) for row in metrics]
+    gone = [(b["wall_s"], float(b["lost"] - a["lost"])) for a, b in pairwise(metrics)]
+    rows: list[tuple[str, list[str]]] = []
+    for row in found["vehicles"]:
+        count = len(_COLUMNS)
+        rows.append((f"{row['vehicle']}, student", fleet_cells(row)[:count]))
+        rows.append((f"{row['vehicle']}, teacher", [DASH, DASH, *fleet_cells(row["teacher"])[2:count]]))
+    worst = found["worst_median_error_m"]
+    page = page_of(
+        "airworthy.learning.distill",
+        found=found,
+        cards=[
+            card(
+                "learning took", fixed(found["training_wall_s"], 1), "s", f"{found['training_cpu_s']:.1f} s of processor time"
+            ),
+            card("vehicles held", f"{found['held']} of {len(found['vehicles'])}", "", "95 % of flights within bounds"),
+            card("worst median error", DASH if worst is None else fixed(100.0 * worst, 1), "cm", "of all vehicles"),
+            card("numbers in the student", f"{found['weights']:,}", "", "for every vehicle the same"),
+            card("flown in training", f"{found['env_steps'] / 1e6:.2f} M", "steps", f"{found['iterations']} rounds"),
+        ],
+        curves=[
+            ("Squared error of actions", lines("error", "wall time [s]", [Line("error", "flown", wall)])),
+            ("Flights lost in a round", lines("lost", "wall time [s]", [Line("lost", "bad", gone)], False)),
+        ],
+        columns=_COLUMNS,
+        rows=rows,
+        split=[(name.removesuffix("_s").replace("_", " "), fixed(s, 2)) for name, s in found["seconds"].items()],
+        options=flat_options(found["options"]),
+    )
+    return write_text(path, page)
