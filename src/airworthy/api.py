@@ -232,18 +232,21 @@ def train(kind: str, data: Any = None, out: str | Path | None = None, *, quiet: 
 
     Args:
         kind: hover, a policy that commands motors; motor_command, the same by Aerial Gym's task; foundation, one policy for all
-            quadrotors; avoid, a policy that sees a small depth image; svnet, a visuomotor policy; boundary, a network from
-            gates to speeds and times; or another learning task (`learning.learning_tasks`), or FILE.py:NAME of one's own.
+            quadrotors; avoid, a policy that sees a small depth image; depth_navigation and lidar_navigation, policies that fly
+            through rooms of obstacles; dce, an encoder of depth images for them; svnet, a visuomotor policy; boundary, a
+            network from gates to speeds and times; or another learning task (`learning.learning_tasks`), or FILE.py:NAME of
+            one's own.
         data: Of hover the vehicle, a record, a name or a file; of other tasks the vehicle, None being the task's own; of
-            motor_command, foundation and avoid nothing; else the folder of a data set (`synthesize`) or of labels, or what
-            made it.
+            motor_command, foundation, avoid and dce nothing; of depth_navigation the folder of an encoder, or nothing; else the
+            folder of a data set (`synthesize`) or of labels, or what made it.
         out: Folder of the training; None: runs/KIND.
         quiet: Show no progress.
         options: Of hover fields of `learning.HoverConfig`, of motor_command of `learning.MotorCommandConfig`, of foundation of
             `learning.FoundationConfig`, of other tasks of `learning.TaskConfig`, each with `trainer` where there are several,
             and with `tensorboard` and `minutes`; of avoid of `learning.avoid`'s `AvoidOptions` and `AvoidRunOptions`, and
-            flights, speeds and areas of its evaluation; else of `learning.SvNetOptions` and `learning.RunOptions`, or of their
-            like in `gates`.
+            flights, speeds and areas of its evaluation; of depth_navigation, lidar_navigation, dce of `learning.navigation`'s
+            `NavigationOptions`, `RoomsProtocol`, `EncoderOptions` and `NavigationRunOptions`; else of `learning.SvNetOptions`
+            and `learning.RunOptions`, or of their like in `gates`.
 
     Returns:
         Its frame is the journal, a row per step that was written down.

@@ -133,6 +133,34 @@ def _avoid(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Res
     return _left(train_avoid(out, what, how, run.training_run, quiet=quiet))
 
 
+def _navigation(kind: str) -> Callable[[Any, Path, bool, Mapping[str, Any]], Result]:
+    def called(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+        from airworthy.learning.navigation.options import NavigationOptions, NavigationRunOptions, RoomsProtocol
+        from airworthy.learning.navigation.run import train_navigation
+
+        if "task" in options:
+            raise AirworthyError(f'The kind of a training says its task: train("{kind}") takes no option `task`.')
+        rest = {name: value for name, value in options.items() if name != "encoder"}
+        parts = configured(f"train {kind}", {**rest, "task": kind}, NavigationOptions, RoomsProtocol, NavigationRunOptions)
+        what, how, run = parts
+        # Its data are, at most, the encoder that it sees by.
+        encoder = options.get("encoder", data)
+        folder = None if encoder is None else _folder(encoder)
+        return _left(train_navigation(out, what, how, run.training_run, encoder=folder, quiet=quiet))
+
+    return called
+
+
+def _dce(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy.learning.navigation.encoder_options import EncoderOptions
+    from airworthy.learning.navigation.options import NavigationRunOptions
+    from airworthy.learning.navigation.run import train_encoder
+
+    _unused("dce", data, "learns from images that it draws itself")
+    what, run = configured("train dce", options, EncoderOptions, NavigationRunOptions)
+    return _left(train_encoder(out, what, run.training_run, quiet=quiet))
+
+
 def _folder(data: Any) -> Path:
     return data.folder if isinstance(data, Result) else Path(data)
 
@@ -163,6 +191,9 @@ KINDS: Mapping[str, Callable[[Any, Path, bool, Mapping[str, Any]], Result]] = {
     "motor_command": _motor_command,
     "foundation": _foundation,
     "avoid": _avoid,
+    "depth_navigation": _navigation("depth_navigation"),
+    "lidar_navigation": _navigation("lidar_navigation"),
+    "dce": _dce,
     "svnet": _svnet,
     "boundary": _boundary,
 }

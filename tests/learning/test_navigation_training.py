@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import airworthy as aw
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.vectors import matrix_columns
 from airworthy.geometry import RayTable, cast
@@ -104,6 +105,15 @@ def test_an_encoder_is_learnt_stopped_and_read_by_a_policy(tmp_path: Path) -> No
     (tmp_path / "r" / "encoder" / "weights.safetensors").write_bytes(b"")
     with pytest.raises(AssetError):
         run.load_navigator(tmp_path / "r")
+
+
+def test_a_training_from_python(tmp_path: Path) -> None:
+    given = {"env_count": 16, "rollout": 8, "minibatches": 2, "hidden": (8,), "recurrent": 0, "steps": 128}
+    found = aw.train("depth_navigation", None, tmp_path / "p", flights=2, levels=(15,), **given)
+    assert found.summary["env_steps"] == 128
+    assert len(found.frame()) == 1
+    with pytest.raises(AirworthyError, match="takes no option `task`"):
+        aw.train("depth_navigation", None, tmp_path / "q", task="lidar_navigation")
 
 
 def test_an_encoder_learns_collision_images() -> None:

@@ -12,10 +12,8 @@ from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro
 from airworthy.cli.learning.train import load_torch
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
-from airworthy.core.schema import check_fields
-from airworthy.learning.machine import TrainingRunOptions
 from airworthy.learning.navigation.encoder_options import EncoderOptions
-from airworthy.learning.navigation.options import NavigationOptions, RoomsProtocol
+from airworthy.learning.navigation.options import NavigationOptions, NavigationRunOptions, RoomsProtocol
 
 __all__ = ["main", "main_encoder"]
 
@@ -30,25 +28,6 @@ _ENCODER_DESCRIPTION = (
     " along each ray. Then judge it on images of rooms that it has not seen. A stopped training goes on where it was."
 )
 _STOPPED = "Stopped: what is learnt lies in the folder, and the same command goes on from there."
-
-
-@dataclass(frozen=True)
-class NavigationRunOptions:
-    """For how long it runs, and on how many processors."""
-
-    threads: int = 1
-    """Of the processor."""
-    checkpoint_minutes: float = 1.0
-    """Between two checkpoints [min]."""
-    minutes: float = 0.0
-    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-    def made(self) -> TrainingRunOptions:
-        """As trainings take them."""
-        return TrainingRunOptions("cpu", self.threads, self.checkpoint_minutes, self.minutes)
 
 
 @dataclass(frozen=True)
@@ -115,7 +94,7 @@ def _asked(task: str, argv: list[str]) -> int:
                 config.out,
                 config.options(),
                 protocol,
-                config.run.made(),
+                config.run.training_run,
                 encoder=config.encoder,
                 command=command,
                 quiet=config.json,
@@ -144,7 +123,7 @@ def _asked_encoder(argv: list[str]) -> int:
     command = command_line(f"{PROG} dce", config, leave_out=("run", "json"))
     with stopped_by_terminate() as received:
         try:
-            done = train_encoder(config.out, config.options(), config.run.made(), command=command, quiet=config.json)
+            done = train_encoder(config.out, config.options(), config.run.training_run, command=command, quiet=config.json)
         except KeyboardInterrupt:
             return interrupted(received, _STOPPED)
     if not _said(config.json, done):

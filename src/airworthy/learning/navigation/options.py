@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, Length, check_fields
-from airworthy.learning.machine import SEED_MAX, TrainingOptions
+from airworthy.learning.machine import SEED_MAX, TrainingOptions, TrainingRunOptions
 from airworthy.learning.navigation.tasks import DepthNavigation, LidarNavigation, NavigationTask
 from airworthy.learning.ppo.options import TorchPpoOptions
 
-__all__ = ["NAVIGATION_TASKS", "NavigationOptions", "RoomsProtocol", "navigation_task"]
+__all__ = ["NAVIGATION_TASKS", "NavigationOptions", "NavigationRunOptions", "RoomsProtocol", "navigation_task"]
 
 NAVIGATION_TASKS: dict[str, type[NavigationTask]] = {task.name: task for task in (DepthNavigation, LidarNavigation)}
 """By name."""
@@ -99,6 +99,26 @@ class NavigationOptions(TrainingOptions):
         """Fields in which an earlier training differs, in words."""
         held = before.get("hidden")  # JSON has lists for tuples
         return super().differences({**before, "hidden": tuple(held)} if isinstance(held, list) else before)
+
+
+@dataclass(frozen=True)
+class NavigationRunOptions:
+    """For how long it runs, and on how many processors."""
+
+    threads: int = 1
+    """Of the processor."""
+    checkpoint_minutes: float = 1.0
+    """Between two checkpoints [min]."""
+    minutes: float = 0.0
+    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def training_run(self) -> TrainingRunOptions:
+        """Return the same of any training."""
+        return TrainingRunOptions("cpu", self.threads, self.checkpoint_minutes, self.minutes)
 
 
 @dataclass(frozen=True)
