@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
+from airworthy.geometry import distance
 from airworthy.geometry.distance import DistanceField, distance_field
 
 
@@ -154,3 +155,25 @@ def test_samples_refuse_wrong_shapes_and_grids() -> None:
     for points, env in (([0.0, 0, 0], None), ([[0.0, 0, 0]], [2]), ([[0.0, 0, 0]], [0, 1])):
         with pytest.raises(AirworthyError):
             field.sample(points, env)
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [
+        ((1, 1, 8192), True),
+        ((1, 1, 8193), False),
+        ((8193, 1, 1), False),
+        ((9000, 1, 1, 1), True),
+        ((512, 512, 1024), True),
+        ((2, 512, 512, 513), False),
+        ((4, 0, 4), False),
+        ((4, 4), False),
+    ],
+)
+def test_how_large_grids_may_be(shape: tuple[int, ...], fits: bool) -> None:
+    """Sides of 1 to 8,192 cells, and of all grids together 2^28 of them."""
+    if fits:
+        distance._check(shape, 0.1)
+        return
+    with pytest.raises(AirworthyError, match="sides of 1 to 8192, at most 268435456 cells"):
+        distance._check(shape, 0.1)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
+from airworthy.geometry import grid_path
 from airworthy.geometry.grid_path import shortest_path
 
 STEPS = [np.array(s) - 1 for s in np.ndindex(3, 3, 3) if s != (1, 1, 1)]
@@ -104,3 +105,14 @@ def test_wrong_arguments_get_one_sentence(change: dict[str, object], said: str) 
     with pytest.raises(AirworthyError) as caught:
         shortest_path(**{**asked, **change})  # type: ignore[arg-type]
     assert said in str(caught.value)
+
+
+def test_how_large_a_grid_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid_path, "MAX_CELLS", 24)
+    assert grid_path._grid(np.zeros((2, 3, 4), bool), 0.1).shape == (2, 3, 4)
+    for shape in ((5, 5, 1), (2, 0, 4), (6, 4)):
+        with pytest.raises(AirworthyError, match="with 1 to 24 cells"):
+            grid_path._grid(np.zeros(shape, bool), 0.1)
+    for resolution in (0.0, -0.1, np.inf, np.nan):
+        with pytest.raises(AirworthyError, match="expected the edge of a cell"):
+            grid_path._grid(np.zeros((2, 3, 4), bool), resolution)

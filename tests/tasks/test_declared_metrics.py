@@ -8,6 +8,7 @@ from math import degrees
 from pathlib import Path
 
 import pytest
+from tests.fixtures.snapshots import check_snapshot
 
 import airworthy
 from airworthy.benchmarks.navigation.flight_records import COLUMNS
@@ -109,3 +110,9 @@ def test_no_report_has_words_of_its_own() -> None:
     texts = {path: path.read_text("utf-8") for path in files if path.suffix in (".py", ".j2")}
     assert len(texts) > 100
     assert {str(path): found for path, text in texts.items() if (found := own.findall(text))} == {}
+
+
+def test_how_each_is_written_is_as_it_was_read_through() -> None:
+    """Digits, units, factors, ways that are better: those on file; a metric that is new has no line yet."""
+    values = {name: {key: x for key, x in vars(item).items() if x is not None} for name, item in METRICS.items()}
+    check_snapshot(Path(__file__).parent / "snapshots" / "metrics.txt", values, growing=True)
