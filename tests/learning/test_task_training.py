@@ -15,11 +15,14 @@ from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text
 from airworthy.learning.environments import VectorTask, learning_task
+from airworthy.learning.gradient.hover import hover_observation
+from airworthy.learning.gradient.trainer import network_action
 from airworthy.learning.task_training import run as run_module
 from airworthy.learning.task_training.config import TaskConfig
 from airworthy.learning.task_training.evaluation import PathController, TaskProtocol, fly_task, task_figures
 from airworthy.learning.task_training.options import TaskTrainingOptions, task_settings
 from airworthy.learning.task_training.policy import FlownTask, NetworkForm, contract_of_task, without_noise
+from airworthy.learning.task_training.recovery import RecoveryGradientOptions
 from airworthy.learning.task_training.run import TrainedTask, train_task
 from airworthy.learning.task_training.training import TaskTraining
 from airworthy.pilots import TaskPolicy, policy_word, read_task_policy, task_pilot
@@ -343,3 +346,34 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert not (tmp_path / "run" / "summary.json").exists()
     with pytest.raises(AirworthyError, match="rate"):
         TaskConfig(option=("rate=5",)).training("recovery", 0).learnt_task()
+
+
+# ---- recovery by gradient ----------------------------------------------------------------------------------------------------
+
+
+def test_recovery_by_gradient_leaves_a_policy_of_the_task(tmp_path: Path) -> None:
+    """It commands what the gradient's flights did: the task shows the same numbers in the same order."""
+    options = RecoveryGradientOptions(hidden=16, env_count=16, window=10, iterations=4)
+    made = train_task(options, tmp_path / "run", protocol=TaskProtocol(flights=8, mpc_flights=0))
+    assert (made.figures["trainer"], made.figures["task"], made.figures["vehicle"]) == ("gradient", "recovery", "cf2x_L250")
+    again = RecoveryGradientOptions(hidden=16, env_count=16, window=10, iterations=4).begin(None)
+    while not again.finished:
+        again.step()
+    policy = read_task_policy(made.folder)
+    for mine, theirs in zip(policy.weights, again.weights, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    flights = VectorTask("recovery", 16, seed=3)
+    state = flights.state.astype(float)
+    np.testing.assert_allclose(flights.observation.T, hover_observation(tuple(state)), atol=1e-5)
+    np.testing.assert_allclose(
+        policy.action(flights.observation), network_action(again.weights, flights.observation), atol=1e-6
+    )
+
+
+def test_the_gradient_learns_its_tasks_in_one_form() -> None:
+    config = TaskConfig(trainer="gradient", env_count=32)
+    assert config.training("recovery", 5) == RecoveryGradientOptions(seed=5, env_count=32)
+    with pytest.raises(AirworthyError, match="The gradient learns l2f_position, recovery and hover, not the task 'track'"):
+        config.training("track", 0)
+    with pytest.raises(AirworthyError, match="expected no history and no memory"):
+        RecoveryGradientOptions(history=2)

@@ -16,6 +16,7 @@ from airworthy.learning.off_policy.training import OFF_POLICY, OffPolicyTraining
 from airworthy.learning.task_training.evaluation import TaskProtocol
 from airworthy.learning.task_training.options import TaskOptions, TaskTrainingOptions
 from airworthy.learning.task_training.own_tasks import made_task
+from airworthy.learning.task_training.recovery import RecoveryGradientOptions
 
 __all__ = ["IDLE_RULES", "TASK_TRAINERS", "TaskConfig"]
 
@@ -24,11 +25,11 @@ TASK_TRAINERS = {
     "ppo": "the same in torch: slower, and to read and to change",
     "sac": "by reward, from a replay of all that was flown",
     "td3": "alike, with a policy that is not random",
-    "gradient": "by the gradient of flights, of the task l2f_position",
+    "gradient": "by the gradient of flights, of the tasks l2f_position and recovery",
 }
 """Those there are."""
-_BY_GRADIENT = "l2f_position"
-"""The task that the gradient learns here."""
+_BY_GRADIENT = {"l2f_position": L2fGradientOptions, "recovery": RecoveryGradientOptions}
+"""The tasks that the gradient learns here, each in one form."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class TaskConfig:
 
     trainer: str = "native_ppo"
     """What learns: "native_ppo", or "ppo", the same in torch; "sac" or "td3", of small networks and short trainings; of
-    l2f_position "gradient", too."""
+    l2f_position and recovery "gradient", too."""
     option: tuple[str, ...] = ()
     """Options of the task, NAME=VALUE, as `airworthy tasks show TASK` lists them: rate_max=5 as_published=true."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
@@ -91,12 +92,13 @@ class TaskConfig:
         return TaskTrainingOptions.usual(task, seed, self.trainer, options=options, randomization=spread, **chosen)
 
     def _gradient(self, task: str, seed: int) -> TaskOptions:
-        if task != _BY_GRADIENT:
+        if task not in _BY_GRADIENT:
+            known = ", ".join(_BY_GRADIENT)
             raise AirworthyError(
-                f"The gradient learns {_BY_GRADIENT} and hover, not the task {task!r}: learn it with --trainer native_ppo."
+                f"The gradient learns {known} and hover, not the task {task!r}: learn it with --trainer native_ppo."
             )
         chosen = {name: x for name in ("env_count", "learning_rate") if (x := getattr(self, name)) is not None}
-        return L2fGradientOptions(seed=seed, **chosen)
+        return _BY_GRADIENT[task](seed=seed, **chosen)
 
     def _options(self, task: Any) -> Mapping[str, Any]:
         has = is_dataclass(task) and not isinstance(task, type)
@@ -135,7 +137,7 @@ IDLE_RULES = (
     IdleRule(
         ("option", "steps", "hidden", "episode_steps", "randomize"),
         lambda asked: asked.trainer == "gradient",
-        "for the gradient, which learns the newer l2f_position",
+        "for the gradient, which learns its tasks in one form",
         "learn with --trainer sac",
     ),
 )
