@@ -111,6 +111,18 @@ def _foundation(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -
     return _left(train_foundation(out, config.options(config.seed), config.protocol, quiet=quiet, **told))
 
 
+def _distill(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy.learning.distill import DistillOptions, train_distill
+
+    _needed("distill", data, "folders of motor policies")
+    several = data if isinstance(data, list | tuple) else [data]
+    rest, told = _parted(options)
+    told |= {"flights": rest.pop("judged")} if "judged" in rest else {}
+    (what,) = configured("train distill", rest, DistillOptions)
+    teachers = [item.folder if isinstance(item, Result) else item for item in several]
+    return _left(train_distill(teachers, out, what, quiet=quiet, **told))
+
+
 def _task(kind: str, item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
     from airworthy import learning
 
@@ -190,6 +202,7 @@ KINDS: Mapping[str, Callable[[Any, Path, bool, Mapping[str, Any]], Result]] = {
     "hover": _hover,
     "motor_command": _motor_command,
     "foundation": _foundation,
+    "distill": _distill,
     "avoid": _avoid,
     "depth_navigation": _navigation("depth_navigation"),
     "lidar_navigation": _navigation("lidar_navigation"),

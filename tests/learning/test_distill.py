@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.pilots.motor_cases import contract, weights
 
+import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
@@ -137,6 +138,15 @@ def test_a_folder_that_flies_and_says_what_it_is(
     assert "finished already" in capsys.readouterr().err
     with pytest.raises(AirworthyError, match="teachers or their vehicles were others"):
         train_distill(teachers[:1], tmp_path, policy_options(told), 8)
+
+
+def test_from_python(teachers: list[Path], tmp_path: Path) -> None:
+    few = {name: getattr(FEW, name) for name in ("hidden", "history", "flights", "flight_s", "samples", "kept_rounds", "steps")}
+    done = aw.train("distill", teachers, tmp_path, rounds=1, judged=4, **few)
+    assert done.summary["protocol"]["flights"] == 4
+    assert len(done.frame()) == 1
+    with pytest.raises(AirworthyError, match="folders of motor policies"):
+        aw.train("distill")
 
 
 def policy_options(told: dict[str, Any]) -> DistillOptions:
