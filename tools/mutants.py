@@ -7,10 +7,10 @@
 A bug is one changed operator, comparison, sign, number, condition, result or function (min for max, a square root left out).
 It is planted in a copy of the checkout and judged in two rounds. First the few test files that name its module or function, to
 the first failure. What they let pass goes into the second round: every test of the room with all such bugs planted at once;
-each test that fails there is then run with each bug alone. A test that catches a bug has to pass without it, or the outcome is
-`unsure`. Bugs that make the tests hang are counted apart, as not caught. Each outcome is appended to OUT/mutants.jsonl as soon
-as it is known: the same command goes on where it was stopped, and a bug whose file and tests have not changed is not planted
-twice.
+each test that fails there, and not without them, is then run with each bug alone. A test that catches a bug has to pass without
+it, or the outcome is `unsure`. Bugs that make the tests hang are counted apart, as not caught. Each outcome is appended to
+OUT/mutants.jsonl as soon as it is known: the same command goes on where it was stopped, and a bug whose file and tests have not
+changed is not planted twice.
 A survivor is a missing test, dead code, or a change that means the same: read each.
 """
 
@@ -433,8 +433,11 @@ def second_round(bugs: list[Mutant], judge: Judge, record: Record, seconds: floa
             second_round(apart[: len(apart) // 2], judge, record, seconds)
             second_round(apart[len(apart) // 2 :], judge, record, seconds)
     else:
+        # What fails without any bug would stop each verdict before a test that catches its bug.
+        _, anyway = judge.run(failed, seconds) if failed else (0, [])
+        telling = [test for test in failed if test not in anyway]
         for bug in apart:
-            code, by = judge.verdict([bug], ["-x", *failed], seconds) if failed else (0, [])
+            code, by = judge.verdict([bug], ["-x", *telling], seconds) if telling else (0, [])
             record.add(bug, "survived" if code in (0, 5) else _outcome(code), by[0] if by and code != 124 else "", 0.0)
     if len(apart) < len(bugs):
         second_round([bug for bug in bugs if bug not in apart], judge, record, seconds)
