@@ -11,6 +11,9 @@ import pytest
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import native_kernel
+from airworthy.learning.environments import VectorTask, vector_task
+from airworthy.learning.environments.kernel import environment_arguments, environment_source
 from airworthy.learning.environments.rooms import RoomForm, draw_rooms, euler_matrices, placed_boxes, touches
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.learning.native_ppo.trainer import NativePpo
@@ -262,6 +265,24 @@ def test_flights_and_images_are_the_same_in_any_batch_and_a_nan_stays_where_it_i
         if k % 4 == 1:
             assert result.ends.diverged[[1, 5]].all()
             assert result.terminated[[1, 5]].all()
+
+
+def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One environment after the other, run here without a GPU, contact and pushes included."""
+    lanes = shared(0, 24, episode_steps=20).flights
+    lanes.reset(4)
+    source = "#define SCALAR_PATH\n" + environment_source(lanes.shape)
+    scalar = native_kernel("environment_rooms_scalar", source, environment_arguments(lanes.shape))
+    monkeypatch.setattr(vector_task, "environment_kernel", lambda shape: scalar)
+    monkeypatch.setattr(vector_task, "CPU_LANES", 1)
+    single, ended = VectorTask(lanes.task, 24, seed=4), 0
+    for actions in forward(24, 3, 30):
+        ours, theirs = lanes.step(actions), single.step(actions)
+        for name in ("observation", "reward", "terminated", "truncated"):
+            np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name), err_msg=name)
+        np.testing.assert_array_equal(single.place, lanes.place)
+        ended += int(ours.terminated.sum())
+    assert ended > 5
 
 
 def test_what_was_saved_goes_on_to_the_same_bits() -> None:

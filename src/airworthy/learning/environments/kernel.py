@@ -317,11 +317,15 @@ def parameters_of(shape: EnvironmentShape) -> EnvironmentParameters:
 @cache
 def environment_kernel(shape: EnvironmentShape) -> Any:
     """Return the Warp kernel; compiled at first launch, then cached on disk."""
-    arguments = KERNEL_ARGUMENTS
-    if shape.traits.rooms is not None:
-        # Behind the arrays of all tasks, before the first number.
-        arguments = arguments.replace("    env_count:", f"{ROOM_ARGUMENT}    env_count:")
-    return native_kernel(f"environment_{shape.task.name}", environment_source(shape), arguments)
+    return native_kernel(f"environment_{shape.task.name}", environment_source(shape), environment_arguments(shape))
+
+
+def environment_arguments(shape: EnvironmentShape) -> str:
+    """Return the kernel's list of arguments."""
+    if shape.traits.rooms is None:
+        return KERNEL_ARGUMENTS
+    # Behind the arrays of all tasks, before the first number.
+    return KERNEL_ARGUMENTS.replace("    env_count:", f"{ROOM_ARGUMENT}    env_count:")
 
 
 def environment_source(shape: EnvironmentShape) -> str:
