@@ -10,9 +10,10 @@ import torch
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.gradient import GradientOptions, GradientTraining
+from airworthy.core.native_kernel import native_kernel
+from airworthy.learning.gradient import GradientOptions, GradientTraining, kernel
 from airworthy.learning.gradient.critic import fit_twin
-from airworthy.learning.gradient.kernel import Ahead
+from airworthy.learning.gradient.kernel import KERNEL_ARGUMENTS, Ahead, window_source
 from airworthy.learning.gradient.twin import flown_twin, gru_twin, loss_twin, returns_twin, value_twin, window_twin
 from airworthy.vehicles import vehicle
 
@@ -120,6 +121,26 @@ def test_a_flight_that_left_the_numbers_spoils_no_other() -> None:
         sick.step()
         assert np.isfinite(sick.window.state).all()
         assert np.isfinite(sick.window.memory).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gpu_form_gives_the_bytes_of_the_lanes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One environment after the other, with a GPU's order of rows; run here without a GPU."""
+    lanes, single = learnt(kind), learnt(kind)
+    text = "#define SCALAR_PATH\n" + window_source(single.shape)
+    scalar = native_kernel(f"policy_gradient_scalar_{kind}", text, KERNEL_ARGUMENTS)
+    single.window._launchers.clear()
+    monkeypatch.setattr(kernel, "_kernel", lambda shape: scalar)
+    monkeypatch.setattr(single.window, "_lanes", 1)
+    theirs, gradient = single.window.run(single.weights, 1.0, ahead_of(single))
+    monkeypatch.undo()
+    ours, expected = lanes.window.run(lanes.weights, 1.0, ahead_of(lanes))
+    np.testing.assert_array_equal(theirs, ours)
+    np.testing.assert_array_equal(single.window.state, lanes.window.state)
+    np.testing.assert_array_equal(single.window.memory, lanes.window.memory)
+    for mine, others in zip(gradient, expected, strict=True):
+        # Sums over flights and steps are the host's, in another order.
+        np.testing.assert_allclose(mine, others, rtol=0.0, atol=1e-6 * np.abs(others).max())
 
 
 def test_the_gru_is_torchs() -> None:
