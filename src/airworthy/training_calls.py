@@ -138,10 +138,12 @@ def _task(kind: str, item: Any, out: Path, quiet: bool, options: Mapping[str, An
 def _avoid(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
     from airworthy.learning.avoid import AvoidOptions, AvoidRunOptions
     from airworthy.learning.avoid.evaluation import AvoidProtocol
-    from airworthy.learning.avoid.run import train_avoid
 
     _unused("avoid", data, "learns in places that it draws itself")
     what, how, run = configured("train avoid", options, AvoidOptions, AvoidProtocol, AvoidRunOptions)
+    # Behind the checks: it loads torch.
+    from airworthy.learning.avoid.run import train_avoid
+
     return _left(train_avoid(out, what, how, run.training_run, quiet=quiet))
 
 
