@@ -256,7 +256,7 @@ class NativePpo:
                 slope[:] = (slope - np.outer(bias, self._seen.mean)) / self._seen.deviation
         return whole[:-3], whole[-3:]
 
-    def _plain(self, first: int) -> tuple[Array, Array]:
+    def _plain(self, first: int) -> tuple[ArrayFloat, ArrayFloat]:
         """Weight and bias of a first layer over observations as they are: the same function."""
         if not self.options.normalize_observation:
             return self._views[first], self._views[first + 1]
@@ -287,7 +287,8 @@ class NativePpo:
     @property
     def policy_weights(self) -> list[ArrayF32]:
         """Weight (rows, columns) and bias (rows,) of each layer of the policy, which ends in tanh: views where they can be."""
-        return [x.astype(np.float32, copy=False) for x in (*self._plain(0), *self._views[2:6])]
+        first: list[ArrayF32] = [x.astype(np.float32, copy=False) for x in self._plain(0)]
+        return [*first, *self._views[2:6]]
 
     # ---- what was learnt ---------------------------------------------------------------------------------------------
 
@@ -300,7 +301,7 @@ class NativePpo:
         return self._scaled(self._forward(observation, 6)[:, 0])
 
     def _forward(self, x: ArrayFloat, first: int) -> ArrayFloat:
-        v = [*self._views]
+        v: list[ArrayFloat] = [*self._views]
         v[first], v[first + 1] = self._plain(first)
         for k in (first, first + 2):
             x = np.tanh(x @ v[k].T + v[k + 1])
