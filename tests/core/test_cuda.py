@@ -171,7 +171,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> Callable[[Simulator], Simulat
     """Makes a simulator on a CPU launch as on a GPU: one task per environment."""
 
     def changed(simulator: Simulator) -> Simulator:
-        monkeypatch.setattr(simulator._arrays, "_kernel", _scalar_kernel())
+        monkeypatch.setattr(simulator._arrays, "_kernel", lambda only: _scalar_kernel())
         simulator._arrays._forget_launches()
         monkeypatch.setattr(arrays, "BLOCKS_PER_TASK", Fraction(1, CPU_LANES))
         return simulator

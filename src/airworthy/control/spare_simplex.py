@@ -204,7 +204,7 @@ def _step(s: Point, fixed: tuple[Problem, Point]) -> Point:
     # The shift, while it waits for its turn, and the stage's own share or shift come before rotors.
     column = tuple(-d for d in _shift_direction(p))
     rate = _dot(price, column)
-    waits = (s.stage > 0.5) & (s.stage < p.turn) & ~_any([b == n + 1.0 for b in s.basic])
+    waits = (s.stage > 0.5) & (s.stage < p.turn) & _not(_any([b == n + 1.0 for b in s.basic]))
     room = where(rate > 0.0, p.shift_most - s.shift, s.shift - p.shift_least)
     gains = waits & (absolute(rate) > _GAIN) & (room > _ROOM)
     shift = _Entering(
@@ -244,6 +244,11 @@ def _any(masks: Sequence[Any]) -> Any:
     for m in masks[1:]:
         found = found | m
     return found
+
+
+def _not(mask: Any) -> Any:
+    # Of one flight in plain Python: `~` of its bool is a number, and warned of from Python 3.12 on.
+    return not mask if isinstance(mask, bool) else ~mask
 
 
 def _at_target(s: Point, force: Any) -> Scalar:
