@@ -115,7 +115,7 @@ def test_fields_become_options(written: str, said: str) -> None:
     ("held", "asked", "names"),
     [
         (PpoTrainingOptions(), GradientOptions(), "had episode_steps, ppo, steps, task"),
-        (GradientOptions(), PpoTrainingOptions(), "which had clip, cost, delay,"),
+        (GradientOptions(), PpoTrainingOptions(), "which had blend, clip, cost, critic,"),
         (GradientOptions(), GradientOptions(window=50), "window was 100, not 50"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.schema import Bound
+from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.environments import LearningTask, VectorTask
 from airworthy.learning.environments.tasks import Recovery
 from airworthy.learning.gradient.hover import HoverCost, HoverStart
@@ -36,6 +36,7 @@ class RecoveryGradientOptions(GradientOptions):
     cost: HoverCost = field(default_factory=lambda: HoverCost(position=0.1, velocity=1.0, heading=0.0))
 
     def __post_init__(self) -> None:
+        check_fields(self, "RecoveryGradientOptions.")
         if self.memory != "none" or self.history:
             raise AirworthyError("A policy of recovery sees the state alone; expected no history and no memory.")
         super().__post_init__()
