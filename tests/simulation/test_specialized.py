@@ -60,7 +60,7 @@ def test_what_is_fixed_is_a_constant_of_the_text(monkeypatch: pytest.MonkeyPatch
         "step_4",
     ]
     assert made[0][1].startswith(
-        f"const int asked = flags & {1 << 21};\n{{\nconst int flags = {(1 << 3) + (1 << 16)} | asked, level = 3"
+        f"const int asked = flags & {1 << 21};\n{{\nint flags = {(1 << 3) + (1 << 16)} | asked, level = 3"
     )
     assert made[0][1].endswith(made[2][1] + "\n}")
 

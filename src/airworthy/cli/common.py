@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from airworthy.core.errors import unknown_name
@@ -177,6 +178,24 @@ def interrupted(received: Sequence[int], said: str) -> int:
     # Standard output may be a file of JSON.
     print(said, file=sys.stderr)
     return 128 + (received[0] if received else signal.SIGINT)
+
+
+def interrupted_training(received: Sequence[int], folder: str | Path, kept: str) -> int:
+    """Say what a training that was stopped has left, which is nothing where it was stopped before it began.
+
+    Args:
+        received: What `stopped_by_terminate` yielded.
+        folder: Of the training, or of its seeds.
+        kept: What lies there ("the policy as it is lies").
+
+    Returns:
+        The exit code, as `interrupted`.
+    """
+    # Weights of one training, or of one of several seeds below it.
+    kept_any = any(next(Path(folder).glob(place), None) for place in ("*.safetensors", "*/*.safetensors"))
+    if not kept_any:
+        return interrupted(received, "Stopped before anything was learnt that could be kept; the same command begins anew.")
+    return interrupted(received, f"Stopped: {kept} in the folder, and the same command goes on from there.")
 
 
 def gathered(argv: Sequence[str], lists: Sequence[str]) -> list[str]:

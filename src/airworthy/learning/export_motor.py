@@ -46,7 +46,13 @@ def export_policy(folder: str | Path, out: str | Path) -> Path:
         ModuleNotFoundError: The package onnx is missing; it comes with the extra `export`.
     """
     path = Path(out)
-    if contract_kind(folder) != KIND:
+    if (kind := contract_kind(folder)) != KIND:
+        # Those of a task and those that avoid carry what they see as programs, which neither form has a place for.
+        if kind in ("task_policy", "avoid_policy"):
+            raise AirworthyError(
+                f"{str(folder)!r} holds a policy of kind {kind!r}, which is not exported; it flies by --pilot. Motor"
+                " policies are (`airworthy train hover`, `motor_command`, `foundation`, `distill`), and SV-Net."
+            )
         if path.suffix == ".h":
             raise AirworthyError(f"{str(folder)!r} holds no motor policy, and only those become C: name a file '.onnx'.")
         return export_onnx(folder, path)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ class TrainingOptions:
     def differences(self, before: Mapping[str, Any]) -> list[str]:
         """Fields in which an earlier training differs, in words."""
         # An option that an earlier version did not have was at its default.
-        now, then = asdict(self), {item.name: before.get(item.name, item.default) for item in fields(self)}
+        now, then = asdict(self), {item.name: before.get(item.name, _default(item)) for item in fields(self)}
         return [f"{name} was {_shown(then[name])}, not {_shown(now[name])}" for name in now if then[name] != now[name]]
 
     def _check_within(self, name: str, least: float, most: float) -> None:
@@ -69,6 +69,10 @@ class TrainingOptions:
         for name in names:
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise AirworthyError(f"{name} is {getattr(self, name)}; expected 0 or more, below 1.")
+
+
+def _default(item: Field[Any]) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
 
 
 def _shown(value: Any) -> str:

@@ -91,11 +91,12 @@ class Specialization(NamedTuple):
     def enclose(self, source: str) -> str:
         """Return native text in which these three are constants, so that the compiler leaves out what is not asked for.
 
-        The arguments of the same names are hidden by an inner block; of the flags only `UNFINISHED` is still read.
+        The arguments of the same names are hidden by an inner block; of the flags only `UNFINISHED` is still read. They are not
+        `const`: compilers warn of a switch over a constant.
         """
         return (
             f"const int asked = flags & {int(Effects.UNFINISHED)};\n"
-            f"{{\nconst int flags = {self.flags} | asked, level = {self.level}, integrator = {self.integrator};\n{source}\n}}"
+            f"{{\nint flags = {self.flags} | asked, level = {self.level}, integrator = {self.integrator};\n{source}\n}}"
         )
 
 

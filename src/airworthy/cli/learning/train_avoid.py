@@ -8,7 +8,7 @@ from typing import Any
 
 from tyro.conf import OmitArgPrefixes
 
-from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.cli.learning.train import load_torch
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
@@ -23,7 +23,7 @@ _DESCRIPTION = (
     " places that grow denser with what is mastered. Then judge the policy as a full rigid body in forests that it has not"
     " seen. A stopped training goes on where it was, to the same bits as one that was not stopped."
 )
-_STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
+_KEPT = "the policy as it is lies"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _asked(argv: list[str]) -> int:
                 config.out, config.options(), protocol, config.run.training_run, command=command, quiet=config.json
             )
         except KeyboardInterrupt:
-            return interrupted(received, _STOPPED)
+            return interrupted_training(received, config.out, _KEPT)
     _say(config, done)
     return 0
 

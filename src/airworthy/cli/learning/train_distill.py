@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.core.schema import Bound
@@ -27,7 +27,7 @@ _DESCRIPTION = (
     " teachers say what they would have done where it comes to, and it learns of that (DAgger). Then fly student and teachers"
     " from the same starts. A stopped training goes on where it was, to the same bits as one that was not stopped."
 )
-_STOPPED = "Stopped: the student as it is lies in the folder, and the same command goes on from there."
+_KEPT = "the student as it is lies"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
                 config.teachers, config.out, options, config.judged, command=config.command(), import_s=_import_s, **told
             )
         except KeyboardInterrupt:
-            return interrupted(received, _STOPPED)
+            return interrupted_training(received, config.out, _KEPT)
     _say(config, done)
     return 0
 

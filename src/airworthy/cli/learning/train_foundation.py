@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.core.schema import Bound
@@ -28,7 +28,7 @@ _DESCRIPTION = (
     " that are drawn from nothing. Then fly every quadrotor of the catalogue with it, none of which it has seen. A stopped"
     " training goes on where it was, to the same bits as one that was not stopped."
 )
-_STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
+_KEPT = "the policy as it is lies"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def main(argv: list[str]) -> int:
                 commands = [replace(config, seeds=1, seed=k, out=config.out / f"seed_{k}").command() for k in each]
                 done = train_foundation_seeds(config.out, plain, config.seeds, commands=commands, **told)
         except KeyboardInterrupt:
-            return interrupted(received, _STOPPED)
+            return interrupted_training(received, config.out, _KEPT)
     _say(config, done)
     return 0
 

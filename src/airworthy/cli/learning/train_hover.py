@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
@@ -45,7 +45,7 @@ ROTORS_RULES = (
         "name one with --vehicle FILE.urdf",
     ),
 )
-_STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
+_KEPT = "the policy as it is lies"
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _train(
                 ]
                 done = train_seeds(vehicle, config.out, plain, config.seeds, protocol, commands=commands, **told)
         except KeyboardInterrupt:
-            return interrupted(received, _STOPPED)
+            return interrupted_training(received, config.out, _KEPT)
     _say(config, done)
     return 0
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tyro.conf import OmitArgPrefixes, Suppress
 
-from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.cli.learning.train import load_torch
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
@@ -27,7 +27,7 @@ _ENCODER_DESCRIPTION = (
     "Learn a Deep Collision Encoder: from a depth image to a latent that tells how far a body of the vehicle's size could go"
     " along each ray. Then judge it on images of rooms that it has not seen. A stopped training goes on where it was."
 )
-_STOPPED = "Stopped: what is learnt lies in the folder, and the same command goes on from there."
+_KEPT = "what is learnt lies"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _asked(task: str, argv: list[str]) -> int:
                 quiet=config.json,
             )
         except KeyboardInterrupt:
-            return interrupted(received, _STOPPED)
+            return interrupted_training(received, config.out, _KEPT)
     if not _said(config.json, done):
         return 0
     columns = ("where", "level", "flights", "success [%]", "touched [%]", "late [%]")
@@ -125,7 +125,7 @@ def _asked_encoder(argv: list[str]) -> int:
         try:
             done = train_encoder(config.out, config.options(), config.run.training_run, command=command, quiet=config.json)
         except KeyboardInterrupt:
-            return interrupted(received, _STOPPED)
+            return interrupted_training(received, config.out, _KEPT)
     if not _said(config.json, done):
         return 0
     show_table("On images of unseen rooms", ("figure", "value"), list(done.figures["unseen"].items()))

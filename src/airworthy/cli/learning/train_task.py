@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
@@ -34,7 +34,7 @@ TASK_RULES = (
         "name one with --vehicle FILE.urdf",
     ),
 )
-_STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
+_KEPT = "the policy as it is lies"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _asked(argv: list[str]) -> int:
                 each = [plain.training(config.task, k) for k in seeds]
                 done = train_task_seeds(each, config.folder, vehicle, plain.protocol, commands=commands, **told)
         except KeyboardInterrupt:
-            return interrupted(received, _STOPPED)
+            return interrupted_training(received, config.folder, _KEPT)
     _say(config, done)
     return 0
 

@@ -16,6 +16,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.environments import FlightConditions, LearningTask, VectorTask, learning_task
+from airworthy.learning.environments.soundness import check_reward, check_update
 from airworthy.learning.gradient.hover import HoverStart
 from airworthy.learning.machine import TrainingOptions
 from airworthy.learning.off_policy.options import OffPolicyOptions, SacOptions, Td3Options
@@ -158,6 +159,7 @@ class OffPolicyTraining:
         self.environments = VectorTask(
             cut_off(self.task, o.episode_steps), o.env_count, vehicle, o.seed, o.randomization, conditions=conditions
         )
+        check_reward(self.task.name, self.environments.terms)
         self.vehicle = self.environments.vehicle
         self.learner = OffPolicy(self.environments, o.learner, o.steps)
         self.trainer: str = o.learner.kind
@@ -213,7 +215,9 @@ class OffPolicyTraining:
 
     def step(self) -> float:
         """Fly on and learn; returns less the mean reward per step."""
+        before = self.learner.env_steps
         self.last = self.learner.advance(self.options.rounds)
+        check_update(self.task.name, self.learner.env_steps - before, self.last.terminated, self.last.reward)
         self.lost += self.last.terminated
         return -self.last.reward
 

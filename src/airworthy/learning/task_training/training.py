@@ -11,6 +11,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.environments import FlightConditions, LearningTask, VectorTask
+from airworthy.learning.environments.soundness import check_reward, check_update
 from airworthy.learning.native_ppo.options import PpoUpdate
 from airworthy.learning.native_ppo.training import ppo_learner
 from airworthy.learning.ppo.options import TorchPpoOptions
@@ -108,6 +109,7 @@ class TaskTraining:
         self.environments = VectorTask(
             flown, o.env_count, vehicle, o.seed, o.randomization, threads=threads, conditions=conditions
         )
+        check_reward(self.task.name, self.environments.terms)
         self.vehicle = self.environments.vehicle
         self.ppo, self.machine = ppo_learner(self.environments, o.ppo, threads)
         self.last: PpoUpdate | None = None
@@ -150,7 +152,9 @@ class TaskTraining:
 
     def step(self) -> float:
         """Fly a rollout and learn from it; returns less the mean reward per step."""
+        before = self.env_steps
         self.last = self.ppo.update()
+        check_update(self.task.name, self.env_steps - before, self.last.terminated, self.last.reward)
         self.lost += self.last.terminated
         return -self.last.reward
 

@@ -1,0 +1,64 @@
+"""A task that nobody can learn from says so instead of being "learnt"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airworthy.cli.common import interrupted_training
+from airworthy.core import ops
+from airworthy.core.errors import AirworthyError
+from airworthy.learning import HoverTask, Judgement
+from airworthy.learning.environments.soundness import REWARD_MAX, check_update
+from airworthy.learning.task_training.options import TaskTrainingOptions
+from airworthy.learning.task_training.training import TaskTraining
+
+
+class NothingToEarn(HoverTask):
+    name = "nothing_to_earn"
+
+    def judge(self, before, after, action, past, p):
+        return Judgement({}, 0.0, 0.0)
+
+
+class NoNumber(HoverTask):
+    name = "no_number"
+
+    def judge(self, before, after, action, past, p):
+        return Judgement({"x": ops.log(after[2] * 0.0 - 1.0)}, 0.0, 0.0)
+
+
+FEW = TaskTrainingOptions.usual("hover", steps=4096, env_count=64)
+
+
+def test_a_reward_without_parts_is_refused_before_anything_is_learnt() -> None:
+    with pytest.raises(AirworthyError, match="'nothing_to_earn' has no reward"):
+        TaskTraining(None, FEW, NothingToEarn())
+
+
+def test_a_reward_that_is_no_number_ends_the_training() -> None:
+    training = TaskTraining(None, FEW, NoNumber())
+    with pytest.raises(AirworthyError, match="decisions of the task 'no_number' ended its flight"):
+        training.step()
+
+
+def test_updates_with_something_to_learn_pass() -> None:
+    check_update("t", 100, 99, -5.0)
+    check_update("t", 0, 0, 0.0)
+    check_update("t", 100, 0, REWARD_MAX)
+    with pytest.raises(AirworthyError, match="ended its flight"):
+        check_update("t", 100, 100, 0.0)
+    for reward in (float("nan"), 1.1 * REWARD_MAX, -1.1 * REWARD_MAX):
+        with pytest.raises(AirworthyError, match="per decision; expected at most 1e\\+12"):
+            check_update("t", 100, 0, reward)
+
+
+def test_a_stop_says_what_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert interrupted_training([15], tmp_path, "the policy as it is lies") == 143
+    assert capsys.readouterr().err == "Stopped before anything was learnt that could be kept; the same command begins anew.\n"
+    (tmp_path / "seed_3").mkdir()
+    (tmp_path / "seed_3" / "weights.safetensors").write_bytes(b"")
+    assert interrupted_training([], tmp_path, "the policy as it is lies") == 130
+    kept = "Stopped: the policy as it is lies in the folder, and the same command goes on from there.\n"
+    assert capsys.readouterr().err == kept
