@@ -68,6 +68,7 @@ class DistillTraining:
         sizes = ((o.hidden, width), (o.hidden, o.hidden), (4, o.hidden))
         self._descent = Descent(initial_weights(sizes, np.zeros(4), o.seed))
         self.weights = self._descent.weights
+        # A ring: what was seen in the newest round takes the place of the oldest.
         kept = o.kept_rounds * len(self.lessons) * o.samples
         self._seen, self._wanted = np.zeros((kept, width), np.float32), np.zeros((kept, 4), np.float32)
         self.iteration = self.lost = 0
@@ -105,8 +106,10 @@ class DistillTraining:
         errors = []
         for k, (lesson, terms) in enumerate(zip(self.lessons, self._terms, strict=True)):
             key = flight_key(o.seed, np.arange(o.flights), self.iteration * len(self.lessons) + k)
+            # Whole flights, not single decisions: a flight that changes hands shows nobody's way.
             by_teacher = uniforms(key, _CHOICE, Stream.RESET, 4)[:, 0] < self._by_teachers()
             seen, wanted, student = self._flown(lesson, self._protocol(o.flight_s), by_teacher)
+            # Before it learns of them: an error on what it has not been taught yet.
             errors.append(float(np.mean((student - wanted) ** 2)))
             chosen = self._drawn(self.iteration * len(self.lessons) + k, o.samples, len(seen))
             span = slice(first + k * o.samples, first + (k + 1) * o.samples)
@@ -133,6 +136,7 @@ class DistillTraining:
         student = MotorPolicy(self.contract, tuple(self.weights)).fitted(lesson.vehicle)
         flyer = Tutored(student, lesson.teacher, by_teacher)
         flown = fly_hover(lesson.vehicle, flyer, protocol, HoverStart(), len(by_teacher))
+        # The short flights that build kernels do not count.
         self.lost += int((~flown.kept).sum()) if protocol.flight_s == self.options.flight_s else 0
         seen, wanted = np.concatenate(flyer.seen), np.concatenate(flyer.wanted)
         # A flight that left the numbers teaches nothing.

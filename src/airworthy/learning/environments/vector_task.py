@@ -154,6 +154,7 @@ class VectorTask:
         self._pool = [] if rooms is None else [draw_rooms(rooms)]
         wp = quiet_warp()
         self._host: dict[str, Any] = rows
+        # Two launchers, one per turn: observations of a step stay readable while the next one is made.
         kernel, blocks = environment_kernel(self._shape), padded // CPU_LANES
         self._turn, self._launchers = 0, []
         for turn in range(2):
@@ -212,6 +213,7 @@ class VectorTask:
                 self._curriculum = CurriculumState(self._curriculum.curriculum)
                 self.level[:] = self._curriculum.curriculum.least
         host["mask"][: self.env_count] = chosen
+        # Returns of flights that are cut off here are of no flight: they are not told as ended.
         host["result"][RESULTS.index("return"), : self.env_count][chosen] = 0.0
         self._launch(stepping=0)
         return self.observation
@@ -231,6 +233,7 @@ class VectorTask:
             AirworthyError: Another shape.
         """
         try:
+            # One copy into memory that the kernel reads; what learners pass may be theirs to change.
             given = np.asarray(actions, np.float32)
         except (TypeError, ValueError):
             raise AirworthyError(
@@ -261,10 +264,12 @@ class VectorTask:
         """
         if self._curriculum is None or self._curriculum.curriculum.each == "environment":
             return
+        # By decisions, as some published tasks count, or by what flights came to.
         if self._curriculum.curriculum.each == "steps":
             finished, succeeded = steps * self.env_count, 0
         else:
             counts = [self._result[name] for name in ("finished", "succeeded")]
+            # Counted by the kernel per environment, since a launch may make many steps.
             finished, succeeded = (int(row.sum(dtype=float)) for row in counts)
             for row in counts:
                 row[:] = 0.0

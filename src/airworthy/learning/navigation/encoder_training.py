@@ -43,10 +43,13 @@ def draw_poses(form: RoomForm, count: int, rng: np.random.Generator) -> ArrayF32
         count: How many.
         rng: Of all that is drawn.
     """
+    # Of any number of things, as flights of all levels will see them.
     place = np.stack(np.broadcast_arrays(*form.place(tuple(rng.random((16, count))), rng.uniform(WALLS, 50.0, count))))
+    # Not in the walls: nothing can be learnt from the back of one.
     shares = rng.uniform(0.05, 0.95, (3, count))
     position = place[3:6] + shares * (place[6:9] - place[3:6])
     roll, pitch = rng.uniform(-_TILT, _TILT, (2, count))
+    # Half look along the room, within a radian, as vehicles do that fly through it.
     yaw = np.where(rng.random(count) < 0.5, rng.uniform(-np.pi, np.pi, count), rng.uniform(-1.0, 1.0, count))
     attitude = list(euler_quaternion(roll, pitch, yaw))
     mount = np.stack([rng.uniform(low, high, count) for low, high in zip(*DepthNavigation.mount, strict=True)])
@@ -102,6 +105,7 @@ class EncoderTraining:
         # Of this iteration: what is drawn depends on nothing that was drawn before it.
         rng = np.random.default_rng([o.seed, self.iteration, 1])
         depth, wanted = image_pairs(self._sight, draw_poses(self._form, o.batch, rng), o.radius)
+        # Noise grows with depth; pixels without a return stay what they are.
         noisy = np.where(depth < 0.0, depth, depth * (1.0 + _NOISE * rng.normal(size=depth.shape)))
         noisy = np.where(rng.random(depth.shape) < _DROPPED, INVALID, noisy).astype(np.float32)
         # Half of the images are made again from the mean, which is what flights read: a decoder that has known nothing but
@@ -122,9 +126,12 @@ class EncoderTraining:
     def _loss(self, image: Tensor, wanted: Tensor, valid: Tensor, noise: Tensor) -> Tensor:
         o = self.options
         mean, log_variance = self.net["encoder"](image[:, None])
+        # Before exp: an encoder that begins far off must not make infinities of it.
         log_variance = log_variance.clamp(-10.0, 10.0)
         made = self.net["decoder"](mean + noise * torch.exp(0.5 * log_variance))[:, 0]
+        # Only where there is a return: what lies beyond the camera's reach nobody can know.
         error = ((made - wanted).square() * valid).sum() / valid.sum()
+        # To a standard normal distribution in closed form (Kingma and Welling 2014, appendix B).
         divergence = -0.5 * (1.0 + log_variance - mean.square() - log_variance.exp()).mean()
         self.parts = {"squared_error": float(error.detach()), "divergence": float(divergence.detach())}
         # The published weight as a number: beta times latent over pixels of the published image.
@@ -141,6 +148,7 @@ class EncoderTraining:
         parts = [self.net["encoder"](x[:, None])[0] for x in torch.from_numpy(depth).split(256)]
         made = np.concatenate([self.net["decoder"](x)[:, 0].numpy() for x in parts])
         valid = depth >= 0.0
+        # The best image that knows nothing of its input: a yardstick for what is read from it.
         mean = np.where(valid, wanted, 0.0).sum(0) / np.maximum(valid.sum(0), 1)
         found: dict[str, float] = {"images": _JUDGED, "valid_percent": 100.0 * float(valid.mean())}
         for name, image in (("", made), ("mean_image_", np.broadcast_to(mean, wanted.shape)), ("depth_image_", depth)):

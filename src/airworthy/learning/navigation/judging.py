@@ -102,12 +102,14 @@ def fly_level(policy: NavigationPolicy, eye: NavigationEye, protocol: RoomsProto
     for _ in range(task.episode_steps):
         action, memory = policy.act(flights.observation, memory)
         result = flights.step(action)
+        # The first flight of each environment alone: those that begin behind it would favour short ones, the crashes.
         ended = result.ends.ended & ~over
         success |= ended & result.ends.success
         crashed |= ended & result.terminated
         # Direction and distance to the target are what a flight sees first; the distance has no noise.
         distance = np.where(ended, flights.final_critic_observation[:, 3], distance)
         over |= ended
+        # Behind its end a flight stays where it was seen last.
         track.append(np.where(over[:, None], track[-1], flights.flights.state[:3].T))
     return LevelFlights(success, crashed, distance, np.stack(track))
 
@@ -128,6 +130,7 @@ def room_scene(form: RoomForm, place: ArrayFloat, name: str) -> Scene:
     shapes: dict[str, Shape] = {}
     instances: list[Instance] = []
     for axis in range(3):
+        # Wider than the room, so that slabs overlap at its edges and nothing slips through a corner.
         size = half + 2.0 * _SLAB
         size[axis] = _SLAB
         shapes[f"wall_{axis}"] = Box(tuple(size.tolist()))
@@ -145,6 +148,7 @@ def room_scene(form: RoomForm, place: ArrayFloat, name: str) -> Scene:
 def _quaternion(axes: Array) -> tuple[float, float, float, float]:
     """x, y, z, w of a rotation matrix: the eigenvector of the largest eigenvalue of a symmetric matrix (Bar-Itzhack, 2000)."""
     m = np.asarray(axes, float)
+    # Its trace is 0 and its largest eigenvalue 3 for a rotation: no case of small denominators.
     k = np.array(
         [
             [m[0, 0] - m[1, 1] - m[2, 2], m[1, 0] + m[0, 1], m[2, 0] + m[0, 2], m[2, 1] - m[1, 2]],
@@ -220,10 +224,12 @@ class _Pilot:
         self._past = np.tile(launch.flights.hover_action.astype(float)[:, None], (1, count))
 
     def command(self, state: Array) -> Array:
+        # Age, level and touch, which no policy sees.
         flight: Any = (0.0, 0.0, 0.0, *self._place)
         nominal = self._flights.nominal.astype(float)
         p = self._flights.parameters_of_flight(nominal, tuple(self._past), flight, tuple(self._kept))
         known = self._task.observe(tuple(state), (0.0,) * 16, p)
+        # What critics see is the pose of the camera in its room: images are cast from it.
         pose = np.stack(np.broadcast_arrays(*self._task.observe_critic(tuple(state), p))).T.astype(np.float32)
         image = self._eye.see(self._sight.look(pose))
         seen = np.concatenate([np.stack(np.broadcast_arrays(*known)).T, image], 1).astype(np.float32)

@@ -46,6 +46,7 @@ class NavigationTraining:
             options.seed,
             randomization=Randomization(lag=LAG_SPREAD),
             threads=threads,
+            # Flights that all end together would make every rollout one part of a flight.
             staggered=True,
         )
         self.ppo = TorchPpo(self.environments, options.ppo(), threads)
@@ -73,6 +74,7 @@ class NavigationTraining:
         """Fly a rollout and learn from it; returns less the mean reward per step."""
         before, begun = dict(self.environments.seconds), time.perf_counter()
         self.last = self.ppo.update()
+        # What the parts of the environments did not take is the network's: rollout and gradient.
         whole = time.perf_counter() - begun
         spent = {name: value - before[name] for name, value in self.environments.seconds.items()}
         for name, value in {**spent, "learning": whole - sum(spent.values())}.items():
@@ -96,7 +98,9 @@ class NavigationTraining:
                 found |= {f"{name}.weight": getattr(cell, f"weight_{end}"), f"{name}.bias": getattr(cell, f"bias_{end}")}
         found |= {f"action.{name}": x for name, x in model.mean.named_parameters()}
         moments = self.ppo.moments
+        # By the names of the contract, which the pilot reads without torch.
         arrays = {name: x.detach().cpu().numpy().copy() for name, x in found.items()}
+        # The running moments are frozen into the policy: it has to see what the network saw last.
         return arrays | {"seen.mean": moments.mean.astype(np.float32), "seen.deviation": moments.deviation.astype(np.float32)}
 
     @property

@@ -134,6 +134,7 @@ class _Flights:
         )
         count = starts.env_count
         self._memory, self.age = starts.memory.astype(float), np.zeros(count)
+        # Flights begin as if they had hovered before: the first change of action is judged against that.
         self._past = np.tile(np.asarray(starts.hover_action, float)[:, None], (1, count))
         self._state = first
         self.lost, self._success = np.zeros(count, bool), np.zeros(count, bool)
@@ -160,7 +161,9 @@ class _Flights:
     def record(self, age: Array | None = None) -> Any:
         """Parameters of the flights as they are now."""
         curriculum = self._traits.curriculum
+        # Judged where a curriculum ends, whatever level the training came to.
         level = float(curriculum.most) if curriculum else 0.0
+        # The nominal vehicle in every flight, as the simulator flies it.
         column = self._starts.nominal.astype(float)[:, None] * np.ones(len(self.age))
         flight = (self.age if age is None else age, level)
         return self._starts.parameters_of_flight(column, tuple(self._past), flight, tuple(self._memory))
@@ -172,6 +175,7 @@ class _Flights:
         if self._known is None:
             seen = np.array([np.broadcast_to(x, count) for x in self._seen_by.observe(state, self._noises(), p)], float).T
             self._tick += 1
+            # As in training: what lies beyond the limits of an action is cut off, not refused.
             action = np.clip(np.asarray(flyer.action(seen), float), -1.0, 1.0).T
             command = np.array([np.broadcast_to(x, count) for x in self.task.command(tuple(action), p)]).T
         else:
@@ -182,6 +186,7 @@ class _Flights:
         self._simulator.step(command)
         after = self._now()
         sound = np.isfinite(after).all(axis=0) & ~self._simulator.diverged
+        # Numbers that are finite and far off, so that the task's own formulas stay defined for all others.
         after = np.where(sound, after, _FAR)
         self._judge(state, tuple(after), action, p, sound)
         self._past, self._state = action, after
@@ -191,11 +196,13 @@ class _Flights:
         with np.errstate(all="ignore"):
             judged = self.task.judge(before, after, tuple(action), tuple(self._past), p)
             memory = self._traits.remember(before, after, tuple(action), p)
+        # A lost flight earns nothing any more, as in training, where the next one has begun in its place.
         values = {k: np.where(flying & sound, np.broadcast_to(x, count), 0.0) for k, x in judged.terms.items()}
         for name, value in values.items():
             self._terms[name] = self._terms.get(name, 0.0) + float(value.sum())
             self._returns += value
         self._judged += int(flying.sum())
+        # Once lost, always lost: a flight that would come back by luck does not count as kept.
         self.lost |= ~sound | (np.broadcast_to(judged.terminated, count) > 0.5)
         self._success = np.broadcast_to(judged.success, count) > 0.5
         if len(memory):
@@ -212,6 +219,7 @@ class _Flights:
         """Return what was measured."""
         error = None
         if self._errors[-1] is not None:
+            # At most half of a flight: short tasks would be judged on their approach otherwise.
             last = max(1, min(round(self._protocol.steady_s * self._rate), len(self._errors) // 2))
             error = np.array(self._errors[-last:], float).mean(axis=0)
         terms = {name: total / max(self._judged, 1) for name, total in self._terms.items()}
@@ -248,6 +256,7 @@ class PathController:
         steps = span * self.rate
         p = f.record()
         early, before, now, after, late = (np.array(f.task.reference(f.age + k * steps, p)) for k in (-2, -1, 0, 1, 2))
+        # Central differences: those of one side would lag by half a span.
         velocity = (after - before) / (2.0 * span)
         acceleration = _within((after - 2.0 * now + before) / span**2, self._MOST[0])
         jerk = _within((late - 2.0 * after + 2.0 * before - early) / (2.0 * span**3), self._MOST[1])
@@ -271,6 +280,7 @@ def known_controllers(task: LearningTask, protocol: TaskProtocol) -> list[tuple[
         return [(PathController(task.rate), protocol.flights)]
     if getattr(task, "error", 0) is None:
         return []
+    # The MPC solves a problem per decision, and so flies fewer of the same starts.
     found: list[tuple[Flyer, int]] = [(GeometricController(task.rate), protocol.flights)]
     if protocol.mpc_flights:
         found.append((MpcController(task.rate, task.episode_steps / task.rate), protocol.mpc_flights))
@@ -291,8 +301,10 @@ def task_figures(flights: TaskFlights) -> dict[str, Any]:
     if flights.error is not None:
         error = np.where(flights.lost, np.inf, flights.error)
         for name, share in (("median_error_m", 0.5), ("p95_error_m", 0.95)):
+            # Between a number and infinity there is no mean: the next flight above it is taken.
             value = float(np.quantile(error, share, method="linear" if np.isfinite(error).all() else "higher"))
             found[name] = value if np.isfinite(value) else None
+        # Of those that were kept: with one flight infinitely far there would be no mean.
         found["mean_error_m"] = None if flights.lost.all() else float(flights.error[~flights.lost].mean())
     if flights.returns is not None:
         found |= {"mean_return": float(flights.returns.mean()), "terms": dict(flights.terms)}

@@ -75,9 +75,11 @@ class Recovery:
             state: In which the flight begins.
             p: Parameters.
         """
+        # As wide as the flights, and traced with them, which a plain 0 is not.
         return (0.0 * state[3], 0.0 * state[3])
 
     def _calm(self, state: Vector) -> Any:
+        # The cosine of the tilt is what the rotation holds: no arc is needed to compare it.
         upright = matrix_columns(state[6:10])[2][2] > math.cos(_CALM_TILT)
         return upright & (norm(state[3:6]) < _CALM_SPEED) & (state[2] > -self.height_m)
 
@@ -90,6 +92,7 @@ class Recovery:
             action: That was taken.
             p: Parameters, with the memory.
         """
+        # Counted in steps, which float32 counts exactly.
         calm = where(self._calm(after), p.memory[0] + 1.0, 0.0)
         # Calm began `calm` steps before this one's end.
         early = p.age + 1.0 - calm <= self.within_s * self.rate
@@ -120,6 +123,7 @@ class Recovery:
             p: Parameters, with the memory.
         """
         up = matrix_columns(after[6:10])[2][2]
+        # Ours: each within a few units, so that none is worth a crash.
         terms = {
             "upright": 0.5 * (1.0 + up),
             "speed": peak(norm(after[3:6]), 1.0, 0.5),
@@ -127,6 +131,7 @@ class Recovery:
             "place": peak(norm(after[:3]), 0.5, 0.5),
             "calm": where(self._calm(after), 1.0, 0.0),
         }
+        # A plane, not contact: whoever comes there has not been caught.
         ground = after[2] <= -self.height_m
         recovered = self.remember(before, after, action, p)[1]
         return Judgement(crashed_terms(terms, ground, 0.0), where(ground, 1.0, 0.0), where(ground, 0.0, recovered))
