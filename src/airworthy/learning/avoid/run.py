@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, lock_folder, write_json, write_text
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.avoid.config import AvoidOptions
@@ -107,6 +108,18 @@ class _Run:
         self.wall_s, self.cpu_s = float(checkpoint.notes["wall_s"]), float(checkpoint.notes["cpu_s"])
 
 
+def _check_together(options: AvoidOptions, protocol: AvoidProtocol) -> None:
+    """Refuse what would be learnt where it is judged, or judged beyond what is learnt."""
+    if options.seed == protocol.seed:
+        raise AirworthyError(f"The seed {options.seed} is that of the forests in which policies are judged: choose another.")
+    # The largest top speed of a flight in training is half a metre per second above.
+    if max(protocol.speeds) > options.fastest + 0.5:
+        raise AirworthyError(
+            f"Speeds of {max(protocol.speeds):g} m/s are to be judged, but flights learn up to {options.fastest:g} m/s: raise"
+            " fastest, or judge slower ones."
+        )
+
+
 def train_avoid(
     out: str | Path,
     options: AvoidOptions | None = None,
@@ -132,6 +145,7 @@ def train_avoid(
         ModuleNotFoundError: torch is missing; it comes with the extra `train`.
     """
     options, protocol, run = options or AvoidOptions(), protocol or AvoidProtocol(), run or _RUN
+    _check_together(options, protocol)
     identity = {
         "schema_version": SCHEMA_VERSION,
         "kind": "avoid",

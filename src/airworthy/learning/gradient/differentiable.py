@@ -235,6 +235,8 @@ class DifferentiableSimulator:
         for name, factor in factors.items():
             if name not in FACTORS:
                 raise unknown_name("parameter", name, FACTORS)
+            if not isinstance(factor, Tensor):
+                raise AirworthyError(f"{name} is {factor!r}; expected a tensor: a factor of one number, or one per flight.")
             if factor.shape not in ((), (self.env_count,)):
                 raise AirworthyError(f"{name} is of shape {tuple(factor.shape)}; expected one number, or ({self.env_count},).")
             if not bool((factor.detach() > 0.0).all() and torch.isfinite(factor.detach()).all()):

@@ -6,7 +6,7 @@ under what no training said: late commands, other vehicles, wind, noise, other r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -34,6 +34,7 @@ __all__ = [
     "fly_hover",
     "has_drag",
     "robustness",
+    "share_ahead",
 ]
 
 EVALUATION_SEED = 7919
@@ -374,18 +375,32 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+def share_ahead(mine: Mapping[str, Any], other: Mapping[str, Any], name: str) -> float:
+    """Return by how many percent a share is ahead of another's; 0 where their intervals of 95 % overlap: that is a tie.
+
+    Args:
+        mine: Figures with `NAME_percent`, and with `NAME_interval_percent` where it is known.
+        other: The same of another.
+        name: "kept" or "success".
+    """
+    a, b = mine[f"{name}_percent"], other[f"{name}_percent"]
+    low, high = ([f.get(f"{name}_interval_percent", (p, p))[k] for f, p in ((mine, a), (other, b))] for k in (0, 1))
+    return float(a - b) if max(low) > min(high) else 0.0
+
+
 def compare(learnt: dict[str, Any], other: dict[str, Any], name: str) -> str:
-    """Return one sentence: who holds the place better, by flights kept, and by the median error where those are equal.
+    """Return one sentence: who holds the place better, by flights kept, and by the median error where those are tied.
 
     Args:
         learnt: Figures of the policy.
         other: Of the controller beside it, over as many flights.
         name: Of that.
     """
-    mine, theirs = (
-        (f["kept_percent"], -(np.inf if f["median_error_m"] is None else f["median_error_m"])) for f in (learnt, other)
-    )
-    verb = "wins against" if mine > theirs else "loses to" if mine < theirs else "equals"
+    mine, theirs = (np.inf if f["median_error_m"] is None else f["median_error_m"] for f in (learnt, other))
+    ahead = share_ahead(learnt, other, "kept")
+    if ahead == 0.0 and mine != theirs:
+        ahead = theirs - mine
+    verb = "wins against" if ahead > 0.0 else "loses to" if ahead < 0.0 else "equals"
     said = [f"{f['kept_percent']:.1f} % kept, median error {_centimetres(f['median_error_m'])}" for f in (learnt, other)]
     return f"The learnt policy {verb} the {name}: {said[0]}, against {said[1]}."
 

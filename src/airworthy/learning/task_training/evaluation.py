@@ -19,7 +19,7 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.evaluation import wilson_interval
 from airworthy.learning.environments import LearningTask, VectorTask
 from airworthy.learning.environments.traits import TaskTraits, traits_of
-from airworthy.learning.gradient.evaluation import EVALUATION_SEED
+from airworthy.learning.gradient.evaluation import EVALUATION_SEED, share_ahead
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, MpcController
 from airworthy.learning.task_training.policy import without_noise
 from airworthy.simulation import Simulator, SimulatorConfig
@@ -312,7 +312,7 @@ def task_figures(flights: TaskFlights) -> dict[str, Any]:
 
 
 def verdict(mine: Mapping[str, Any], other: Mapping[str, Any], name: str) -> str:
-    """Say how a policy stands to a known controller on the same starts: first by success, then by the median error.
+    """Say how a policy stands to a known controller on the same starts: first by success, where it is tied by the median error.
 
     Args:
         mine: Figures of the policy.
@@ -320,7 +320,7 @@ def verdict(mine: Mapping[str, Any], other: Mapping[str, Any], name: str) -> str
         name: Of the controller.
     """
     both = f"{mine['success_percent']:.1f} % against {other['success_percent']:.1f} %"
-    ahead = mine["success_percent"] - other["success_percent"]
+    ahead = share_ahead(mine, other, "success")
     errors = [f.get("median_error_m") for f in (mine, other)]
     if ahead == 0.0 and None not in errors:
         ahead = errors[1] - errors[0]  # type: ignore[operator]
