@@ -223,7 +223,7 @@ class SimulatorConfig:
     control: ControlConfig = field(default_factory=ControlConfig)
     """Gains and variants of the control laws."""
     specialized: bool = False
-    """Compile a kernel for exactly these effects, level and integrator: faster on a CPU by 1.15 to 1.35 times, with the same
+    """Compile a kernel for exactly these effects, level and integrator: 1.1 to 1.35 times as fast on a CPU, with the same
     bits, for a compilation of some seconds (cached). For long runs of one configuration."""
     exact_rotors: bool = False
     """Advance first-order rotors by their exact solution. Those too fast for the integrator's step are in any case; see
