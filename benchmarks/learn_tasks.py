@@ -27,11 +27,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.core.arrays import Array
 from airworthy.learning.gradient.evaluation import HoverProtocol
-from airworthy.learning.gradient.run import METRICS_FILE, train_hover
+from airworthy.learning.gradient.run import train_hover
 from airworthy.learning.native_ppo.config import MOTOR_COMMAND_REACH_M, MotorCommandConfig
 from airworthy.learning.task_training.evaluation import TaskProtocol
 from airworthy.learning.task_training.options import TaskTrainingOptions
 from airworthy.learning.task_training.run import train_task
+from airworthy.learning.timed_training import METRICS_FILE
 from airworthy.reports.svg import PALETTE, STYLE
 from airworthy.vehicles import named_vehicle
 from benchmarks import hardware

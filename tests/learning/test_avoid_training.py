@@ -19,9 +19,9 @@ from airworthy.learning.avoid import AvoidOptions, AvoidProtocol, train_avoid
 from airworthy.learning.avoid.evaluation import fly_forests, planner_guide, policy_guide
 from airworthy.learning.avoid.loss import MEAN_OVER, AvoidTick, clearance_cost, window_loss
 from airworthy.learning.avoid.network import AvoidNet
-from airworthy.learning.avoid.run import TrainedAvoid
 from airworthy.learning.avoid.trainer import AvoidTraining
 from airworthy.learning.machine import TrainingRunOptions
+from airworthy.learning.timed_training import Trained
 from airworthy.pilots.avoid_policy.contract import AvoidContract, read_avoid_folder, write_avoid_folder
 from airworthy.pilots.avoid_policy.pilot import AvoidPolicy, avoid_pilot, read_avoid_policy, towards
 from airworthy.pilots.avoid_policy.sight import REACH, image_input, pooled, turned
@@ -35,7 +35,7 @@ ONE = TrainingRunOptions(device="cpu", threads=1)
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> TrainedAvoid:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A small training, finished and judged; its folder is read only."""
     return train_avoid(tmp_path_factory.mktemp("avoid") / "run", TINY, QUICK, ONE, command="airworthy train avoid")
 
@@ -118,7 +118,7 @@ def test_flights_of_one_speed_class_rise_where_they_touch_nothing() -> None:
     np.testing.assert_allclose(flights.level, [0.47, 0.5, *[0.53] * 6])
 
 
-def test_a_folder_holds_policy_log_and_figures(done: TrainedAvoid) -> None:
+def test_a_folder_holds_policy_log_and_figures(done: Trained) -> None:
     found = json.loads((done.folder / "summary.json").read_text())
     assert (found["kind"], found["iterations"], found["env_steps"]) == ("avoid", 3, 3 * 8 * 4)
     assert [(r["speed_m_s"], r["area_m2"], r["flights"]) for r in found["flights"]] == [(4.0, 8.0, 2)]
@@ -193,7 +193,7 @@ def test_frames_and_wishes() -> None:
     assert np.linalg.norm(near) <= 0.02
 
 
-def test_forests_are_flown_by_policies_and_planners(done: TrainedAvoid) -> None:
+def test_forests_are_flown_by_policies_and_planners(done: Trained) -> None:
     flown = fly_forests(policy_guide(read_avoid_policy(done.folder)), QUICK, 4.0, 8.0)
     again = fly_forests(policy_guide(read_avoid_policy(done.folder)), QUICK, 4.0, 8.0)
     np.testing.assert_array_equal(flown.track, again.track)
@@ -202,7 +202,7 @@ def test_forests_are_flown_by_policies_and_planners(done: TrainedAvoid) -> None:
     assert straight.figures["mean_speed_m_s"] is None
 
 
-def test_fly_takes_the_policy_with_its_camera(done: TrainedAvoid, tmp_path: Path) -> None:
+def test_fly_takes_the_policy_with_its_camera(done: Trained, tmp_path: Path) -> None:
     words = ["fly", "--pilot", f"avoid:{done.folder}", "--scene", "forest:1", "--no-report"]
     assert main([*words, "--time-limit", "1", "--out", str(tmp_path / "flight")]) == 0
     record = json.loads((tmp_path / "flight" / "record" / "record.json").read_text())

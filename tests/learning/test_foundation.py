@@ -18,13 +18,14 @@ from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.dynamics.state import padded_rotor_count
 from airworthy.learning import train_hover
-from airworthy.learning.foundation import FoundationConfig, FoundationProtocol, TrainedFoundation, evaluation, train_foundation
+from airworthy.learning.foundation import FoundationConfig, FoundationProtocol, evaluation, train_foundation
 from airworthy.learning.foundation import run as run_module
 from airworthy.learning.foundation import training as foundation
 from airworthy.learning.foundation.report import fleet_cells
 from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, drawn_quadrotor, write_foundation_policy
 from airworthy.learning.gradient import GradientOptions
 from airworthy.learning.gradient import run as hover_run
+from airworthy.learning.timed_training import Trained
 from airworthy.pilots import read_motor_policy
 from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.simulation import SimulatorConfig
@@ -149,7 +150,7 @@ QUICK = FoundationProtocol(flights=16, tour_flights=2)
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainedFoundation]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
     """A small training, finished and judged; its folder is read only."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(foundation, "_POOL", 24)
@@ -157,7 +158,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainedFoundation
         yield train_foundation(tmp_path_factory.mktemp("f") / "run", SMALL, QUICK, command="airworthy train foundation <x>")
 
 
-def test_a_training_leaves_policy_figures_log_and_page(done: TrainedFoundation) -> None:
+def test_a_training_leaves_policy_figures_log_and_page(done: Trained) -> None:
     found = json.loads((done.folder / "summary.json").read_text())
     assert found == json.loads(json.dumps(dict(done.figures)))
     assert (found["kind"], found["quadrotors"], found["env_steps"]) == ("foundation", 2, 6 * 20 * 16)
@@ -175,7 +176,7 @@ def test_a_training_leaves_policy_figures_log_and_page(done: TrainedFoundation) 
     assert not (done.folder / "checkpoints").exists()
 
 
-def test_finished_or_other_trainings_are_not_written_over(done: TrainedFoundation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_or_other_trainings_are_not_written_over(done: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FoundationTraining, "step", lambda self: pytest.fail("it learns again"))
     assert train_foundation(done.folder, SMALL, QUICK).figures == json.loads(json.dumps(dict(done.figures)))
     with pytest.raises(AirworthyError, match=r"holds another training \(seed was 0, not 1\)"):
@@ -188,7 +189,7 @@ def test_finished_or_other_trainings_are_not_written_over(done: TrainedFoundatio
 
 @pytest.mark.parametrize("after", [0, 3])
 def test_a_killed_training_goes_on_to_the_same_bits(
-    done: TrainedFoundation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+    done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     monkeypatch.setattr(hover_run, "_SAID_EVERY_S", 0.0)
     monkeypatch.setattr(run_module, "quadrotors", lambda: [vehicle("carl"), vehicle("real_05")])

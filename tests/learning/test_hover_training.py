@@ -19,7 +19,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.learning import HoverConfig, HoverProtocol
 from airworthy.learning.gradient import GradientOptions, GradientTraining
 from airworthy.learning.gradient import run as run_module
-from airworthy.learning.gradient.run import HoverRun, TrainedHover, train_hover, train_seeds
+from airworthy.learning.gradient.run import HoverRun, train_hover, train_seeds
+from airworthy.learning.timed_training import Trained
 from airworthy.pilots.motor_policy.pilot import read_motor_policy
 from airworthy.vehicles import vehicle, write_vehicle
 
@@ -30,7 +31,7 @@ WORDS = [f"--{name.replace('_', '-')}={value}" for name, value in {**TINY, **FEW
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> TrainedHover:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A small training, finished and judged; its folder is read only."""
     folder = tmp_path_factory.mktemp("hover") / "run"
     return train_hover(vehicle("cf2x_L250"), folder, GradientOptions(**TINY), QUICK, command="airworthy train hover <x>")
@@ -40,7 +41,7 @@ def weights_of(folder: Path) -> list[Any]:
     return list(read_motor_policy(folder).weights)
 
 
-def test_a_training_leaves_policy_figures_log_and_page(done: TrainedHover) -> None:
+def test_a_training_leaves_policy_figures_log_and_page(done: Trained) -> None:
     found = json.loads((done.folder / "summary.json").read_text())
     assert found == json.loads(json.dumps(dict(done.figures)))
     assert found["flights"] == 16
@@ -60,7 +61,7 @@ def test_a_training_leaves_policy_figures_log_and_page(done: TrainedHover) -> No
     assert len(weights_of(done.folder)) == 6
 
 
-def test_the_page_shows_what_the_figures_say(done: TrainedHover) -> None:
+def test_the_page_shows_what_the_figures_say(done: Trained) -> None:
     page = done.report.read_text()
     assert "cf2x_L250 learns to hover" in page
     assert "Learning to Fly in Seconds" in page
@@ -78,7 +79,7 @@ def film_of(folder: Path) -> tuple[list[str], list[str]]:
     return [title[1] for title in titles if title], re.findall(r'values="(.*?)"', "".join(pictures))
 
 
-def test_the_page_has_a_film_from_the_first_weights_to_the_last(done: TrainedHover) -> None:
+def test_the_page_has_a_film_from_the_first_weights_to_the_last(done: Trained) -> None:
     titles, moving = film_of(done.folder)
     assert re.fullmatch(r"untrained: 9 of 9 flights kept", titles[0])
     assert [title.partition(" s")[0].rstrip("0123456789.") for title in titles[1:]] == ["after ", "after ", "learnt, after "]
@@ -90,14 +91,14 @@ def test_the_page_has_a_film_from_the_first_weights_to_the_last(done: TrainedHov
     assert len({tuple(stage) for stage in stages}) == 4
 
 
-def test_finished_trainings_are_not_repeated(done: TrainedHover, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_trainings_are_not_repeated(done: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GradientTraining, "step", lambda self: pytest.fail("it learns again"))
     again = train_hover(vehicle("cf2x_L250"), done.folder, GradientOptions(**TINY), QUICK)
     assert again.finished
     assert again.figures == json.loads(json.dumps(dict(done.figures)))
 
 
-def test_a_folder_of_another_training_is_refused(done: TrainedHover) -> None:
+def test_a_folder_of_another_training_is_refused(done: Trained) -> None:
     item, options = vehicle("cf2x_L250"), GradientOptions(**TINY)
     with pytest.raises(AirworthyError, match=r"holds another training \(seed was 0, not 1\): choose another folder"):
         train_hover(item, done.folder, replace(options, seed=1), QUICK)
@@ -108,7 +109,7 @@ def test_a_folder_of_another_training_is_refused(done: TrainedHover) -> None:
 
 
 def test_a_stopped_training_keeps_its_policy_and_goes_on_to_the_same_bits(
-    done: TrainedHover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item, options, step = vehicle("cf2x_L250"), GradientOptions(**TINY), GradientTraining.step
     monkeypatch.setattr(run_module, "robustness", lambda *a: [])  # the grid is flown by `done`
@@ -134,9 +135,7 @@ def test_a_stopped_training_keeps_its_policy_and_goes_on_to_the_same_bits(
     assert [whole.figures[name] for name in figures] == [done.figures[name] for name in figures]
 
 
-def test_a_killed_training_goes_on_to_the_same_bits(
-    done: TrainedHover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_training_goes_on_to_the_same_bits(done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints at every step; then it dies without a word, and before its first checkpoint."""
     item, options, steps = vehicle("cf2x_L250"), GradientOptions(**TINY), HoverRun.steps
     monkeypatch.setattr(run_module, "_SAID_EVERY_S", 0.0)
@@ -174,9 +173,9 @@ def test_it_is_said_how_far_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_seeds_have_folders_and_one_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"kept_percent": 100.0 - k, "median_error_m": None if k else 0.01} for k in range(3)]
 
-    def trained(item: Any, out: Path, options: GradientOptions, protocol: Any, command: str) -> TrainedHover:
+    def trained(item: Any, out: Path, options: GradientOptions, protocol: Any, command: str) -> Trained:
         base = dict.fromkeys(("training_wall_s", "training_cpu_s", "p95_error_m", "env_steps"), 1.0)
-        return TrainedHover(out, True, {"seed": options.seed, **base, **rows[options.seed - 4]}, 12)
+        return Trained(out, True, {"seed": options.seed, **base, **rows[options.seed - 4]}, 12)
 
     monkeypatch.setattr(run_module, "train_hover", trained)
     made = train_seeds(vehicle("tinyprop"), tmp_path, HoverConfig(seed=4, **TINY), 3)

@@ -14,6 +14,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.vectors import matrix_columns
 from airworthy.geometry import RayTable, cast
 from airworthy.learning.environments.rooms import euler_matrices
+from airworthy.learning.timed_training import METRICS_FILE
 
 pytest.importorskip("torch")
 import torch
@@ -72,7 +73,7 @@ def test_a_folder_is_stopped_gone_on_with_judged_and_read(tmp_path: Path) -> Non
     assert done.finished
     row = done.figures["simulator"][0]
     assert row["success"] + row["crashed"] + row["late"] == 4
-    rows = [json.loads(line) for line in (tmp_path / "a" / run.METRICS_FILE).read_text().splitlines()]
+    rows = [json.loads(line) for line in (tmp_path / "a" / METRICS_FILE).read_text().splitlines()]
     assert [x["iteration"] for x in rows] == [1, 2, 3, 4]
     assert {"level", "success", "terms", "wall_s", "cpu_s"} <= set(rows[-1])
     assert "In unseen rooms" in (tmp_path / "a" / "report.html").read_text()

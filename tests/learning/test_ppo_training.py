@@ -17,9 +17,10 @@ from airworthy.learning.environments import VectorTask
 from airworthy.learning.environments.tasks import MotorCommand
 from airworthy.learning.gradient import GradientOptions
 from airworthy.learning.gradient import run as run_module
-from airworthy.learning.gradient.run import TrainedHover, train_hover
+from airworthy.learning.gradient.run import train_hover
 from airworthy.learning.native_ppo import PpoOptions, PpoTraining, PpoTrainingOptions
 from airworthy.learning.native_ppo.config import MotorCommandConfig
+from airworthy.learning.timed_training import Trained
 from airworthy.pilots import motor_observation, read_motor_policy
 from airworthy.vehicles import vehicle
 
@@ -29,7 +30,7 @@ QUICK = HoverProtocol(flights=16, grid_flights=16, mpc_flights=0, flight_s=0.3, 
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> TrainedHover:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A small training, finished and judged; its folder is read only."""
     folder = tmp_path_factory.mktemp("ppo") / "run"
     with pytest.MonkeyPatch.context() as patch:
@@ -37,7 +38,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> TrainedHover:
         return train_hover(vehicle("tinyprop"), folder, TINY, QUICK, command="airworthy train motor_command")
 
 
-def test_a_training_leaves_policy_figures_log_and_page(done: TrainedHover) -> None:
+def test_a_training_leaves_policy_figures_log_and_page(done: Trained) -> None:
     found = json.loads((done.folder / "summary.json").read_text())
     assert (found["kind"], found["trainer"], found["rate"]) == ("motor_command", "native_ppo", 250.0)
     assert found["env_steps"] == 5 * 512
@@ -54,7 +55,7 @@ def test_a_training_leaves_policy_figures_log_and_page(done: TrainedHover) -> No
     assert "Reward per step" in page
 
 
-def test_the_folder_says_what_the_task_means(done: TrainedHover) -> None:
+def test_the_folder_says_what_the_task_means(done: Trained) -> None:
     """Its inputs are those of every motor policy, and its commands the thrusts of the task."""
     policy = read_motor_policy(done.folder)
     training = PpoTraining(vehicle("tinyprop"), TINY)
@@ -69,9 +70,7 @@ def test_the_folder_says_what_the_task_means(done: TrainedHover) -> None:
     np.testing.assert_allclose(policy.command(policy.contract.hover), flights.parameter("hover")[:, 0], rtol=1e-5)
 
 
-def test_a_stopped_training_goes_on_to_the_same_bits(
-    done: TrainedHover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_training_goes_on_to_the_same_bits(done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "conditions", lambda **_: [])
     step = PpoTraining.step
 

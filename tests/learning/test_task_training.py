@@ -23,8 +23,9 @@ from airworthy.learning.task_training.evaluation import PathController, TaskProt
 from airworthy.learning.task_training.options import TaskTrainingOptions, task_settings
 from airworthy.learning.task_training.policy import FlownTask, NetworkForm, contract_of_task, without_noise
 from airworthy.learning.task_training.recovery import RecoveryGradientOptions
-from airworthy.learning.task_training.run import TrainedTask, train_task
+from airworthy.learning.task_training.run import train_task
 from airworthy.learning.task_training.training import TaskTraining
+from airworthy.learning.timed_training import Trained
 from airworthy.pilots import TaskPolicy, policy_word, read_task_policy, task_pilot
 from airworthy.pilots.pilot import observe
 from airworthy.simulation import Simulator, SimulatorConfig
@@ -52,7 +53,7 @@ def still(position: tuple[float, float, float] = (0.0, 0.0, 0.0), yaw: float = 0
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> TrainedTask:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A small training, finished and judged; its folder is read only."""
     return train_task(tiny(), tmp_path_factory.mktemp("task") / "run", protocol=QUICK, command="airworthy train ...")
 
@@ -92,7 +93,7 @@ def test_programs_compute_what_the_task_does(name: str) -> None:
 # ---- training ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_training_leaves_policy_figures_log_and_page(done: TrainedTask) -> None:
+def test_a_training_leaves_policy_figures_log_and_page(done: Trained) -> None:
     found = json.loads((done.folder / "summary.json").read_text())
     assert (found["task"], found["trainer"], found["level"], found["vehicle"]) == (TASK, "native_ppo", "velocity", "lmf2")
     assert found["env_steps"] == 4 * 512
@@ -110,7 +111,7 @@ def test_a_training_leaves_policy_figures_log_and_page(done: TrainedTask) -> Non
     assert policy_word(done.folder) == f"policy:{done.folder}"
 
 
-def test_a_policy_is_judged_with_the_noise_of_its_task_and_without(done: TrainedTask) -> None:
+def test_a_policy_is_judged_with_the_noise_of_its_task_and_without(done: Trained) -> None:
     """Noise is of flight and decision alone: fewer flights are the first of more, and what a law sees is as the task says."""
     found, page = done.figures, done.report.read_text()
     assert found["without_noise"]["flights"] == found["flights"]
@@ -135,7 +136,7 @@ def test_a_policy_is_judged_with_the_noise_of_its_task_and_without(done: Trained
     np.testing.assert_array_equal(off[:, 13:], 0.0)
 
 
-def test_a_killed_training_goes_on_to_the_same_bits(done: TrainedTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_training_goes_on_to_the_same_bits(done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step = TaskTraining.step
 
     def dies(self: TaskTraining) -> float:
@@ -268,7 +269,7 @@ def test_a_policy_is_refused_where_its_commands_mean_something_else() -> None:
         replace(c, command=c.observe)
 
 
-def test_a_damaged_folder_is_refused(done: TrainedTask, tmp_path: Path) -> None:
+def test_a_damaged_folder_is_refused(done: Trained, tmp_path: Path) -> None:
     for name in ("contract.json", "weights.safetensors"):
         (tmp_path / name).write_bytes((done.folder / name).read_bytes())
     read_task_policy(tmp_path)

@@ -35,9 +35,9 @@ from airworthy.gates.training import TrainedBoundary
 from airworthy.learning.datasets import Made
 from airworthy.learning.datasets import job as datasets_job
 from airworthy.learning.datasets.shard_files import ShardFacts
-from airworthy.learning.gradient.run import TrainedHover
 from airworthy.learning.svnet import TrainedSvNet
 from airworthy.learning.svnet.adaptation import Adaptation, AdaptationConfig, RatioKnown
+from airworthy.learning.timed_training import Trained
 
 FILES = Path(__file__).parent / "snapshots" / "learnt"
 Patch = pytest.MonkeyPatch
@@ -121,11 +121,11 @@ def test_boundaries(told: Transcript, monkeypatch: Patch) -> None:
     told.check(FILES / "boundary.txt")
 
 
-def hover(seed: int, finished: bool = True, **more: Any) -> TrainedHover:
+def hover(seed: int, finished: bool = True, **more: Any) -> Trained:
     figures = {"seed": seed, "vehicle": "carl", "median_error_m": 0.0125, "p95_error_m": 0.05, "training_wall_s": 1.25}
     figures |= {"training_cpu_s": 2.5, "kept_percent": 99.5, "env_steps_per_s": 12.5e6}
     figures |= {"baselines": [{"name": "MPC", "verdict": "Better than the MPC."}, {"name": "PID", "reason": "it has none"}]}
-    return TrainedHover(Path("out") / str(seed), finished, {**figures, **more} if finished else {}, 1234)
+    return Trained(Path("out") / str(seed), finished, {**figures, **more} if finished else {}, 1234)
 
 
 def test_hovering(told: Transcript, monkeypatch: Patch) -> None:

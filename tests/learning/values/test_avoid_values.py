@@ -14,6 +14,7 @@ import torch
 from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.learning import timed_training
 from airworthy.learning.avoid import evaluation, forests, places, run
 from airworthy.learning.avoid.config import AvoidOptions
 from airworthy.learning.avoid.evaluation import AvoidProtocol, ForestFlights
@@ -22,6 +23,7 @@ from airworthy.learning.avoid.kernel import Looks
 from airworthy.learning.avoid.loss import AvoidTick, window_loss
 from airworthy.learning.avoid.network import AvoidNet
 from airworthy.learning.avoid.trainer import AvoidTraining
+from airworthy.learning.timed_training import TimedTraining
 from airworthy.pilots.avoid_policy.sight import REACH, rays
 from airworthy.planners.common.interface import Mission
 
@@ -277,11 +279,11 @@ class _Work:
 
 def test_at_most_a_thousand_rows_and_the_last(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = iter(np.arange(0.0, 1e6, 0.25).tolist())
-    monkeypatch.setattr(run.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(run.time, "perf_counter", lambda: 7.0)
-    monkeypatch.setattr(run.time, "process_time", lambda: 9.0)
+    monkeypatch.setattr(timed_training.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(timed_training.time, "perf_counter", lambda: 7.0)
+    monkeypatch.setattr(timed_training.time, "process_time", lambda: 9.0)
     work: Any = _Work(2501)
-    held = run._Run(work, quiet=False)
+    held = TimedTraining(work, 1000, run._line(2501))
     held.wall_s, held.cpu_s = 3.5, 4.5
     assert list(held.steps(lambda: False)) == list(range(1, 2502))
     rows = [row["iteration"] for row in held.metrics]
@@ -295,10 +297,10 @@ def test_at_most_a_thousand_rows_and_the_last(monkeypatch: pytest.MonkeyPatch, c
     assert "2,501 of 2,501 steps, 0.03 M decisions in 4 s, cost 2501.00, densities mastered by speed [%] 25 50" in lines[-1]
     saved = held.save()
     assert (saved.number, saved.notes["skipped"], saved.notes["wall_s"], saved.notes["cpu_s"]) == (2501, 4, 3.5, 4.5)
-    other = run._Run(_Work(2501), quiet=True)  # type: ignore[arg-type]
+    other = TimedTraining(_Work(2501), 1000)
     other.restore(saved)
     assert (other.metrics, other.wall_s, other.cpu_s) == (held.metrics, 3.5, 4.5)
-    assert not list(run._Run(_Work(5), True).steps(lambda: True))  # type: ignore[arg-type]
+    assert not list(TimedTraining(_Work(5), 1000).steps(lambda: True))
 
 
 # ---- places and forests ----------------------------------------------------------------------------------------------

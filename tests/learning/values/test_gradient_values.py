@@ -17,6 +17,7 @@ from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.learning import timed_training
 from airworthy.learning.foundation import training as foundation
 from airworthy.learning.foundation.training import drawn_quadrotor
 from airworthy.learning.gradient import GradientOptions, GradientTraining, report, run
@@ -36,6 +37,7 @@ from airworthy.learning.gradient.flyers import GeometricController, LearntPolicy
 from airworthy.learning.gradient.hover import HoverStart
 from airworthy.learning.gradient.policy import contract_of_training
 from airworthy.learning.gradient.trainer import initial_weights
+from airworthy.learning.timed_training import Trained
 from airworthy.simulation import Randomization
 from airworthy.vehicles import vehicle
 
@@ -325,8 +327,8 @@ class _Work:
 
 
 def test_the_log_and_the_stages_of_the_film(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(run.time, "perf_counter", lambda: 7.0)
-    monkeypatch.setattr(run.time, "process_time", lambda: 9.0)
+    monkeypatch.setattr(timed_training.time, "perf_counter", lambda: 7.0)
+    monkeypatch.setattr(timed_training.time, "process_time", lambda: 9.0)
     work: Any = _Work(850)
     held = run.HoverRun(work)
     held.wall_s, held.cpu_s = 3.5, 4.25
@@ -384,7 +386,7 @@ def test_medians_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             "seed": k, "training_wall_s": 3.0 - k, "training_cpu_s": 2.0 * k, "kept_percent": 90.0 + k,
             "median_error_m": (0.3, None, 0.1)[k % 3], "p95_error_m": None, "env_steps": 100 * k,
         }  # fmt: skip
-        return run.TrainedHover(folder, k != 3, shown)
+        return Trained(folder, k != 3, shown)
 
     monkeypatch.setattr(run, "train_hover", train)
     config = HoverConfig(seed=4)

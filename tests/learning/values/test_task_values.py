@@ -34,6 +34,7 @@ from airworthy.learning.task_training.options import TaskTrainingOptions, cut_of
 from airworthy.learning.task_training.own_tasks import is_learning_task, is_own_task
 from airworthy.learning.task_training.policy import NetworkForm, contract_of_task
 from airworthy.learning.task_training.training import TaskTraining
+from airworthy.learning.timed_training import Trained
 
 SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
 TASKS = (
@@ -367,7 +368,7 @@ def test_medians_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     def train(options: Any, folder: Path, vehicle: Any, protocol: Any, command: str = "", **told: Any) -> Any:
         asked.append((options.seed, folder.name, vehicle, protocol, command, told))
-        return run.TrainedTask(folder, options.seed != 9, shown[options.seed % 9])
+        return Trained(folder, options.seed != 9, shown[options.seed % 9])
 
     monkeypatch.setattr(run, "train_task", train)
     asked_for = [TaskTrainingOptions.usual("recovery", k) for k in range(3)]

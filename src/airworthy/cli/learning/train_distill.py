@@ -7,15 +7,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, option_fields, run_tyro, show_table
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.core.schema import Bound
 
 _begun = time.perf_counter()
 
+from airworthy.cli.learning.seed_trainings import NOT_REPEATED, StopOptions, until_stopped  # noqa: E402
 from airworthy.learning.distill.config import DistillOptions  # noqa: E402 - behind the clock: how long loading takes is told
-from airworthy.learning.distill.run import TrainedStudent, train_distill  # noqa: E402
+from airworthy.learning.distill.run import train_distill  # noqa: E402
+from airworthy.learning.timed_training import Trained  # noqa: E402
 
 _import_s = time.perf_counter() - _begun
 
@@ -27,11 +29,10 @@ _DESCRIPTION = (
     " teachers say what they would have done where it comes to, and it learns of that (DAgger). Then fly student and teachers"
     " from the same starts. A stopped training goes on where it was, to the same bits as one that was not stopped."
 )
-_KEPT = "the student as it is lies"
 
 
 @dataclass(frozen=True)
-class TrainDistillConfig(DistillOptions):
+class TrainDistillConfig(StopOptions, DistillOptions):
     """Of whom it learns, how, and where it is kept."""
 
     teachers: tuple[str, ...] = ()
@@ -41,16 +42,10 @@ class TrainDistillConfig(DistillOptions):
     """Folder for the student, report.html, summary.json, metrics.jsonl."""
     judged: Annotated[int, Bound(1, 1_000_000)] = 1024
     """Flights of each vehicle, on which student and teacher are judged."""
-    minutes: Annotated[float, Bound(0.0)] = 0.0
-    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
-    tensorboard: bool = False
-    """Write event files of TensorBoard, too, with torch, to --out/tensorboard."""
-    json: bool = False
-    """Print JSON, and no progress."""
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=("json", "minutes", "tensorboard"))
+        return command_line(PROG, self, leave_out=NOT_REPEATED)
 
 
 def main(argv: list[str]) -> int:
@@ -58,19 +53,16 @@ def main(argv: list[str]) -> int:
     with raises_in_options(option_fields(TrainDistillConfig)):
         config = run_tyro(TrainDistillConfig, argv, PROG, _DESCRIPTION)
     options = DistillOptions(**{item.name: getattr(config, item.name) for item in fields(DistillOptions)})
-    told: dict[str, Any] = {"minutes": config.minutes, "tensorboard": config.tensorboard, "quiet": config.json}
-    with stopped_by_terminate() as received:
-        try:
-            done = train_distill(
-                config.teachers, config.out, options, config.judged, command=config.command(), import_s=_import_s, **told
-            )
-        except KeyboardInterrupt:
-            return interrupted_training(received, config.out, _KEPT)
-    _say(config, done)
-    return 0
+    told = {"command": config.command(), "import_s": _import_s, **config.told}
+    return until_stopped(
+        config.out,
+        lambda: [train_distill(config.teachers, config.out, options, config.judged, **told)],
+        lambda done: _say(config, done[0]),
+        "the student as it is lies",
+    )
 
 
-def _say(config: TrainDistillConfig, done: TrainedStudent) -> None:
+def _say(config: TrainDistillConfig, done: Trained) -> None:
     if config.json:
         emit_json({"folder": str(done.folder), "finished": done.finished, "iterations": done.iteration, **done.figures})
         return

@@ -4,22 +4,24 @@ evidence for it."""
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import option_fields, run_tyro
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
-from airworthy.core.schema import Bound
 
 _begun = time.perf_counter()
 
-from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig  # noqa: E402 - behind the clock: how long loading takes is told
+from airworthy.cli.learning import seed_trainings  # noqa: E402
+from airworthy.learning.gradient.config import HoverConfig  # noqa: E402 - behind the clock: how long loading takes is told
 from airworthy.learning.gradient.evaluation import HoverProtocol  # noqa: E402
-from airworthy.learning.gradient.run import TrainedHover, train_hover, train_seeds  # noqa: E402
+from airworthy.learning.gradient.run import train_hover, train_seeds  # noqa: E402
 from airworthy.learning.native_ppo.config import MOTOR_COMMAND_REACH_M, MotorCommandConfig  # noqa: E402
+from airworthy.learning.timed_training import Trained  # noqa: E402
 from airworthy.vehicles import Vehicle, named_vehicle  # noqa: E402
 
 _import_s = time.perf_counter() - _begun
@@ -45,11 +47,10 @@ ROTORS_RULES = (
         "name one with --vehicle FILE.urdf",
     ),
 )
-_KEPT = "the policy as it is lies"
 
 
 @dataclass(frozen=True)
-class TrainHoverConfig(HoverConfig):
+class TrainHoverConfig(seed_trainings.SeedOptions, HoverConfig):
     """What is to hover, and how it learns."""
 
     vehicle: str = "tinyprop"
@@ -58,38 +59,22 @@ class TrainHoverConfig(HoverConfig):
     """For a URDF: the TOML that says which of its links are rotors, and what they do."""
     out: Path = Path("runs/hover")
     """Folder for the policy, report.html, summary.json, metrics.jsonl."""
-    seeds: Annotated[int, Bound(1, SEEDS_MAX)] = 1
-    """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
-    minutes: Annotated[float, Bound(0.0)] = 0.0
-    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
-    tensorboard: bool = False
-    """Write event files of TensorBoard, too, with torch, to --out/tensorboard."""
-    json: bool = False
-    """Print JSON, and no progress."""
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=("json", "minutes", "tensorboard"))
+        return command_line(PROG, self, leave_out=seed_trainings.NOT_REPEATED)
 
 
 @dataclass(frozen=True)
-class TrainMotorCommandConfig(MotorCommandConfig):
+class TrainMotorCommandConfig(seed_trainings.SeedOptions, MotorCommandConfig):
     """How the motor-command task is learnt."""
 
     out: Path = Path("runs/motor_command")
     """Folder for the policy, report.html, summary.json, metrics.jsonl."""
-    seeds: Annotated[int, Bound(1, SEEDS_MAX)] = 1
-    """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
-    minutes: Annotated[float, Bound(0.0)] = 0.0
-    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
-    tensorboard: bool = False
-    """Write event files of TensorBoard, too, with torch, to --out/tensorboard."""
-    json: bool = False
-    """Print JSON, and no progress."""
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(MOTOR_COMMAND_PROG, self, leave_out=("json", "minutes", "tensorboard"))
+        return command_line(MOTOR_COMMAND_PROG, self, leave_out=seed_trainings.NOT_REPEATED)
 
 
 def main(argv: list[str]) -> int:
@@ -126,52 +111,32 @@ def _train(
         from airworthy.cli.learning.train import load_torch  # the others learn without torch
 
         load_torch()
-    told: dict[str, Any] = {
-        "import_s": _import_s,
-        "minutes": config.minutes,
-        "device": config.device,
-        "tensorboard": config.tensorboard,
-        "quiet": config.json,
-    }
-    with stopped_by_terminate() as received:
-        try:
-            if config.seeds == 1:
-                options = config.options(config.seed)
-                done = [train_hover(vehicle, config.out, options, protocol, command=config.command(), **told)]
-            else:
-                commands = [
-                    replace(config, seeds=1, seed=config.seed + k, out=config.out / f"seed_{config.seed + k}").command()
-                    for k in range(max(0, config.seeds))
-                ]
-                done = train_seeds(vehicle, config.out, plain, config.seeds, protocol, commands=commands, **told)
-        except KeyboardInterrupt:
-            return interrupted_training(received, config.out, _KEPT)
-    _say(config, done)
-    return 0
+    told = {"import_s": _import_s, **config.told, "device": config.device}
+
+    def train() -> list[Trained]:
+        if config.seeds == 1:
+            options = config.options(config.seed)
+            return [train_hover(vehicle, config.out, options, protocol, command=config.command(), **told)]
+        commands = seed_trainings.seed_commands(config, config.out)
+        return train_seeds(vehicle, config.out, plain, config.seeds, protocol, commands=commands, **told)
+
+    return seed_trainings.until_stopped(config.out, train, lambda done: _say(config, done))
 
 
-def _say(config: TrainHoverConfig | TrainMotorCommandConfig, done: list[TrainedHover]) -> None:
+def _say(config: TrainHoverConfig | TrainMotorCommandConfig, done: list[Trained]) -> None:
     if config.json:
-        rows = [
-            {"folder": str(item.folder), "finished": item.finished, "iterations": item.iteration, **item.figures}
-            for item in done
-        ]
-        emit_json(rows[0] if config.seeds == 1 else {"folder": str(config.out), "seeds": rows})
+        seed_trainings.trained_rows(config, config.out, done)
         return
     columns = ("seed", "learning [s]", "processor [s]", "kept [%]", "median error [cm]", "95 % [cm]", "M steps/s")
-    rows_: list[tuple[Any, ...]] = []
-    for item in (one for one in done if one.finished):
-        f = item.figures
+    rows: list[tuple[Any, ...]] = []
+    for f in (one.figures for one in done if one.finished):
         errors = [None if f[name] is None else 100.0 * f[name] for name in ("median_error_m", "p95_error_m")]
         times = f["training_wall_s"], f["training_cpu_s"]
-        rows_.append((f["seed"], *times, f["kept_percent"], *errors, 1e-6 * f["env_steps_per_s"]))
-    if rows_:
-        show_table(f"{done[0].figures['vehicle']}", columns, rows_)
-    last = done[-1]
-    if not last.finished:
-        print(f"Stopped after the minutes it was given, at iteration {last.iteration:,}; the same command goes on from there.")
-        return
-    for item in done:
-        for beside in item.figures["baselines"]:
-            print(beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}")
-        print(f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}")
+        rows.append((f["seed"], *times, f["kept_percent"], *errors, 1e-6 * f["env_steps_per_s"]))
+    seed_trainings.say_trained(str(done[0].figures.get("vehicle", "")), columns, rows, done, _lines)
+
+
+def _lines(item: Trained) -> Iterator[str]:
+    for beside in item.figures["baselines"]:
+        yield beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}"
+    yield f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}"

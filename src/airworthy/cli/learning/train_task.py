@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import option_fields, run_tyro
+from airworthy.cli.learning import seed_trainings
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
-from airworthy.core.schema import Bound
-from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.task_training.config import TaskConfig
-from airworthy.learning.task_training.run import TrainedTask, train_task, train_task_seeds
+from airworthy.learning.task_training.run import train_task, train_task_seeds
+from airworthy.learning.timed_training import Trained
 from airworthy.vehicles import Vehicle, named_vehicle
 
 __all__ = ["TASK_RULES", "main"]
@@ -34,7 +35,6 @@ TASK_RULES = (
         "name one with --vehicle FILE.urdf",
     ),
 )
-_KEPT = "the policy as it is lies"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class TaskName:
 
 
 @dataclass(frozen=True)
-class TrainTaskConfig(TaskConfig, TaskName):
+class TrainTaskConfig(seed_trainings.SeedOptions, TaskConfig, TaskName):
     """Which task is learnt, and how."""
 
     vehicle: str | None = None
@@ -55,14 +55,6 @@ class TrainTaskConfig(TaskConfig, TaskName):
     """For a URDF: the TOML that says which of its links are rotors, and what they do."""
     out: Path | None = None
     """Folder for the policy, report.html, summary.json, metrics.jsonl; left out: runs/TASK."""
-    seeds: Annotated[int, Bound(1, SEEDS_MAX)] = 1
-    """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
-    minutes: Annotated[float, Bound(0.0)] = 0.0
-    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
-    tensorboard: bool = False
-    """Write event files of TensorBoard, too, with torch, to tensorboard/ in the folder."""
-    json: bool = False
-    """Print JSON, and no progress."""
 
     @property
     def folder(self) -> Path:
@@ -71,7 +63,7 @@ class TrainTaskConfig(TaskConfig, TaskName):
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=("json", "minutes", "tensorboard"), positional=("task",))
+        return command_line(PROG, self, leave_out=seed_trainings.NOT_REPEATED, positional=("task",))
 
 
 def main(argv: list[str]) -> int:
@@ -86,53 +78,42 @@ def _asked(argv: list[str]) -> int:
     refuse_idle(config, TASK_RULES)
     plain = TaskConfig(**{item.name: getattr(config, item.name) for item in fields(TaskConfig)})
     vehicle: Vehicle | None = None if config.vehicle is None else named_vehicle(config.vehicle, config.rotors)
-    told: dict[str, Any] = {"minutes": config.minutes, "tensorboard": config.tensorboard, "quiet": config.json}
     if config.trainer == "ppo":
         from airworthy.cli.learning.train import load_torch  # the others learn without torch
 
         load_torch()
-    with stopped_by_terminate() as received:
-        try:
-            if config.seeds == 1:
-                options = plain.training(config.task, config.seed)
-                done = [train_task(options, config.folder, vehicle, plain.protocol, command=config.command(), **told)]
-            else:
-                seeds = range(config.seed, config.seed + max(0, config.seeds))
-                commands = [replace(config, seeds=1, seed=k, out=config.folder / f"seed_{k}").command() for k in seeds]
-                each = [plain.training(config.task, k) for k in seeds]
-                done = train_task_seeds(each, config.folder, vehicle, plain.protocol, commands=commands, **told)
-        except KeyboardInterrupt:
-            return interrupted_training(received, config.folder, _KEPT)
-    _say(config, done)
-    return 0
+
+    def train() -> list[Trained]:
+        if config.seeds == 1:
+            options = plain.training(config.task, config.seed)
+            return [train_task(options, config.folder, vehicle, plain.protocol, command=config.command(), **config.told)]
+        each = [plain.training(config.task, k) for k in range(config.seed, config.seed + max(0, config.seeds))]
+        commands = seed_trainings.seed_commands(config, config.folder)
+        return train_task_seeds(each, config.folder, vehicle, plain.protocol, commands=commands, **config.told)
+
+    return seed_trainings.until_stopped(config.folder, train, lambda done: _say(config, done))
 
 
-def _say(config: TrainTaskConfig, done: list[TrainedTask]) -> None:
+def _say(config: TrainTaskConfig, done: list[Trained]) -> None:
     if config.json:
-        rows = [
-            {"folder": str(item.folder), "finished": item.finished, "iterations": item.iteration, **item.figures}
-            for item in done
-        ]
-        emit_json(rows[0] if config.seeds == 1 else {"folder": str(config.folder), "seeds": rows})
+        seed_trainings.trained_rows(config, config.folder, done)
         return
     columns = ("seed", "learning [s]", "processor [s]", "success [%]", "kept [%]", "median error [cm]", "M steps/s")
-    rows_: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for f in (one.figures for one in done if one.finished):
         error = f.get("median_error_m")
         times = f["training_wall_s"], f["training_cpu_s"]
         rates = f["success_percent"], f["kept_percent"], None if error is None else 100.0 * error
-        rows_.append((f["seed"], *times, *rates, 1e-6 * f["env_steps_per_s"]))
-    if rows_:
-        show_table(f"{done[0].figures['task']}, {done[0].figures['vehicle']}", columns, rows_)
-    last = done[-1]
-    if not last.finished:
-        print(f"Stopped after the minutes it was given, at iteration {last.iteration:,}; the same command goes on from there.")
-        return
-    for item in done:
-        if quiet := item.figures.get("without_noise"):
-            error = quiet.get("median_error_m")
-            said = "" if error is None else f", median error {100.0 * error:.2f} cm"
-            print(f"Without the noise of observations: success {quiet['success_percent']:.1f} %{said}.")
-        for beside in item.figures["baselines"]:
-            print(beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}")
-        print(f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}")
+        rows.append((f["seed"], *times, *rates, 1e-6 * f["env_steps_per_s"]))
+    title = f"{done[0].figures['task']}, {done[0].figures['vehicle']}" if rows else ""
+    seed_trainings.say_trained(title, columns, rows, done, _lines)
+
+
+def _lines(item: Trained) -> Iterator[str]:
+    if quiet := item.figures.get("without_noise"):
+        error = quiet.get("median_error_m")
+        said = "" if error is None else f", median error {100.0 * error:.2f} cm"
+        yield f"Without the noise of observations: success {quiet['success_percent']:.1f} %{said}."
+    for beside in item.figures["baselines"]:
+        yield beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}"
+    yield f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}"

@@ -7,8 +7,8 @@ from airworthy.core.faces import lazy_names
 if TYPE_CHECKING:
     from airworthy.learning.avoid.config import AvoidOptions, AvoidRunOptions
     from airworthy.learning.avoid.evaluation import AvoidProtocol
-    from airworthy.learning.avoid.run import TrainedAvoid, train_avoid
+    from airworthy.learning.avoid.run import train_avoid
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["AvoidOptions", "AvoidProtocol", "AvoidRunOptions", "TrainedAvoid", "train_avoid"]
+__all__ = ["AvoidOptions", "AvoidProtocol", "AvoidRunOptions", "train_avoid"]

@@ -6,11 +6,11 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.learning.distill.config import DistillOptions
-    from airworthy.learning.distill.run import TrainedStudent, train_distill
+    from airworthy.learning.distill.run import train_distill
     from airworthy.learning.distill.training import DistillTraining
 else:
     # fmt: off
     __getattr__, __dir__ = lazy_names(__name__)
     # fmt: on
 
-__all__ = ["DistillOptions", "DistillTraining", "TrainedStudent", "train_distill"]
+__all__ = ["DistillOptions", "DistillTraining", "train_distill"]

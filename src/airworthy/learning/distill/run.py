@@ -14,7 +14,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -30,22 +30,20 @@ from airworthy.learning.foundation.evaluation import FoundationProtocol, held_fi
 from airworthy.learning.foundation.report import fleet_cells
 from airworthy.learning.gradient.report import flat_options
 from airworthy.learning.gradient.run import (
-    METRICS_FILE,
-    SUMMARY_FILE,
     HoverRun,
     hardware_found,
     learn_run,
     used_packages,
-    write_metrics,
 )
 from airworthy.learning.machine import Machine
+from airworthy.learning.timed_training import SUMMARY_FILE, Trained
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.contract import vehicle_digest, write_motor_folder
 from airworthy.pilots.motor_policy.pilot import read_motor_policy
 from airworthy.reports.page import DASH, card, fixed, page_of
 from airworthy.reports.svg import Line, lines
 
-__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TrainedStudent", "train_distill"]
+__all__ = ["train_distill"]
 
 SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
@@ -56,23 +54,6 @@ _NAMES = TrainingNames(
     SUMMARY_FILE,
 )
 _COLUMNS = ("mass [kg]", "thrust to weight", "kept [%]", "median error [cm]", "95 % error [cm]", "held")
-
-
-@dataclass(frozen=True)
-class TrainedStudent:
-    """What a training left."""
-
-    folder: Path
-    finished: bool
-    figures: Mapping[str, Any]
-    """What `summary.json` holds; empty while it is not finished."""
-    iteration: int = 0
-    """Rounds done."""
-
-    @property
-    def report(self) -> Path:
-        """The page."""
-        return self.folder / REPORT_FILE
 
 
 def train_distill(
@@ -86,7 +67,7 @@ def train_distill(
     minutes: float = 0.0,
     tensorboard: bool = False,
     quiet: bool = True,
-) -> TrainedStudent:
+) -> Trained:
     """Learn of teachers, or go on where it was stopped, and fly student and teachers from the same starts.
 
     Args:
@@ -121,7 +102,7 @@ def train_distill(
         held = TrainingFolder(folder, identity, options, _NAMES, quiet)
         if held.done:
             say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_motor_policy, lambda at, found: TrainedStudent(at, True, found, found["iterations"]))
+            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
         # It has of a training what clock and log read, and neither vehicle nor hover of its own.
         run = HoverRun(cast(Any, training))
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
@@ -134,15 +115,15 @@ def train_distill(
             write_motor_folder(folder, policy.contract, policy.weights)
 
         if not learn_run(held, run, write, minutes=minutes, tensorboard=tensorboard, quiet=quiet):
-            return TrainedStudent(folder, False, {}, training.iteration)
+            return Trained(folder, False, {}, training.iteration)
         found = _judged(run, training, protocol, {**split, "train_s": run.wall_s}, command, quiet)
         write()
-        write_metrics(folder, run)
+        run.write_metrics(folder)
         _write_report(folder / REPORT_FILE, found, run.metrics)
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
-    return TrainedStudent(folder, True, found, training.iteration)
+    return Trained(folder, True, found, training.iteration)
 
 
 def _told(lesson: Lesson) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from airworthy.core.faces import lazy_names
 if TYPE_CHECKING:
     from airworthy.learning.foundation.config import FoundationConfig
     from airworthy.learning.foundation.evaluation import FoundationProtocol, fly_fleet, quadrotors
-    from airworthy.learning.foundation.run import TrainedFoundation, train_foundation
+    from airworthy.learning.foundation.run import train_foundation
     from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, drawn_quadrotor
 else:
     # fmt: off
@@ -15,6 +15,6 @@ else:
     # fmt: on
 
 __all__ = [
-    "FOUNDATION", "FoundationConfig", "FoundationProtocol", "FoundationTraining", "TrainedFoundation", "drawn_quadrotor",
+    "FOUNDATION", "FoundationConfig", "FoundationProtocol", "FoundationTraining", "drawn_quadrotor",
     "fly_fleet", "quadrotors", "train_foundation",
 ]  # fmt: skip

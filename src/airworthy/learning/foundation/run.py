@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -30,22 +30,20 @@ from airworthy.learning.foundation.report import write_foundation_report
 from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, foundation_contract, write_foundation_policy
 from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.gradient.run import (
-    METRICS_FILE,
-    SUMMARY_FILE,
     HoverRun,
     hardware_found,
     learn_run,
     refuse_single_training,
     used_packages,
-    write_metrics,
     write_seeds,
 )
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
+from airworthy.learning.timed_training import SUMMARY_FILE, Trained
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 
-__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TrainedFoundation", "train_foundation", "train_foundation_seeds"]
+__all__ = ["train_foundation", "train_foundation_seeds"]
 
 SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
@@ -58,23 +56,6 @@ _NAMES = TrainingNames(
 _SHOWN = ("seed", "training_wall_s", "training_cpu_s", "held_percent", "worst_median_error_m", "env_steps")
 
 
-@dataclass(frozen=True)
-class TrainedFoundation:
-    """What a training left."""
-
-    folder: Path
-    finished: bool
-    figures: Mapping[str, Any]
-    """What `summary.json` holds; empty while it is not finished."""
-    iteration: int = 0
-    """Gradient steps done."""
-
-    @property
-    def report(self) -> Path:
-        """The page."""
-        return self.folder / REPORT_FILE
-
-
 def train_foundation(
     out: str | Path,
     options: GradientOptions | None = None,
@@ -85,7 +66,7 @@ def train_foundation(
     minutes: float = 0.0,
     tensorboard: bool = False,
     quiet: bool = True,
-) -> TrainedFoundation:
+) -> Trained:
     """Learn to hold a place with any quadrotor, or go on where it was stopped, and fly every one of the catalogue.
 
     Args:
@@ -121,7 +102,7 @@ def train_foundation(
         held = TrainingFolder(folder, identity, options, _NAMES, quiet)
         if held.done:
             say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_motor_policy, lambda at, found: TrainedFoundation(at, True, found, found["iterations"]))
+            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
         run = HoverRun(training)
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
             say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
@@ -129,20 +110,20 @@ def train_foundation(
         split = {"import_s": import_s, "compile_s": time.perf_counter() - begun}
         told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet}
         if not learn_run(held, run, lambda: write_foundation_policy(folder, training), **told):
-            return TrainedFoundation(folder, False, {}, training.iteration)
+            return Trained(folder, False, {}, training.iteration)
         found = _judged(run, training, protocol, {**split, "train_s": run.wall_s}, command, quiet)
         write_foundation_policy(folder, training)
-        write_metrics(folder, run)
+        run.write_metrics(folder)
         write_foundation_report(folder / REPORT_FILE, found, run.metrics)
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
-    return TrainedFoundation(folder, True, found, training.iteration)
+    return Trained(folder, True, found, training.iteration)
 
 
 def train_foundation_seeds(
     out: str | Path, config: FoundationConfig, count: int, *, commands: Sequence[str] = (), **told: Any
-) -> list[TrainedFoundation]:
+) -> list[Trained]:
     """Train several seeds, one after the other, each in a folder of its own; `summary.json` above has all of them.
 
     Args:
@@ -161,7 +142,7 @@ def train_foundation_seeds(
     if not 1 <= count <= SEEDS_MAX:
         raise AirworthyError(f"{count} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
     refuse_single_training(out)
-    done: list[TrainedFoundation] = []
+    done: list[Trained] = []
     for k in range(count):
         seed, command = config.seed + k, commands[k] if commands else ""
         done.append(

@@ -17,8 +17,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ import numpy as np
 from airworthy import __version__
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, lock_folder, write_json, write_text
+from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.core.native_kernel import thread_limit
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig
@@ -48,6 +48,7 @@ from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
 from airworthy.learning.training_folder import (
     IDENTITY_FILE,
     REPORT_FILE,
@@ -66,11 +67,10 @@ if TYPE_CHECKING:
     from airworthy.learning.native_ppo.config import MotorCommandConfig
 
 __all__ = [
-    "METRICS_FILE", "SUMMARY_FILE", "HoverRun", "TrainedHover", "TrainingLine", "hardware_found", "learn_run",
-    "refuse_single_training", "train_hover", "train_seeds", "write_metrics", "write_seeds",
+    "HoverRun", "TrainingLine", "hardware_found", "learn_run",
+    "refuse_single_training", "train_hover", "train_seeds", "write_seeds",
 ]  # fmt: skip
 
-SUMMARY_FILE, METRICS_FILE = "summary.json", "metrics.jsonl"
 SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
     "a policy",
@@ -87,69 +87,24 @@ _SAID_EVERY_S = 1.0
 """Between two lines for whoever watches, and between two checkpoints."""
 
 
-@dataclass(frozen=True)
-class TrainedHover:
-    """What a training left."""
-
-    folder: Path
-    finished: bool
-    figures: Mapping[str, Any]
-    """What `summary.json` holds; empty while it is not finished."""
-    iteration: int = 0
-    """Gradient steps done."""
-
-    @property
-    def report(self) -> Path:
-        """The page."""
-        return self.folder / REPORT_FILE
-
-
-class HoverRun:
-    """A training under way with its clock and its log: what a folder saves and goes on from.
+class HoverRun(TimedTraining):
+    """A training that keeps the stages of its film, too.
 
     Args:
         training: Begun.
     """
 
     def __init__(self, training: HoverTraining):
-        self.training = training
-        self.metrics: list[dict[str, Any]] = []
-        self.wall_s = self.cpu_s = 0.0
+        super().__init__(training, _METRICS_MOST)
         self.earlier: dict[int, tuple[float, list[ArrayF32]]] = {}
         """By gradient steps done: seconds learnt, and the weights then; of the film's stages that it has come to."""
         # A stage's share of few steps is at least one: only the first is untrained.
         self._kept_at = {math.ceil(share * training.options.iterations) for share in STAGES}
-        self._every = max(1, training.options.iterations // _METRICS_MOST)
 
-    @property
-    def finished(self) -> bool:
-        """Whether all is learnt."""
-        return self.training.finished
-
-    def steps(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[int]:
-        """Learn what is left; yields the number of the step behind each.
-
-        The clock runs from before the first step to behind the last, with whatever the caller does between them.
-        """
-        # Set back by what earlier runs of this training took: its clock goes on where it stood.
-        wall, cpu = time.perf_counter() - self.wall_s, time.process_time() - self.cpu_s
+    def _before_step(self) -> None:
         work = self.training
-        while not work.finished and not stopped():
-            if work.iteration in self._kept_at:
-                self.earlier[work.iteration] = self.wall_s, [w.copy() for w in work.weights]
-            cost = work.step()
-            self.wall_s, self.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
-            if work.iteration % self._every == 0 or work.finished:
-                self.metrics.append(
-                    {
-                        "iteration": work.iteration,
-                        "env_steps": work.env_steps,
-                        "wall_s": round(self.wall_s, 6),
-                        "cpu_s": round(self.cpu_s, 6),
-                        **work.metrics(cost),
-                    }
-                )
-            yield work.iteration
+        if work.iteration in self._kept_at:
+            self.earlier[work.iteration] = self.wall_s, [w.copy() for w in work.weights]
 
     def keep_in(self, folder: Path) -> None:
         """Let a training that flies into a replay keep it in the folder, and not in each checkpoint."""
@@ -163,17 +118,15 @@ class HoverRun:
 
     def save(self) -> Checkpoint:
         """Everything that the next step depends on, with clock and log."""
-        inner = self.training.save()
-        notes = {**inner.notes, "metrics": self.metrics, "wall_s": self.wall_s, "cpu_s": self.cpu_s}
+        inner = super().save()
+        notes = dict(inner.notes)
         notes["earlier"] = [[at, wall_s, len(weights)] for at, (wall_s, weights) in self.earlier.items()]
         held = {f"earlier_{at}_{k}": w for at, (_, weights) in self.earlier.items() for k, w in enumerate(weights)}
         return Checkpoint(inner.number, {**inner.arrays, **held}, notes)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave."""
-        self.training.restore(checkpoint)
-        self.metrics = list(checkpoint.notes["metrics"])
-        self.wall_s, self.cpu_s = float(checkpoint.notes["wall_s"]), float(checkpoint.notes["cpu_s"])
+        super().restore(checkpoint)
         for at, wall_s, count in checkpoint.notes["earlier"]:
             self.earlier[int(at)] = float(wall_s), [checkpoint.arrays[f"earlier_{at}_{k}"] for k in range(count)]
 
@@ -190,7 +143,7 @@ def train_hover(
     device: str = "cpu",
     tensorboard: bool = False,
     quiet: bool = True,
-) -> TrainedHover:
+) -> Trained:
     """Learn to hold a place by motor commands, or go on where it was stopped, and judge what was learnt.
 
     Args:
@@ -228,7 +181,7 @@ def train_hover(
         held = TrainingFolder(folder, identity, options, _NAMES, quiet)
         if held.done:
             say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_motor_policy, lambda at, found: TrainedHover(at, True, found, found["iterations"]))
+            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
         run = HoverRun(training)
         run.keep_in(folder)
         # Without torch its bits depend on no threads: gradients are summed in one order.
@@ -239,17 +192,17 @@ def train_hover(
         compile_s = time.perf_counter() - begun
         told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet}
         if not learn_run(held, run, lambda: write_motor_policy(folder, training), **told):
-            return TrainedHover(folder, False, {}, training.iteration)
+            return Trained(folder, False, {}, training.iteration)
         split = {"import_s": import_s, "compile_s": compile_s, "train_s": run.wall_s}
         found = _judged(vehicle, run, protocol, split, command, quiet)
         write_motor_policy(folder, training)
-        write_metrics(folder, run)
+        run.write_metrics(folder)
         write_hover_report(folder / REPORT_FILE, found, run.metrics, _film(vehicle, run, protocol))
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
         run.forget()
-    return TrainedHover(folder, True, found, training.iteration)
+    return Trained(folder, True, found, training.iteration)
 
 
 def train_seeds(
@@ -261,7 +214,7 @@ def train_seeds(
     *,
     commands: Sequence[str] = (),
     **told: Any,
-) -> list[TrainedHover]:
+) -> list[Trained]:
     """Train several seeds, one after the other, each in a folder of its own; `summary.json` above has all of them.
 
     Args:
@@ -282,7 +235,7 @@ def train_seeds(
     if not 1 <= count <= SEEDS_MAX:
         raise AirworthyError(f"{count} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
     refuse_single_training(out)
-    done: list[TrainedHover] = []
+    done: list[Trained] = []
     for k in range(count):
         seed = config.seed + k
         command = commands[k] if commands else ""
@@ -345,7 +298,7 @@ def learn_run(
     def saved() -> None:
         # Whoever stops it, or kills it, has a policy that flies.
         write()
-        write_metrics(held.folder, run)
+        run.write_metrics(held.folder)
 
     left = run.training.options.iterations - run.training.iteration
     often = TrainingRunOptions(
@@ -382,11 +335,6 @@ class TrainingLine:
         far = f"{work.iteration:,} of {work.options.iterations:,} iterations"
         say(self._quiet, f"{far}, {speed / 1e6:.2f} M steps/s{cost}, {work.lost:,} flights lost")
         self._last, self._before = now, work.env_steps
-
-
-def write_metrics(folder: Path, run: HoverRun) -> None:
-    """Write the training log of a run."""
-    write_text(folder / METRICS_FILE, "".join(f"{json.dumps(row)}\n" for row in run.metrics))
 
 
 def _judged(

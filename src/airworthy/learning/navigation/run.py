@@ -12,16 +12,14 @@ summary.json      figures; written last: where it lies, all is done
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, lock_folder, write_json, write_text
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.gradient.run import hardware_found
 from airworthy.learning.machine import TrainingOptions, TrainingRunOptions, computing, machine_for
 from airworthy.learning.navigation.encoder import LatentEye, read_encoder, write_encoder
@@ -33,11 +31,12 @@ from airworthy.learning.navigation.options import NavigationOptions, RoomsProtoc
 from airworthy.learning.navigation.policy import NavigationPolicy, read_navigation_policy, write_navigation_policy
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
 
-__all__ = ["ENCODER", "METRICS_FILE", "SUMMARY_FILE", "Trained", "load_navigator", "train_encoder", "train_navigation"]
+__all__ = ["ENCODER", "load_navigator", "train_encoder", "train_navigation"]
 
-SUMMARY_FILE, METRICS_FILE, ENCODER = "summary.json", "metrics.jsonl", "encoder"
+ENCODER = "encoder"
 SCHEMA_VERSION = 1
 _REST = "it was judged otherwise, or begun by another version"
 _NAMES = TrainingNames("a policy", "its encoder was another", _REST, "update", SUMMARY_FILE)
@@ -49,94 +48,17 @@ _SAID_EVERY_S = 10.0
 _RUN = TrainingRunOptions(device="cpu", threads=1, checkpoint_minutes=1.0)
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What a training left."""
-
-    folder: Path
-    finished: bool
-    figures: Mapping[str, Any]
-    """What `summary.json` holds; empty while it is not finished."""
-    iteration: int = 0
-    """Updates, or gradient steps, done."""
-
-
-class _Learner(Protocol):
-    """What both trainings have."""
-
-    options: Any
-
-    @property
-    def iteration(self) -> int: ...
-
-    @property
-    def finished(self) -> bool: ...
-
-    def step(self) -> float: ...
-
-    def metrics(self, cost: float) -> dict[str, Any]: ...
-
-    def save(self) -> Checkpoint: ...
-
-    def restore(self, checkpoint: Checkpoint) -> None: ...
-
-
-class _Run:
-    """A training with its clock and its log: what a folder saves and goes on from."""
-
-    def __init__(self, learner: _Learner, told: Callable[[Mapping[str, Any]], str], quiet: bool):
-        self.learner, self._told, self._quiet = learner, told, quiet
-        self.metrics: list[dict[str, Any]] = []
-        self.wall_s = self.cpu_s = 0.0
-        self._every = max(1, learner.options.iterations // _METRICS_MOST)
-        self._said = time.monotonic()
-
-    @property
-    def finished(self) -> bool:
-        """Whether all is learnt."""
-        return self.learner.finished
-
-    def steps(self, stopped: Callable[[], bool]) -> Iterator[int]:
-        """Learn what is left; yields the number of the step behind each."""
-        wall, cpu = time.perf_counter() - self.wall_s, time.process_time() - self.cpu_s
-        work = self.learner
-        while not work.finished and not stopped():
-            cost = work.step()
-            self.wall_s, self.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
-            if work.iteration % self._every == 0 or work.finished:
-                row = {"iteration": work.iteration, "wall_s": round(self.wall_s, 3), "cpu_s": round(self.cpu_s, 3)}
-                self.metrics.append(row | work.metrics(cost))
-                self._tell(self.metrics[-1])
-            yield work.iteration
-
-    def _tell(self, row: Mapping[str, Any]) -> None:
-        if time.monotonic() - self._said < _SAID_EVERY_S and not self.finished:
-            return
-        self._said = time.monotonic()
-        done = f"{row['iteration']:,} of {self.learner.options.iterations:,} in {row['wall_s']:.0f} s"
-        say(self._quiet, f"{done}, {self._told(row)}")
-
-    def save(self) -> Checkpoint:
-        """Everything that the next step depends on, with clock and log."""
-        inner = self.learner.save()
-        clock = {"metrics": self.metrics, "wall_s": self.wall_s, "cpu_s": self.cpu_s}
-        return Checkpoint(inner.number, inner.arrays, {**inner.notes, **clock})
-
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from what `save` gave."""
-        self.learner.restore(checkpoint)
-        self.metrics = list(checkpoint.notes["metrics"])
-        self.wall_s, self.cpu_s = float(checkpoint.notes["wall_s"]), float(checkpoint.notes["cpu_s"])
-
-    def write_metrics(self, folder: Path) -> None:
-        """Write the log so far."""
-        write_text(folder / METRICS_FILE, "".join(f"{json.dumps(json.loads(json_text(row)))}\n" for row in self.metrics))
-
-
 def _identity(kind: str, options: TrainingOptions, data: Mapping[str, Any], protocol: Any = None) -> dict[str, Any]:
     found = {"schema_version": SCHEMA_VERSION, "kind": kind, "options": json.loads(json_text(asdict(options)))}
     judged = {} if protocol is None else {"protocol": json.loads(json_text(asdict(protocol)))}
     return {**found, "data": dict(data), **judged}
+
+
+def _line(
+    options: EncoderOptions | NavigationOptions, told: Callable[[Mapping[str, Any]], str]
+) -> Callable[[Mapping[str, Any]], str]:
+    """Return what says of a row of the log where the training is."""
+    return lambda row: f"{row['iteration']:,} of {options.iterations:,} in {row['wall_s']:.0f} s, {told(row)}"
 
 
 # ---- The encoder ------------------------------------------------------------------------------------------------------------
@@ -172,7 +94,7 @@ def train_encoder(
         machine = machine_for(run, before=held.machine)
         with computing(machine):
             training = EncoderTraining(options, machine.threads)
-            work = _Run(training, lambda row: f"squared error {row['squared_error']:.5f}", quiet)
+            work = TimedTraining(training, _METRICS_MOST, None if quiet else _line(options, _error), _SAID_EVERY_S)
             if held.begin(work, machine):
                 say(quiet, f"{folder}: goes on from gradient step {training.iteration:,}.")
 
@@ -197,11 +119,11 @@ def train_encoder(
     return Trained(folder, True, found, training.iteration)
 
 
-def _clock(kind: str, work: _Run, machine: Any, options: TrainingOptions) -> dict[str, Any]:
+def _clock(kind: str, work: TimedTraining, machine: Any, options: TrainingOptions) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": kind,
-        "iterations": work.learner.iteration,
+        "iterations": work.training.iteration,
         "training_wall_s": work.wall_s,
         "training_cpu_s": work.cpu_s,
         "machine": asdict(machine),
@@ -209,6 +131,10 @@ def _clock(kind: str, work: _Run, machine: Any, options: TrainingOptions) -> dic
         "version": __version__,
         "options": json.loads(json_text(asdict(options))),
     }
+
+
+def _error(row: Mapping[str, Any]) -> str:
+    return f"squared error {row['squared_error']:.5f}"
 
 
 # ---- The policy -------------------------------------------------------------------------------------------------------------
@@ -283,7 +209,7 @@ def train_navigation(
         machine = machine_for(run, before=held.machine)
         with computing(machine):
             training = NavigationTraining(options, eye, digest, machine.threads)
-            work = _Run(training, _line, quiet)
+            work = TimedTraining(training, _METRICS_MOST, None if quiet else _line(options, _level), _SAID_EVERY_S)
             if held.begin(work, machine):
                 say(quiet, f"{folder}: goes on from update {training.iteration:,}.")
 
@@ -312,7 +238,7 @@ def train_navigation(
     return Trained(folder, True, found, training.iteration)
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _level(row: Mapping[str, Any]) -> str:
     success = "-" if row["success"] is None else f"{100.0 * row['success']:.0f} %"
     return f"{1e-6 * row['env_steps']:.2f} M decisions, level {row['level']}, success {success}, reward {row['reward']:.2f}"
 

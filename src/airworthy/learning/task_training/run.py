@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -25,14 +25,11 @@ from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.environments import LearningTask
 from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.gradient.run import (
-    METRICS_FILE,
-    SUMMARY_FILE,
     HoverRun,
     hardware_found,
     learn_run,
     refuse_single_training,
     used_packages,
-    write_metrics,
     write_seeds,
 )
 from airworthy.learning.machine import Machine
@@ -48,12 +45,13 @@ from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
 from airworthy.learning.task_training.report import write_task_report
 from airworthy.learning.task_training.training import TaskWork
+from airworthy.learning.timed_training import SUMMARY_FILE, Trained
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.task_policy.contract import write_task_folder
 from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
 from airworthy.vehicles import Vehicle
 
-__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TrainedTask", "learn_task", "train_task", "train_task_seeds"]
+__all__ = ["learn_task", "train_task", "train_task_seeds"]
 
 SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
@@ -68,23 +66,6 @@ _CHECKPOINT_S = 1.0
 _SHOWN = ("seed", "training_wall_s", "training_cpu_s", "kept_percent", "success_percent", "env_steps")
 
 
-@dataclass(frozen=True)
-class TrainedTask:
-    """What a training left."""
-
-    folder: Path
-    finished: bool
-    figures: Mapping[str, Any]
-    """What `summary.json` holds; empty while it is not finished."""
-    iteration: int = 0
-    """Updates done."""
-
-    @property
-    def report(self) -> Path:
-        """The page."""
-        return self.folder / REPORT_FILE
-
-
 def train_task(
     options: TaskOptions,
     out: str | Path,
@@ -95,7 +76,7 @@ def train_task(
     minutes: float = 0.0,
     tensorboard: bool = False,
     quiet: bool = True,
-) -> TrainedTask:
+) -> Trained:
     """Learn a task, or go on where it was stopped, and judge what was learnt.
 
     Args:
@@ -131,7 +112,7 @@ def learn_task(
     tensorboard: bool = False,
     quiet: bool = True,
     seconds: Mapping[str, float] | None = None,
-) -> TrainedTask:
+) -> Trained:
     """Do a trainer's work in a folder: the door for every trainer of tasks.
 
     Args:
@@ -170,7 +151,7 @@ def learn_task(
         held = TrainingFolder(folder, identity, work.options, _NAMES, quiet)
         if held.done:
             say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_task_policy, lambda at, found: TrainedTask(at, True, found, found["iterations"]))
+            return held.outcome(read_task_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
         # The clock and the log are those of hover's trainings, which ask no more of a training than this one has.
         run = HoverRun(cast(Any, work))
         run.keep_in(folder)
@@ -181,16 +162,16 @@ def learn_task(
         work.prepare()
         told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet, "checkpoint_s": _CHECKPOINT_S}
         if not learn_run(held, run, lambda: write_task_folder(folder, work.contract(), work.weights), **told):
-            return TrainedTask(folder, False, {}, work.iteration)
+            return Trained(folder, False, {}, work.iteration)
         found = _judged(work, run, protocol, {**(seconds or {}), "train_s": run.wall_s}, command, quiet)
         write_task_folder(folder, work.contract(), work.weights)
-        write_metrics(folder, run)
+        run.write_metrics(folder)
         write_task_report(folder / REPORT_FILE, found, run.metrics)
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
         run.forget()
-    return TrainedTask(folder, True, found, work.iteration)
+    return Trained(folder, True, found, work.iteration)
 
 
 def train_task_seeds(
@@ -201,7 +182,7 @@ def train_task_seeds(
     *,
     commands: Sequence[str] = (),
     **told: Any,
-) -> list[TrainedTask]:
+) -> list[Trained]:
     """Train several seeds, one after the other, each in a folder of its own; `summary.json` above has all of them.
 
     Args:
@@ -221,7 +202,7 @@ def train_task_seeds(
     if not 1 <= len(options) <= SEEDS_MAX:
         raise AirworthyError(f"{len(options)} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
     refuse_single_training(out)
-    done: list[TrainedTask] = []
+    done: list[Trained] = []
     for k, one in enumerate(options):
         command = commands[k] if commands else ""
         done.append(train_task(one, Path(out) / f"seed_{one.seed}", vehicle, protocol, command=command, **told))
