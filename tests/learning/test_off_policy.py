@@ -270,6 +270,31 @@ def test_replay_is_scored_anew_when_weights_rise() -> None:
         np.testing.assert_allclose(row[:, s.reward_at], result.reward, rtol=2e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("parts", [True, False], ids=["in parts", "whole"])
+def test_what_was_scored_anew_is_so_after_a_stop(tmp_path: Path, parts: bool) -> None:
+    """Parts on file hold the rewards of when they were written: they go by the weights of now, as those that never stopped."""
+    task = L2fPosition(history=2, curriculum=replace(L2fPosition().curriculum, window=160))
+    folder = tmp_path if parts else None
+    trained = learner(SAC, task, steps=480)
+    trained.advance(8)
+    trained.save(folder)
+    early = trained.replay.records[:8].copy()
+    trained.advance(9)
+    saved = trained.save(folder)
+    assert 0 < saved.notes["scored"] <= 17
+    assert (early != trained.replay.records[:8]).any()
+    other = learner(SAC, task, steps=480)
+    other.restore(saved, folder)
+    np.testing.assert_array_equal(other.replay.records[:17], trained.replay.records[:17])
+    for each in (trained, other):
+        each.advance(13)
+    assert trained.scored == other.scored
+    np.testing.assert_array_equal(other.environments.level, trained.environments.level)
+    np.testing.assert_array_equal(other.replay.records, trained.replay.records)
+    np.testing.assert_array_equal(other.replay.terms, trained.replay.terms)
+    np.testing.assert_array_equal(other._host["networks"], trained._host["networks"])
+
+
 # ---- what cannot be --------------------------------------------------------------------------------------------------
 
 

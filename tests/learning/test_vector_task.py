@@ -186,10 +186,11 @@ def test_each_flight_gets_another_vehicle_within_the_spread_and_none_too_weak() 
     assert (1.0 / environments.parameter("mass_inverse")[0] != masses).mean() > 0.99
 
 
-def test_vehicles_are_drawn_as_the_simulator_draws_them() -> None:
+@pytest.mark.parametrize("name", ["x500", "tinyprop"])
+def test_vehicles_are_drawn_as_the_simulator_draws_them(name: str) -> None:
     """From the same uniform numbers the same rows; whatever is drawn, torque over thrust is a property of the propeller."""
     spread = Randomization(mass=0.2, inertia=0.3, thrust=0.1, rotor=0.05, drag=0.4, lag=0.3)
-    surrogate = surrogate_of(vehicle("x500"), SimulatorConfig(), 64)
+    surrogate = surrogate_of(vehicle(name), SimulatorConfig(), 64)
     layout, rows, keys = surrogate.layout, surrogate.rows, flight_key(7, np.arange(64), 0)
     expected = randomize(rows, layout, SimulatorConfig(randomization=spread), keys)
     draws = tuple(uniforms(keys, 0, Stream.PARAMETERS, 16).T)
@@ -209,6 +210,28 @@ def test_vehicles_are_drawn_as_the_simulator_draws_them() -> None:
         else:
             # `core.ops` has exp and log to 1e-10 each, and the exponent of a share kept is near 1.
             np.testing.assert_allclose(drawn, expected, rtol=3e-10)
+
+
+def test_products_of_inertia_are_drawn_by_both_axes() -> None:
+    """J becomes D J D with D^2 the factors of its axes; the drawn inverse stays the inverse, by NumPy's."""
+    lopsided = replace(vehicle("tinyprop"), inertia=(0.003, 0.004, 0.005, -0.0004, 0.0007, 0.0009))
+    surrogate = surrogate_of(lopsided, SimulatorConfig(), 32)
+    layout, rows = surrogate.layout, surrogate.rows.astype(float)
+    draws = tuple(uniforms(flight_key(3, np.arange(32), 0), 0, Stream.PARAMETERS, 16).T)
+    made = drawn_rows(dict(enumerate(rows)), draws, layout, 4, Randomization(mass=0.2, inertia=0.3), 0.0)
+
+    def matrices(held: Any, name: str) -> Array:
+        xx, yy, zz, xy, xz, yz = (np.broadcast_to(held[row], 32) for row in range(*layout.rows(name).indices(layout.size)))
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float).transpose(2, 0, 1)
+
+    u = 2.0 * np.array(draws) - 1.0
+    d = np.sqrt((1.0 + 0.2 * u[0]) * (1.0 + 0.3 * u[1:4])).T
+    np.testing.assert_allclose(matrices(made, "inertia"), d[:, :, None] * matrices(rows, "inertia") * d[:, None, :], rtol=1e-9)
+    # Nominal rows are float32 numbers, one by one.
+    np.testing.assert_allclose(
+        matrices(made, "inertia_inverse") @ matrices(made, "inertia"), np.tile(np.eye(3), (32, 1, 1)), atol=1e-6
+    )
+    assert np.abs(np.linalg.inv(matrices(made, "inertia"))[:, 0, 1]).min() > 1.0
 
 
 def test_returns_lengths_and_ages() -> None:

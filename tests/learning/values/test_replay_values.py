@@ -145,6 +145,30 @@ def test_parts_on_file(tmp_path: Path) -> None:
     assert len(other.save(tmp_path, 6, 4)) == 3
 
 
+def test_parts_of_a_way_that_was_not_gone_on_are_removed(tmp_path: Path) -> None:
+    """A run that is killed behind its last checkpoint leaves a part that none names: another is written in its place."""
+    held, rng = ReplayRecords(6, 16, 7, 3, 10, 2), np.random.default_rng(7)
+    for array in (held.records, held.terms, held.finals):
+        array[:] = rng.normal(size=array.shape)
+    first = held.save(tmp_path, 2, 1)
+    held.save(tmp_path, 4, 2)
+    other = ReplayRecords(6, 16, 7, 3, 10, 2)
+    other.save(tmp_path / "own", 3, 2)  # what it wrote elsewhere before is forgotten
+    other.restore(tmp_path, first)
+    assert [path.name for path in tmp_path.glob("part_*")] == ["part_000000000_000000002.f32"]
+    other.records[2:5], other.terms[2:5], other.finals[1:3] = 1.0, 2.0, 3.0
+    both = other.save(tmp_path, 5, 3)
+    assert [part["file"] for part in both] == ["part_000000000_000000002.f32", "part_000000002_000000005.f32"]
+    again = ReplayRecords(6, 16, 7, 3, 10, 2)
+    again.restore(tmp_path, both)
+    np.testing.assert_array_equal(again.records[:5], other.records[:5])
+    np.testing.assert_array_equal(again.terms[:5], other.terms[:5])
+    np.testing.assert_array_equal(again.finals[:3], other.finals[:3])
+    again.restore(tmp_path, [])
+    assert list(tmp_path.glob("part_*")) == []
+    assert [part["count"] for part in again.save(tmp_path, 3, 1)] == [3]
+
+
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 

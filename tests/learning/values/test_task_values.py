@@ -78,6 +78,15 @@ def test_figures_by_hand() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("lost", "median", "p95"), [([], 19.5, 37.05), ([5], 21.0, 39.0), ([5, 7], 22.0, None)])
+def test_quantiles_of_errors_with_flights_that_were_lost(lost: list[int], median: float, p95: float | None) -> None:
+    """Of errors 0 to 39 the lost are infinitely far: places 19.5 and 37.05 lie between neighbours, or the upper one counts."""
+    flights = TaskFlights(np.isin(np.arange(40), lost), np.ones(40, bool), np.arange(40.0), None)
+    found = task_figures(flights)
+    assert found["median_error_m"] == pytest.approx(median)
+    assert found["p95_error_m"] == (None if p95 is None else pytest.approx(p95))
+
+
 def _figures(success: float, error: float | None = None) -> dict[str, Any]:
     return {"success_percent": success, "median_error_m": error}
 

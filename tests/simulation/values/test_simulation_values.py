@@ -15,6 +15,7 @@ from airworthy.control.levels import ControlConfig
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, Wind, stability, start_state
 from airworthy.simulation.config import Randomization
+from airworthy.simulation.family import FAMILIES
 from airworthy.vehicles import vehicle
 
 FILE = Path(__file__).parent / "snapshots" / "simulation.txt"
@@ -146,6 +147,22 @@ def test_whose_flights_they_are() -> None:
     assert start_state.checked_config(None) == SimulatorConfig()
     with pytest.raises(AirworthyError, match="got a dict as config"):
         start_state.checked_config({})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("level", ["position", "tracking:crazyflie"])
+def test_each_environment_has_the_rows_of_its_vehicle_and_its_belief(level: str) -> None:
+    """In a batch of every pair, records that are equal but not the same among them, as alone."""
+    own = vehicle("cf2x_L250")
+    told = replace(own, extra={**own.extra, "controller_mass_kg": 0.05})  # records are equal whatever stands in `extra`
+    heavy, copy = replace(own, mass=1.25 * own.mass), replace(own)
+    pairs = [(item, belief) for item in (own, heavy, copy) for belief in (own, heavy, told, copy)]
+    config = SimulatorConfig(level=level)
+    family, count = FAMILIES["rigid"], 4
+    rows = family.rows([item for item, _ in pairs], [belief for _, belief in pairs], config, count)
+    for k, (item, belief) in enumerate(pairs):
+        np.testing.assert_array_equal(rows[:, k], family.rows([item], [belief], config, count)[:, 0], err_msg=str(k))
+    # Three vehicles, two of them alike, and as many beliefs; what is told is read by the firmware's law alone.
+    assert len(np.unique(rows, axis=1).T) == (6 if level == "tracking:crazyflie" else 4)
 
 
 def test_a_snapshot_of_another_kind_is_refused(tmp_path: Path) -> None:
