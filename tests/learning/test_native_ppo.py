@@ -49,6 +49,46 @@ def test_widths_that_fill_no_tile() -> None:
     np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=3e-6 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("more", [{}, {"normalize_observation": True, "normalize_value": True}])
+def test_a_critic_that_sees_more(more: dict[str, Any]) -> None:
+    """`observe_critic` of a task reaches the critic alone: values, at time limits, too, gradient, and the bits of a restart."""
+
+    def made(seed: int = 3) -> NativePpo:
+        task = VectorTask(PositionByVelocity(episode_steps=20), 64, seed=seed)
+        return NativePpo(task, PpoOptions(**OPTIONS, **more), 1)
+
+    one, other = made(), made(99)
+    for _ in range(3):
+        one.update()
+    other.restore(one.save())
+    task = VectorTask(one.environments.task, 64, seed=99)
+    task.restore(one.environments.saved())
+    flown = one.fly()
+    s = one.sizes
+    assert s.known == s.observed == 17
+    samples = one.samples.transpose(0, 1, 3, 2).reshape(8, 64, s.sample)
+    cut = np.zeros(64)
+    for t in range(8):
+        np.testing.assert_array_equal(samples[t, :, : s.observed], task.observation)
+        np.testing.assert_array_equal(samples[t, :, s.observed + s.actions + 3 :], task.critic_observation)
+        assert np.abs(task.critic_observation[:, :3] - task.observation[:, :3]).max() > 0.03
+        np.testing.assert_allclose(one._scaled(one.values[t]), one.value(task.critic_observation), rtol=2e-5, atol=2e-5)
+        result = task.step(samples[t, :, s.observed : s.observed + s.actions])
+        cut = np.where(result.truncated, one.value(task.final_critic_observation), 0.0)
+        np.testing.assert_allclose(flown.cut_values[t], cut, rtol=2e-5, atol=2e-5)
+    one.learn_from(np.random.default_rng(0).normal(size=(8, 64)))
+    gradient, _ = one.gradient(np.arange(0, 32, 2))
+    if not more:
+        blocks = one.samples.reshape(32, -1, 16)[::2].transpose(0, 2, 1).reshape(256, -1)
+        expected, _ = loss_gradient(s, one._views, blocks)
+        np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=3e-6 * np.abs(expected).max())
+    again = made(5)
+    again.restore(other.save())
+    for made_again in (other, again):
+        made_again.update()
+    np.testing.assert_array_equal(other.parameters, again.parameters)
+
+
 def test_the_loss_is_the_published_one() -> None:
     """Formulas of Schulman et al. (2017), (7) and (9), written out: ratios beyond both clips, advantages of both signs.
 

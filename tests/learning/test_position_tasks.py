@@ -132,6 +132,7 @@ def test_observations_are_the_published_ones() -> None:
     np.testing.assert_allclose(noisy[:3], 0.03)
     np.testing.assert_allclose(noisy[7:13], 0.02)
     assert (np.abs(noisy[3:7]).max(axis=0) > 5e-3).all()
+    np.testing.assert_allclose(PositionByVelocity().observe_critic(tuple(state), p), [*seen[:3], *q, *seen[7:]], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["position_setpoint_velocity", "position_setpoint_acceleration", "position_setpoint"])

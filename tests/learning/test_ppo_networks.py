@@ -360,6 +360,9 @@ def test_a_critic_that_sees_more() -> None:
     told = [one.update() for _ in range(3)][-1]
     assert math.isfinite(told.value_error)
     np.testing.assert_array_equal(one._flown.critic_seen[-1], task.critic_observation)
+    other = TorchPpo(VectorTask("l2f_position", 64, seed=4), TorchPpoOptions(**SMALL), 1)
+    other.restore(one.save())
+    np.testing.assert_array_equal(other.environments.critic_observation, task.critic_observation)
     with pytest.raises(AirworthyError, match="its layers cannot be shared"):
         TorchPpo(task, TorchPpoOptions(**SMALL, shared=True), 1)
 

@@ -10,7 +10,7 @@ import pytest
 
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.learning.environments import VectorTask
-from airworthy.learning.environments.tasks import HoverTask, MotorCommand
+from airworthy.learning.environments.tasks import HoverTask, MotorCommand, PositionByVelocity
 from airworthy.learning.native_ppo import NativePpo, PpoOptions
 from airworthy.learning.native_ppo.shared import ActionNoise
 
@@ -45,6 +45,8 @@ def parameters(made: TorchPpo) -> Any:
         (MotorCommand(), LIVELY),
         (HoverTask(), SMALL),
         (MotorCommand(episode_steps=20), SMALL | LASTING),
+        # Its critic sees what the policy does not.
+        (PositionByVelocity(episode_steps=20), SMALL | LASTING),
     ],
 )
 def test_ten_updates_give_the_same_parameters(task: Any, options: dict[str, Any]) -> None:

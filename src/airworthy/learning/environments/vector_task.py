@@ -413,8 +413,14 @@ class VectorTask:
     def saved(self) -> dict[str, ArrayAny]:
         """Everything that the next step depends on, by name."""
         found = self._memory_of_all()
-        kept = {name: found[name].copy() for name in _SAVED}
+        kept = {name: found[name].copy() for name in self._saved_names}
         return kept if self._curriculum is None else {**kept, "curriculum": self._curriculum.counts.copy()}
+
+    @property
+    def _saved_names(self) -> tuple[str, ...]:
+        """Arrays that steps and learners depend on."""
+        # A critic's own observation is made by a step, and read before the next one.
+        return (*_SAVED, "critic_observation") if self._shape.traits.privileged else _SAVED
 
     def restore(self, saved: Mapping[str, ArrayAny]) -> None:
         """Go on from what `saved` gave, to the same bits.
@@ -423,7 +429,7 @@ class VectorTask:
             AirworthyError: It is of other environments.
         """
         lent = self._memory_of_all()
-        mine: dict[str, ArrayAny] = {name: lent[name] for name in _SAVED}
+        mine: dict[str, ArrayAny] = {name: lent[name] for name in self._saved_names}
         if self._curriculum is not None:
             mine["curriculum"] = self._curriculum.counts
         for name, array in mine.items():

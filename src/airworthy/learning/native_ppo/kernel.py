@@ -25,7 +25,7 @@ TOLD = ("reward", "ended", "terminated", "cut_value", "return", "success")
 
 @dataclass(frozen=True)
 class NetworkSizes:
-    """Of policy and critic, which are alike but for their last layer, and of the loss."""
+    """Of policy and critic, which are alike but for their last layer and for what they see, and of the loss."""
 
     observed: int
     first: int
@@ -34,17 +34,24 @@ class NetworkSizes:
     clip_share: float
     value_weight: float
     entropy_weight: float
+    known: int = 0
+    """Numbers that the critic sees instead of the observation (`observe_critic` of a task); 0: the observation."""
+
+    @property
+    def judged(self) -> int:
+        """Numbers that the critic sees."""
+        return self.known or self.observed
 
     @property
     def forward(self) -> list[tuple[int, int]]:
         """Matrices (rows, columns): three of the policy, three of the critic; a bias follows each."""
-        inner = [(self.first, self.observed), (self.second, self.first)]
-        return [*inner, (self.actions, self.second), *inner, (1, self.second)]
+        inner, ends = (self.second, self.first), ((self.observed, self.actions), (self.judged, 1))
+        return [size for inputs, last in ends for size in ((self.first, inputs), inner, (last, self.second))]
 
     @property
     def sample(self) -> int:
-        """Numbers of a sample: observation, action, its log-probability, advantage, target of the value."""
-        return self.observed + self.actions + 3
+        """Numbers of a sample: observation, action, its log-probability, advantage, target of the value, what is `known`."""
+        return self.observed + self.actions + 3 + self.known
 
 
 def scratch_rows(sizes: NetworkSizes) -> dict[str, int]:
@@ -52,19 +59,20 @@ def scratch_rows(sizes: NetworkSizes) -> dict[str, int]:
     first, second = sizes.first, sizes.second
     layers = {"POLICY1": first, "POLICY2": second, "VALUE1": first, "VALUE2": second}
     counts = {**layers, **{f"D_{name}": count for name, count in layers.items()}, "D_ACTION": sizes.actions, "D_VALUE": 1}
-    found, at = {}, sizes.observed
+    # The critic's inputs are the first rows, too, where it sees what the policy sees.
+    found, at = {"KNOWN": sizes.observed if sizes.known else 0}, sizes.observed + sizes.known
     for name, count in counts.items():
         found[name], at = at, at + count
     return {**found, "ROWS": at}
 
 
-# Both networks read the same inputs into the same arrays.
+# Both networks use the same arrays for their layers.
 _FORWARD = """
-#define NETWORK_FORWARD(w, in, out, count) \\
-  Net::layer(FIRST, OBSERVED, w, w + FIRST * OBSERVED, in, h1); \\
-  Net::layer(SECOND, FIRST, w + FIRST * OBSERVED + FIRST, w + FIRST * OBSERVED + FIRST + SECOND * FIRST, h1, h2); \\
-  Net::product(count, SECOND, w + FIRST * OBSERVED + FIRST + SECOND * FIRST + SECOND, \\
-               w + FIRST * OBSERVED + FIRST + SECOND * FIRST + SECOND + count * SECOND, h2, out);
+#define NETWORK_FORWARD(w, inputs, in, out, count) \\
+  Net::layer(FIRST, inputs, w, w + FIRST * (inputs), in, h1); \\
+  Net::layer(SECOND, FIRST, w + FIRST * (inputs) + FIRST, w + FIRST * (inputs) + FIRST + SECOND * FIRST, h1, h2); \\
+  Net::product(count, SECOND, w + FIRST * (inputs) + FIRST + SECOND * FIRST + SECOND, \\
+               w + FIRST * (inputs) + FIRST + SECOND * FIRST + SECOND + count * SECOND, h2, out);
 """
 
 
@@ -73,6 +81,7 @@ def _numbers(sizes: NetworkSizes) -> dict[str, int]:
     value = sum(r * c + r for r, c in sizes.forward[3:])
     return {
         "OBSERVED": sizes.observed,
+        "JUDGED": sizes.judged,
         "FIRST": sizes.first,
         "SECOND": sizes.second,
         "ACTIONS": sizes.actions,
@@ -83,6 +92,7 @@ def _numbers(sizes: NetworkSizes) -> dict[str, int]:
         "SAMPLE": sizes.sample,
         "S_ACTION": sizes.observed,
         "S_LOG": sizes.observed + sizes.actions,
+        "S_KNOWN": sizes.observed + sizes.actions + 3 if sizes.known else 0,
     }
 
 

@@ -76,6 +76,9 @@ class PpoOptions(TrainingOptions):
     """By running mean and variance of all observations so far; the policy that is written has them in its first layer."""
     normalize_value: bool = False
     """The critic learns targets less their running mean, over their deviation."""
+    symmetric: bool = False
+    """The critic sees what the policy sees, also of tasks that have more for it (`observe_critic`). Where a policy rests, noise
+    of observations hides from such a critic what a place is worth, and the more is learnt, the worse it gets."""
     seed: int = 0
     """Of weights, starts, vehicles, and noise."""
 

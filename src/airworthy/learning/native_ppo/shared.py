@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayU32, aligned_zeros
+from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, native_kernel, quiet_warp, shared_source
 from airworthy.core.random import Stream, flight_key, normals
 
@@ -24,6 +25,7 @@ __all__ = [
     "ActionNoise",
     "Rollout",
     "adapted_rate",
+    "check_symmetric",
     "generalized_advantages",
     "generator_state",
     "noise_keys",
@@ -123,6 +125,21 @@ def adapted_rate(rate: float, divergence: float, target: float) -> float:
     if target > 0.0 and divergence < 0.5 * target:
         return min(_RATE_MAX, rate * 1.5)
     return rate
+
+
+def check_symmetric(task: str, symmetric: bool, more: bool) -> None:
+    """Refuse to take from critics what they do not have.
+
+    Args:
+        task: Name of the task.
+        symmetric: Whether critics are to see what policies see.
+        more: Whether the task has more for them.
+
+    Raises:
+        AirworthyError: It has not.
+    """
+    if symmetric and not more:
+        raise AirworthyError(f"symmetric has no effect: critics of the task {task!r} see what the policy sees anyway.")
 
 
 # ---- random numbers --------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from airworthy.learning.native_ppo.shared import (
     EPSILON,
     Rollout,
     adapted_rate,
+    check_symmetric,
     generalized_advantages,
     generator_state,
     noise_keys,
@@ -63,7 +64,11 @@ class NativePpo:
             )
         k, a = environments.observation_count, environments.action_count
         first, second = o.hidden
-        self.sizes = NetworkSizes(k, first, second, a, o.clip, o.value_weight, o.entropy_weight)
+        privileged = environments.shape.traits.privileged
+        check_symmetric(environments.task.name, o.symmetric, privileged)
+        # Of most tasks critics see what policies see: then it is kept once.
+        known = environments.critic_observation_count if privileged and not o.symmetric else 0
+        self.sizes = NetworkSizes(k, first, second, a, o.clip, o.value_weight, o.entropy_weight, known)
         forward = sum(r * c + r for r, c in self.sizes.forward) + a
         self.parameters = np.zeros(forward, np.float32)
         """Weights of policy and critic, and the logarithms of standard deviations, in this order."""
@@ -72,7 +77,7 @@ class NativePpo:
         self._first, self._second = np.zeros(forward), np.zeros(forward)
         self._steps = 0
         self.learning_rate, self.env_steps, self.updates = o.learning_rate, 0, 0
-        self._seen, self._expectations = RunningMoments(k), RunningMoments(1)
+        self._seen, self._known, self._expectations = (RunningMoments(n) for n in (k, self.sizes.judged, 1))
         self._begin()
         self._make_arrays(threads)
         self._rng = np.random.Generator(np.random.Philox(key=o.seed & (2**64 - 1)))
@@ -112,7 +117,8 @@ class NativePpo:
         self._deviation = np.zeros(s.actions, np.float32)
         self._first_step = np.zeros(1, np.int32)
         self.samples: ArrayF32 = aligned_zeros((o.rollout, blocks, s.sample, CPU_LANES))
-        """What was flown, (step, block, number, lane): observation, action, its log-probability, advantage, target."""
+        """What was flown, (step, block, number, lane): observation, action, its log-probability, advantage, target, and what
+        the critic alone sees."""
         self.values: ArrayF32 = aligned_zeros((o.rollout + 1, e.env_count))
         """What the critic expected, (step, env)."""
         self._told = aligned_zeros((len(TOLD), o.rollout, e.env_count))
@@ -162,8 +168,9 @@ class NativePpo:
             self.learning_rate = adapted_rate(self.learning_rate, divergence / (blocks * CPU_LANES), o.target_divergence)
         if o.normalize_observation:
             # Only now: a rollout and its update read the same numbers.
-            seen = self.samples[:, :, : self.sizes.observed]
-            self._seen.learn(np.moveaxis(seen, 2, -1).reshape(-1, self.sizes.observed))
+            for moments, first, count in self._inputs():
+                seen = self.samples[:, :, first : first + count]
+                moments.learn(np.moveaxis(seen, 2, -1).reshape(-1, count))
         self.updates += 1
         self.env_steps += blocks * CPU_LANES
         return PpoUpdate(
@@ -253,15 +260,27 @@ class NativePpo:
                 weight, bias = (whole[self._firsts[k] : self._firsts[k + 1]] for k in (first, first + 1))
                 # What the kernel summed over observations as they are, over normalised ones.
                 slope = weight.reshape(self._views[first].shape)
-                slope[:] = (slope - np.outer(bias, self._seen.mean)) / self._seen.deviation
+                moments = self._read_by(first)
+                slope[:] = (slope - np.outer(bias, moments.mean)) / moments.deviation
         return whole[:-3], whole[-3:]
 
     def _plain(self, first: int) -> tuple[ArrayFloat, ArrayFloat]:
         """Weight and bias of a first layer over observations as they are: the same function."""
         if not self.options.normalize_observation:
             return self._views[first], self._views[first + 1]
-        weight = self._views[first] / self._seen.deviation
-        return weight, self._views[first + 1] - weight @ self._seen.mean
+        moments = self._read_by(first)
+        weight = self._views[first] / moments.deviation
+        return weight, self._views[first + 1] - weight @ moments.mean
+
+    def _read_by(self, first: int) -> RunningMoments:
+        """Of what goes into a first layer."""
+        return self._known if self.sizes.known and first else self._seen
+
+    def _inputs(self) -> list[tuple[RunningMoments, int, int]]:
+        """Moments of what networks see, and where in a sample it stands: first number and count."""
+        s = self.sizes
+        own = [(self._known, s.observed + s.actions + 3, s.known)] if s.known else []
+        return [(self._seen, 0, s.observed), *own]
 
     def _descend(self, gradient: Array) -> float:
         """Adam; returns the gradient's norm before it was shortened."""
@@ -297,7 +316,7 @@ class NativePpo:
         return np.asarray(np.tanh(self._forward(observation, 0)))
 
     def value(self, observation: ArrayFloat) -> ArrayFloat:
-        """Return what the critic expects, in scaled rewards, (env,)."""
+        """Return what the critic expects, in scaled rewards, (env,), of what it sees (env, judged)."""
         return self._scaled(self._forward(observation, 6)[:, 0])
 
     def _forward(self, x: ArrayFloat, first: int) -> ArrayFloat:
@@ -341,5 +360,9 @@ class NativePpo:
     def _moments(self) -> list[tuple[str, RunningMoments]]:
         """Of what is normalised."""
         o = self.options
-        kept = [("seen", self._seen, o.normalize_observation), ("expected", self._expectations, o.normalize_value)]
+        kept = [
+            ("seen", self._seen, o.normalize_observation),
+            ("known", self._known, o.normalize_observation and self.sizes.known > 0),
+            ("expected", self._expectations, o.normalize_value),
+        ]
         return [(name, moments) for name, moments, used in kept if used]

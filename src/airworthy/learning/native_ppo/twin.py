@@ -34,22 +34,24 @@ def loss_gradient(sizes: NetworkSizes, weights: Sequence[ArrayFloat], samples: A
     Args:
         sizes: Of network and loss.
         weights: Of policy, of critic, and logarithms of standard deviations, as `NativePpo.parameters` holds them: 13 arrays.
-        samples: Observation, action, old log-probability, advantage, target; (samples, numbers).
+        samples: Observation, action, old log-probability, advantage, target, what the critic alone sees; (samples, numbers).
 
     Returns:
         (weights,) in the order of `NativePpo.parameters`, and (3,).
     """
     n, k = sizes.actions, sizes.observed
     rows, v = samples.astype(float), [w.astype(float) for w in weights]
-    policy, critic = network_layers(v[:6], rows[:, :k]), network_layers(v[6:12], rows[:, :k])
+    told = k + n + 3
+    policy = network_layers(v[:6], rows[:, :k])
+    critic = network_layers(v[6:12], rows[:, told:] if sizes.known else rows[:, :k])
     mean = np.tanh(policy[3])
 
     def loss(*inputs: Any) -> Any:
         actions, old = inputs[2 * n + 1 : 3 * n + 1], inputs[3 * n + 1 :]
-        told = (inputs[:n], inputs[n : 2 * n], inputs[2 * n], actions, old)
-        return ppo_loss(*told, sizes.clip_share, sizes.value_weight, sizes.entropy_weight)
+        given = (inputs[:n], inputs[n : 2 * n], inputs[2 * n], actions, old)
+        return ppo_loss(*given, sizes.clip_share, sizes.value_weight, sizes.entropy_weight)
 
-    inputs = [*mean.T, *np.repeat(v[12][:, None], len(rows), axis=1), critic[3][:, 0], *rows[:, k:].T]
+    inputs = [*mean.T, *np.repeat(v[12][:, None], len(rows), axis=1), critic[3][:, 0], *rows[:, k:told].T]
     weight = np.full(len(rows), 1.0 / len(rows))
     values, slopes = adjoint(loss, inputs, [weight, 0.0 * weight, 0.0 * weight])
     by_mean, by_value = np.array(slopes[:n]).T * (1.0 - mean**2), np.array(slopes[2 * n])[:, None]

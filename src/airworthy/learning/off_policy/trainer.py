@@ -16,6 +16,7 @@ from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.environments import VectorTask
+from airworthy.learning.native_ppo.shared import check_symmetric
 from airworthy.learning.off_policy.kernel import (
     COUNTERS,
     SETTINGS,
@@ -80,10 +81,7 @@ class OffPolicy:
         k, a = environments.observation_count, environments.action_count
         # An asymmetric critic sees what a flight can never know: pushes, exact states (Pinto et al. 2018).
         privileged = environments.shape.traits.privileged
-        if o.symmetric and not privileged:
-            raise AirworthyError(
-                f"symmetric has no effect: critics of the task {environments.task.name!r} see what the policy sees anyway."
-            )
+        check_symmetric(environments.task.name, o.symmetric, privileged)
         known = environments.critic_observation_count if privileged and not o.symmetric else 0
         self.shape = LearnerShape(o.kind, k, a, *o.hidden, o.batch, known, *noises)
         self.rounds = math.ceil(steps / n)

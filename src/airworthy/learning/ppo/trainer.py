@@ -32,6 +32,7 @@ from airworthy.learning.native_ppo.shared import (
     ActionNoise,
     Rollout,
     adapted_rate,
+    check_symmetric,
     generalized_advantages,
     generator_state,
     restored_generator,
@@ -79,7 +80,8 @@ class TorchPpo:
         e, count = environments, environments.env_count
         own = not np.shares_memory(e.critic_observation, e.observation)
         # Of most tasks critics see what policies see: then it is kept once.
-        self._critic_count = e.critic_observation.shape[1] if own else 0
+        check_symmetric(str(getattr(getattr(e, "task", None), "name", "this")), o.symmetric, own)
+        self._critic_count = e.critic_observation.shape[1] if own and not o.symmetric else 0
         self._check(count)
         sizes = e.observation_count, self._critic_count or e.observation_count, e.action_count
         self.model = ActorCritic(sizes, o, e.hover_action, o.seed).to(self.device)
@@ -165,7 +167,7 @@ class TorchPpo:
             # What earlier actions left of their noise is a part of the environment to the policy; new flights have none.
             self._lasting = (self._lasting + policy.log_std.exp() * f.noise[t]) * o.noise_memory
             result = e.step(flown.cpu().numpy())
-            f.note(t, result, e.final_critic_observation)
+            f.note(t, result, e.final_critic_observation if self._critic_count else result.final_observation)
             self._memory, self._lasting = (torch.where(f.ended[t, :, None], 0.0, x) for x in (self._memory, self._lasting))
             for name, values in result.terms.items():
                 totals[name] += float(values.mean(dtype=float))

@@ -131,12 +131,29 @@ class _Position:
         return Judgement(crashed_terms(terms, lost, crash), where(lost, 1.0, 0.0), where(distance < 0.1, 1.0, 0.0))
 
 
+@dataclass(frozen=True)
+class _Disturbed(_Position):
+    """What the two tasks share whose observations have noise."""
+
+    def observe_critic(self, state: Vector, p: Any) -> Vector:
+        """Return what critics see: the observation without its noise (ours; published critics see what policies see).
+
+        Where a policy rests, places differ by less than the 3 cm of noise: a critic that sees only those learns that the place
+        does not matter (errors in variables), and what costs at once, like a change of command, is all that is left.
+
+        Args:
+            state: Of the flight.
+            p: Parameters, with the last action.
+        """
+        return position_observation(state, None, self.command(p.past, p))
+
+
 def _place(distance: Scalar) -> Scalar:
     return peak(distance, 2.0, 1.0) + peak(distance, 3.0, 10.0) + cusp(distance, 3.0, 50.0)
 
 
 @dataclass(frozen=True)
-class PositionByVelocity(_Position):
+class PositionByVelocity(_Disturbed):
     """Hold the origin, heading along world x, by velocities [m/s] in the vehicle frame and a yaw rate [rad/s]."""
 
     name: ClassVar[str] = "position_setpoint_velocity"
@@ -170,7 +187,7 @@ class PositionByVelocity(_Position):
 
 
 @dataclass(frozen=True)
-class PositionByAcceleration(_Position):
+class PositionByAcceleration(_Disturbed):
     """Hold the origin, heading along world x, by accelerations within 2 m/s^2 and a yaw rate [rad/s].
 
     Accelerations are in the vehicle frame, as documented; published they act in the world's, and only penalties are in the

@@ -1,6 +1,6 @@
 // A rollout of environments with a policy in one launch, a block of LANES environments per task: STEPS times network, noise and the
 // environments' own step. Needs network.h and random.h; environment_step.h stands in it, which reads `actions` and leaves `result` and
-// what is seen. OBSERVED, FIRST, SECOND, ACTIONS, TERMS and places in weights and samples are enumerators.
+// what is seen. OBSERVED, JUDGED (what the critic sees), FIRST, SECOND, ACTIONS, TERMS and places in weights and samples are enumerators.
 const int stepping = 1, at0 = task * LANES, block_count = env_count / LANES;
 const float* const w = weights.data;
 const float* const u = w + VALUE;
@@ -15,13 +15,22 @@ for (int k = 0; k < TERMS; ++k) by_term[k] = N::c(0.0f);
     for (int lane = 0; lane < LANES; ++lane) to[k][lane] = array.data[(long long)(at0 + lane) * size + k];
 #endif
 READ(observation, OBSERVED, now)
+// Of most tasks critics see what policies see: then nothing is read twice.
+#define CRITIC_READS(array, own, to) \
+  if (S_KNOWN) { \
+    READ(array, JUDGED, to) \
+  } else { \
+    for (int k = 0; k < JUDGED; ++k) to[k] = own[k < OBSERVED ? k : 0]; \
+  }
+F judged[JUDGED];
+CRITIC_READS(critic_observation, now, judged)
 for (int t = 0; t <= steps; ++t) {
   F h1[FIRST], h2[SECOND], value[1];
-  NETWORK_FORWARD(u, now, value, 1)
+  NETWORK_FORWARD(u, JUDGED, judged, value, 1)
   N::store(values.data + t * env_count + at0, value[0]);
   if (t == steps) break;
   F mean[ACTIONS], noise[(ACTIONS + 3) / 4 * 4], taken[ACTIONS], log_probability = N::c(0.0f);
-  NETWORK_FORWARD(w, now, mean, ACTIONS)
+  NETWORK_FORWARD(w, OBSERVED, now, mean, ACTIONS)
   {
     U key[5];
     for (int k = 0; k < 4; ++k) key[k] = N::load_u(noise_keys.data + k * env_count + at0);
@@ -47,10 +56,13 @@ for (int t = 0; t <= steps; ++t) {
   for (int k = 0; k < OBSERVED; ++k) N::store(sample + k * LANES, now[k]);
   for (int k = 0; k < ACTIONS; ++k) N::store(sample + (S_ACTION + k) * LANES, taken[k]);
   N::store(sample + S_LOG * LANES, log_probability);
+  if (S_KNOWN)
+    for (int k = 0; k < JUDGED; ++k) N::store(sample + (S_KNOWN + k) * LANES, judged[k]);
   {
 ENVIRONMENT_STEP
     for (int k = 0; k < OBSERVED; ++k) now[k] = seen[k];
   }
+  CRITIC_READS(critic_observation, now, judged)
 #define OF(r) N::load(result.data + (r) * env_count + at0)
 #define TELL(k, x) N::store(told.data + ((long long)(k) * steps + t) * env_count + at0, x)
   for (int k = 0; k < TERMS; ++k) by_term[k] += OF(R_TERMS + k);
@@ -63,9 +75,10 @@ ENVIRONMENT_STEP
   F beyond = N::c(0.0f);
   if (N::any(truncated > N::c(0.5f))) {
     // A flight that was only cut off would have gone on from what it saw last.
-    F last[OBSERVED], expected[1];
-    READ(final_observation, OBSERVED, last)
-    NETWORK_FORWARD(u, last, expected, 1)
+    F cut[OBSERVED], last[JUDGED], expected[1];
+    READ(final_observation, OBSERVED, cut)
+    CRITIC_READS(final_critic_observation, cut, last)
+    NETWORK_FORWARD(u, JUDGED, last, expected, 1)
     beyond = N::select(truncated > N::c(0.5f), expected[0], beyond);
   }
   TELL(0, OF(R_REWARD));

@@ -10,6 +10,8 @@ const float* const v = w + BACKWARD;
 const float* const z = v + FIRST * SECOND + SECOND * ACTIONS;
 // Matrix, bias, matrix, bias, matrix, bias.
 enum { B1 = FIRST * OBSERVED, W2 = B1 + FIRST, B2 = W2 + SECOND * FIRST, W3 = B2 + SECOND };
+// The critic's, which may see other numbers.
+enum { C1 = FIRST * JUDGED, V2 = C1 + FIRST, C2 = V2 + SECOND * FIRST, V3 = C2 + SECOND };
 enum { STRIDE = (SLICE + 1) * LANES };
 float* const rows = scratch.data + (long long)task * (ROWS * STRIDE);
 float* const g = gradient.data + (long long)task * (BACKWARD + 3);
@@ -30,13 +32,15 @@ for (int slice = first_block; slice < last_block; slice += SLICE) {
     for (int i = 0; i < 2; ++i) {
       sample[i] = samples.data + (long long)order.data[slice + at + i] * (SAMPLE * LANES);
       for (int k = 0; k < OBSERVED; ++k) N::store(x + k * STRIDE + i * LANES, N::load(sample[i] + k * LANES));
+      if (S_KNOWN)
+        for (int k = 0; k < JUDGED; ++k) N::store(ROW(KNOWN + k) + i * LANES, N::load(sample[i] + (S_KNOWN + k) * LANES));
     }
     Rows::product(FIRST, OBSERVED, 2, Rows::TANH, STRIDE, w, w + B1, x, x, ROW(POLICY1));
     Rows::product(SECOND, FIRST, 2, Rows::TANH, STRIDE, w + W2, w + B2, ROW(POLICY1), x, ROW(POLICY2));
     Rows::product(ACTIONS, SECOND, 2, Rows::TANH, STRIDE, w + W3, w + W3 + ACTIONS * SECOND, ROW(POLICY2), x, ROW(D_ACTION));
-    Rows::product(FIRST, OBSERVED, 2, Rows::TANH, STRIDE, u, u + B1, x, x, ROW(VALUE1));
-    Rows::product(SECOND, FIRST, 2, Rows::TANH, STRIDE, u + W2, u + B2, ROW(VALUE1), x, ROW(VALUE2));
-    Rows::product(1, SECOND, 2, Rows::PLAIN, STRIDE, u + W3, u + W3 + SECOND, ROW(VALUE2), x, ROW(D_VALUE));
+    Rows::product(FIRST, JUDGED, 2, Rows::TANH, STRIDE, u, u + C1, ROW(KNOWN), x, ROW(VALUE1));
+    Rows::product(SECOND, FIRST, 2, Rows::TANH, STRIDE, u + V2, u + C2, ROW(VALUE1), x, ROW(VALUE2));
+    Rows::product(1, SECOND, 2, Rows::PLAIN, STRIDE, u + V3, u + V3 + SECOND, ROW(VALUE2), x, ROW(D_VALUE));
     for (int i = 0; i < 2; ++i) {
       const F one = N::c(1.0f);
       F mean[ACTIONS], a[ACTIONS], old[3], told[3], bar[3], slope[2 * ACTIONS + 1];
@@ -66,9 +70,9 @@ for (int slice = first_block; slice < last_block; slice += SLICE) {
   OUTER(FIRST, OBSERVED, D_POLICY1, 0, g)
   OUTER(SECOND, FIRST, D_POLICY2, POLICY1, g + W2)
   OUTER(ACTIONS, SECOND, D_ACTION, POLICY2, g + W3)
-  OUTER(FIRST, OBSERVED, D_VALUE1, 0, g + VALUE)
-  OUTER(SECOND, FIRST, D_VALUE2, VALUE1, g + VALUE + W2)
-  OUTER(1, SECOND, D_VALUE, VALUE2, g + VALUE + W3)
+  OUTER(FIRST, JUDGED, D_VALUE1, KNOWN, g + VALUE)
+  OUTER(SECOND, FIRST, D_VALUE2, VALUE1, g + VALUE + V2)
+  OUTER(1, SECOND, D_VALUE, VALUE2, g + VALUE + V3)
 }
 for (int k = 0; k < ACTIONS; ++k) g[LOG_STD + k] = Rows::total(by_log_std[k]);
 for (int k = 0; k < 3; ++k) g[BACKWARD + k] = Rows::total(totals[k]);
