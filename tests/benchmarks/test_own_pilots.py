@@ -202,9 +202,12 @@ def test_pilots_of_a_file_in_an_evaluation(own: Path, tmp_path: Path) -> None:
     found = evaluate(on_stage(tmp_path / "run", pilot=(f"{own}:Hover",), flights=1, conditions=("baseline",), report=False))
     assert found.complete
     assert [row["pilot"] for row in found.summary["flights"]] == ["hover"]
-    for name, says in (("Up", "at level 'position'; in an evaluation all give 'rate_thrust'"), ("Zig", "is a planner")):
-        with pytest.raises(AirworthyError, match=says):
-            method_of(f"{own}:{name}")
+    with pytest.raises(AirworthyError, match="is a planner"):
+        method_of(f"{own}:Zig")
+    # One that commands a place flies at the rate of `airworthy fly`, as a rigid body.
+    assert method_of(f"{own}:Up").rate == 100.0
+    risen = evaluate(on_stage(tmp_path / "up", pilot=(f"{own}:Up",), flights=1, conditions=("baseline",), report=False))
+    assert [row["family"] for row in risen.summary["flights"]] == ["rigid"]
 
 
 def test_an_evaluation_flies_a_vehicle_of_a_file_and_knows_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,20 @@ from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
 from airworthy.vehicles import Vehicle
 
-__all__ = ["pilot_control", "pilot_for", "pilot_level", "pilot_names", "pilot_sensors", "policy_word"]
+__all__ = [
+    "LEARNT_PILOTS",
+    "pilot_control",
+    "pilot_for",
+    "pilot_level",
+    "pilot_names",
+    "pilot_rate",
+    "pilot_sensors",
+    "policy_word",
+]
 
 SVNET, MOTOR, AVOID, CAMERA = "svnet", "policy", "avoid", "policy_view"
+LEARNT_PILOTS = (MOTOR, AVOID)
+"""Words that a folder always follows: nothing of the kind is shipped."""
 _OTHERS = {
     ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
     SVNET: "an SV-Net policy, the shipped one or svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
@@ -49,7 +60,7 @@ def _parts(specifier: str) -> tuple[str, str]:
         AirworthyError: A pilot with a folder that is no policy.
     """
     name, colon, folder = _name(specifier), *specifier.partition(":")[1:]
-    if (colon and (name not in (SVNET, MOTOR, AVOID) or not folder)) or (name in (MOTOR, AVOID) and not colon):
+    if (colon and (name not in (SVNET, *LEARNT_PILOTS) or not folder)) or (name in LEARNT_PILOTS and not colon):
         raise AirworthyError(
             f"The pilot is named {specifier!r}; write svnet:FOLDER, policy:FOLDER or avoid:FOLDER for a policy, other pilots"
             " without a colon."
@@ -114,6 +125,27 @@ def pilot_level(specifier: str) -> str:
     return ExpertPilot.level if name in _OTHERS else tracker_level(name)
 
 
+def pilot_rate(specifier: str) -> float:
+    """Decisions per second [Hz] of a pilot that has a rate of its own; 0 of one that decides whenever it is asked.
+
+    Raises:
+        UnknownNameError: If there is no such pilot.
+        AssetError: The folder's policy cannot be read.
+        AirworthyError: A learnt policy without its folder.
+    """
+    name, folder = _parts(specifier)
+    if name == AVOID:
+        from airworthy.pilots.avoid_policy.sight import RATE
+
+        return RATE
+    if name != MOTOR:
+        return 0.0
+    from airworthy.pilots.motor_policy.contract import read_motor_folder
+    from airworthy.pilots.task_policy.contract import read_task_folder
+
+    return (read_task_folder(folder) if _of_task(folder) else read_motor_folder(folder))[0].rate
+
+
 def pilot_sensors(specifier: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
     """Return what a pilot needs mounted, by name: a policy's camera, as it was trained to see.
 
@@ -155,7 +187,7 @@ def pilot_for(
     """Return a pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
 
     Args:
-        word: Of `pilot_names`; a policy as svnet:FOLDER, policy:FOLDER or avoid:FOLDER, the shipped one as svnet.
+        specifier: Of `pilot_names`; a policy as svnet:FOLDER, policy:FOLDER or avoid:FOLDER, the shipped one as svnet.
         simulator: Built for the level of `pilot_level`.
         path: What to follow.
         mounted: With the sensors of `pilot_sensors`.

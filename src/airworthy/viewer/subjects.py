@@ -10,6 +10,8 @@ import numpy as np
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json
 from airworthy.core.runs.block_job import KINDS, kind_of
+from airworthy.pilots import policy_word
+from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.scenes import scene
 from airworthy.scenes.actors import three
 from airworthy.scenes.catalogue import holds_splats, is_path
@@ -55,6 +57,11 @@ def load_subject(name: str, scene_name: str | None = None) -> Subject:
         found, bare = _where(flight, scene_name)
         return Subject(path.resolve().name, found, flight, bare)
     held = kind_of(path) if path.is_dir() else ""
+    if held == KINDS[CONTRACT_FILE]:
+        raise AssetError(
+            f"{name!r} holds a policy, of which only flights can be seen: `airworthy fly --pilot {policy_word(path)} --out"
+            " FOLDER`, with its --vehicle, then `airworthy view FOLDER`."
+        )
     if held not in ("", KINDS["scene.toml"]):
         raise AssetError(f"{name!r} holds {held}: there is nothing to look at in it but flights, scenes and splats.")
     found, bare = _scene(name)

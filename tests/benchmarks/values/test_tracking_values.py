@@ -49,6 +49,7 @@ FILES = Path(__file__).parent / "snapshots" / "tracking"
 CARL = vehicle("carl")
 OUTCOMES = ("success", "success_recovered", "partial", "collision", "off_course", "out_of_bounds", "diverged", "pilot_error")
 CONDITIONS = ("baseline", "payload", "payload:1.4", "payload:1.5", "noise:extreme", "noise:challenged", "wind")
+FAMILY = ("semi_kinematic",)
 
 
 def by_line(value: Any, name: str = "") -> list[str]:
@@ -98,7 +99,7 @@ def rows() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    config = EvaluateConfig(pilot=("mpc", "svnet"), conditions=CONDITIONS, vehicle="carl")
+    config = EvaluateConfig(pilot=("mpc", "svnet"), conditions=CONDITIONS, vehicle="carl", family=FAMILY)
     made = job.summarize(rows, conditions.expanded(CONDITIONS), config)
     state = {"complete": True, "blocks": 3, "blocks_finished": 3, "digest": "0123456789abcdef" * 4}
     return {**made, "state": state, "hardware": {"processor": "one & only"}}
@@ -108,14 +109,16 @@ def test_summaries(rows: list[dict[str, Any]], summary: dict[str, Any]) -> None:
     shown = {key: value for key, value in summary.items() if key not in ("version", "flights", "published")}
     text = "\n".join(by_line(shown)).replace(__version__, "VERSION")
     check_text(FILES / "summary.txt", text + "\n")
-    other = job.summarize(rows[:8], conditions.expanded(("baseline",)), EvaluateConfig(course="line", vehicle="carl"))
+    other = job.summarize(
+        rows[:8], conditions.expanded(("baseline",)), EvaluateConfig(course="line", vehicle="carl", family=FAMILY)
+    )
     assert all(entry["published"] is None for entry in other["aggregate"])
 
 
 def test_the_text_of_the_page(rows: list[dict[str, Any]], summary: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     told = Transcript(capsys, {__version__: "VERSION"})
     config, chosen = (
-        EvaluateConfig(pilot=("mpc", "svnet"), conditions=CONDITIONS, vehicle="carl"),
+        EvaluateConfig(pilot=("mpc", "svnet"), conditions=CONDITIONS, vehicle="carl", family=FAMILY),
         conditions.expanded(CONDITIONS),
     )
     identity = {"vehicle_sha256": "abc", "pilots": {"mpc": {"pilot": "mpc"}, "svnet": {"pilot": "svnet", "weights": "def"}}}

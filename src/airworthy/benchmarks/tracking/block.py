@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,16 @@ import numpy as np
 from airworthy.benchmarks.tracking.adaptation import estimated_ratio, flown_ratio
 from airworthy.benchmarks.tracking.condition_scene import WalkableGround, Walkers, free_ground, place_of
 from airworthy.benchmarks.tracking.conditions import Condition, noise_level
-from airworthy.benchmarks.tracking.methods import Drones, TrackingMethod, VehicleSpread, draw_drones, equip, keys_of
+from airworthy.benchmarks.tracking.methods import (
+    LEVEL,
+    TICK_RATE,
+    Drones,
+    TrackingMethod,
+    VehicleSpread,
+    draw_drones,
+    equip,
+    keys_of,
+)
 from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance
@@ -175,8 +184,8 @@ def _name(instance: int, batch: SceneBatch, env: int) -> str:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-CONTROL_RATE = 20.0
-"""Decisions per second [Hz]."""
+CONTROL_RATE = TICK_RATE
+"""Rows of a flight per second [Hz]; decisions, too, of pilots that command as published."""
 PHYSICS_RATE = {"semi_kinematic": 100.0, "rigid": 500.0}
 """Steps per second [Hz]: as published for the family that was; the rigid one's rotors (20 ms) need finer ones."""
 PATH_STEP = 0.05
@@ -302,8 +311,9 @@ def fly_block(
     config = SimulatorConfig(
         dynamics=block.family,  # type: ignore[arg-type]
         physics_rate=PHYSICS_RATE[block.family],
-        control_rate=CONTROL_RATE,
-        level="rate_thrust",
+        control_rate=method.rate,
+        level=method.level,  # type: ignore[arg-type]
+        **({} if method.control is None else {"control": method.control}),
         contact=None if contact == "none" else Contact(mode=contact),  # type: ignore[arg-type]
         state_noise=_model_noise(block),
     )
@@ -314,19 +324,21 @@ def fly_block(
     keys = keys_of(seed, number)
     walkers = Walkers(setting.ground, keys, condition.people, setting.path.duration) if condition.people else None
     gust = gust_of(condition, setting.path, drones, CONTROL_RATE)
-    simulator.prepare(drones, gust, walkers, batch, progress_callback)
+    # A pilot that decides more often is recorded, pushed and judged at the same ticks as all others.
+    every = round(method.rate / CONTROL_RATE)
+    simulator.prepare(drones, gust, walkers, batch, progress_callback, every)
     sensors = dict(method.sensors(vehicle)) if method.sensors else {}
     mounted = MountedSensors(simulator, batch, sensors, move_scene=False) if sensors else None
     pilot = WatchedPilot(
-        method.make(simulator, setting.course, mounted), condition.noise if method.senses else "baseline", keys
+        method.make(simulator, setting.course, mounted), condition.noise if method.senses else "baseline", keys, every
     )
-    flown = fly(simulator, pilot, _plan(setting, batch), True, mounted)
+    flown = fly(simulator, pilot, replace(_plan(setting, batch), record_every=every), True, mounted)
     if flown.interrupted:
         return None
     table = _table(flown, pilot, simulator, number)
     rows = _rows(block, setting, method, drones, flown, table, pilot, protocol, batch)
     carried = (item.device for item in sensors.values() if isinstance(item.device, Device))
-    camera = next(carried, None) or _own_camera(vehicle)
+    camera = next((item for item in carried if item.kind == "camera"), None) or _own_camera(vehicle)
     image = None
     if picture and block.first == 0 and camera is not None:
         image = image_strip(batch, walkers, vehicle, camera, table)
@@ -373,7 +385,8 @@ def _table(flown: FlightRun, pilot: WatchedPilot, simulator: TrialSimulator, num
     tick = np.arange(len(env)) - first
     columns["env"] = number[env].astype(np.int32)
     names = ("command_thrust_n", *(f"command_rate_{a}_rad_s" for a in "xyz"))
-    columns |= _by_tick(names, pilot.commands, tick, env)
+    # Other levels' numbers are no thrust and rates: what moved those vehicles is in their rotors' columns.
+    columns |= _by_tick(names, pilot.commands if pilot.level == LEVEL else [], tick, env)
     columns |= _by_tick(("estimate_mass_kg", "estimate_force_n"), pilot.estimates, tick, env)
     met = np.zeros(len(env), bool)
     for k, touched in enumerate(simulator.touches):

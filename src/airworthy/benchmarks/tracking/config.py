@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from airworthy import __version__
 from airworthy.benchmarks.fly.job import check_device
 from airworthy.benchmarks.tracking.block import PHYSICS_RATE, ConditionBlock
 from airworthy.benchmarks.tracking.conditions import Condition, expanded
-from airworthy.benchmarks.tracking.methods import TrackingMethod, VehicleSpread
+from airworthy.benchmarks.tracking.methods import TrackingMethod, VehicleSpread, families_of
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import json_text, sha256
 from airworthy.core.idle_options import IdleRule
@@ -33,6 +33,7 @@ __all__ = [
     "from_file",
     "identity_of",
     "quick",
+    "settled",
     "vehicle_of",
     "vehicle_word",
 ]
@@ -48,8 +49,8 @@ class EvaluateConfig:
 
     pilot: tuple[str, ...] = ("mpc",)
     """Who flies: mpc (the expert, which knows the true state), svnet (the shipped policy), svnet:FOLDER (what `airworthy train
-    svnet` wrote), FILE.py:CLASS (a pilot of your own that commands thrust and body rates); the first is the one that others
-    are compared with."""
+    svnet` wrote), policy:FOLDER and avoid:FOLDER (other learnt ones, at their own rate), a tracker (geometric, mellinger, ...),
+    FILE.py:CLASS (a pilot of your own); the first is the one that others are compared with."""
     course: str = "robustness"
     """Course name or file."""
     scene: str = "hall"
@@ -61,8 +62,9 @@ class EvaluateConfig:
     noise_levels), and groups (table_2, multi_objective, skills, sweeps, all)."""
     flights: int = 20
     """Per pilot, family and condition."""
-    family: tuple[Family, ...] = ("semi_kinematic",)
-    """Equations of motion: semi_kinematic as published, rigid body with rotors, or both."""
+    family: tuple[Family, ...] = ()
+    """Equations of motion: semi_kinematic as published, rigid body with rotors, or both; without one, semi_kinematic, or rigid
+    where a pilot commands something else than thrust and body rates."""
     vehicle: str = "carl"
     """What flies: a catalogue name, a vehicle TOML file, or a URDF with its --rotors; pilots were made for the nominal one."""
     rotors: str | None = None
@@ -103,6 +105,26 @@ def quick(config: EvaluateConfig) -> EvaluateConfig:
     return EvaluateConfig(**{**values, **wanted})
 
 
+def settled(config: EvaluateConfig, methods: Sequence[TrackingMethod]) -> EvaluateConfig:
+    """Return the same with a family of dynamics that all its pilots' commands fit.
+
+    Raises:
+        AirworthyError: A family was asked for whose vehicles do not take a pilot's commands.
+    """
+    fitting = {item.name: families_of(item) for item in methods}
+    if not config.family:
+        every = all("semi_kinematic" in names for names in fitting.values())
+        return replace(config, family=("semi_kinematic",) if every else ("rigid",))
+    for item in methods:
+        for family in config.family:
+            if family not in fitting[item.name]:
+                raise AirworthyError(
+                    f"Pilot {item.name!r} commands {item.level}, which the {family.replace('_', '-')} family does not take:"
+                    f" give --family {' '.join(fitting[item.name])}, or leave it out."
+                )
+    return config
+
+
 def check(config: EvaluateConfig) -> None:
     """Refuse what cannot be done.
 
@@ -116,8 +138,6 @@ def check(config: EvaluateConfig) -> None:
         values = getattr(config, name)
         if len(set(values)) != len(values):
             raise AirworthyError(f"The same {name} was named twice: {', '.join(values)}.")
-    if not config.family:
-        raise AirworthyError("An evaluation needs a family of dynamics: semi_kinematic or rigid.")
     for family in config.family:
         if family not in PHYSICS_RATE:
             raise unknown_name("family of dynamics", family, PHYSICS_RATE)

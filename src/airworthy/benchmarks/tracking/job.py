@@ -24,6 +24,7 @@ from airworthy.benchmarks.tracking.config import (
     from_file,
     identity_of,
     quick,
+    settled,
     vehicle_of,
     vehicle_word,
 )
@@ -396,6 +397,7 @@ def evaluate(
     refuse_foreign(config.out, MANIFEST_FILE)
     flown_by, _ = vehicle_of(config), course(config.course)
     flying = methods_of(config.pilot) if methods is None else list(methods)
+    config = settled(config, flying)
     for one in flying:
         if one.sensors is not None:
             one.sensors(flown_by)  # refuses a vehicle without a camera before anything is written
@@ -415,7 +417,10 @@ def evaluate(
         if from_file(config.vehicle):
             write_vehicle(flown_by, store.folder / VEHICLE_FILE)
         finished = _flown(config, flying, left_of(blocks, store), scenes, quiet)
-        interrupted = keep_each(finished, lambda block, result: store.keep(block.name, result, _meta(block, config)), step)
+        rates = {item.name: item.rate for item in flying}
+        interrupted = keep_each(
+            finished, lambda block, result: store.keep(block.name, result, _meta(block, config, rates[block.method])), step
+        )
         done = done_of(blocks, store)
         summary = _written(config, conditions, done, len(blocks), store)
         report = None
@@ -462,8 +467,8 @@ def _ticks(block: ConditionBlock) -> int:
     return round(course(block.course).trajectory().duration * CONTROL_RATE)
 
 
-def _meta(block: ConditionBlock, config: EvaluateConfig) -> dict[str, Any]:
-    """Said of a block's flights beside them; the same whatever machine flew them."""
+def _meta(block: ConditionBlock, config: EvaluateConfig, rate: float) -> dict[str, Any]:
+    """Said of a block's flights beside them, at `rate` commands per second; the same whatever machine flew them."""
     return {
         "version": __version__,
         "vehicle": vehicle_word(config, vehicle_of(config)),
@@ -473,7 +478,7 @@ def _meta(block: ConditionBlock, config: EvaluateConfig) -> dict[str, Any]:
         "seed": config.seed,
         "family": block.family,
         "condition": asdict(block.condition),
-        "control_rate_hz": CONTROL_RATE,
+        "control_rate_hz": rate,
     }
 
 

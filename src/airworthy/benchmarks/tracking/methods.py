@@ -9,30 +9,38 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
+from airworthy.benchmarks.navigation.methods import BUILT_IN_PILOTS, is_own_pilot, own_pilot
 from airworthy.benchmarks.navigation.methods import method_of as navigation_method
 from airworthy.benchmarks.tracking.conditions import Condition
+from airworthy.control.kernel import LEVELS
+from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import sha256, sha256_file
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.core.schema import check_fields
 from airworthy.pilots import Pilot
+from airworthy.pilots.catalogue import LEARNT_PILOTS, pilot_control, pilot_for, pilot_level, pilot_rate, pilot_sensors
 from airworthy.pilots.expert import expert_for, expert_reference, full_thrust_of
+from airworthy.pilots.network_files import CONTRACT_FILE, WEIGHTS_FILE
 from airworthy.pilots.svnet.contract import policy_folder, shipped_name
 from airworthy.simulation import MountedSensor, MountedSensors, Simulator
+from airworthy.simulation.family import FAMILIES
 from airworthy.trajectories import Course, Trajectory, kinematic_state
 from airworthy.vehicles import Vehicle
 
 __all__ = [
     "CAMERA",
+    "TICK_RATE",
     "Drones",
     "MakePilot",
     "TrackingMethod",
     "VehicleSpread",
+    "catalogue_method",
     "draw_drones",
     "equip",
     "expert_method",
+    "families_of",
     "keys_of",
     "method_of",
     "methods_of",
@@ -156,6 +164,12 @@ def equip(simulator: Simulator, drones: Drones) -> None:
 
 CAMERA = "camera"
 """Name under which a policy's camera is mounted."""
+TICK_RATE = 20.0
+"""Ticks per second [Hz], as published: what is recorded, judged, pushed and sensed anew; pilots of `LEVEL` decide at them."""
+COMMAND_RATES = (TICK_RATE, 100.0, 500.0)
+"""At which a simulator here may take commands [Hz]: whole numbers to a tick, and whole steps of the rigid family's physics."""
+_OTHERS_RATE = 100.0
+"""Least of pilots at another level than `LEVEL` [Hz]: at which `airworthy fly` flies them."""
 
 
 class MakePilot(Protocol):
@@ -181,20 +195,26 @@ class TrackingMethod:
     """What its decisions depend on besides its name: hashes of weights, settings."""
     variant: str = ""
     """Of the network; the row of Table I that it stands beside."""
+    level: str = "rate_thrust"
+    """Of its commands; as published, thrust [N] and body rates [rad/s]."""
+    rate: float = TICK_RATE
+    """At which the simulator takes its commands, one of `COMMAND_RATES` [Hz]."""
+    control: ControlConfig | None = None
+    """Through which its commands go to the rotors, where it asks for its own."""
 
 
 LEVEL = "rate_thrust"
-"""Of every pilot's commands here, as published: thrust [N] and body rates [rad/s]."""
+"""Of the published pilots' commands: thrust [N] and body rates [rad/s], which both families take."""
 
 
 def method_of(specifier: str) -> TrackingMethod:
-    """Return a pilot by its word: mpc (the expert), svnet (the shipped policy), svnet:FOLDER (what `airworthy train svnet`
-    wrote), or FILE.py:CLASS, a pilot of one's own.
+    """Return a pilot by its word, one that `airworthy fly` takes: mpc (the expert), svnet (the shipped policy), svnet:FOLDER,
+    policy:FOLDER and avoid:FOLDER (learnt ones), a tracker's law, or FILE.py:CLASS, a pilot of one's own.
 
     Raises:
         UnknownNameError: There is no such pilot.
         AssetError: The folder holds no policy, or there is no such file.
-        AirworthyError: The class is none that can fly a course, or the policy commands rotors.
+        AirworthyError: It is a planner, or the class is none that can fly a course.
     """
     if is_own_pilot(specifier):
         return own_method(specifier)
@@ -203,14 +223,51 @@ def method_of(specifier: str) -> TrackingMethod:
         return expert_method()
     if kind == "svnet" and bool(colon) == bool(folder):
         return svnet_method(policy_folder(folder))
-    if kind == "policy":
+    if specifier in BUILT_IN_PILOTS:
+        raise AirworthyError(_PLANS.format(specifier))
+    return catalogue_method(specifier)
+
+
+_PLANS = (
+    "{!r} is a planner, which finds its own way from a start to a goal; an evaluation flies courses: try it in `airworthy bench"
+    " navigation`, or name a pilot."
+)
+
+
+def families_of(method: TrackingMethod) -> tuple[str, ...]:
+    """Return the families of dynamics whose vehicles take a pilot's commands."""
+    return tuple(name for name in ("semi_kinematic", "rigid") if method.level in FAMILIES[name].levels)
+
+
+def catalogue_method(specifier: str) -> TrackingMethod:
+    """Return a pilot by its word of `pilots.pilot_names`; a learnt policy decides at its own rate.
+
+    Raises:
+        UnknownNameError: There is no such pilot.
+        AssetError: The folder holds no policy.
+        AirworthyError: It decides more often than a simulator here takes commands.
+    """
+    level, wanted = pilot_level(specifier), pilot_rate(specifier)
+    kind, _, folder = specifier.partition(":")
+    least = TICK_RATE if level == LEVEL else max(wanted, _OTHERS_RATE)
+    rate = next((rate for rate in COMMAND_RATES if rate >= least - 1e-6), None)
+    if rate is None:
         raise AirworthyError(
-            f"{specifier!r} commands rotors at its own rate (often 100 Hz), and all pilots of an evaluation give thrust and"
-            " body rates at 20 Hz, as its conditions were published; these ticks are too rare: fly it with `airworthy fly"
-            f" --pilot {specifier}`, whose --latency, --randomize and --turbulence are much of what an evaluation tries; the"
-            " report of `airworthy train hover` has a robustness grid."
+            f"{specifier!r} decides at {wanted:g} Hz, and an evaluation's simulator takes commands at up to"
+            f" {COMMAND_RATES[-1]:g} Hz: fly it with `airworthy fly --pilot {specifier} --control-rate {wanted:g}`, whose"
+            " --latency, --randomize and --turbulence are much of what an evaluation tries."
         )
-    raise unknown_name("pilot to evaluate", specifier, ("mpc", "svnet", "svnet:FOLDER", "FILE.py:CLASS"))
+
+    def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
+        return pilot_for(specifier, simulator, course, mounted, simulator.device)
+
+    def sensors(vehicle: Vehicle) -> Mapping[str, MountedSensor]:
+        return pilot_sensors(specifier, vehicle)
+
+    digests = {name: sha256_file(Path(folder) / name) for name in (CONTRACT_FILE, WEIGHTS_FILE)} if folder else {}
+    name = (Path(folder).name if Path(folder).name not in ("", ".", "..") else kind) if folder else specifier
+    identity = {"pilot": kind, **digests}
+    return TrackingMethod(name, make, sensors, identity=identity, level=level, rate=rate, control=pilot_control(specifier))
 
 
 def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
@@ -223,8 +280,9 @@ def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
     found = [method_of(specifier) for specifier in tokens]
     specifiers: dict[Path, str] = {}
     for specifier in tokens:
-        if specifier.partition(":")[0] == "svnet":
-            folder = policy_folder(specifier.partition(":")[2]).resolve()
+        kind, _, place = specifier.partition(":")
+        if kind in ("svnet", *LEARNT_PILOTS):
+            folder = (policy_folder(place) if kind == "svnet" else Path(place)).resolve()
             if folder in specifiers:
                 raise AirworthyError(f"{specifiers[folder]} and {specifier} are the same policy; name each once.")
             specifiers[folder] = specifier
@@ -249,31 +307,25 @@ def own_method(specifier: str) -> TrackingMethod:
 
     Raises:
         AssetError: There is no such file.
-        AirworthyError: It cannot be imported, the class is a planner or none that flies, or it gives other commands than
-            `LEVEL`.
+        AirworthyError: It cannot be imported, or the class is a planner or none that flies.
     """
     found = navigation_method(specifier)
     if found.kind == "planner":
-        raise AirworthyError(
-            f"{specifier!r} is a planner, which finds its own way from a start to a goal; an evaluation flies courses: try it"
-            " in `airworthy bench navigation`, or name a pilot."
-        )
+        raise AirworthyError(_PLANS.format(specifier))
     level = own_pilot(found).level
-    if level != LEVEL:
-        raise AirworthyError(
-            f"Pilot {specifier!r} gives commands at level {level!r}; in an evaluation all give {LEVEL!r}, thrust and body rates"
-            " at 20 Hz: fly it with `airworthy fly`."
-        )
+    if level not in LEVELS:
+        raise unknown_name("control level", str(level), LEVELS, f"The pilot {specifier!r} names it.")
+    rate = TICK_RATE if level == LEVEL else _OTHERS_RATE
 
     def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
         return own_pilot(found)
 
-    return TrackingMethod(found.name, make, identity={"pilot": "own", **found.identity})
+    return TrackingMethod(found.name, make, identity={"pilot": "own", **found.identity}, level=level, rate=rate)
 
 
 def svnet_method(folder: Path) -> TrackingMethod:
     """Return a trained policy; it is told nothing but what it senses, and carries the camera that its contract names."""
-    from airworthy.pilots.svnet.contract import CONTRACT_FILE, WEIGHTS_FILE, read_policy
+    from airworthy.pilots.svnet.contract import read_policy
 
     contract, _ = read_policy(folder)  # its weights, too: what cannot fly is refused before anything has flown
     digests = {name: sha256_file(folder / name) for name in (CONTRACT_FILE, WEIGHTS_FILE)}

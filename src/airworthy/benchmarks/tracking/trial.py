@@ -74,6 +74,7 @@ class TrialSimulator(Simulator):
         walkers: Walkers | None = None,
         batch: SceneBatch | None = None,
         progress_callback: Callable[[], None] | None = None,
+        every: int = 1,
     ) -> None:
         """Set what happens from now on, and pose the people at the present time.
 
@@ -83,7 +84,9 @@ class TrialSimulator(Simulator):
             walkers: The people of `batch`.
             batch: The scenes of the environments.
             progress_callback: Called after every tick.
+            every: Steps of the simulator to a tick.
         """
+        self._every, self._steps = every, 0
         self._gust, self._walkers, self._batch, self._progress_callback = gust, walkers, batch, progress_callback
         self._mass = drones.mass
         self.touches: list[ArrayBool] = []
@@ -92,7 +95,7 @@ class TrialSimulator(Simulator):
         self._move(np.asarray(self.time, np.float64))
 
     def step(self, command: ArrayLike | None = None) -> None:
-        """Fly one tick under the condition; see `Simulator.step`."""
+        """Fly one step under the condition; see `Simulator.step`."""
         now = np.asarray(self.time, np.float64)
         if self._gust is not None:
             blows = (now >= self._gust.start - 1e-9) & (now < self._gust.end - 1e-9)
@@ -101,9 +104,14 @@ class TrialSimulator(Simulator):
         self._move(now + 1.0 / self.config.control_rate)
         super().step(command)
         met = self._counts()
-        self.touches.append(met > self._met)
+        touched = met > self._met
+        if self._steps % self._every:  # within a tick that has begun
+            self.touches[-1] |= touched
+        else:
+            self.touches.append(touched)
         self._met = met
-        if self._progress_callback is not None:
+        self._steps += 1
+        if self._progress_callback is not None and self._steps % self._every == 0:
             self._progress_callback()
 
     def _move(self, time: Array) -> None:
@@ -121,13 +129,15 @@ class WatchedPilot:
         pilot: Who decides.
         noise: Level of what it senses, in the fields of its state; "baseline": the true values.
         keys: (n, 4) of the flights.
+        every: Decisions to a tick: within one, what is sensed is off by the same, as an estimate's error lasts, and the first
+            decision of each is kept.
     """
 
-    def __init__(self, pilot: Pilot, noise: str, keys: ArrayU32):
-        self.inner, self._keys = pilot, keys
+    def __init__(self, pilot: Pilot, noise: str, keys: ArrayU32, every: int = 1):
+        self.inner, self._keys, self._every = pilot, keys, every
         self.name, self.level, self.observes = pilot.name, pilot.level, pilot.observes
         self._sensor = np.array(noise_level(noise).sensor)
-        self._tick = 0
+        self._asked = 0
         self.commands: list[Array] = []
         """By tick, (n, width)."""
         self.estimates: list[Array] = []
@@ -136,7 +146,9 @@ class WatchedPilot:
     def command(self, observation: Observation) -> Any:
         """Return the pilot's command."""
         given = self.inner.command(self._sensed(observation) if self._sensor.any() else observation)
-        self._tick += 1
+        self._asked += 1
+        if (self._asked - 1) % self._every:
+            return given
         self.commands.append(np.array(given, float))
         estimate = getattr(self.inner, "estimate", None)
         if estimate is not None:
@@ -145,7 +157,7 @@ class WatchedPilot:
 
     def _sensed(self, observation: Observation) -> Observation:
         """Return the state with the level's noise; quaternions of unit length, the sign as it is."""
-        drawn = self._sensor * normals(self._keys, self._tick, Stream.SENSED, 12)[:, :10]
+        drawn = self._sensor * normals(self._keys, self._asked // self._every, Stream.SENSED, 12)[:, :10]
         fields = dict(observation.fields)
         for name, part in (("position", slice(0, 3)), ("velocity", slice(3, 6)), ("attitude", slice(6, 10))):
             if name in fields:
