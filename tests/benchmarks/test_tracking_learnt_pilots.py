@@ -124,7 +124,7 @@ def test_what_cannot_be_evaluated_is_a_sentence(folder: Path, tmp_path: Path, ca
 def test_a_flight_of_a_policy_with_perturbations_is_seen_and_its_folder_says_how(folder: Path, tmp_path: Path) -> None:
     config = FlyConfig(
         ("tinyprop",), course="hover", pilot=f"policy:{folder}", randomize=("default",), wind=(1.0, 0.0, 0.0), turbulence=0.3,
-        latency=0.01, envs=2, report=False, out=tmp_path / "flown",
+        latency=0.01, physics_rate=1000.0, envs=2, report=False, out=tmp_path / "flown",
     )  # fmt: skip
     run_fly(config)
     shown = load_subject(str(tmp_path / "flown")).flight
