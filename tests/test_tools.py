@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -273,3 +274,24 @@ def test_figures_of_the_benchmarks_are_read() -> None:
         "hall, 640x360 [frames/s]": 500.0,
     }
     assert mpc_figures({"rates": {"ours": 7.0, "numpy": 1.0}}) == {"closed loop [solves/s]": 7.0}
+
+
+def test_kernels_of_two_commits_are_compared_by_their_instructions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import same_code
+
+    listing = "0000 <run_cpu_forward>:\n   0:\tpush   %rbp\n   1:\tjmp    e <run_cpu_forward+0xe>\n\nDisassembly:\n"
+    said = {"one.o": listing, "two.o": listing.replace("run_", "x_"), "three.o": listing.replace("push", "pop ")}
+    monkeypatch.setattr(
+        same_code.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, said[Path(command[-1]).name])
+    )
+    for folder, file in (
+        ("now/wp_airworthy_splats_raster_2c75cb4d_6e57981", "one.o"),
+        ("then/wp_raster_kernel__locals__airworthy_splats_raster_733832d2_bcb7fea", "two.o"),
+        ("other/wp_airworthy_splats_raster_2c75cb4d_6e57981", "three.o"),
+    ):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / file).touch()
+    now, then, other = (same_code.kernels(tmp_path / side) for side in ("now", "then", "other"))
+    assert now == {"airworthy_splats_raster": [["push   %rbp", "jmp    e"]]}
+    assert then == now
+    assert other != now
