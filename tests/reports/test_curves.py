@@ -38,11 +38,25 @@ def test_a_linear_axis_begins_at_0() -> None:
     assert points == [(62.0, 200.0), (406.0, 30.0)]
 
 
-def test_no_curve_of_two_points_is_no_figure() -> None:
+def test_few_points_are_marks_and_none_is_no_figure() -> None:
     assert lines("Nothing", "step", []) == ""
-    assert lines("One", "step", [Line("a", "bad", [(0.0, 1.0)])]) == ""
-    assert lines("None is positive", "step", [Line("a", "bad", [(0.0, -1.0), (1.0, 0.0)])]) == ""
-    assert lines("Two", "step", [Line("a", "bad", [(0.0, 1.0), (1.0, 1.0)])]) != ""
+    assert lines("Nothing known", "step", [Line("a", "bad", [(0.0, math.nan)])]) == ""
+    for count in (1, 2, 3):
+        svg = lines("Few", "step", [Line("a", "bad", [(7.0 + k, 1.0 + k) for k in range(count)])])
+        marks = [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([^"]*)" cy="([^"]*)"', svg)]
+        assert marks == (_polylines(svg)[0] if count < 3 else [])
+    # Of one point the axis tells its own number, and not the ends that make room for it.
+    (one,) = [re.findall(r">([^<]*)</text>", lines("One", "step", [Line("a", "bad", [(7.0, 1.0)])], False))]
+    assert "7" in one
+    assert "6.5" not in one
+
+
+def test_a_logarithmic_axis_says_so_and_holds_what_is_not_positive_by_being_none() -> None:
+    assert ">log</text>" in lines("Losses", "epoch", [LOSS, OTHER])
+    assert ">log</text>" not in lines("Losses", "epoch", [LOSS, OTHER], logarithmic=False)
+    svg = lines("Rewards", "step", [Line("a", "bad", [(0.0, -1.0), (1.0, 0.0), (2.0, -0.5)])])
+    assert ">log</text>" not in svg
+    assert len(_polylines(svg)[0]) == 3
 
 
 def test_an_axis_holds_its_values() -> None:

@@ -161,6 +161,8 @@ def _escape(text: str) -> str:
 # Units of the SVG; two figures fit beside each other on a page.
 WIDTH, HEIGHT = 420.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 30.0
+MARKED = 2
+"""Points of a curve that are drawn as marks: a line needs more of them to be seen as one."""
 TEXT = 'font-size="12.5" fill="var(--muted)" font-family="var(--sans)"'
 
 
@@ -176,16 +178,17 @@ class Line:
 
 
 def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = True) -> str:
-    """Curves over one axis, with a key; empty where no curve has two points.
+    """Curves over one axis, with a key; empty where no curve has a point. Few points are marks, too.
 
     Args:
         title: For those who do not see.
         across: What the axis to the right counts.
         curves: Values that are not finite, or not positive on a logarithmic axis, are left out.
-        logarithmic: Of the axis upwards.
+        logarithmic: Of the axis upwards, which says "log"; where nothing is positive it is linear.
     """
+    logarithmic = logarithmic and any(len(_usable(curve.points, True)) for curve in curves)
     kept = [(curve, _usable(curve.points, logarithmic)) for curve in curves]
-    kept = [(curve, points) for curve, points in kept if len(points) >= 2]
+    kept = [(curve, points) for curve, points in kept if len(points)]
     if not kept:
         return ""
     every = np.concatenate([points for _, points in kept])
@@ -205,17 +208,23 @@ def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = T
         label = number(10.0**value if logarithmic else value)
         parts.append(f'<line x1="{room[0]}" x2="{room[1]}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--grid)"/>')
         parts.append(f'<text x="{room[0] - 7}" y="{y + 4:.1f}" text-anchor="end" {TEXT}>{label}</text>')
-    for value, anchor in ((x0, "start"), (x1, "end")):
+    if logarithmic:
+        parts.append(f'<text x="{room[0] - 7}" y="{TOP + 2}" text-anchor="end" {TEXT}>log</text>')
+    single = float(every[0, 0]) if np.ptp(every[:, 0]) == 0.0 else None
+    # One place to the right is told where it lies: the ends that make room around it are no numbers of anybody's.
+    for value, anchor in ((x0, "start"), (x1, "end")) if single is None else ((single, "middle"),):
         x = float(at(np.array([[value, y0]]))[0, 0])
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}" {TEXT}>{number(value)}</text>')
-    middle = (room[0] + room[1]) / 2
-    parts.append(f'<text x="{middle:.1f}" y="{HEIGHT - 9}" text-anchor="middle" {TEXT}>{html.escape(across)}</text>')
+    x, anchor = ((room[0] + room[1]) / 2, "middle") if single is None else (room[1], "end")
+    parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}" {TEXT}>{html.escape(across)}</text>')
     offset = room[0]
     for curve, points in kept:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at(points))
         dash = ' stroke-dasharray="5 4"' if curve.dashed else ""
         stroke = f'stroke="var(--{curve.role})" stroke-width="1.7"{dash}'
         parts.append(f'<polyline points="{path}" fill="none" stroke-linejoin="round" {stroke}/>')
+        if len(points) <= MARKED:
+            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="var(--{curve.role})"/>' for x, y in at(points)]
         parts.append(f'<line x1="{offset:.1f}" x2="{offset + 18:.1f}" y1="{TOP - 2}" y2="{TOP - 2}" {stroke}/>')
         parts.append(f'<text x="{offset + 24:.1f}" y="{TOP + 2}" {TEXT}>{html.escape(curve.name)}</text>')
         offset += 38.0 + 7.0 * len(curve.name)

@@ -379,8 +379,8 @@ def figure_front(tuned: Tuned) -> str:
         near[0] = True
         for limits, values in ((axes.set_xlim, x), (axes.set_ylim, y)):
             limits(0.8 * np.nanmin(values), 2.0 * np.nanmax(values[near]))
-        axes.set_xlabel("rotor effort: RMS change of thrust from hover, on the path [%]")
-        axes.set_ylabel("RMS tracking error [cm]")
+        axes.set_xlabel("rotor effort: RMS change of thrust from hover, on the path [%], log")
+        axes.set_ylabel("RMS tracking error [cm], log")
         axes.legend(loc="upper right", ncols=5)
         _plain_ticks(axes)
         return inline_svg(figure, "front", "Tracking error over rotor effort of all sets of gains")
@@ -425,7 +425,7 @@ def figure_bode(tuned: Tuned) -> str:
             turn.set_yticks([-360.0, -270.0, -180.0, -90.0, 0.0])
             size.set_xticklabels([])
             size.set_title(channel + (": size [dB]" if c == 0 else ""))
-            turn.set_xlabel("frequency [rad/s]")
+            turn.set_xlabel("frequency [rad/s], log")
             if c == 0:
                 turn.set_title("phase [deg]")
         return inline_svg(figure, "bode", "Bode plots of the loop gains of thrust, roll, pitch and yaw")

@@ -233,7 +233,7 @@ def figure_errors(content: Content, name: str) -> str:
             _histogram(axes, percent[np.isfinite(percent[:, k]), k], unsafe=(0.0, _MOST) if k == 0 else (_LEAST, 0.0))
             axes.set_title(f"Error of the {what} [%]; safe is to the {safe}")
             axes.set_xlabel("(predicted - label) / label [%]")
-        panels[0].set_ylabel("situations")
+        panels[0].set_ylabel("situations, log")
         return inline_svg(figure, name, "Percent errors of predicted speed and time, counts on a logarithmic scale")
 
 

@@ -189,6 +189,8 @@ def _axes(frame: PlotAxes, ticks: Sequence[float], across: str, decades: int = -
     for value in ticks:
         (u,), _ = frame.at([value], [frame.y0])
         parts.append(f'<text x="{u:.1f}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle" {_TEXT}>{round(value, 6):g}</text>')
+    if decades >= 0:
+        parts.append(f'<text x="{LEFT - 7}" y="{TOP - 3}" text-anchor="end" {_TEXT}>log</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle:.1f}" y="{HEIGHT - 7}" text-anchor="middle" {_TEXT}>{html.escape(across)}</text>')
     return "".join(parts)

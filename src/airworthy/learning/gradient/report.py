@@ -78,7 +78,7 @@ def write_hover_report(
         found=found,
         cards=_cards(found),
         curves=[
-            (f"{name.capitalize()} per step", lines(name, "wall time [s]", [Line(name, "flown", wall)])),
+            (f"{name.capitalize()} per step", lines(name, "wall time [s]", [Line(name, "flown", wall)], name == "cost")),
             ("Flights lost since the point before", lines("lost", "wall time [s]", [Line("lost", "bad", gone)], False)),
         ],
         film=film,

@@ -21,7 +21,7 @@ def _curves(metrics: Rows, across: str, scale: float, below: str, named: Sequenc
     found = []
     for title, name in named:
         known = [(scale * row[across], float(row[name])) for row in metrics if row.get(name) is not None]
-        found.append((title, lines(title.lower(), below, [Line(title.lower(), "flown", known)])))
+        found.append((title, lines(title.lower(), below, [Line(title.lower(), "flown", known)], name == "squared_error")))
     return found
 
 

@@ -28,7 +28,8 @@ def write_task_report(path: Path, found: Mapping[str, Any], metrics: Sequence[Ma
 
     def curve(title: str, name: str, symbol: str, rows: Sequence[Any]) -> tuple[str, str]:
         known = [(x, float(y)) for x, y in zip(steps, rows, strict=True) if y is not None]
-        return title, lines(name, "env-steps [million]", [Line(name, symbol, known)])
+        # Rewards may be negative; a deviation falls by shares.
+        return title, lines(name, "env-steps [million]", [Line(name, symbol, known)], name == "deviation")
 
     curves = [
         curve("Reward per step", "reward", "flown", [row["reward"] for row in metrics]),

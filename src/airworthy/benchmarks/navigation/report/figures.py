@@ -113,6 +113,7 @@ def figure_fleet(vehicles: Entries) -> str:
             axes.margins(0.06)
             if name == "alpha_xy":
                 axes.set_yscale("log")
+                axes.set_title(axes.get_title(loc="left") + ", log")
                 axes.grid(which="minor", visible=False)
         legend(figure, [(c, m, label) for c, m, label in styles.values()])
         return inline_svg(figure, "fleet", "Mass of the vehicles against their indicators")
@@ -154,6 +155,7 @@ def figure_indicators(
             axes.margins(x=0.05)
             if name == "alpha_xy":
                 axes.set_xscale("log")
+                axes.set_xlabel(LABELS[name] + ", log")
                 axes.grid(which="minor", visible=False)
         panels[0].set_ylabel("success, mean over scenarios [%]")
         return inline_svg(figure, "indicators", "Success of vehicles against their indicators, with rank correlations")
