@@ -48,7 +48,7 @@ def export_policy(folder: str | Path, out: str | Path) -> Path:
     path = Path(out)
     if (kind := contract_kind(folder)) != KIND:
         # Those of a task and those that avoid carry what they see as programs, which neither form has a place for.
-        if kind in ("task_policy", "avoid_policy"):
+        if kind in ("task_policy", "avoid_policy", "navigation_policy"):
             raise AirworthyError(
                 f"{str(folder)!r} holds a policy of kind {kind!r}, which is not exported; it flies by --pilot. Motor"
                 " policies are (`airworthy train hover`, `motor_command`, `foundation`, `distill`), and SV-Net."

@@ -1,5 +1,5 @@
-"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, `svnet`, `svnet:FOLDER`, `policy:FOLDER` or
-`avoid:FOLDER`."""
+"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, `svnet`, `svnet:FOLDER`, `policy:FOLDER`,
+`avoid:FOLDER` or `navigation:FOLDER`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ __all__ = [
     "policy_word",
 ]
 
-SVNET, MOTOR, AVOID, CAMERA = "svnet", "policy", "avoid", "policy_view"
-LEARNT_PILOTS = (MOTOR, AVOID)
+SVNET, MOTOR, AVOID, NAVIGATION, CAMERA = "svnet", "policy", "avoid", "navigation", "policy_view"
+LEARNT_PILOTS = (MOTOR, AVOID, NAVIGATION)
 """Words that a folder always follows: nothing of the kind is shipped."""
+_FOLDERS = "svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER"
 _OTHERS = {
     ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
     SVNET: "an SV-Net policy, the shipped one or svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
     MOTOR: "a learnt policy, policy:FOLDER: commands rotors, or what its task commands, from the true state",
     AVOID: "a learnt policy that avoids, avoid:FOLDER: sees a small depth image, commands accelerations past obstacles",
+    NAVIGATION: "a learnt policy that navigates, navigation:FOLDER: sees a small depth image, commands velocities to a goal",
 }
 
 
@@ -47,7 +49,7 @@ def pilot_names() -> dict[str, str]:
 def _name(specifier: str) -> str:
     name = specifier.partition(":")[0]
     if name not in pilot_names():
-        hint = "A trained policy is svnet:FOLDER, policy:FOLDER or avoid:FOLDER, a class of your own FILE.py:CLASS."
+        hint = f"A trained policy is {_FOLDERS}, a class of your own FILE.py:CLASS."
         raise unknown_name("pilot", name, pilot_names(), hint)
     return name
 
@@ -61,10 +63,7 @@ def _parts(specifier: str) -> tuple[str, str]:
     """
     name, colon, folder = _name(specifier), *specifier.partition(":")[1:]
     if (colon and (name not in (SVNET, *LEARNT_PILOTS) or not folder)) or (name in LEARNT_PILOTS and not colon):
-        raise AirworthyError(
-            f"The pilot is named {specifier!r}; write svnet:FOLDER, policy:FOLDER or avoid:FOLDER for a policy, other pilots"
-            " without a colon."
-        )
+        raise AirworthyError(f"The pilot is named {specifier!r}; write {_FOLDERS} for a policy, other pilots without a colon.")
     return name, folder
 
 
@@ -76,11 +75,12 @@ def policy_word(folder: str | Path) -> str:
     """
     from airworthy.pilots.avoid_policy import contract as avoid
     from airworthy.pilots.motor_policy import contract as motor
+    from airworthy.pilots.navigation_policy import contract as navigation
     from airworthy.pilots.network_files import contract_kind
 
     kind = contract_kind(folder)
-    if kind == avoid.KIND:
-        return f"{AVOID}:{folder}"
+    if kind in (sees := {avoid.KIND: AVOID, navigation.KIND: NAVIGATION}):
+        return f"{sees[kind]}:{folder}"
     return f"{MOTOR if kind == motor.KIND or _of_task(folder) else SVNET}:{folder}"
 
 
@@ -120,8 +120,8 @@ def pilot_level(specifier: str) -> str:
         return read_task_folder(folder)[0].level
     if name == MOTOR:
         return "rotor_speed"
-    if name == AVOID:
-        return "acceleration"
+    if name in (AVOID, NAVIGATION):
+        return "acceleration" if name == AVOID else "velocity"
     return ExpertPilot.level if name in _OTHERS else tracker_level(name)
 
 
@@ -138,6 +138,10 @@ def pilot_rate(specifier: str) -> float:
         from airworthy.pilots.avoid_policy.sight import RATE
 
         return RATE
+    if name == NAVIGATION:
+        from airworthy.pilots.navigation_policy.sight import RATE as NAVIGATION_RATE
+
+        return NAVIGATION_RATE
     if name != MOTOR:
         return 0.0
     from airworthy.pilots.motor_policy.contract import read_motor_folder
@@ -162,6 +166,11 @@ def pilot_sensors(specifier: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
 
         read_avoid_folder(folder)
         return {sight.CAMERA: MountedSensor(sight.avoid_camera())}
+    if name == NAVIGATION:
+        from airworthy.pilots.navigation_policy.pilot import navigation_sensors, read_flown_policy
+
+        read_flown_policy(folder)
+        return navigation_sensors()
     if name != SVNET:
         return {}
     from airworthy.pilots.svnet.contract import policy_folder, read_policy
@@ -187,7 +196,8 @@ def pilot_for(
     """Return a pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
 
     Args:
-        specifier: Of `pilot_names`; a policy as svnet:FOLDER, policy:FOLDER or avoid:FOLDER, the shipped one as svnet.
+        specifier: Of `pilot_names`; a policy as svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER, the shipped
+            one as svnet.
         simulator: Built for the level of `pilot_level`.
         path: What to follow.
         mounted: With the sensors of `pilot_sensors`.
@@ -209,6 +219,10 @@ def pilot_for(
         from airworthy.pilots.avoid_policy.pilot import avoid_pilot
 
         return avoid_pilot(folder, simulator, path)
+    if name == NAVIGATION:
+        from airworthy.pilots.navigation_policy.pilot import navigation_pilot
+
+        return navigation_pilot(folder, simulator, path)
     if name != SVNET:
         return tracker(name, path.trajectory() if isinstance(path, Course) else path)
     from airworthy.pilots.svnet.contract import policy_folder

@@ -22,7 +22,7 @@ def seal(folder: str | Path) -> bool:
     """Seal the contract of a folder; its text becomes the canonical one, its entries stay.
 
     Args:
-        folder: Of an SV-Net policy, a motor policy, an avoiding policy or a boundary network.
+        folder: Of an SV-Net policy, a motor policy, an avoiding policy, a navigation policy or a boundary network.
 
     Returns:
         Whether it was sealed now; False where a good seal was there.
@@ -39,6 +39,9 @@ def seal(folder: str | Path) -> bool:
     from airworthy.pilots.motor_policy.contract import KIND as MOTOR
     from airworthy.pilots.motor_policy.contract import WEIGHTS_LIMIT_BYTES as MOTOR_LIMIT
     from airworthy.pilots.motor_policy.contract import motor_contract, motor_tensors
+    from airworthy.pilots.navigation_policy.contract import KIND as NAVIGATION
+    from airworthy.pilots.navigation_policy.contract import WEIGHTS_LIMIT_BYTES as NAVIGATION_LIMIT
+    from airworthy.pilots.navigation_policy.contract import navigation_contract, navigation_tensors
     from airworthy.pilots.svnet.contract import KIND as SVNET
     from airworthy.pilots.svnet.contract import WEIGHTS_LIMIT_BYTES as SVNET_LIMIT
     from airworthy.pilots.svnet.contract import contract_and_digest, policy_tensors
@@ -68,8 +71,11 @@ def seal(folder: str | Path) -> bool:
     elif kind == AVOID:
         avoiding, digest = avoid_contract(table, str(path))
         avoid_tensors(avoiding, read_weights(folder, digest, AVOID_LIMIT), folder)
+    elif kind == NAVIGATION:
+        navigating, digest = navigation_contract(table, str(path))
+        navigation_tensors(navigating, read_weights(folder, digest, NAVIGATION_LIMIT), folder)
     else:
-        known = f"{SVNET!r}, {MOTOR!r}, {TASK!r}, {AVOID!r} or {BOUNDARY!r}"
+        known = f"{SVNET!r}, {MOTOR!r}, {TASK!r}, {AVOID!r}, {NAVIGATION!r} or {BOUNDARY!r}"
         raise AssetError(f"{str(path)!r} is a contract of kind {kind!r}; expected {known}."[:500])
     if not sealed:
         write_sealed(path, table)

@@ -214,8 +214,9 @@ class FlyConfig:
     pilot: str = "geometric"
     """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; svnet, the
     shipped policy; svnet:FOLDER, a trained one; policy:FOLDER, a learnt motor policy; avoid:FOLDER, a learnt one that sees and
-    avoids. Or a planner, which finds its way from start to goal by itself: ego, fast, pgo, navrl, straight, oracle, expert
-    (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of your own."""
+    avoids; navigation:FOLDER, one that flies through rooms. Or a planner, which finds its way from start to goal by itself:
+    ego, fast, pgo, navrl, straight, oracle, expert (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of
+    your own."""
     latency: Annotated[float, Bound(0.0, 2.0, "s")] = 0.0
     """From what the pilot sees until its command acts [s]."""
     envs: Annotated[int, Bound(1, 1_000_000)] = 1

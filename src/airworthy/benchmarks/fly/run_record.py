@@ -421,7 +421,7 @@ def _is_path(name: str) -> bool:
 def _policy(pilot: str) -> Path | None:
     """Folder of the policy that flies; None where none does."""
     kind, _, policy = pilot.partition(":")
-    if kind in ("policy", "avoid"):
+    if kind in ("policy", "avoid", "navigation"):
         return Path(policy)
     if kind != "svnet":
         return None

@@ -25,7 +25,7 @@ from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_m
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots import FlightPlan, FlightRun
-from airworthy.pilots.catalogue import AVOID
+from airworthy.pilots.catalogue import AVOID, NAVIGATION
 from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
 from airworthy.sensors import carried_sensors, device_names, device_or_sensor
 from airworthy.sensors.own import SPECIFIER_HINT, is_own
@@ -290,17 +290,19 @@ _WHY: dict[str, Callable[[NavigationProtocol], str]] = {
 
 def is_planner(specifier: str) -> bool:
     """Tell whether a pilot's word is of one that finds its way to a goal: a planner of the benchmark's, FILE.py:CLASS of a
-    class that plans, or avoid:FOLDER, a learnt policy.
+    class that plans, or avoid:FOLDER or navigation:FOLDER, a learnt policy.
 
     Raises:
         AirworthyError: The file is not there, or cannot be imported.
     """
-    known = specifier in method_names() or _avoids(specifier)
+    known = specifier in method_names() or learnt_guide(specifier) != ""
     return known or (is_own_pilot(specifier) and method_of(specifier).kind == "planner")
 
 
-def _avoids(specifier: str) -> bool:
-    return specifier.startswith(f"{AVOID}:") and len(specifier) > len(AVOID) + 1
+def learnt_guide(specifier: str) -> str:
+    """Return which kind of learnt policy that finds its own way is named, "avoid" or "navigation"; empty: none."""
+    word, _, folder = specifier.partition(":")
+    return word if word in (AVOID, NAVIGATION) and folder else ""
 
 
 def own_of(specifier: str, given: Any = None) -> NavigationMethod | None:
@@ -347,7 +349,7 @@ def limited(config: FlyConfig) -> FlyConfig:
 
 
 class GoalFlight:
-    """Flights of one planner, or of a learnt policy that avoids, to a goal.
+    """Flights of one planner, or of a learnt policy that sees, to a goal.
 
     Args:
         config: With start and goal as two way-points.
@@ -372,25 +374,34 @@ class GoalFlight:
             raise AirworthyError(f"Pilot {config.pilot!r} needs a vehicle with rotors: fly --dynamics rigid.")
         self.radius = np.array([enclosing_radius(item) for item in vehicles])
         self.sensors: dict[str, MountedSensor] = {}
-        if _avoids(config.pilot):
+        if learnt_guide(config.pilot):
             self.mission = _mission(config, vehicles, self.radius, scene)
-            self._set_policy(config, vehicles)
+            # A policy never says that it looks for a way.
+            self._searcher: Any = None
+            self._set_policy(config)
         else:
             self._set_planner(config, vehicles, scene, batch, own)
         self._rules = NavigationProtocol(time_limit_s=config.time_limit)
         mission = self.mission
         self._watch = GoalWatch(mission.goal, mission.lower, mission.upper, self.radius, self._rules)
 
-    def _set_policy(self, config: FlyConfig, vehicles: Sequence[Vehicle]) -> None:
+    def _set_policy(self, config: FlyConfig) -> None:
         from airworthy.pilots.avoid_policy.pilot import GoalPilot, check_speed, read_avoid_policy
         from airworthy.pilots.avoid_policy.sight import CAMERA, avoid_camera
+        from airworthy.pilots.navigation_policy import pilot as navigation
 
-        policy = read_avoid_policy(config.pilot.partition(":")[2])
-        check_speed(policy.contract, float(self.mission.speed.max()))
+        word, _, folder = config.pilot.partition(":")
+        if word == NAVIGATION:
+            if config.speed is not None:
+                navigation.check_speed(config.speed)
+            self.sensors = navigation.navigation_sensors()
+            policy = navigation.read_flown_policy(folder)
+            self.pilot: Any = navigation.NavigationGoalPilot(policy, self.mission.goal, self.mission.speed)
+            return
+        avoiding = read_avoid_policy(folder)
+        check_speed(avoiding.contract, float(self.mission.speed.max()))
         self.sensors = {CAMERA: MountedSensor(avoid_camera())}
-        # A policy never says that it looks for a way.
-        self._searcher: Any = None
-        self.pilot: Any = GoalPilot(policy, self.mission.goal, self.mission.speed)
+        self.pilot = GoalPilot(avoiding, self.mission.goal, self.mission.speed)
 
     def _set_planner(
         self,

@@ -16,7 +16,8 @@ from airworthy.learning.environments import FlightConditions, StepResult, Vector
 from airworthy.learning.environments.rooms import euler_matrices
 from airworthy.learning.navigation.eyes import NavigationEye
 from airworthy.learning.navigation.sight import POSE_NUMBERS, RoomSight
-from airworthy.learning.navigation.tasks import STATE_NUMBERS, LidarNavigation, NavigationTask
+from airworthy.learning.navigation.tasks import LidarNavigation, NavigationTask
+from airworthy.pilots.navigation_policy.sight import STATE_NUMBERS
 from airworthy.simulation.config import Randomization
 from airworthy.vehicles import Vehicle
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import reduce
 from typing import Protocol
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.learning.navigation.sight import CAMERA, LIDAR, Rays
+from airworthy.pilots.navigation_policy.sight import CELLS, cell_inputs, least_of_cells
 
 __all__ = ["INVALID", "NEAREST", "LidarEye", "NavigationEye", "PooledEye", "depth_image"]
 
@@ -17,11 +18,6 @@ NEAREST = 0.2
 """Sensors see nothing nearer [m]."""
 INVALID = -1.0
 """In an image, of what is nearer than that."""
-_POOL = (3, 4)
-"""Pixels of a cell: 12 x 16 of 36 x 64."""
-_CLIP = 0.3
-"""Nearer counts as this near [m]; with `_GAIN` and `_SHIFT` as in specification, learning by reward, 7.2."""
-_GAIN, _SHIFT = 3.0, 0.6
 _LIDAR_POOL = (3, 6)
 
 
@@ -55,20 +51,12 @@ def depth_image(distance: ArrayF32, reach: float = CAMERA.reach) -> ArrayF32:
     return np.where(distance < NEAREST, np.float32(INVALID), distance * np.float32(1.0 / reach)).astype(np.float32)
 
 
-def _least(distance: ArrayF32, pool: tuple[int, int]) -> ArrayF32:
-    high, wide = pool
-    # Rows first, which lie in memory as they are; NumPy's own minimum over a short last axis takes ten times as long.
-    rows = reduce(np.minimum, [distance[:, k::high] for k in range(high)])
-    found: ArrayF32 = reduce(np.minimum, [rows[:, :, k::wide] for k in range(wide)])
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class PooledEye:
     """Nearest return of each of 12 x 16 cells, inverse."""
 
     rays: Rays = CAMERA
-    numbers: int = 192
+    numbers: int = math.prod(CELLS)
     uniforms: int = 0
 
     def see(self, distance: ArrayF32, uniforms: Array | None = None) -> ArrayF32:
@@ -78,9 +66,7 @@ class PooledEye:
             distance: (n, 36, 64) [m].
             uniforms: Not taken.
         """
-        cells = _least(distance, _POOL)
-        found = np.float32(_GAIN) / np.maximum(cells, np.float32(_CLIP)) - np.float32(_SHIFT)
-        return found.reshape(len(distance), -1).astype(np.float32, copy=False)
+        return cell_inputs(distance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +87,7 @@ class LidarEye:
         n = len(distance)
         # Too near counts as nothing, as published.
         seen = np.where(distance < NEAREST, np.float32(self.rays.reach), distance)
-        cells = _least(seen, _LIDAR_POOL).reshape(n, -1)
+        cells = least_of_cells(seen, _LIDAR_POOL).reshape(n, -1)
         if uniforms is not None:
             moved, empty, near, much = (uniforms[:, k * 320 : (k + 1) * 320] for k in range(4))
             cells = cells + np.where(moved < 0.03, NEAREST + (self.rays.reach - NEAREST) * much, 0.0)

@@ -22,9 +22,10 @@ from airworthy.learning.environments.rooms import WALL, RoomForm, draw_rooms, pl
 from airworthy.learning.navigation.environments import NavigationEnvironments
 from airworthy.learning.navigation.eyes import NavigationEye
 from airworthy.learning.navigation.options import RoomsProtocol, navigation_task
-from airworthy.learning.navigation.policy import NavigationPolicy
 from airworthy.learning.navigation.sight import RoomSight
-from airworthy.learning.navigation.tasks import STATE_NUMBERS, NavigationTask
+from airworthy.learning.navigation.tasks import NavigationTask
+from airworthy.pilots.navigation_policy.network import NavigationPolicy
+from airworthy.pilots.navigation_policy.sight import STATE_NUMBERS
 from airworthy.scenes import Scene, SceneBatch
 from airworthy.scenes.record import Instance, Region
 from airworthy.simulation import Contact, Simulator, SimulatorConfig

@@ -28,11 +28,12 @@ from airworthy.learning.navigation.encoder_training import EncoderTraining
 from airworthy.learning.navigation.eyes import NavigationEye
 from airworthy.learning.navigation.judging import fly_level, fly_level_simulated, level_row, levels_of
 from airworthy.learning.navigation.options import NavigationOptions, RoomsProtocol
-from airworthy.learning.navigation.policy import NavigationPolicy, read_navigation_policy, write_navigation_policy
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.pilots.navigation_policy.contract import write_navigation_folder
+from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
 
 __all__ = ["ENCODER", "load_navigator", "train_encoder", "train_navigation"]
 
@@ -215,7 +216,7 @@ def train_navigation(
 
             def saved() -> None:
                 # Whoever stops it, or kills it, has a policy that flies.
-                write_navigation_policy(folder, training.contract, training.weights)
+                write_navigation_folder(folder, training.contract, training.weights)
                 work.write_metrics(folder)
 
             if not held.learn(work, work.steps, options.iterations - training.iteration, run, saved=saved):

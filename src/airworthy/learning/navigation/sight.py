@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.native_kernel import Launcher, native_kernel, quiet_warp, shared_source
 from airworthy.learning.environments.rooms import WALL, RoomForm, draw_rooms, euler_matrices, placed_boxes
+from airworthy.pilots.navigation_policy.sight import FIELD_OF_VIEW, IMAGE, REACH
 
 __all__ = ["CAMERA", "LIDAR", "POSE_NUMBERS", "Rays", "RoomSight", "camera_rays", "lidar_rays", "seen_distances"]
 
@@ -75,7 +76,7 @@ def _tiles(rows: int, columns: int, high: int, wide: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(place.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-CAMERA = camera_rays(36, 64, np.radians(87.0), 10.0)
+CAMERA = camera_rays(*IMAGE, FIELD_OF_VIEW, REACH)
 """Of `base_depth_camera`, 135 x 240: its angles and aspect at 36 x 64, the size for a CPU."""
 LIDAR = lidar_rays(48, 120, (0.0, np.pi / 2.0), 10.0)
 """Of `rslidar_airy`."""

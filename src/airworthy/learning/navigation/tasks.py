@@ -19,19 +19,16 @@ from airworthy.learning.environments.conditions import Curriculum
 from airworthy.learning.environments.rooms import BoxKind, RoomForm
 from airworthy.learning.environments.start import euler_quaternion
 from airworthy.learning.environments.task import Judgement, crashed_terms, peak, penalty
+from airworthy.pilots.navigation_policy.sight import CLIMB, YAW_RATE
 from airworthy.vehicles import Vehicle
 
-__all__ = ["LIDAR_ROOMS", "POSE", "STATE_NUMBERS", "DepthNavigation", "LidarNavigation", "NavigationTask"]
+__all__ = ["LIDAR_ROOMS", "POSE", "DepthNavigation", "LidarNavigation", "NavigationTask"]
 
-STATE_NUMBERS = 17
-"""Of an observation, before its image."""
 POSE = ("position", "attitude", "mount", "place")
 """What an image depends on, in the order of `observe_critic`: 3, 4, 3 + 3 (translation [m], Euler angles [rad]), 9 numbers."""
 _TURN = 6.283185307179586
 _TARGET_NOISE, _ANGLE_NOISE = 0.1, 0.05
 """Half widths of uniform noise: of the way to the target [m], of roll and pitch [rad]."""
-_HEADING = math.pi / 3.0
-"""Yaw rate of a whole action [rad/s]."""
 _START_SHARES = ((0.1, 0.15, 0.15), (0.2, 0.85, 0.85))
 """Of the room, between which flights begin."""
 _START_SPEED = 0.2
@@ -257,8 +254,8 @@ class DepthNavigation(NavigationTask):
 
     def commanded(self, action: Vector, p: Any) -> Vector:
         """Velocity 3 [m/s] in the level frame, within 45 degrees of forward, at most 2 m/s, and yaw rate [rad/s]."""
-        speed, (sine, cosine) = action[0] + 1.0, sin_cos(0.25 * math.pi * action[1])
-        return (speed * cosine, 0.0 * speed, speed * sine, _HEADING * action[2])
+        speed, (sine, cosine) = action[0] + 1.0, sin_cos(CLIMB * action[1])
+        return (speed * cosine, 0.0 * speed, speed * sine, YAW_RATE * action[2])
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
         """Reward as published, but for what sees the image; -100 where something was touched.
@@ -326,7 +323,7 @@ class LidarNavigation(NavigationTask):
 
     def commanded(self, action: Vector, p: Any) -> Vector:
         """Acceleration 3 [m/s^2] and yaw rate [rad/s]."""
-        return (*scale(action[:3], 2.0), _HEADING * action[3])
+        return (*scale(action[:3], 2.0), YAW_RATE * action[3])
 
     def _turn(self, state: Vector, p: Any) -> Scalar:
         x = matrix_columns(state[6:10])[0]

@@ -15,8 +15,9 @@ from airworthy.learning.native_ppo.options import PpoUpdate
 from airworthy.learning.navigation.environments import NavigationEnvironments
 from airworthy.learning.navigation.eyes import LidarEye, NavigationEye, PooledEye
 from airworthy.learning.navigation.options import LAG_SPREAD, NavigationOptions
-from airworthy.learning.navigation.policy import NavigationContract, NavigationPolicy
 from airworthy.learning.ppo.trainer import TorchPpo
+from airworthy.pilots.navigation_policy.contract import NavigationContract
+from airworthy.pilots.navigation_policy.network import NavigationPolicy
 from airworthy.simulation.config import Randomization
 
 __all__ = ["NavigationTraining", "plain_eye"]

@@ -1,0 +1,231 @@
+"""What a navigation policy's folder holds: `weights.safetensors`, and `contract.json`, which says what the numbers mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from airworthy.core.arrays import ArrayAny, ArrayF32
+from airworthy.core.errors import AssetError
+from airworthy.core.schema import Bound, Length, check_fields
+from airworthy.pilots import network_files
+from airworthy.pilots.navigation_policy.sight import (
+    CELLS,
+    CLIMB,
+    FIELD_OF_VIEW,
+    IMAGE,
+    MOUNT,
+    POOL,
+    RATE,
+    REACH,
+    SPEED,
+    STATE_NUMBERS,
+    YAW_RATE,
+)
+from airworthy.pilots.network_files import (
+    WEIGHTS_FILE,
+    ContractTable,
+    contract_and_weights,
+    folder_contract,
+    read_weights,
+    write_network_files,
+)
+
+__all__ = [
+    "KIND",
+    "WEIGHTS_LIMIT_BYTES",
+    "NavigationContract",
+    "navigation_contract",
+    "navigation_tensors",
+    "read_navigation_folder",
+    "write_navigation_folder",
+]
+
+# Ours; the version rises when a folder written before would be read wrongly.
+KIND, VERSION = "navigation_policy", 2
+WEIGHTS_LIMIT_BYTES = 32 * 1024 * 1024
+"""Ours: the widest network that the options allow has less."""
+_MAGNITUDE = 1e4
+"""Ours: weights beyond it may overflow within the layers."""
+_STATE = (
+    ("goal_direction", 3, "1", "level"),
+    ("goal_distance", 1, "m", ""),
+    ("roll_pitch", 2, "rad", ""),
+    ("heading_error", 1, "rad", ""),
+    ("velocity", 3, "m/s", "body"),
+    ("rate", 3, "rad/s", "body"),
+    ("command", 4, "m/s, m/s^2 or rad/s", "level"),
+)
+"""Name, numbers, unit and frame of what it knows besides its image, in order."""
+_COMMANDS = {
+    "depth_navigation": ("velocity", "speed (a0 + 1) / 2, angle above level a1 and yaw rate a2, of whole actions"),
+    "lidar_navigation": ("acceleration", "acceleration 2 m/s^2 of a0, a1, a2, and yaw rate a3 of a whole action"),
+}
+"""Control level by task, and what actions mean."""
+
+
+@dataclass(frozen=True)
+class NavigationContract:
+    """What a policy reads, and how it learnt.
+
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+
+    task: Literal["depth_navigation", "lidar_navigation"] = "depth_navigation"
+    """Which it learnt."""
+    image: Literal["latent", "pooled"] = "pooled"
+    """What it reads of an image."""
+    numbers: Annotated[int, Bound(1, 4096)] = 192
+    """Of its image."""
+    actions: Annotated[int, Bound(1, 16)] = 3
+    """Of an action."""
+    hidden: Annotated[tuple[int, ...], Bound(1, 1024), Length(1, 4)] = (128, 64)
+    """Widths of layers."""
+    recurrent: Annotated[int, Bound(0, 1024)] = 64
+    """Width of its memory; 0: none."""
+    encoder: str = ""
+    """SHA-256 of the weights of its encoder, in the folder `encoder`; empty without one."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """How it learnt; free."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Contract.")
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return name and shape of every tensor."""
+        widths = (STATE_NUMBERS + self.numbers, *self.hidden)
+        found: dict[str, tuple[int, ...]] = {"seen.mean": widths[:1], "seen.deviation": widths[:1]}
+        found |= network_files.layer_shapes(widths)
+        last = widths[-1]
+        if self.recurrent:
+            for name, wide in (("input", last), ("memory", self.recurrent)):
+                found |= {f"{name}.weight": (3 * self.recurrent, wide), f"{name}.bias": (3 * self.recurrent,)}
+            last = self.recurrent
+        return found | {"action.weight": (self.actions, last), "action.bias": (self.actions,)}
+
+
+def _camera(contract: NavigationContract) -> dict[str, Any]:
+    """Return what its image is of, and how it is read; the LiDAR's is fixed by its task."""
+    if contract.task == "lidar_navigation":
+        return {"read_as": contract.image, "numbers": contract.numbers}
+    shown = {
+        "shape": list(IMAGE),
+        "field_of_view_deg": round(math.degrees(FIELD_OF_VIEW), 6),
+        "reach_m": REACH,
+        "mount_m": list(MOUNT),
+    }
+    if contract.image == "latent":
+        return {**shown, "read_as": "latent", "numbers": contract.numbers}
+    told = "3 / clip(depth, 0.3, reach) - 0.6, of the nearest return of each block of pixels"
+    return {**shown, "read_as": "pooled", "numbers": math.prod(CELLS), "pool": list(POOL), "input": told}
+
+
+def _table(contract: NavigationContract, weights: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("name", "shape", "unit", "frame")
+    level, told = _COMMANDS[contract.task]
+    return {
+        "kind": KIND,
+        "version": VERSION,
+        "summary": "Flies through a room of obstacles to a target, from an image and its own state",
+        "rate_hz": RATE,
+        "task": contract.task,
+        "image": _camera(contract),
+        "inputs": [dict(zip(keys, (name, [size], *rest), strict=True)) for name, size, *rest in _STATE],
+        "command": {
+            "level": level,
+            "actions": contract.actions,
+            "speed_m_s": SPEED,
+            "climb_deg": round(math.degrees(CLIMB), 6),
+            "yaw_rate_deg_s": round(math.degrees(YAW_RATE), 6),
+            "meaning": told,
+        },
+        "hidden": list(contract.hidden),
+        "recurrent": contract.recurrent,
+        "encoder": contract.encoder,
+        "weights": dict(weights),
+        "training": dict(contract.training),
+    }
+
+
+def _fields(table: ContractTable) -> NavigationContract:
+    contract = NavigationContract(
+        task=table.entry("task", str),
+        image=table.entry("image.read_as", str),
+        numbers=table.entry("image.numbers", int),
+        actions=table.entry("command.actions", int),
+        hidden=table.entry("hidden", tuple[int, ...]),
+        recurrent=table.entry("recurrent", int),
+        encoder=table.entry("encoder", str),
+        training=table.entry("training", dict[str, Any]),
+    )
+    expected = _table(contract, {})
+    for key in ("rate_hz", "image", "inputs", "command"):
+        table.must_be(key, expected[key])
+    return contract
+
+
+def navigation_contract(table: Any, where: str) -> tuple[NavigationContract, str]:
+    """Contract and digest of the weights in a parsed contract.json.
+
+    Args:
+        table: The file's content.
+        where: Its place, for messages.
+
+    Raises:
+        AssetError: It is not a contract of this kind, or cannot be used.
+    """
+    return contract_and_weights(table, where, "a contract of a navigation policy", (KIND, VERSION), _fields)
+
+
+def navigation_tensors(contract: NavigationContract, data: bytes, folder: str | Path) -> dict[str, ArrayF32]:
+    """Tensors of the file of weights of a folder, by the names of `NavigationContract.shapes`.
+
+    Args:
+        contract: Gives the shapes.
+        data: Of the file of weights.
+        folder: That it comes from, for messages.
+
+    Raises:
+        AssetError: It is damaged, its tensors are others, or their numbers cannot be used.
+    """
+    place = str(Path(folder) / WEIGHTS_FILE)
+    found = network_files.checked_tensors(data, contract.shapes(), " of a navigation policy", place)
+    for name, tensor in found.items():
+        if np.abs(tensor).max() > _MAGNITUDE:
+            raise AssetError(f"{place!r} does not hold usable weights: the tensor {name!r} has numbers beyond {_MAGNITUDE:g}.")
+    if not (found["seen.deviation"] > 0.0).all():
+        raise AssetError(
+            f"{place!r} does not hold usable weights: the tensor 'seen.deviation' has numbers that are not positive."
+        )
+    return found
+
+
+def read_navigation_folder(folder: str | Path) -> tuple[NavigationContract, dict[str, ArrayF32]]:
+    """Return contract and tensors of a policy's folder.
+
+    Raises:
+        AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
+    """
+    contract, digest = navigation_contract(*folder_contract(folder, "a navigation policy"))
+    return contract, navigation_tensors(contract, read_weights(folder, digest, WEIGHTS_LIMIT_BYTES), folder)
+
+
+def write_navigation_folder(folder: str | Path, contract: NavigationContract, weights: Mapping[str, ArrayAny]) -> Path:
+    """Write a policy's folder, the contract last, so that a folder with one is whole; returns the folder.
+
+    Args:
+        folder: Made where it is missing.
+        contract: What the numbers mean.
+        weights: Tensors.
+
+    Raises:
+        AirworthyError: A tensor is missing, superfluous, of another shape, or not finite.
+    """
+    data = network_files.tensor_bytes(weights, contract.shapes(), " of a navigation policy")
+    return write_network_files(folder, data, lambda file: _table(contract, file))
