@@ -93,8 +93,8 @@ def test_all_that_is_offered_is_there() -> None:
         (lambda: aw.train("motor_command", "carl"), r"motor_command is learnt on tinyprop"),
         (lambda: aw.train("recovery", minuts=1), r"Unknown option of train task 'minuts'"),
         (
-            lambda: aw.train("track", trainer="gradient"),
-            r"The gradient learns .*, not the task 'track'",
+            lambda: aw.train("px4_motor_command", trainer="gradient"),
+            r"The gradient learns .*, not the task 'px4_motor_command'",
         ),
         (lambda: aw.train("foundation", histori=1), r"Unknown option of train foundation 'histori'\. Closest: 'history'"),
         (lambda: aw.plan("hall", "egoo"), r"Unknown planner 'egoo'\. Closest: 'ego"),

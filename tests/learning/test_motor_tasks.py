@@ -20,7 +20,7 @@ from airworthy.simulation import Randomization
 from airworthy.vehicles import hover_speed
 
 SPREAD = Randomization(mass=0.2, inertia=0.3, thrust=0.1, lag=0.3)
-NAMES = ("px4_motor_command", "l2f_position", "recovery", "track")
+NAMES = ("px4_motor_command", "l2f_position", "recovery", "track", "motor_track")
 
 
 def against_twin(name: str, count: int, steps: int, episode: int) -> None:

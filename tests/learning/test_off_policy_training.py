@@ -80,7 +80,7 @@ def test_what_cannot_be_learnt_so_is_refused() -> None:
     with pytest.raises(AirworthyError, match="end before the actor's first update"):
         replace(SMALL, steps=100)
     with pytest.raises(AirworthyError, match="learn it with --trainer native_ppo"):
-        TaskConfig(trainer="gradient").training("track", 0)
+        TaskConfig(trainer="gradient").training("px4_motor_command", 0)
     with pytest.raises(AirworthyError, match="draws late commands"):
         HoverConfig(trainer="sac", randomize=("default",))
     with pytest.raises(AirworthyError, match="symmetric has no effect"):

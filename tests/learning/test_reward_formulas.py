@@ -104,14 +104,14 @@ def test_every_term_is_what_is_printed(name: str, capsys: pytest.CaptureFixture[
     for _ in range(6):
         before = flights.state.astype(float).copy()
         action = np.clip(past + 0.3 * rng.normal(size=past.shape), -1.0, 1.0).astype(np.float32).astype(float)
-        if name == "track":  # where the path is after this step
+        if name in ("track", "motor_track"):  # where the path is after this step
             p = flights.parameters_of_flight(flights.nominal, (), (0.0, 0.0), tuple(flights.memory.astype(float)))
             point = np.array(level.reference(flights.age.astype(float) + 1.0, p)).T  # type: ignore[attr-defined]
         result = flights.step(action)
         names = symbols(flights, before, past, action, options)
         if curriculum is not None:
             names["progress"] = (flights.level.astype(float) - curriculum.least) / (curriculum.most - curriculum.least)
-        if name == "track":
+        if name in ("track", "motor_track"):
             names["path"] = point
         for part in ("u", "c"):
             if part in reward["parts"]:

@@ -21,6 +21,7 @@ from airworthy.learning.task_training import run as run_module
 from airworthy.learning.task_training.config import TaskConfig
 from airworthy.learning.task_training.evaluation import PathController, TaskProtocol, fly_task, task_figures
 from airworthy.learning.task_training.options import TaskTrainingOptions, task_settings
+from airworthy.learning.task_training.path_options import PathGradientOptions
 from airworthy.learning.task_training.policy import FlownTask, NetworkForm, contract_of_task, without_noise
 from airworthy.learning.task_training.recovery import RecoveryGradientOptions
 from airworthy.learning.task_training.run import train_task
@@ -34,7 +35,7 @@ from airworthy.vehicles import vehicle
 
 TASKS = (
     "position_setpoint", "position_setpoint_velocity", "position_setpoint_acceleration", "px4_motor_command", "l2f_position",
-    "recovery", "track", "motor_command", "hover",
+    "recovery", "track", "motor_track", "motor_command", "hover",
 )  # fmt: skip
 TASK = "position_setpoint_velocity"
 TINY: dict[str, Any] = {"env_count": 64, "steps": 4 * 512, "rollout": 8, "hidden": (16, 8), "minibatches": 2}
@@ -374,7 +375,9 @@ def test_recovery_by_gradient_leaves_a_policy_of_the_task(tmp_path: Path) -> Non
 def test_the_gradient_learns_its_tasks_in_one_form() -> None:
     config = TaskConfig(trainer="gradient", env_count=32)
     assert config.training("recovery", 5) == RecoveryGradientOptions(seed=5, env_count=32)
-    with pytest.raises(AirworthyError, match="The gradient learns l2f_position, recovery and hover, not the task 'track'"):
-        config.training("track", 0)
+    assert config.training("motor_track", 2) == PathGradientOptions("motor_track", seed=2, env_count=32)
+    said = "The gradient learns l2f_position, recovery, track, motor_track and hover, not the task 'px4_motor_command'"
+    with pytest.raises(AirworthyError, match=said):
+        config.training("px4_motor_command", 0)
     with pytest.raises(AirworthyError, match="expected no history and no memory"):
         RecoveryGradientOptions(history=2)

@@ -308,8 +308,8 @@ def test_options_of_tasks_as_words() -> None:
         assert TaskConfig(trainer, learning_rate=0.007).training("l2f_position", 1).seed == 1
     by_slope: Any = TaskConfig("gradient", env_count=64, learning_rate=0.007).training("l2f_position", 5)
     assert (by_slope.env_count, by_slope.learning_rate, by_slope.seed) == (64, 0.007, 5)
-    with pytest.raises(AirworthyError, match="not the task 'track'"):
-        TaskConfig("gradient").training("track", 5)
+    with pytest.raises(AirworthyError, match="not the task 'px4_motor_command'"):
+        TaskConfig("gradient").training("px4_motor_command", 5)
     assert [is_own_task(word) for word in ("a.py:B", "a.py", "a:B.py", "recovery")] == [True, False, False, False]
     assert [is_learning_task(word) for word in ("a.py:B", "recovery", "recovry")] == [True, True, False]
 

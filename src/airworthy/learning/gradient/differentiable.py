@@ -114,7 +114,8 @@ class DifferentiableSimulator:
         self._rows = torch.from_numpy(np.ascontiguousarray(mine)).to(self.dtype)
         self._derived: dict[bool, DerivedStep] = {}
         self._threads = threads
-        self._episode = np.full(env_count, -1, np.int64)
+        self.episode: ArrayAny = np.full(env_count, -1, np.int64)
+        """Number of each present flight among its environment's, (env,): what draws depend on; a run that goes on sets it."""
         self.terminated = self.success = torch.zeros(env_count, dtype=torch.bool)
         """Of the last step, (env,): flights that ended by what happened in them; that are what the task asks for."""
         self.sound = torch.ones(env_count, dtype=torch.bool)
@@ -149,13 +150,13 @@ class DifferentiableSimulator:
             raise AirworthyError(f"state is of shape {tuple(begun.shape)}; expected ({self.state_count}, {self.env_count}).")
         flights = np.flatnonzero(chosen)
         if flights.size:
-            self._episode[flights] += 1
+            self.episode[flights] += 1
             begun[:, flights] = torch.from_numpy(self._starts(flights)).to(self.dtype)
         return begun
 
     def _starts(self, flights: ArrayAny) -> Array:
         """Rows of new flights, (rows, flights)."""
-        key = flight_key(self.seed, flights, self._episode[flights])
+        key = flight_key(self.seed, flights, self.episode[flights])
         u = tuple(uniforms(key, 0, STREAM, 4 * (MEMORY_BLOCK + 4)).T)
         equations, values = self._equations, self._rows.numpy().astype(float)[:, flights]
         past = self.hover_action.numpy().astype(float)[flights].T
@@ -263,6 +264,11 @@ class DifferentiableSimulator:
             held = self._rows[mine]
             rows[mine] = torch.where(held > 0.0, held.clamp(min=1e-30) ** (1.0 / lag.to(self.dtype)), held)
         return rows
+
+    def prepare(self) -> None:
+        """Build the kernel, where no step has: the first takes no longer than others then."""
+        if self.dtype == torch.float32:
+            self._kernel(False)
 
     # ---- what `_Step` calls ------------------------------------------------------------------------------------------
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -16,6 +17,7 @@ from airworthy.learning.off_policy.training import OFF_POLICY, OffPolicyTraining
 from airworthy.learning.task_training.evaluation import TaskProtocol
 from airworthy.learning.task_training.options import TaskOptions, TaskTrainingOptions
 from airworthy.learning.task_training.own_tasks import made_task
+from airworthy.learning.task_training.path_options import PathGradientOptions
 from airworthy.learning.task_training.recovery import RecoveryGradientOptions
 
 __all__ = ["IDLE_RULES", "TASK_TRAINERS", "TaskConfig"]
@@ -25,10 +27,15 @@ TASK_TRAINERS = {
     "ppo": "the same in torch: slower, and to read and to change",
     "sac": "by reward, from a replay of all that was flown",
     "td3": "alike, with a policy that is not random",
-    "gradient": "by the gradient of flights, of the tasks l2f_position and recovery",
+    "gradient": "by the gradient of flights, of the tasks l2f_position, recovery, track and motor_track",
 }
 """Those there are."""
-_BY_GRADIENT = {"l2f_position": L2fGradientOptions, "recovery": RecoveryGradientOptions}
+_BY_GRADIENT: Mapping[str, Callable[..., TaskOptions]] = {
+    "l2f_position": L2fGradientOptions,
+    "recovery": RecoveryGradientOptions,
+    "track": partial(PathGradientOptions, "track"),
+    "motor_track": partial(PathGradientOptions, "motor_track"),
+}
 """The tasks that the gradient learns here, each in one form."""
 
 
@@ -42,7 +49,7 @@ class TaskConfig:
 
     trainer: str = "native_ppo"
     """What learns: "native_ppo", or "ppo", the same in torch; "sac" or "td3", of small networks and short trainings; of
-    l2f_position and recovery "gradient", too."""
+    l2f_position, recovery, track and motor_track "gradient", too."""
     option: tuple[str, ...] = ()
     """Options of the task, NAME=VALUE, as `airworthy tasks show TASK` lists them: rate_max=5 as_published=true."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0

@@ -63,6 +63,7 @@ _NAMES = TrainingNames(
 )
 _CHECKPOINT_S = 1.0
 """Between two checkpoints: as of hover."""
+_NOT_IN_TORCH = Machine("cpu", 0, "float32", "not used")
 _SHOWN = ("seed", "training_wall_s", "training_cpu_s", "kept_percent", "success_percent", "env_steps")
 
 
@@ -157,7 +158,7 @@ def learn_task(
         run.keep_in(folder)
         if own is not None:
             own.keep(folder)
-        if held.begin(run, getattr(work, "machine", Machine("cpu", 0, "float32", "not used"))):
+        if held.begin(run, getattr(work, "machine", _NOT_IN_TORCH)):
             say(quiet, f"{folder}: goes on from iteration {work.iteration:,}.")
         work.prepare()
         told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet, "checkpoint_s": _CHECKPOINT_S}
@@ -222,6 +223,9 @@ def _judged(
     begun, cpu = time.perf_counter(), time.process_time()
     say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
     contract = work.contract()
+    packages = used_packages(work.trainer)
+    if getattr(work, "machine", _NOT_IN_TORCH).torch != _NOT_IN_TORCH.torch and "torch" not in packages:
+        packages = (*packages, "torch")
     policy = TaskPolicy(contract, tuple(work.weights))
     mine = task_figures(fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate))
     quiet_air: dict[str, Any] = {}
@@ -254,7 +258,7 @@ def _judged(
         "options": asdict(work.options),
         "protocol": asdict(protocol),
         "hardware": hardware_found(),
-        "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(work.trainer)}},
+        "versions": {"airworthy": __version__, **{name: version(name) for name in packages}},
         "command": command,
     }
 

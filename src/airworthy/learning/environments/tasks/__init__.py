@@ -6,13 +6,14 @@ from airworthy.learning.environments.tasks.l2f_position import L2fPosition
 from airworthy.learning.environments.tasks.motor_command import MotorCommand, Px4MotorCommand
 from airworthy.learning.environments.tasks.position import PositionByAcceleration, PositionByAttitude, PositionByVelocity
 from airworthy.learning.environments.tasks.recovery import Recovery
-from airworthy.learning.environments.tasks.track import PathTracking
+from airworthy.learning.environments.tasks.track import MotorTracking, PathTracking
 
 __all__ = [
     "SHIPPED",
     "HoverTask",
     "L2fPosition",
     "MotorCommand",
+    "MotorTracking",
     "PathTracking",
     "PositionByAcceleration",
     "PositionByAttitude",
@@ -23,7 +24,7 @@ __all__ = [
 
 SHIPPED = (
     HoverTask, MotorCommand, Px4MotorCommand, PositionByAttitude, PositionByVelocity, PositionByAcceleration, L2fPosition,
-    Recovery, PathTracking,
+    Recovery, PathTracking, MotorTracking,
 )  # fmt: skip
 """In the order of documents."""
 

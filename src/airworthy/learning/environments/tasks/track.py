@@ -1,4 +1,4 @@
-"""Tracking of reference paths by collective thrust and body rates, as SimpleFlight (arXiv 2412.11764) does."""
+"""Tracking of reference paths, by collective thrust and body rates, as SimpleFlight (arXiv 2412.11764) does, or by motors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.core.vectors import add, choose, dot, matrix_columns, norm, scale, sub
 from airworthy.learning.environments.start import turned_start
 from airworthy.learning.environments.task import Judgement
+from airworthy.learning.gradient.hover import hover_command
 from airworthy.vehicles import Vehicle
 
-__all__ = ["PATHS", "PathTracking"]
+__all__ = ["PATHS", "MotorTracking", "PathTracking"]
 
 PATHS = ("eight_slow", "eight_normal", "eight_fast", "pentagram", "zigzag", "polynomial")
 """Kinds of path."""
@@ -27,7 +28,7 @@ _TURN = 2.0 * math.pi
 
 
 @dataclass(frozen=True)
-class PathTracking:
+class _Tracking:
     """Follow a path that is drawn for each flight and begins where the flight does.
 
     Figures eight lie level, 2 m long; pentagrams, too, with a radius of 0.75 m, an edge in 1.5 to 3 s; zigzags and polynomials
@@ -35,32 +36,21 @@ class PathTracking:
     rest at each place. These sizes are ours.
     """
 
-    name: ClassVar[str] = "track"
     vehicle: ClassVar[str] = "cf2x_L250"
-    level: ClassVar[str] = "rate_thrust"
-    action_count: ClassVar[int] = 4
     noise: ClassVar[bool] = False
     rate: Annotated[float, Bound(10.0, 1000.0, "Hz")] = 100.0
     """Decisions per second."""
     episode_steps: Annotated[int, Bound(1, 1_000_000)] = 1000
     """Decisions in a flight."""
-    physics_steps: Annotated[int, Bound(1, 100)] = 4
-    """Least steps of physics and controller per decision."""
     crash_m: Annotated[float, Bound(0.01, 1e3, "m")] = 1.0
     """Farther off the path the flight ends."""
     path: Literal["any", "eight_slow", "eight_normal", "eight_fast", "pentagram", "zigzag", "polynomial"] = "any"
     """Kind of path; any: drawn."""
     ahead: Annotated[int, Bound(1, 1000)] = 5
     """Decisions between the points that are seen."""
-    turn_max: Annotated[float, Bound(0.1, 100.0, "rad/s")] = math.pi
-    """Body rate of a whole action."""
 
     def __post_init__(self) -> None:
-        check_fields(self, "PathTracking.")
-
-    def control_for(self, vehicle: Vehicle) -> ControlConfig:
-        """Return gains of the rate loop: the vehicle's own."""
-        return ControlConfig()
+        check_fields(self, f"{type(self).__name__}.")
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
         """Near the path's beginning, nearly at rest."""
@@ -102,10 +92,6 @@ class PathTracking:
     def reference(self, age: Scalar, p: Any) -> Vector:
         """Point that is to be flown at an age [policy steps], world [m]."""
         return sub(self._raw(age * (1.0 / self.rate), p.memory[:14]), p.memory[14:])
-
-    def command(self, action: Vector, p: Any) -> Vector:
-        """Return collective thrust [N], 0 for the weight, and body rates [rad/s]."""
-        return (collective_from_normalized(action[0], p.nominal_weight, 1.0), *scale(action[1:], self.turn_max))
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
         """42 numbers: the next ten points from here 30 (world), velocity (world) 3, rotation matrix by rows 9.
@@ -153,15 +139,59 @@ class PathTracking:
         distance = norm(sub(after[:3], self.reference(p.age + 1.0, p)))
         tilt = absolute(1.0 - matrix_columns(after[6:10])[2][2])
         near = 5.0 * exp(-distance)
-        change = tuple(a - b for a, b in zip(action, past, strict=True))
+        change: Scalar = 0.0
+        for a, b in zip(action, past, strict=True):
+            change = change + (a - b) * (a - b)
         terms = {
             "near": near,
             "near_upright": near * 0.5 / (1.0 + tilt * tilt),
             "near_spin": near * 0.5 / (1.0 + dot(after[10:13], after[10:13])),
-            "smooth": 2.0 * exp(-sqrt(dot(change[:3], change[:3]) + change[3] * change[3])),
+            "smooth": 2.0 * exp(-sqrt(change)),
         }
         lost = distance > self.crash_m
         return Judgement(terms, where(lost, 1.0, 0.0), where(distance < 0.1, 1.0, 0.0))
+
+
+@dataclass(frozen=True)
+class PathTracking(_Tracking):
+    """Follow a path by collective thrust and body rates; see `_Tracking` for the paths."""
+
+    name: ClassVar[str] = "track"
+    level: ClassVar[str] = "rate_thrust"
+    action_count: ClassVar[int] = 4
+    physics_steps: Annotated[int, Bound(1, 100)] = 4
+    """Least steps of physics and controller per decision."""
+    turn_max: Annotated[float, Bound(0.1, 100.0, "rad/s")] = math.pi
+    """Body rate of a whole action."""
+
+    def control_for(self, vehicle: Vehicle) -> ControlConfig:
+        """Return gains of the rate loop: the vehicle's own."""
+        return ControlConfig()
+
+    def command(self, action: Vector, p: Any) -> Vector:
+        """Return collective thrust [N], 0 for the weight, and body rates [rad/s]."""
+        return (collective_from_normalized(action[0], p.nominal_weight, 1.0), *scale(action[1:], self.turn_max))
+
+
+@dataclass(frozen=True)
+class MotorTracking(_Tracking):
+    """Follow a path by commands to each rotor, with no controller between: ours, on the paths and by the reward of `track`."""
+
+    name: ClassVar[str] = "motor_track"
+
+    def command(self, action: Vector, p: Any) -> Vector:
+        """Rotor states, affine in the action from the least to the largest."""
+        return hover_command(action, p)
+
+    def observe_path(self, points: list[Vector], state: Vector, p: Any) -> Vector:
+        """45 numbers: those of `track`, and a tenth of the body rate 3, which no loop holds.
+
+        Args:
+            points: Of the path, `path_ahead` from now, world [m].
+            state: Of the flight.
+            p: Parameters.
+        """
+        return (*super().observe_path(points, state, p), *(0.1 * w for w in state[10:13]))
 
 
 def _star(edges: Scalar) -> Vector:
