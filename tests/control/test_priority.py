@@ -11,7 +11,7 @@ import scipy
 
 from airworthy.benchmarks import FlyConfig, run_fly
 from airworthy.control import PRIORITIES, allocate_bounded, allocation_for
-from airworthy.control.allocation import Priority
+from airworthy.control.allocation import Priority, _scale_with_shift, _Shift
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.gain_sets import GainSet, Value, read_gain_set, write_gain_set
 from airworthy.control.levels import ControlConfig
@@ -229,3 +229,27 @@ def test_fly_refuses_an_order_of_a_file_beside_another(tmp_path: Path) -> None:
     with pytest.raises(AirworthyError, match="The priority is attitude-yaw-force, and the gain file"):
         run_fly(FlyConfig(gains=own, priority="attitude-yaw-force", out=tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("slopes", "tight", "scale"),
+    [
+        # Thrusts of two rotors of which one is full and one stands still: together they cannot go up nor down.
+        ((1e-10, -1e-10), False, 0.0),
+        ((1e-10, -1e-10), True, 0.0),
+        # Less than 1e-12 N is none.
+        ((4e-13, -4e-13), False, 1.0),
+        ((4e-13, -4e-13), True, 1.0),
+        # Both go along but for a millionth, which is float32's rounding where nothing is left.
+        ((1.0, 1.0 - 1e-6), False, 0.0),
+        ((1.0, 1.0 - 1e-6), True, 1.0),
+        ((1.0, 1.0 - 4e-6), True, 0.0),
+    ],
+)
+def test_which_spread_of_a_direction_counts_where_no_room_is_left(
+    slopes: tuple[float, float], tight: bool, scale: float
+) -> None:
+    found, least, most = _scale_with_shift((1.0, 0.0), slopes, _Shift((1.0, 1.0), -1e9, 1e9), ((0.0, 1.0),) * 2, tight)
+    assert found == scale
+    assert abs(least) <= 1.0
+    assert abs(most) <= 1.0

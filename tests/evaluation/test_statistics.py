@@ -58,6 +58,11 @@ def test_bootstrap_repeats_and_degenerates() -> None:
     one, none = (bootstrap_interval(v, np.random.default_rng(0)) for v in ([2.0], [np.nan]))
     assert one.value == 2.0
     assert np.isnan([one.low, one.high, none.value, none.low]).all()
+    # Two are the fewest that say how far others may lie: by Student's t with one degree of freedom, 12.7 standard errors.
+    two = bootstrap_interval([1.0, 3.0], np.random.default_rng(0))
+    assert two.value == 2.0
+    assert two.low <= 2.0 - 12.7
+    assert two.high >= 2.0 + 12.7
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=60))

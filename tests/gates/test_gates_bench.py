@@ -46,6 +46,10 @@ def test_least_time_is_that_of_even_acceleration_and_bounds_every_plan() -> None
     for name in ("straight_8", "circle_8"):
         made = plan(course(name), oracle)
         assert least_time(made.route.positions[:-1], Limits(envelope=(2.0, 0.3))) < made.lap_time
+    # A bound on the thrust alone leaves no number; beside one on the acceleration or the envelope it changes none.
+    assert np.isnan(least_time(points, Limits(thrust_max=15.0)))
+    for bounded in (Limits(acceleration=1.0), Limits(envelope=(2.0, 0.3))):
+        assert least_time(points, replace(bounded, thrust_max=15.0)) == least_time(points, bounded)
 
 
 def test_other_planners_keep_the_limit_and_nothing_beats_the_least_time() -> None:

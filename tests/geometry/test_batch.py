@@ -262,6 +262,8 @@ def test_mistakes_get_one_sentence() -> None:
         "no layouts": lambda: GeometryBatch(SHAPES, []),
         "names shape 9": lambda: GeometryBatch(SHAPES, [Placement.of([9])]),
         "expected 0 to 2": lambda: batch().assign([0], 3),
+        "float64, shape (1,); expected ints": lambda: batch().assign([0], [1.0]),
+        "int64, shape (1, 2); expected ints": lambda: GeometryBatch(SHAPES, LAYOUTS, [[0, 1]]),
         "expected 0 to 5": lambda: batch().set_movers(np.zeros((1, MOVERS, 3)), turn[:1], env_ids=[6]),
         "give all the same number": lambda: GeometryBatch(SHAPES, LAYOUTS, movers=[crowd(0, 2), crowd(0, 3), crowd(0, 2)]),
         "(6, 5, 3)": lambda: geometry.set_movers(np.zeros((ENVS, 2, 3)), turn),

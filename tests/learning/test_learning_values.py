@@ -13,7 +13,7 @@ import pytest
 import torch
 from tests.fixtures.snapshots import check_snapshot, condensed
 
-from airworthy.learning.datasets import DatasetConfig, ExpertDataset, card, synthesize_dataset
+from airworthy.learning.datasets import DatasetConfig, ExpertDataset, card, card_pictures, synthesize_dataset
 from airworthy.learning.datasets.card_pictures import plan_picture, sheet, spread_pairs
 from airworthy.learning.datasets.card_svg import Panel, histogram, time_bar
 from airworthy.learning.datasets.lerobot import export_lerobot, image_stats, merged, stats_of
@@ -64,6 +64,20 @@ def test_the_card(dataset: ExpertDataset, monkeypatch: pytest.MonkeyPatch) -> No
     pictures["sheet"] = sheet(dataset.images, spread_pairs(dataset, 7), [str(k) for k in spread_pairs(dataset, 7)], 3, 240)
     rows = {f"{name} {k}": band for name, picture in pictures.items() for k, band in enumerate(np.array_split(picture, 6))}
     check_snapshot(SNAPSHOTS / "card_pictures.txt", rows, 1e-2, 5e-3)
+
+
+def test_the_whole_course_is_in_its_picture(monkeypatch: pytest.MonkeyPatch, dataset: ExpertDataset) -> None:
+    """From its first instant to its last; as wide as the picture with a margin."""
+    asked: list[Any] = []
+
+    def sampled(times: Any) -> Any:
+        asked.append(times)
+        return SimpleNamespace(position=np.stack([2.0 * times, 0.0 * times, 0.0 * times], axis=1))
+
+    line = SimpleNamespace(duration=7.0, sample=sampled)
+    monkeypatch.setattr(card_pictures, "course", lambda name: SimpleNamespace(trajectory=lambda: line))
+    plan_picture(dataset, "robustness", None, 200)
+    np.testing.assert_allclose(asked[0], 7.0 * np.arange(400) / 399)
 
 
 def test_panels() -> None:

@@ -271,3 +271,19 @@ def test_which_vehicles_it_may_command() -> None:
         check_vehicle(fit, vehicle("base_octarotor"))
     with pytest.raises(AirworthyError, match=r"has 4 rotors of .* N: train one"):
         check_vehicle(fit, replace(own, motor_state="thrust"))
+
+
+def test_a_band_of_the_rotors_states_may_end_where_theirs_do() -> None:
+    """Of the vehicle that it learnt with, up to both ends; of another record only the same range is taken."""
+    own = vehicle("tinyprop")
+    low, high = own.rotors[0].speed_min, own.rotors[0].speed_max
+    middle = 0.5 * (low + high)
+    for band in ((low, high), (low, middle), (middle, high), (0.9 * low + 0.1 * high, middle)):
+        fit = MotorContract("tinyprop", (band,) * 4, (0.0,) * 4, digest=vehicle_digest(own))
+        check_vehicle(fit, own)
+        if band != (low, high):
+            with pytest.raises(AirworthyError, match="train one for it"):
+                check_vehicle(fit, replace(own, mass=2.0 * own.mass))
+    for band in ((low - 1.0, high), (low, high + 1.0)):
+        with pytest.raises(AirworthyError, match="train one for it"):
+            check_vehicle(MotorContract("tinyprop", (band,) * 4, (0.0,) * 4, digest=vehicle_digest(own)), own)

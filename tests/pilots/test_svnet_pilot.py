@@ -109,6 +109,22 @@ def test_height_velocity_attitude_and_image_do_reach_it() -> None:
     assert np.abs(flown(pilot(1), simulator(1), 6, dark) - plain).max() > 1e-5
 
 
+@pytest.mark.parametrize("name", ["sv_net", "hp_net"])
+def test_both_signs_of_an_attitude_are_one(name: str) -> None:
+    """Quaternions that change sign from tick to tick, flight by flight: the same commands and history as without."""
+    plain, changing = pilot(2, name), pilot(2, name)
+    sim, shown = simulator(2, attitude=(0.05, -0.1, 0.2, 0.97)), Shown(2)
+    for k in range(6):
+        shown.time = float(sim.time[0])
+        seen = observe(sim, plain.observes, shown)  # type: ignore[arg-type]
+        signs = np.array([[(-1.0) ** k], [1.0 if k < 3 else -1.0]])
+        turned = Observation(seen.time, {**seen.fields, "attitude": signs * seen["attitude"]}, seen.samples)
+        command = plain.command(seen)
+        np.testing.assert_array_equal(changing.command(turned), command)
+        sim.step(command)
+    np.testing.assert_array_equal(changing.history.features(), plain.history.features())
+
+
 def test_of_a_vehicle_that_leans_it_is_told_the_frame_that_is_level_in_hover() -> None:
     """Rotors tilted by 6 degrees: what it is told of attitude is that of level rotors, and its commands are turned back."""
     c, s = np.cos(0.1), np.sin(0.1)

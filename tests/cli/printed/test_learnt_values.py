@@ -61,6 +61,13 @@ def svnet(variant: str, finished: bool, mse: float = 0.25, **more: Any) -> Train
     return TrainedSvNet(Path("out") / variant, variant, finished, 30, 120, figures if finished else {})
 
 
+@pytest.mark.parametrize(("words", "code"), [([], 2), (["--help"], 0), (["-h"], 0), (["--json"], 2), (["-h", "svnet"], 0)])
+def test_without_a_kind_the_kinds_are_told(words: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(words) == code
+    text = capsys.readouterr().out
+    assert all(kind in text for kind in train.KINDS)
+
+
 def test_visuomotor_policies(told: Transcript, monkeypatch: Patch) -> None:
     from airworthy.learning import svnet as package
 
