@@ -23,8 +23,8 @@ COMMONEST = {
         " path of its JSON file."
     ),
     "fly --pilot geometrik": (
-        "Unknown pilot 'geometrik'. Closest: 'geometric'. Known: [...]. A trained policy is svnet:FOLDER, policy:FOLDER or"
-        " avoid:FOLDER, a class of your own FILE.py:CLASS."
+        "Unknown pilot 'geometrik'. Closest: 'geometric'. Known: [...]. A trained policy is svnet:FOLDER, policy:FOLDER,"
+        " avoid:FOLDER or navigation:FOLDER, a class of your own FILE.py:CLASS."
     ),
     "fly --waypoints 0,0,1 5,5": "Waypoint '5,5' is not three numbers; write it as x,y,z in metres, e.g. 1,0,1.5.",
     "fly --envs 0": "envs is 0; expected 1 to 1000000.",

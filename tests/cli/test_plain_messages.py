@@ -22,7 +22,7 @@ from airworthy.scenes import scene
         ("fly --envs 1e9", "'1e9' is not a whole number"),
         ("fly --slower fast", "'fast' is not a number"),
         ("--verison", "Unknown option '--verison'. Closest: '--version'."),
-        ("fly --pilot runs/nopolicy", "svnet:FOLDER, policy:FOLDER or avoid:FOLDER"),
+        ("fly --pilot runs/nopolicy", "svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER"),
         ("tune carl --out /proc/x", "Could not make the folder '/proc/x'"),
     ],
 )

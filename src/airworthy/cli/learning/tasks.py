@@ -10,10 +10,13 @@ from typing import Any
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
+from airworthy.core.errors import unknown_name
 from airworthy.learning.environments import LearningTask, learning_task, learning_tasks
 from airworthy.learning.environments.formulas import FUNCTIONS, RewardFormulas, reward_formulas
 from airworthy.learning.environments.traits import traits_of
 from airworthy.learning.environments.vector_task import reward_terms
+from airworthy.learning.navigation.environments import SIGHT
+from airworthy.learning.navigation.options import NAVIGATION_TASKS
 
 PROG = "airworthy tasks"
 _DESCRIPTION = "List the tasks that are learnt by reward. Also: airworthy tasks show NAME."
@@ -38,6 +41,22 @@ def main(argv: list[str]) -> int:
     return run_subcommand(PROG, commands, argv)
 
 
+def _names() -> list[str]:
+    """Tasks by their names: those that any trainer takes, and those that are learnt with images beside them."""
+    return sorted([*learning_tasks(), *NAVIGATION_TASKS])
+
+
+def _task(name: str) -> LearningTask:
+    if name not in (names := _names()):
+        raise unknown_name("learning task", name, names)
+    return NAVIGATION_TASKS[name]() if name in NAVIGATION_TASKS else learning_task(name)
+
+
+def _terms(task: LearningTask) -> tuple[str, ...]:
+    """Names of the parts of its reward; what reads an image is computed beside the task's own."""
+    return (*reward_terms(task), *((SIGHT,) if task.name in NAVIGATION_TASKS else ()))
+
+
 def _head(task: LearningTask) -> dict[str, Any]:
     traits = traits_of(task)
     return {
@@ -56,7 +75,7 @@ def _options(task: Any) -> dict[str, Any]:
 
 
 def _list(config: ListConfig) -> int:
-    rows = [_head(learning_task(name)) for name in learning_tasks()]
+    rows = [_head(_task(name)) for name in _names()]
     if config.json:
         emit_json(rows)
         return 0
@@ -73,8 +92,8 @@ def _list(config: ListConfig) -> int:
 
 
 def _show(config: ShowTaskConfig) -> int:
-    task = learning_task(config.name)
-    found = reward_formulas(task, reward_terms(task))
+    task = _task(config.name)
+    found = reward_formulas(task, _terms(task))
     if config.json:
         reward = {} if found is None else {"reward": {**dataclasses.asdict(found), "functions": FUNCTIONS}}
         emit_json({**_head(task), "options": _options(task), **reward})

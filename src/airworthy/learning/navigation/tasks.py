@@ -233,7 +233,10 @@ _MOUNT_DEG = math.radians(5.0)
 
 @dataclass(frozen=True)
 class DepthNavigation(NavigationTask):
-    """By speed, climb and yaw rate, forward only, with a depth camera (specification aerial_gym, 9.2)."""
+    """Fly through a room to a target by speed, climb and yaw rate, forward only, with a depth camera.
+
+    Specification aerial_gym, 9.2.
+    """
 
     name: ClassVar[str] = "depth_navigation"
     level: ClassVar[str] = "velocity"
@@ -296,7 +299,10 @@ LIDAR_ROOMS = RoomForm(
 
 @dataclass(frozen=True)
 class LidarNavigation(NavigationTask):
-    """By acceleration and yaw rate, with a LiDAR of half a sphere (specification, learning by reward, 3.2)."""
+    """Fly through a room to a target by acceleration and yaw rate, with a LiDAR of half a sphere.
+
+    Specification, learning by reward, 3.2.
+    """
 
     name: ClassVar[str] = "lidar_navigation"
     level: ClassVar[str] = "acceleration"
