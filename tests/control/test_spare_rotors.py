@@ -34,6 +34,9 @@ AIRFRAMES: dict[str, tuple[Vehicle, int]] = {
     "base_random": (vehicle("base_random"), 120),
     "octorotor": (multirotor(8), 40),
     "octorotor, tilted": (multirotor(8, 0.3), 30),
+    "five rotors, irregular": (irregular(5, 0.0, 5), 30),
+    "hexarotor": (multirotor(6), 30),
+    "hexarotor, irregular": (irregular(6, 0.0, 4), 30),
     "seven rotors": (multirotor(7), 30),
     "nine rotors, tilted and irregular": (irregular(9, 0.2, 3), 30),
     "12 rotors": (multirotor(12), 60),
@@ -43,7 +46,7 @@ AIRFRAMES: dict[str, tuple[Vehicle, int]] = {
     "16 rotors, irregular": (irregular(16, 0.0, 2), 60),
     "16 rotors, tilted and irregular": (irregular(16, 0.3, 3), 60),
 }
-"""Airframe and its saturated wrenches in each order: 2,190 in all, 1,080 of them of six airframes with 12 and 16 rotors."""
+"""Airframe and its saturated wrenches in each order: 2,460 in all, 1,080 of them of six airframes with 12 and 16 rotors."""
 
 
 SOLVER = 1e-10
@@ -154,9 +157,11 @@ def test_thrusts_leave_no_jump_where_the_pseudo_inverse_leaves_the_limits(count:
 
 
 def test_airframes_without_spare_rotors_have_nothing_to_know() -> None:
-    assert spare_shapes(6) == {}
+    assert spare_shapes(4) == {}
     for name in ("x500", "real_01"):
         assert allocation_for(vehicle(name)).spare == Spare()
+    # As many rotors as wrenches have dimensions give a wrench in one way alone.
+    assert allocation_for(multirotor(6, 0.3)).spare.scale == 0.0
     idle = spare_for(np.zeros((8, 6)), *np.zeros((2, 8)))
     assert {name: np.shape(getattr(idle, name)) for name in spare_shapes(8)} == spare_shapes(8)
     assert idle.scale == 0.0

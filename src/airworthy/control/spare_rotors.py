@@ -15,8 +15,8 @@ import numpy as np
 from airworthy.control.spare_simplex import ROWS
 from airworthy.core.arrays import Array, Scalar, Vector
 
-LEAST = 7
-"""Rotors of airframes whose spare ones are used: six leave nothing of what comes first, on a regular hexagon or tilted."""
+LEAST = 5
+"""Rotors of airframes whose spare ones are used: four have none, unless one of the four kinds of wrench is beyond them."""
 
 
 class Spare(NamedTuple):
