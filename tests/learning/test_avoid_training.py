@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +18,10 @@ from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.runs.checkpoints import Checkpoints
 from airworthy.learning.avoid import AvoidOptions, AvoidProtocol, train_avoid
-from airworthy.learning.avoid.evaluation import fly_forests, planner_guide, policy_guide
+from airworthy.learning.avoid.evaluation import ForestFlights, fly_forests, planner_guide, policy_guide
 from airworthy.learning.avoid.loss import MEAN_OVER, AvoidTick, clearance_cost, window_loss
 from airworthy.learning.avoid.network import AvoidNet
+from airworthy.learning.avoid.report import COLUMNS, FilmedForest, forest_cells, forest_svg
 from airworthy.learning.avoid.trainer import AvoidTraining
 from airworthy.learning.machine import TrainingRunOptions
 from airworthy.learning.timed_training import Trained
@@ -132,6 +135,48 @@ def test_a_folder_holds_policy_log_and_figures(done: Trained) -> None:
     assert train_avoid(done.folder, TINY, QUICK, ONE).figures == found
     with pytest.raises(AirworthyError, match="iterations was 3, not 4"):
         train_avoid(done.folder, replace(TINY, iterations=4), QUICK, ONE)
+
+
+def test_the_page_has_the_flights_of_the_table_and_of_one_forest(done: Trained) -> None:
+    page = done.report.read_text(encoding="utf-8")
+    (row,) = done.figures["flights"]
+    wanted = forest_cells(row)
+    assert len(wanted) == len(COLUMNS)
+    for cell in wanted:
+        assert f"<td>{cell}</td>" in page
+    # Success, touched, left and late are all there is, and the interval holds the share.
+    assert sum(row[name] for name in ("success", "touched", "left", "late")) == row["flights"]
+    low, high = row["success_interval_percent"]
+    assert low <= 100.0 * row["success"] / row["flights"] <= high
+    assert page.count('class="drone"') == QUICK.flights
+    assert page.count('class="trail"') == QUICK.flights
+    assert ">log</text>" in page  # of the cost
+    assert "airworthy train avoid" in page
+
+
+def test_a_forest_is_drawn_where_it_stands() -> None:
+    """A metre is 20 units; x from 5 m before the forest, y from the left of it; crosses where something was touched."""
+    track = np.zeros((21, 2, 3))
+    track[:, 0, 0] = np.linspace(-3.0, 43.0, 21)
+    track[:, 1, 0], track[:, 1, 1] = 1.0, 2.0
+    flown = ForestFlights(np.array([True, False]), np.array([False, True]), np.zeros(2, bool), np.array([4.0, np.nan]), track)
+    svg = forest_svg(FilmedForest(4.0, 5.0, np.array([[10.0, -6.0, 0.25]]), flown))
+    assert '<circle cx="300" cy="360" r="5.0" fill="var(--axis)"/>' in svg
+    starts = re.findall(r'class="drone" cx="(\d+)" cy="(\d+)"', svg)
+    assert starts == [("40", "240"), ("120", "200")]
+    assert 'd="M113 193l14 14m0 -14l-14 14" stroke="var(--bad)"' in svg
+    assert ";960" in svg
+    assert svg.count('dur="0.2s"') == 4
+
+
+def test_a_finished_training_is_judged_again(done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(shutil.copytree(done.folder, tmp_path / "run"))
+    monkeypatch.setattr(AvoidTraining, "step", lambda self: pytest.fail("it learns again"))
+    again = train_avoid(folder, TINY, replace(QUICK, flights=1), ONE)
+    assert [row["flights"] for row in again.figures["flights"]] == [1]
+    assert again.figures["training_cpu_s"] == done.figures["training_cpu_s"]
+    assert again.report.read_text(encoding="utf-8").count('class="drone"') == 1
+    assert json.loads((folder / "summary.json").read_text(encoding="utf-8")) == json.loads(json.dumps(dict(again.figures)))
 
 
 def test_the_command_trains_and_says_what_came_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -181,10 +182,19 @@ def test_finished_or_other_trainings_are_not_written_over(done: Trained, monkeyp
     assert train_foundation(done.folder, SMALL, QUICK).figures == json.loads(json.dumps(dict(done.figures)))
     with pytest.raises(AirworthyError, match=r"holds another training \(seed was 0, not 1\)"):
         train_foundation(done.folder, replace(SMALL, seed=1), QUICK)
-    with pytest.raises(AirworthyError, match="it was judged otherwise"):
-        train_foundation(done.folder, SMALL, replace(QUICK, flights=17))
     with pytest.raises(AirworthyError, match="its vehicle was another"):
         train_hover(vehicle("carl"), done.folder, SMALL)
+
+
+def test_a_finished_training_is_judged_again(done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(shutil.copytree(done.folder, tmp_path / "run"))
+    monkeypatch.setattr(FoundationTraining, "step", lambda self: pytest.fail("it learns again"))
+    monkeypatch.setattr(run_module, "quadrotors", lambda: [vehicle("carl")])
+    again = train_foundation(folder, SMALL, replace(QUICK, flights=3))
+    assert [row["vehicle"] for row in again.figures["vehicles"]] == ["carl"]
+    assert again.figures["protocol"]["flights"] == 3
+    assert again.figures["training_wall_s"] == done.figures["training_wall_s"]
+    assert "carl" in again.report.read_text()
 
 
 @pytest.mark.parametrize("after", [0, 3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.learning import HoverConfig, HoverProtocol
 from airworthy.learning.gradient import GradientOptions, GradientTraining
 from airworthy.learning.gradient import run as run_module
+from airworthy.learning.gradient.report import rows_beside
 from airworthy.learning.gradient.run import HoverRun, train_hover, train_seeds
 from airworthy.learning.timed_training import Trained
 from airworthy.pilots.motor_policy.pilot import read_motor_policy
@@ -104,8 +106,56 @@ def test_a_folder_of_another_training_is_refused(done: Trained) -> None:
         train_hover(item, done.folder, replace(options, seed=1), QUICK)
     with pytest.raises(AirworthyError, match="its vehicle was another"):
         train_hover(vehicle("tinyprop"), done.folder, options, QUICK)
-    with pytest.raises(AirworthyError, match="it was judged otherwise"):
-        train_hover(item, done.folder, options, replace(QUICK, flights=17))
+
+
+def test_a_finished_training_is_judged_again_and_learns_nothing(
+    done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flights, page and protocol are new; weights, curves, film of earlier stages and what learning took are as they were."""
+    folder = Path(shutil.copytree(done.folder, tmp_path / "run"))
+    monkeypatch.setattr(GradientTraining, "step", lambda self: pytest.fail("it learns again"))
+    monkeypatch.setattr(run_module, "robustness", lambda *a: [])  # the grid is flown by `done`
+    item, options, asked = vehicle("cf2x_L250"), GradientOptions(**TINY), replace(QUICK, flights=17)
+    learnt = {name: (folder / name).read_bytes() for name in ("weights.safetensors", "contract.json", "metrics.jsonl")}
+    stopped = (folder / "summary.json").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "write_hover_report", lambda *a: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            train_hover(item, folder, options, asked)
+    assert (folder / "summary.json").read_bytes() == stopped  # whoever stops it has the figures that were there
+    again = train_hover(item, folder, options, asked, command="airworthy again", quiet=False)
+    assert f"judged again (flights was {QUICK.flights}, is now 17)" in capsys.readouterr().err
+    assert learnt == {name: (folder / name).read_bytes() for name in learnt}
+    found = json.loads((folder / "summary.json").read_text())
+    assert found == json.loads(json.dumps(dict(again.figures)))
+    assert (found["flights"], found["protocol"]["flights"], found["command"]) == (17, 17, "airworthy again")
+    before = json.loads(stopped)
+    for name in ("training_wall_s", "training_cpu_s", "env_steps", "iterations", "options", "hardware", "versions"):
+        assert found[name] == before[name]
+    assert found["seconds"].items() >= {name: before["seconds"][name] for name in ("train_s", "compile_s")}.items()
+    pages = [(place / "report.html").read_text() for place in (done.folder, folder)]
+    assert pages[0].count('class="film"') == pages[1].count('class="film"') == 4
+    assert json.loads((folder / "training.json").read_text())["protocol"]["flights"] == 17
+    monkeypatch.setattr(run_module, "fly_hover", lambda *a: pytest.fail("it flies again"))
+    assert train_hover(item, folder, options, asked).figures == again.figures
+
+
+def test_a_controller_on_fewer_flights_stands_below_the_policy_on_just_these() -> None:
+    def figures(flights: int, kept: float) -> dict[str, Any]:
+        return {"flights": flights, "kept": kept}
+
+    beside = [
+        {"name": "geometric", **figures(1024, 1.0)},
+        {"name": "mpc", **figures(64, 0.5), "learnt": figures(64, 0.75)},
+        {"name": "none", "reason": "it cannot"},
+    ]
+    rows = rows_beside({**figures(1024, 0.9), "baselines": beside}, lambda item: [f"{item['flights']} {item['kept']}"])
+    assert rows == [
+        ("geometric", ["1024 1.0"], ""),
+        ("learnt policy, first 64 starts", ["64 0.75"], ""),
+        ("mpc, first 64 starts", ["64 0.5"], ""),
+        ("none", [], "it cannot"),
+    ]
 
 
 def test_a_stopped_training_keeps_its_policy_and_goes_on_to_the_same_bits(

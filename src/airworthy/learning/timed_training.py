@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airworthy.core.files import json_text, write_text
+from airworthy import __version__
+from airworthy.core.files import json_text, read_text, write_text
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.training_folder import REPORT_FILE, say
 
-__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TimedTraining", "Trained"]
+__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TimedTraining", "Trained", "judged_again", "read_metrics"]
 
 SUMMARY_FILE, METRICS_FILE = "summary.json", "metrics.jsonl"
 
@@ -105,3 +106,20 @@ class TimedTraining:
     def write_metrics(self, folder: Path) -> None:
         """Write the log so far, a line per row."""
         write_text(folder / METRICS_FILE, "".join(f"{json.dumps(json.loads(json_text(row)))}\n" for row in self.metrics))
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of a finished training's log."""
+    return [json.loads(line) for line in read_text(folder / METRICS_FILE).splitlines()]
+
+
+def judged_again(found: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a training's figures with those of its flights replaced; what learning took stays as it was.
+
+    Args:
+        found: What `summary.json` held.
+        judged: What was flown anew, "seconds" among it where the figures have them.
+    """
+    seconds = {"seconds": {**found["seconds"], **judged["seconds"]}} if "seconds" in judged else {}
+    # Which version flew them is told where the first one's stands.
+    return {**found, **judged, **seconds, "judged_by": __version__}

@@ -56,7 +56,7 @@ TRAINING_LOG_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = (
 )
 _AGAIN = "This training was finished and is not whole any more: delete its folder, and the same command learns again."
 
-Outcome = TypeVar("Outcome")
+Outcome, Network = TypeVar("Outcome"), TypeVar("Network")
 Stopped = Callable[[], bool]
 
 
@@ -184,6 +184,7 @@ class TrainingFolder:
     Args:
         folder: It.
         identity: What the weights depend on: schema_version, options, data; where it has "network", that is compared first.
+            Besides, "protocol": how it is judged, which no weight depends on.
         options: Those of the identity.
         named: Words for messages.
         quiet: Say nothing but what is wrong.
@@ -210,24 +211,60 @@ class TrainingFolder:
         held = self._before.get("machine") if self._before else None
         return held if isinstance(held, dict) else None
 
-    def outcome(self, read: Callable[[Path], object], of: Callable[[Path, Mapping[str, Any]], Outcome]) -> Outcome:
-        """Return what a training left that was finished before.
+    def outcome(
+        self,
+        read: Callable[[Path], Network],
+        of: Callable[[Path, Mapping[str, Any]], Outcome],
+        judge: Callable[[Network, dict[str, Any]], Mapping[str, Any]] | None = None,
+    ) -> Outcome:
+        """Return what a training left that was finished before; judged again where another protocol is asked for.
 
         Args:
             read: Reads the folder's network, and refuses it where it is damaged.
             of: Makes the outcome of folder and figures.
+            judge: Given the network and the figures so far, writes the page and returns the figures of the identity's protocol;
+                None: there is nothing to be judged again.
 
         Raises:
             AssetError: It is not whole any more.
         """
+        path = self.folder / self._named.figures_file
         try:
-            read(self.folder)
-            return of(self.folder, read_json(self.folder / self._named.figures_file))
+            network, found = read(self.folder), read_json(path)
+            outcome = of(self.folder, found)
         except (KeyError, TypeError, ValueError) as error:
             reason = f"{str(self.folder / self._named.figures_file)!r} does not hold the figures of a training."
             raise AssetError(f"{reason} {_AGAIN}") from error
         except AssetError as error:
             raise AssetError(f"{error} {_AGAIN}") from error
+        changed = [] if judge is None else self._judged_otherwise(found)
+        if judge is None or not changed:
+            say(self._quiet, f"{self.folder}: this training is finished already.")
+            return outcome
+        say(self._quiet, f"{self.folder}: this training is finished; it is judged again ({'; '.join(changed)}).")
+        # In one piece, when all is judged: whoever stops it before has the figures that were there.
+        write_json(path, {**judge(network, dict(found)), "protocol": self._protocol})
+        self._note_protocol()
+        return of(self.folder, read_json(path))
+
+    @property
+    def _protocol(self) -> Any:
+        """As JSON gives it back: lists for tuples."""
+        return json.loads(json_text(self._identity.get("protocol")))
+
+    def _judged_otherwise(self, found: Mapping[str, Any]) -> list[str]:
+        """Return what of the protocol is another than that of figures."""
+        before, now = found.get("protocol"), self._protocol
+        if not isinstance(before, dict) or not isinstance(now, dict):
+            return []
+        names = [name for name in now if before.get(name) != now[name]]
+        return [f"{name} was {before.get(name, 'unknown')}, is now {now[name]}" for name in names]
+
+    def _note_protocol(self) -> None:
+        """Keep the protocol that is asked for now."""
+        if self._before is not None and self._before.get("protocol") != self._protocol:
+            self._before["protocol"] = self._protocol
+            write_json(self.folder / IDENTITY_FILE, self._before)
 
     def begin(self, work: TrainingWork, machine: Machine) -> bool:
         """Note what begins, or take up what was stopped; returns whether the work goes on from a checkpoint."""
@@ -237,6 +274,7 @@ class TrainingFolder:
         elif changed := machine.differences(self.machine or {}):
             warning = f"It began on another machine ({'; '.join(changed)}): it goes on, but its bits are not those of one run."
             say(self._quiet, warning)
+        self._note_protocol()
         self.about = {"machine": asdict(machine), **self._identity}
         # The newest that is whole: a checkpoint that a crash cut off is passed over.
         saved = self._checkpoints().newest()
@@ -322,7 +360,7 @@ class TrainingFolder:
         changed = options.differences(before["options"])
         if before.get("data") != self._identity["data"]:
             changed.append(self._named.other_data)
-        if not changed and any(before.get(key) != value for key, value in self._identity.items()):
+        if not changed and any(before.get(key) != value for key, value in self._identity.items() if key != "protocol"):
             changed.append(self._named.other_rest)
         return changed
 

@@ -388,8 +388,13 @@ def test_what_becomes_of_flights() -> None:
     assert flown.speed[0] == pytest.approx(10.0, rel=0.01)
     assert np.isnan(flown.speed[1:5]).all()
     assert simulator.ticks == 3000  # the late one flies for thirty seconds
+    # Wilson: (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4 n^2)) / (1 + z^2 / n) of 1 in 7, z = 1.95996.
+    z, p, n = 1.959963984540054, 1.0 / 7.0, 7
+    wide = z * np.sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n))
+    wilson = [100.0 * (p + z * z / (2.0 * n) + side * wide) / (1.0 + z * z / n) for side in (-1.0, 1.0)]
     assert flown.figures == {
-        "flights": 7, "success": 1, "touched": 2, "left": 3, "late": 1, "mean_speed_m_s": pytest.approx(flown.speed[0])
+        "flights": 7, "success": 1, "success_interval_percent": pytest.approx(wilson), "touched": 2, "left": 3, "late": 1,
+        "mean_speed_m_s": pytest.approx(flown.speed[0]),
     }  # fmt: skip
     # Who is decided stays where it was, and keeps its last command.
     decided = np.flatnonzero(~np.array([a[0] for a in guide.asked]))[0]

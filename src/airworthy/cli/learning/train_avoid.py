@@ -31,7 +31,7 @@ class TrainAvoidConfig(AvoidOptions):
     """What to learn, and how."""
 
     out: Path = Path("runs/avoid")
-    """Folder for the policy, summary.json, metrics.jsonl."""
+    """Folder for the policy, summary.json, metrics.jsonl, report.html."""
     flights: int = 100
     """Of each speed and density, on which it is judged."""
     speeds: tuple[float, ...] = (4.0, 8.0)
@@ -81,10 +81,20 @@ def _say(config: TrainAvoidConfig, done: Any) -> None:
     if not done.finished:
         print(f"Stopped after the minutes it was given, at step {done.iteration:,}; the same command goes on from there.")
         return
-    columns = ("speed cap [m/s]", "m^2 per tree", "success [%]", "touched [%]", metric("speed_mean_m_s").heading())
+    columns = (
+        "speed cap [m/s]",
+        "m^2 per tree",
+        "success [%]",
+        "interval",
+        "touched [%]",
+        "left [%]",
+        "late [%]",
+        metric("speed_mean_m_s").heading(),
+    )
     rows: list[tuple[Any, ...]] = []
     for row in done.figures["flights"]:
-        shares = [100.0 * row[name] / row["flights"] for name in ("success", "touched")]
-        rows.append((row["speed_m_s"], row["area_m2"], *shares, row["mean_speed_m_s"]))
+        shares = [100.0 * row[name] / row["flights"] for name in ("success", "touched", "left", "late")]
+        within = "{:.0f} to {:.0f}".format(*row["success_interval_percent"])
+        rows.append((row["speed_m_s"], row["area_m2"], shares[0], within, *shares[1:], row["mean_speed_m_s"]))
     show_table(f"avoid, {done.figures['training_wall_s']:.0f} s of training", columns, rows)
-    print(f"Policy: {done.folder}, to fly with --pilot avoid:{done.folder}")
+    print(f"Policy: {done.folder}, to fly with --pilot avoid:{done.folder}; report: {done.report}")

@@ -20,6 +20,7 @@ from airworthy.benchmarks.navigation.sensing import DEPTH
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.native_kernel import thread_limit
 from airworthy.core.schema import SEED, Bound, Length, check_fields
+from airworthy.evaluation import wilson_interval
 from airworthy.learning.avoid.forests import AROUND, CEILING, FOREST_LENGTH, FOREST_WIDTH, forest_scene
 from airworthy.pilots.avoid_policy.pilot import AvoidPilot, AvoidPolicy
 from airworthy.pilots.avoid_policy.sight import CAMERA, avoid_camera
@@ -85,9 +86,11 @@ class ForestFlights:
     def figures(self) -> dict[str, Any]:
         """Counts and the mean speed, as they are reported."""
         through = self.speed[self.success]
+        rate = wilson_interval(int(self.success.sum()), len(self.success))
         return {
             "flights": len(self.success),
             "success": int(self.success.sum()),
+            "success_interval_percent": [100.0 * rate.low, 100.0 * rate.high],
             "touched": int(self.touched.sum()),
             "left": int(self.left.sum()),
             "late": int((~(self.success | self.touched | self.left)).sum()),

@@ -4,33 +4,38 @@ training.json     what is learnt, and where it began; written first
 checkpoints/      while it is not finished
 weights.safetensors, contract.json   the policy, also of a training that was stopped
 metrics.jsonl     cost and its parts, levels, speeds and time, a line per gradient step that was written down
+report.html       curves, flights through a forest, what became of all
 summary.json      figures; written last: where it lies, all is done
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.avoid.config import AvoidOptions
-from airworthy.learning.avoid.evaluation import AvoidProtocol, judged
+from airworthy.learning.avoid.evaluation import AvoidProtocol, fly_forests, judged, policy_guide
+from airworthy.learning.avoid.forests import draw_trunks
+from airworthy.learning.avoid.report import FILM_FLIGHTS, FilmedForest, write_avoid_report
 from airworthy.learning.avoid.trainer import AvoidTraining
+from airworthy.learning.gradient.run import hardware_found
 from airworthy.learning.machine import TrainingRunOptions, computing, machine_for
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
-from airworthy.learning.training_folder import TrainingFolder, TrainingNames, say
-from airworthy.pilots.avoid_policy.contract import read_avoid_folder, write_avoid_folder
-from airworthy.pilots.avoid_policy.pilot import AvoidPolicy
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, judged_again, read_metrics
+from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.pilots.avoid_policy.contract import write_avoid_folder
+from airworthy.pilots.avoid_policy.pilot import AvoidPolicy, read_avoid_policy
 
 __all__ = ["train_avoid"]
 
 SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
-    "a policy", "its data were others", "it was judged otherwise, or begun by another version", "gradient step", SUMMARY_FILE
+    "a policy", "its data were others", "it was begun by another version of this program", "gradient step", SUMMARY_FILE
 )
 _METRICS_MOST = 1000
 """Ours: rows of the training log at most."""
@@ -86,8 +91,14 @@ def train_avoid(
     with lock_folder(out) as folder:
         held = TrainingFolder(folder, identity, options, _NAMES, quiet)
         if held.done:
-            say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_avoid_folder, lambda at, found: Trained(at, True, found, found["iterations"]))
+
+            def judge(policy: AvoidPolicy, found: dict[str, Any]) -> dict[str, Any]:
+                again = {**judged_again(found, _evidence(policy, protocol, quiet)), "protocol": identity["protocol"]}
+                again |= {"command": command, "hardware": hardware_found()}
+                write_avoid_report(folder / REPORT_FILE, again, read_metrics(folder), _film(policy, protocol))
+                return again
+
+            return held.outcome(read_avoid_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
         machine = machine_for(run, before=held.machine)
         with computing(machine):
             training = AvoidTraining(options, machine.threads)
@@ -103,7 +114,7 @@ def train_avoid(
             if not held.learn(work, work.steps, options.iterations - training.iteration, run, saved=saved):
                 return Trained(folder, False, {}, training.iteration)
             saved()
-        say(quiet, f"Judging it on {protocol.flights} flights of each speed and density.")
+        policy = AvoidPolicy(training.contract, training.weights)
         found = {
             "schema_version": SCHEMA_VERSION,
             "kind": "avoid",
@@ -115,13 +126,34 @@ def train_avoid(
             "machine": asdict(machine),
             "options": identity["options"],
             "protocol": identity["protocol"],
-            "flights": judged(AvoidPolicy(training.contract, training.weights), protocol),
+            **_evidence(policy, protocol, quiet),
+            "hardware": hardware_found(),
             "command": command,
         }
+        write_avoid_report(folder / REPORT_FILE, found, work.metrics, _film(policy, protocol))
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
     return Trained(folder, True, found, training.iteration)
+
+
+def _evidence(policy: AvoidPolicy, protocol: AvoidProtocol, quiet: bool) -> dict[str, Any]:
+    """Return what became of its flights, and in how many seconds they were flown."""
+    begun, cpu = time.perf_counter(), time.process_time()
+    say(quiet, f"Judging it on {protocol.flights} flights of each speed and density.")
+    rows = judged(policy, protocol)
+    return {
+        "flights": rows,
+        "seconds": {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
+    }
+
+
+def _film(policy: AvoidPolicy, protocol: AvoidProtocol) -> FilmedForest:
+    """Fly some of the protocol's starts through the first of its forests of the middle density, at the largest speed."""
+    few = replace(protocol, flights=min(FILM_FLIGHTS, protocol.flights))
+    speed, area = max(protocol.speeds), sorted(protocol.areas)[len(protocol.areas) // 2]
+    flown = fly_forests(policy_guide(policy), few, speed, area, only=0)
+    return FilmedForest(speed, area, draw_trunks(protocol.seed, 0, area), flown)
 
 
 def _line(iterations: int) -> Callable[[Mapping[str, Any]], str]:

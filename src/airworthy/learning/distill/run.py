@@ -36,10 +36,10 @@ from airworthy.learning.gradient.run import (
     used_packages,
 )
 from airworthy.learning.machine import Machine
-from airworthy.learning.timed_training import SUMMARY_FILE, Trained
+from airworthy.learning.timed_training import SUMMARY_FILE, Trained, judged_again, read_metrics
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.contract import vehicle_digest, write_motor_folder
-from airworthy.pilots.motor_policy.pilot import read_motor_policy
+from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.reports.page import DASH, card, fixed, page_of
 from airworthy.reports.svg import Line, lines
 
@@ -49,7 +49,7 @@ SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
     "a policy",
     "its teachers or their vehicles were others",
-    "it was judged otherwise, or begun by another version of this program",
+    "it was begun by another version of this program",
     "round",
     SUMMARY_FILE,
 )
@@ -101,8 +101,17 @@ def train_distill(
     with lock_folder(out) as folder:
         held = TrainingFolder(folder, identity, options, _NAMES, quiet)
         if held.done:
-            say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
+
+            def judge(student: MotorPolicy, found: dict[str, Any]) -> dict[str, Any]:
+                again = {
+                    **judged_again(found, _evidence(student, lessons, protocol, quiet)),
+                    "protocol": asdict(protocol),
+                    "command": command,
+                }
+                _write_report(folder / REPORT_FILE, again, read_metrics(folder))
+                return again
+
+            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
         # It has of a training what clock and log read, and neither vehicle nor hover of its own.
         run = HoverRun(cast(Any, training))
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
@@ -145,15 +154,7 @@ def _judged(
     quiet: bool,
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
-    begun, cpu, student = time.perf_counter(), time.process_time(), training.policy()
-    say(quiet, f"Judging it on {protocol.flights:,} flights of each vehicle, beside its teacher.")
-    rows: list[dict[str, Any]] = []
-    for lesson in progress(training.lessons, "Judging", quiet=quiet):
-        own = student.fitted(lesson.vehicle)
-        row = {"vehicle": lesson.vehicle.name, **traits(lesson.vehicle), **held_figures(own, lesson.vehicle, protocol)}
-        rows.append({**row, "teacher": held_figures(lesson.teacher, lesson.vehicle, protocol)})
-    held = sum(row["held"] for row in rows)
-    errors = [row["median_error_m"] for row in rows]
+    judged = _evidence(training.policy(), training.lessons, protocol, quiet)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "distill",
@@ -163,20 +164,37 @@ def _judged(
         "weights": sum(w.size for w in training.weights),
         "training_wall_s": run.wall_s,
         "training_cpu_s": run.cpu_s,
-        "vehicles": rows,
-        "held": held,
-        "held_percent": 100.0 * held / len(rows),
-        # A vehicle that lost half of its flights has no median error.
-        "worst_median_error_m": None if None in errors else max(errors),
+        **judged,
         "env_steps": training.env_steps,
         "iterations": training.iteration,
         "flights_lost_in_training": training.lost,
-        "seconds": {**split, "evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
+        "seconds": {**split, **judged["seconds"]},
         "options": asdict(training.options),
         "protocol": asdict(protocol),
         "hardware": hardware_found(),
         "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(training.trainer)}},
         "command": command,
+    }
+
+
+def _evidence(student: MotorPolicy, lessons: Sequence[Lesson], protocol: FoundationProtocol, quiet: bool) -> dict[str, Any]:
+    """Return what of `summary.json` its flights say, and in how many seconds they were flown."""
+    begun, cpu = time.perf_counter(), time.process_time()
+    say(quiet, f"Judging it on {protocol.flights:,} flights of each vehicle, beside its teacher.")
+    rows: list[dict[str, Any]] = []
+    for lesson in progress(lessons, "Judging", quiet=quiet):
+        own = student.fitted(lesson.vehicle)
+        row = {"vehicle": lesson.vehicle.name, **traits(lesson.vehicle), **held_figures(own, lesson.vehicle, protocol)}
+        rows.append({**row, "teacher": held_figures(lesson.teacher, lesson.vehicle, protocol)})
+    held = sum(row["held"] for row in rows)
+    errors = [row["median_error_m"] for row in rows]
+    return {
+        "vehicles": rows,
+        "held": held,
+        "held_percent": 100.0 * held / len(rows),
+        # A vehicle that lost half of its flights has no median error.
+        "worst_median_error_m": None if None in errors else max(errors),
+        "seconds": {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
     }
 
 

@@ -39,7 +39,7 @@ from airworthy.learning.gradient.run import (
 )
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
-from airworthy.learning.timed_training import SUMMARY_FILE, Trained
+from airworthy.learning.timed_training import SUMMARY_FILE, Trained, judged_again, read_metrics
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 
@@ -49,7 +49,7 @@ SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
     "a policy",
     "its vehicles were others",
-    "it was judged otherwise, or begun by another version of this program",
+    "it was begun by another version of this program",
     "iteration",
     SUMMARY_FILE,
 )
@@ -101,8 +101,17 @@ def train_foundation(
     with lock_folder(out) as folder:
         held = TrainingFolder(folder, identity, options, _NAMES, quiet)
         if held.done:
-            say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
+
+            def judge(policy: MotorPolicy, found: dict[str, Any]) -> dict[str, Any]:
+                again = {
+                    **judged_again(found, _evidence(policy, protocol, quiet)),
+                    "protocol": asdict(protocol),
+                    "command": command,
+                }
+                write_foundation_report(folder / REPORT_FILE, again, read_metrics(folder))
+                return again
+
+            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
         run = HoverRun(training)
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
             say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
@@ -163,10 +172,7 @@ def _judged(
     quiet: bool,
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
-    begun, cpu = time.perf_counter(), time.process_time()
-    policy, fleet = MotorPolicy(foundation_contract(training), tuple(training.weights)), quadrotors()
-    say(quiet, f"Flying {len(fleet)} quadrotors of the catalogue, {protocol.flights:,} flights each.")
-    rows = list(progress(fly_fleet(policy, fleet, protocol), "Judging", len(fleet), quiet=quiet))
+    judged = _evidence(MotorPolicy(foundation_contract(training), tuple(training.weights)), protocol, quiet)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "foundation",
@@ -176,19 +182,27 @@ def _judged(
         "weights": sum(w.size for w in training.weights),
         "training_wall_s": run.wall_s,
         "training_cpu_s": run.cpu_s,
-        **fleet_figures(rows),
+        **judged,
         "env_steps": training.env_steps,
         "iterations": training.iteration,
         "env_steps_per_s": training.env_steps / max(run.wall_s, 1e-9),
         "flights_lost_in_training": training.lost,
-        "seconds": {**split, "evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
-        "vehicles": rows,
+        "seconds": {**split, **judged["seconds"]},
         "options": asdict(training.options),
         "protocol": asdict(protocol),
         "hardware": hardware_found(),
         "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(training.trainer)}},
         "command": command,
     }
+
+
+def _evidence(policy: MotorPolicy, protocol: FoundationProtocol, quiet: bool) -> dict[str, Any]:
+    """Return what of `summary.json` its flights say, and in how many seconds they were flown."""
+    begun, cpu, fleet = time.perf_counter(), time.process_time(), quadrotors()
+    say(quiet, f"Flying {len(fleet)} quadrotors of the catalogue, {protocol.flights:,} flights each.")
+    rows = list(progress(fly_fleet(policy, fleet, protocol), "Judging", len(fleet), quiet=quiet))
+    seconds = {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu}
+    return {**fleet_figures(rows), "seconds": seconds, "vehicles": rows}
 
 
 def fleet_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,27 +5,40 @@ Each stage is one inline SVG that moves by itself: a page that loads nothing and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import cos, radians, sin
+from pathlib import Path
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.frames import rotate
+from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
 from airworthy.learning.gradient.evaluation import HoverProtocol, evaluation_starts
 from airworthy.learning.gradient.flyers import LearntPolicy
 from airworthy.learning.gradient.hover import HoverStart
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle
 
-__all__ = ["STAGES", "FilmedStage", "LearningStage", "film_learning", "stage_svg"]
+__all__ = [
+    "STAGES",
+    "FilmedStage",
+    "LearningStage",
+    "film_learning",
+    "film_pictures",
+    "keep_stages",
+    "kept_stages",
+    "stage_svg",
+]
 
 STAGES = (0.0, 0.05, 0.25)
 """Shares of a training at which its policy is kept for the film; the whole one is flown besides."""
 # Ours, all below. Hover is settled within two seconds; between pictures it moves evenly, which at 20 a second looks smooth.
 _FILM_S, _PICTURES_PER_S = 3.0, 20.0
+FILM_MARGIN = 1.3
+"""Half the film's width over the distance of the farthest start, most of which begin with a speed away."""
 _SIDE = 400
 """Of a picture, in units of its view box."""
 _AZIMUTH, _ELEVATION = radians(35.0), radians(14.0)
@@ -160,3 +173,59 @@ def _target(scale: float) -> str:
     metre = f'<path d="M14 {foot - 4}v4h{scale:.0f}v-4" fill="none" stroke="var(--axis)" stroke-width="1.5"/>'
     words = 'font-size="19" fill="var(--muted)" font-family="var(--sans)"'
     return f'{cross}{metre}<text x="{20 + scale:.0f}" y="{foot + 2}" {words}>1 m</text>'
+
+
+# ---- The stages of a training, kept and shown -------------------------------------------------------------------------------
+
+Stages = Mapping[int, tuple[float, Sequence[ArrayF32]]]
+"""By gradient steps done: seconds learnt, and the weights then."""
+_STAGES = "film"
+"""Folder with the weights of the film's stages: who judges a finished policy again films it from them."""
+
+
+def keep_stages(folder: Path, earlier: Stages) -> None:
+    """Keep the stages before the last with a finished training."""
+    arrays = {f"{at}_{k}": w for at, (_, weights) in earlier.items() for k, w in enumerate(weights)}
+    notes = {"stages": [[at, wall_s, len(weights)] for at, (wall_s, weights) in earlier.items()]}
+    Checkpoints(folder / _STAGES, "film").save(Checkpoint(0, arrays, notes), {})
+
+
+def kept_stages(folder: Path) -> Stages:
+    """Return what `keep_stages` kept; nothing where an earlier version learnt: the film is then of the last stage alone."""
+    place = folder / _STAGES
+    held = Checkpoints(place, "film").newest() if place.is_dir() else None
+    if held is None:
+        return {}
+    told = held.notes["stages"]
+    return {int(at): (float(wall_s), [held.arrays[f"{at}_{k}"] for k in range(count)]) for at, wall_s, count in told}
+
+
+def film_pictures(
+    vehicle: Vehicle,
+    learnt: LearntPolicy,
+    earlier: Stages,
+    weights: Sequence[ArrayF32],
+    wall_s: float,
+    spread: HoverStart,
+    protocol: HoverProtocol,
+) -> list[tuple[str, str, str]]:
+    """Return title, flights kept and picture of each stage of the film; nothing where none is wanted.
+
+    Args:
+        vehicle: That flies.
+        learnt: Who flies it.
+        earlier: The stages before the last.
+        weights: Of the last.
+        wall_s: How long it learnt.
+        spread: Of starts.
+        protocol: How many flights are filmed.
+    """
+    if not protocol.film_flights:
+        return []
+    named = {at: f"after {spent:.2f} s" if at else "untrained" for at, (spent, _) in earlier.items()}
+    stages = [LearningStage(named[at], known) for at, (_, known) in sorted(earlier.items())]
+    stages.append(LearningStage(f"learnt, after {wall_s:.2f} s", weights))
+    filmed = film_learning(vehicle, learnt, stages, protocol, spread)
+    half_m = FILM_MARGIN * float(np.linalg.norm(filmed[0].position[0], axis=-1).max())
+    kept = [f"{int(np.sum(~stage.lost))} of {len(stage.lost)} kept" for stage in filmed]
+    return [(stage.name, said, stage_svg(vehicle, stage, half_m)) for stage, said in zip(filmed, kept, strict=True)]

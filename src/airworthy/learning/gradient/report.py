@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from airworthy.core.files import write_text
 from airworthy.reports.page import DASH, card, fixed, interval, page_of
 from airworthy.reports.svg import Line, lines
 
-__all__ = ["COLUMNS", "PUBLISHED", "figure_cells", "flat_options", "write_hover_report"]
+__all__ = ["COLUMNS", "PUBLISHED", "figure_cells", "flat_options", "rows_beside", "write_hover_report"]
 
 COLUMNS = (
     "flights",
@@ -129,9 +129,25 @@ def figure_cells(figures: Mapping[str, Any]) -> list[str]:
 
 
 def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str], str]]:
-    rows = [("learnt policy", figure_cells(found), "")]
+    return [("learnt policy", figure_cells(found), ""), *rows_beside(found, figure_cells)]
+
+
+def rows_beside(found: Mapping[str, Any], cells: Callable[[Mapping[str, Any]], list[str]]) -> list[tuple[str, list[str], str]]:
+    """Return name, cells and reason of each known controller; one on fewer flights stands below the policy on just these.
+
+    Args:
+        found: What `summary.json` holds.
+        cells: Writes figures of flights as cells.
+    """
+    rows = []
     for item in found["baselines"]:
-        rows.append((item["name"], [] if "reason" in item else figure_cells(item), item.get("reason", "")))
+        if "reason" in item:
+            rows.append((item["name"], [], item["reason"]))
+            continue
+        first = f", first {item['flights']:,} starts" if item["flights"] != found["flights"] else ""
+        if "learnt" in item:
+            rows.append((f"learnt policy{first}", cells(item["learnt"]), ""))
+        rows.append((f"{item['name']}{first}", cells(item), ""))
     return rows
 
 

@@ -41,14 +41,14 @@ from airworthy.learning.gradient.evaluation import (
     has_drag,
     robustness,
 )
-from airworthy.learning.gradient.film import STAGES, LearningStage, film_learning, stage_svg
+from airworthy.learning.gradient.film import STAGES, film_pictures, keep_stages, kept_stages
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, LearntPolicy, MpcController
 from airworthy.learning.gradient.policy import contract_of_training, write_motor_policy
 from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, judged_again, read_metrics
 from airworthy.learning.training_folder import (
     IDENTITY_FILE,
     REPORT_FILE,
@@ -58,7 +58,7 @@ from airworthy.learning.training_folder import (
     refuse_other_training,
     say,
 )
-from airworthy.pilots.motor_policy.pilot import read_motor_policy
+from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.vehicles import Vehicle
 
@@ -75,12 +75,10 @@ SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
     "a policy",
     "its vehicle was another",
-    "it was judged otherwise, or begun by another version of this program",
+    "it was begun by another version of this program",
     "iteration",
     SUMMARY_FILE,
 )
-FILM_MARGIN = 1.3
-"""Ours: half the film's width over the distance of the farthest start, most of which begin with a speed away."""
 _METRICS_MOST = 400
 """Ours: rows of the training log at most; a curve needs no more."""
 _SAID_EVERY_S = 1.0
@@ -180,8 +178,22 @@ def train_hover(
     with lock_folder(out) as folder:
         held = TrainingFolder(folder, identity, options, _NAMES, quiet)
         if held.done:
-            say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
+
+            def judge(policy: MotorPolicy, found: dict[str, Any]) -> dict[str, Any]:
+                learnt = LearntPolicy.of(training).having(policy.weights)
+                again = {
+                    **judged_again(found, _evidence(vehicle, learnt, options, protocol, quiet)),
+                    "protocol": asdict(protocol),
+                    "command": command,
+                }
+                earlier, rows = kept_stages(folder), read_metrics(folder)
+                film = film_pictures(
+                    vehicle, learnt, earlier, policy.weights, found["training_wall_s"], options.start, protocol
+                )
+                write_hover_report(folder / REPORT_FILE, again, rows, film)
+                return again
+
+            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
         run = HoverRun(training)
         run.keep_in(folder)
         # Without torch its bits depend on no threads: gradients are summed in one order.
@@ -197,7 +209,10 @@ def train_hover(
         found = _judged(vehicle, run, protocol, split, command, quiet)
         write_motor_policy(folder, training)
         run.write_metrics(folder)
-        write_hover_report(folder / REPORT_FILE, found, run.metrics, _film(vehicle, run, protocol))
+        learnt = LearntPolicy.of(training)
+        film = film_pictures(vehicle, learnt, run.earlier, training.weights, run.wall_s, options.start, protocol)
+        write_hover_report(folder / REPORT_FILE, found, run.metrics, film)
+        keep_stages(folder, run.earlier)
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
@@ -341,18 +356,8 @@ def _judged(
     vehicle: Vehicle, run: HoverRun, protocol: HoverProtocol, split: Mapping[str, float | None], command: str, quiet: bool
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
-    training, begun, cpu = run.training, time.perf_counter(), time.process_time()
-    options = training.options
-    say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
-    learnt = LearntPolicy.of(training)
-    nominal = figures(fly_hover(vehicle, learnt, protocol, options.start, protocol.flights))
-    known: list[tuple[Flyer, int]] = [(GeometricController(training.flown_rate), protocol.flights)]
-    if protocol.mpc_flights:
-        known.append((MpcController(training.flown_rate, protocol.flight_s), protocol.mpc_flights))
-    beside = [_beside(vehicle, flyer, protocol, options, count, learnt) for flyer, count in known]
-    drag = has_drag(vehicle)
-    able = known[0][0] if "reason" not in beside[0] else None
-    grid = robustness(vehicle, learnt, able, protocol, options.start, conditions(winds=drag))
+    training, options = run.training, run.training.options
+    judged = _evidence(vehicle, LearntPolicy.of(training), options, protocol, quiet)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": options.task,
@@ -362,16 +367,13 @@ def _judged(
         "seed": options.seed,
         "training_wall_s": run.wall_s,
         "training_cpu_s": run.cpu_s,
-        **nominal,
+        **judged,
         "env_steps": training.env_steps,
         "iterations": training.iteration,
         "env_steps_per_s": training.env_steps / max(run.wall_s, 1e-9),
         "flights_lost_in_training": training.lost,
         "vehicles_raised": training.raised,
-        "seconds": {**split, "evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
-        "baselines": beside,
-        "robustness": grid,
-        "wind": "" if drag else "The vehicle has no drag: wind does nothing to it, so none is flown.",
+        "seconds": {**split, **judged["seconds"]},
         "options": asdict(options),
         "protocol": asdict(protocol),
         "hardware": hardware_found(),
@@ -380,23 +382,32 @@ def _judged(
     }
 
 
+def _evidence(
+    vehicle: Vehicle, learnt: LearntPolicy, options: HoverTrainingOptions, protocol: HoverProtocol, quiet: bool
+) -> dict[str, Any]:
+    """Return what of `summary.json` its flights say, and in how many seconds they were flown."""
+    begun, cpu = time.perf_counter(), time.process_time()
+    say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
+    nominal = figures(fly_hover(vehicle, learnt, protocol, options.start, protocol.flights))
+    known: list[tuple[Flyer, int]] = [(GeometricController(learnt.rate), protocol.flights)]
+    if protocol.mpc_flights:
+        known.append((MpcController(learnt.rate, protocol.flight_s), protocol.mpc_flights))
+    beside = [_beside(vehicle, flyer, protocol, options, count, learnt) for flyer, count in known]
+    drag = has_drag(vehicle)
+    able = known[0][0] if "reason" not in beside[0] else None
+    grid = robustness(vehicle, learnt, able, protocol, options.start, conditions(winds=drag))
+    return {
+        **nominal,
+        "seconds": {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
+        "baselines": beside,
+        "robustness": grid,
+        "wind": "" if drag else "The vehicle has no drag: wind does nothing to it, so none is flown.",
+    }
+
+
 def used_packages(trainer: str) -> tuple[str, ...]:
     """Return whose versions figures depend on."""
     return ("numpy", "warp-lang", "torch") if trainer == "ppo" else ("numpy", "warp-lang")
-
-
-def _film(vehicle: Vehicle, run: HoverRun, protocol: HoverProtocol) -> list[tuple[str, str, str]]:
-    """Return title, flights kept and picture of each stage of the film; nothing where none is wanted."""
-    if not protocol.film_flights:
-        return []
-    training = run.training
-    named = {at: f"after {wall_s:.2f} s" if at else "untrained" for at, (wall_s, _) in run.earlier.items()}
-    stages = [LearningStage(named[at], weights) for at, (_, weights) in sorted(run.earlier.items())]
-    stages.append(LearningStage(f"learnt, after {run.wall_s:.2f} s", training.weights))
-    filmed = film_learning(vehicle, LearntPolicy.of(training), stages, protocol, training.options.start)
-    half_m = FILM_MARGIN * float(np.linalg.norm(filmed[0].position[0], axis=-1).max())
-    kept = [f"{int(np.sum(~stage.lost))} of {len(stage.lost)} kept" for stage in filmed]
-    return [(stage.name, said, stage_svg(vehicle, stage, half_m)) for stage, said in zip(filmed, kept, strict=True)]
 
 
 def _beside(
@@ -409,7 +420,9 @@ def _beside(
         return {"name": flyer.name, "reason": str(reason)}
     # The policy once more, on as few flights: quantiles of 64 are not held against those of 1,024.
     mine = figures(fly_hover(vehicle, learnt, protocol, options.start, count))
-    return {"name": flyer.name, **found, "verdict": compare(mine, found, flyer.name)}
+    # On fewer flights than the others: the page shows both on just these.
+    same = {} if count == protocol.flights else {"learnt": mine}
+    return {"name": flyer.name, **found, **same, "verdict": compare(mine, found, flyer.name)}
 
 
 def hardware_found() -> dict[str, Any]:

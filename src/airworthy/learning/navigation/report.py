@@ -45,7 +45,10 @@ def write_navigation_report(path: Path, found: Mapping[str, Any], metrics: Rows)
     steps = max(1, found["env_steps"])
     spent = [(f"{name}, per decision", f"{1e6 * s / steps:.1f} µs by the clock") for name, s in found["seconds"].items()]
     page = page_of(
-        "airworthy.learning.navigation",
+        "airworthy.reports",
+        "training.html.j2",
+        brand="Airworthy navigation by sight",
+        film=None,
         title=f"{found['kind']}, seed {found['seed']}",
         verdict="A policy that flies through rooms of obstacles to a target, from an image and its own state, learnt from"
         " nothing by the reward of its flights. It is judged in rooms that no training has, with deterministic actions.",
@@ -81,7 +84,10 @@ def write_encoder_report(path: Path, found: Mapping[str, Any], metrics: Rows) ->
         "the mean collision image": lambda kind: fixed(unseen[f"mean_image_{kind}"], 3),
     }
     page = page_of(
-        "airworthy.learning.navigation",
+        "airworthy.reports",
+        "training.html.j2",
+        brand="Airworthy navigation by sight",
+        film=None,
         title=f"Deep Collision Encoder, seed {found['options']['seed']}",
         verdict="From a depth image to a latent, which tells how far a body of the vehicle's size could go along each ray.",
         found=found,

@@ -30,7 +30,7 @@ from airworthy.learning.navigation.judging import fly_level, fly_level_simulated
 from airworthy.learning.navigation.options import NavigationOptions, RoomsProtocol
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, judged_again, read_metrics
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.navigation_policy.contract import write_navigation_folder
 from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
@@ -39,7 +39,7 @@ __all__ = ["ENCODER", "load_navigator", "train_encoder", "train_navigation"]
 
 ENCODER = "encoder"
 SCHEMA_VERSION = 1
-_REST = "it was judged otherwise, or begun by another version"
+_REST = "it was begun by another version of this program"
 _NAMES = TrainingNames("a policy", "its encoder was another", _REST, "update", SUMMARY_FILE)
 _ENCODER_NAMES = TrainingNames("an encoder", "its data were others", _REST, "gradient step", SUMMARY_FILE)
 _METRICS_MOST = 1000
@@ -90,7 +90,6 @@ def train_encoder(
     with lock_folder(out) as folder:
         held = TrainingFolder(folder, _identity("dce", options, {}), options, _ENCODER_NAMES, quiet)
         if held.done:
-            say(quiet, f"{folder}: this training is finished already.")
             return held.outcome(read_encoder, lambda at, found: Trained(at, True, found, found["iterations"]))
         machine = machine_for(run, before=held.machine)
         with computing(machine):
@@ -205,8 +204,14 @@ def train_navigation(
         identity = _identity(options.task, options, {"encoder": digest}, protocol)
         held = TrainingFolder(folder, identity, options, _NAMES, quiet)
         if held.done:
-            say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_navigation_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
+
+            def judge(policy: NavigationPolicy, found: dict[str, Any]) -> dict[str, Any]:
+                again = judged_again(found, _judged(policy, eye, protocol, found["level"], quiet))
+                again |= {"protocol": identity["protocol"], "command": command}
+                write_navigation_report(folder / REPORT_FILE, again, read_metrics(folder))
+                return again
+
+            return held.outcome(read_navigation_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
         machine = machine_for(run, before=held.machine)
         with computing(machine):
             training = NavigationTraining(options, eye, digest, machine.threads)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.core.files import write_text
-from airworthy.learning.gradient.report import flat_options
+from airworthy.learning.gradient.report import flat_options, rows_beside
 from airworthy.reports.page import DASH, card, fixed, interval, page_of
 from airworthy.reports.svg import Line, lines
 
@@ -45,7 +45,7 @@ def write_task_report(path: Path, found: Mapping[str, Any], metrics: Sequence[Ma
         cards=_cards(found),
         curves=curves,
         columns=COLUMNS,
-        rows=[("learnt policy", task_cells(found), ""), *_without_noise(found), *_beside(found)],
+        rows=[("learnt policy", task_cells(found), ""), *_without_noise(found), *rows_beside(found, task_cells)],
         verdicts=[item["verdict"] for item in found["baselines"] if "verdict" in item],
         terms=[(name, f"{value:.4g}", f"{judged[name]:.4g}" if name in judged else DASH) for name, value in terms.items()],
         split=[(name.removesuffix("_s").replace("_", " "), fixed(s, 2)) for name, s in found["seconds"].items()],
@@ -87,10 +87,6 @@ def task_cells(figures: Mapping[str, Any]) -> list[str]:
 def _without_noise(found: Mapping[str, Any]) -> list[tuple[str, list[str], str]]:
     quiet = found.get("without_noise")
     return [] if quiet is None else [("learnt policy, without noise of observations", task_cells(quiet), "")]
-
-
-def _beside(found: Mapping[str, Any]) -> list[tuple[str, list[str], str]]:
-    return [(x["name"], [] if "reason" in x else task_cells(x), x.get("reason", "")) for x in found["baselines"]]
 
 
 def _pair(values: Sequence[float]) -> tuple[float, float]:

@@ -45,7 +45,7 @@ from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
 from airworthy.learning.task_training.report import write_task_report
 from airworthy.learning.task_training.training import TaskWork
-from airworthy.learning.timed_training import SUMMARY_FILE, Trained
+from airworthy.learning.timed_training import SUMMARY_FILE, Trained, judged_again, read_metrics
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.task_policy.contract import write_task_folder
 from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
@@ -57,7 +57,7 @@ SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
     "a policy",
     "its task or vehicle was another",
-    "it was judged otherwise, or begun by another version of this program",
+    "it was begun by another version of this program",
     "iteration",
     SUMMARY_FILE,
 )
@@ -151,8 +151,17 @@ def learn_task(
     with lock_folder(out) as folder:
         held = TrainingFolder(folder, identity, work.options, _NAMES, quiet)
         if held.done:
-            say(quiet, f"{folder}: this training is finished already.")
-            return held.outcome(read_task_policy, lambda at, found: Trained(at, True, found, found["iterations"]))
+
+            def judge(policy: TaskPolicy, found: dict[str, Any]) -> dict[str, Any]:
+                again = {
+                    **judged_again(found, _evidence(work, policy, protocol, quiet)),
+                    "protocol": asdict(protocol),
+                    "command": command,
+                }
+                write_task_report(folder / REPORT_FILE, again, read_metrics(folder))
+                return again
+
+            return held.outcome(read_task_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
         # The clock and the log are those of hover's trainings, which ask no more of a training than this one has.
         run = HoverRun(cast(Any, work))
         run.keep_in(folder)
@@ -220,20 +229,11 @@ def _judged(
     work: TaskWork, run: HoverRun, protocol: TaskProtocol, split: Mapping[str, float], command: str, quiet: bool
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
-    begun, cpu = time.perf_counter(), time.process_time()
-    say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
     contract = work.contract()
     packages = used_packages(work.trainer)
     if getattr(work, "machine", _NOT_IN_TORCH).torch != _NOT_IN_TORCH.torch and "torch" not in packages:
         packages = (*packages, "torch")
-    policy = TaskPolicy(contract, tuple(work.weights))
-    mine = task_figures(fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate))
-    quiet_air: dict[str, Any] = {}
-    if work.task.noise:
-        # White noise costs thrust where rotors fall faster than they rise: what is right with it is beside the target without.
-        flown = fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate, noise=False)
-        quiet_air = {"without_noise": task_figures(flown)}
-    beside = [_beside(work, policy, flyer, count, protocol, mine) for flyer, count in known_controllers(work.task, protocol)]
+    judged = _evidence(work, TaskPolicy(contract, tuple(work.weights)), protocol, quiet)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": f"task {work.task.name}",
@@ -247,20 +247,34 @@ def _judged(
         "seed": work.options.seed,
         "training_wall_s": run.wall_s,
         "training_cpu_s": run.cpu_s,
-        **mine,
-        **quiet_air,
+        **judged,
         "env_steps": work.env_steps,
         "iterations": work.iteration,
         "env_steps_per_s": work.env_steps / max(run.wall_s, 1e-9),
         "flights_lost_in_training": work.lost,
-        "seconds": {**split, "evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
-        "baselines": beside,
+        "seconds": {**split, **judged["seconds"]},
         "options": asdict(work.options),
         "protocol": asdict(protocol),
         "hardware": hardware_found(),
         "versions": {"airworthy": __version__, **{name: version(name) for name in packages}},
         "command": command,
     }
+
+
+def _evidence(work: TaskWork, policy: TaskPolicy, protocol: TaskProtocol, quiet: bool) -> dict[str, Any]:
+    """Return what of `summary.json` its flights say, and in how many seconds they were flown."""
+    begun, cpu = time.perf_counter(), time.process_time()
+    say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
+    contract = policy.contract
+    mine = task_figures(fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate))
+    quiet_air: dict[str, Any] = {}
+    if work.task.noise:
+        # White noise costs thrust where rotors fall faster than they rise: what is right with it is beside the target without.
+        flown = fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate, noise=False)
+        quiet_air = {"without_noise": task_figures(flown)}
+    beside = [_beside(work, policy, flyer, count, protocol, mine) for flyer, count in known_controllers(work.task, protocol)]
+    seconds = {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu}
+    return {**mine, **quiet_air, "seconds": seconds, "baselines": beside}
 
 
 def _beside(
@@ -272,6 +286,8 @@ def _beside(
         found = task_figures(fly_task(task, work.vehicle, flyer, protocol, count))
     except AirworthyError as reason:
         return {"name": flyer.name, "reason": str(reason)}
+    same: dict[str, Any] = {}
     if count != protocol.flights:  # quantiles of 64 are not held against those of 1,024
         mine = task_figures(fly_task(task, work.vehicle, policy, protocol, count, policy.contract.rate))
-    return {"name": flyer.name, **found, "verdict": verdict(mine, found, flyer.name)}
+        same = {"learnt": mine}
+    return {"name": flyer.name, **found, **same, "verdict": verdict(mine, found, flyer.name)}
