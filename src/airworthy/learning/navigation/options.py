@@ -54,6 +54,11 @@ class NavigationOptions(TrainingOptions):
     """At the beginning; it adapts to `target_divergence`."""
     target_divergence: Annotated[float, Bound(0.0, 1.0)] = 0.016
     """Of an update, as published."""
+    gamma: Annotated[float, Bound(0.0, 1.0)] = 0.98
+    """Discount of a decision, as published. Of what is expected at the target a decision of delay costs what is missing from 1:
+    with 0.98 as much as a chance of 2 in 100 to touch something on the way."""
+    shared: bool = False
+    """Policy and critic have all but their last layers in common, memory included."""
     as_published: bool = False
     """With the defects of the published task."""
 
@@ -72,7 +77,7 @@ class NavigationOptions(TrainingOptions):
         return navigation_task(self.task, as_published=self.as_published, room_seed=self.seed)
 
     def ppo(self) -> TorchPpoOptions:
-        """Return how it learns; gamma, lambda, clip, reward scale and normalisation are those of rl_training.json."""
+        """Return how it learns; lambda, clip, reward scale and normalisation are those of rl_training.json."""
         return TorchPpoOptions(
             seed=self.seed,
             hidden=self.hidden,
@@ -80,7 +85,8 @@ class NavigationOptions(TrainingOptions):
             rollout=self.rollout,
             epochs=self.epochs,
             minibatches=self.minibatches,
-            gamma=0.98,
+            gamma=self.gamma,
+            shared=self.shared,
             lam=0.95,
             clip=0.2,
             learning_rate=self.learning_rate,

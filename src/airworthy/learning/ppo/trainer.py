@@ -253,7 +253,9 @@ class TorchPpo:
         divergence = error = norm = 0.0
         passes = skipped = 0
         count = samples.weight.numel()
-        inputs = [(self._normal(self._flown.seen[:-1]), self._normal(self._flown.critic_seen[:-1], critic=True))]
+        seen = self._normal(self._flown.seen[:-1])
+        # Most critics see what their policies see: then it is brought to one scale once.
+        inputs = [(seen, self._normal(self._flown.critic_seen[:-1], critic=True) if self._critic_count else seen)]
         for image in self._mirrors:
             signs = torch.from_numpy(image.seen).float().to(self.device)
             inputs.append((x := self._normal(self._flown.seen[:-1] * signs), x))
@@ -361,7 +363,9 @@ class TorchPpo:
         if not self.options.normalize_observation:
             return
         f = self._flown
-        for moments, rows in ((self._seen, f.seen), (self._critic_seen, f.critic_seen)):
+        # Of a critic that sees the same the policy's moments are read.
+        own = ((self._critic_seen, f.critic_seen),) if self._critic_count else ()
+        for moments, rows in ((self._seen, f.seen), *own):
             moments.learn(rows[:-1].flatten(0, 1).cpu().numpy())
 
     # ---- what was learnt ---------------------------------------------------------------------------------------------
