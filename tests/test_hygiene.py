@@ -274,6 +274,33 @@ def test_arguments_of_public_functions_are_documented() -> None:
     assert not {path: names for path, names in found.items() if names}
 
 
+def misnamed(source: str) -> dict[str, set[str]]:
+    """Return arguments that a section `Args:` names and the function has not, or the other way round, by function."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        begins = [x for x in getattr(node, "body", []) if isinstance(x, ast.FunctionDef) and x.name == "__init__"]
+        function = node if isinstance(node, ast.FunctionDef) else begins[0] if begins else None
+        section = re.search(r"^Args:\n((?:    .*\n?|\n)+)", ast.get_docstring(node) or "", re.MULTILINE)
+        if function is None or section is None:
+            continue
+        a = function.args
+        has = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if x} - {"self", "cls"}
+        lines = re.findall(r"^    (\**\w+(?:, \**\w+)*):", section.group(1), re.MULTILINE)
+        if wrong := has ^ {name.strip("* ") for line in lines for name in line.split(",")}:
+            found[node.name] = wrong
+    return found
+
+
+def test_arguments_are_documented_by_their_names() -> None:
+    text = 'def f(a, b, *c):\n    """Return a sum.\n\n    Args:\n        %s: One.\n        *c: Others.\n    """\n'
+    assert misnamed(text % "a, b") == {}
+    assert misnamed(text % "a, word") == {"f": {"b", "word"}}
+    found = {str(path): misnamed(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
 def test_every_folder_is_a_room_and_says_what_it_is_for() -> None:
     folders = {path.relative_to(PACKAGE).parts[0] for path in SOURCES if path.parent != PACKAGE}
     assert folders <= set(ROOMS)

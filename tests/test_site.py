@@ -8,6 +8,7 @@ import os
 import re
 import tomllib
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -160,6 +161,66 @@ def test_paths_that_documents_name_exist() -> None:
     documents = [*DOCS.rglob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
     found = {str(page.relative_to(REPOSITORY)): stale_paths(page.read_text(encoding="utf-8")) for page in documents}
     assert {page: paths for page, paths in found.items() if paths} == {}
+
+
+def stale_names(text: str) -> list[str]:
+    """Dotted names of a document, from a room on, that no file of the source has: `sensors.camera.Nothing`."""
+    return [name for name in DOTTED.findall(text) if not name.endswith(FILES) and not declared(name.split("."))]
+
+
+def declared(parts: list[str]) -> bool:
+    """Whether a room, a file or what stands in it has this name; fields that a class inherits count as there."""
+    place = REPOSITORY / "src" / "airworthy"
+    while parts and (place / parts[0] / "__init__.py").exists():
+        place, parts = place / parts[0], parts[1:]
+    if parts and (place / f"{parts[0]}.py").exists():
+        file, parts = place / f"{parts[0]}.py", parts[1:]
+    else:
+        file = place / "__init__.py"
+    inherits, body = False, ast.parse(file.read_text(encoding="utf-8")).body
+    for k, name in enumerate(parts):
+        found = bound(body).get(name)
+        if found is None:
+            # What a class has of others is not looked for.
+            return k > 0 and inherits
+        if not isinstance(found, ast.ClassDef):
+            return True
+        inherits, body = bool(found.bases), found.body
+    return True
+
+
+def bound(body: Sequence[ast.AST]) -> dict[str, ast.AST]:
+    """Names that statements bind, with what binds them."""
+    found: dict[str, ast.AST] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = node
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {(alias.asname or alias.name).partition(".")[0]: node for alias in node.names}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {name.id: node for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+        elif isinstance(node, ast.If | ast.Try):
+            found |= bound(node.body) | bound(node.orelse)
+    return found
+
+
+ROOMS_THERE = [room for room in airworthy.ROOMS if (REPOSITORY / "src" / "airworthy" / room).is_dir()]
+DOTTED = re.compile(rf"`(?:airworthy\.)?((?:{'|'.join(ROOMS_THERE)})(?:\.[A-Za-z_]\w*)+)(?:\([^`]*\))?`")
+FILES = (".json", ".toml", ".ply", ".py", ".html", ".parquet")
+
+
+def test_names_of_the_package_that_documents_name_exist() -> None:
+    """Not those of CHANGELOG.md, which tells what was."""
+    wrong = ["control.allocation.holds_yaw", "sensors.Nothing", "simulation.config.SimulatorConfig.nothing"]
+    right = ["control.effectors.holds_yaw", "gates.read_labels", "simulation.SimulatorConfig", "core.runs", "gates.json"]
+    right += ["simulation.config.SimulatorConfig.specialized", "trajectories.course(name)"]
+    assert stale_names(" ".join(f"`{room}{name}`" for name in wrong + right for room in ("airworthy.", ""))) == [
+        name for name in wrong for _ in range(2)
+    ]
+    documents = [*DOCS.rglob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
+    found = {str(page.relative_to(REPOSITORY)): stale_names(page.read_text(encoding="utf-8")) for page in documents}
+    assert {page: names for page, names in found.items() if names} == {}
 
 
 CATALOGUES = {"vehicle": airworthy.vehicle, "course": airworthy.course, "scene": airworthy.scene}

@@ -85,8 +85,8 @@ def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-forc
     """Rotor thrusts [N] within limits, by priority.
 
     The exact solution where it is within limits. Else each group in turn gets the largest share in [0, 1] of what is asked, its
-    direction kept, beside the groups before it and with nothing for those after it. Thrusts are those of the pseudo-inverse; with
-    rotors to spare they are whatever these can give together (`spare_simplex`).
+    direction kept, beside the groups before it and with nothing for those after it. Thrusts are those of the pseudo-inverse;
+    with rotors to spare they are whatever these can give together (`spare_simplex`).
     Force waits for its turn in a way of its own, since moments need thrust to take from: until then there may be as much of it
     as suits the moments. Airframes with a positive collective direction: the collective may be anything, and becomes the value
     nearest to what is asked; then sideways force gets its share. Airframes without one (rotors facing many ways): the whole

@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 __all__ = ["lazy_names"]
@@ -46,7 +47,9 @@ def lazy_names(package: str, modules: Iterable[str] = ()) -> tuple[Callable[[str
         return value
 
     def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]).get("__all__", ()), *homes()})
+        # A room that is named in the order of rooms and not built yet is nothing to offer.
+        absent = {name for name in modules if find_spec(f"{package}.{name}") is None}
+        return sorted({*vars(sys.modules[package]).get("__all__", ()), *homes()} - absent)
 
     return load, listed
 

@@ -108,7 +108,7 @@ def rigid_layout(rotor_count: int) -> Layout:
 
 
 def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array:
-    """Column of a vehicle's rows, shape (layout.size,); rows that depend on the step are left to `SimulationParameters`.
+    """Column of a vehicle's rows, shape (layout.size,); rows that depend on the step are left to `simulation.family`.
 
     Args:
         vehicle: The vehicle.

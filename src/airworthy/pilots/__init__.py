@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from airworthy.pilots.flight_loop import FlightPlan, FlightRun, fly
     from airworthy.pilots.motor_policy.pilot import MotorPilot, MotorPolicy, motor_observation, motor_pilot, read_motor_policy
     from airworthy.pilots.pilot import Observation, Pilot, observe
-    from airworthy.pilots.svnet.contract import read_contract
+    from airworthy.pilots.svnet.contract import read_contract, shipped_policy
     from airworthy.pilots.svnet.pilot import SvNetPilot, policy_camera, svnet_pilot
     from airworthy.pilots.task_policy.pilot import TaskPilot, TaskPolicy, read_task_policy, task_pilot
     from airworthy.pilots.trackers import TrackerPilot, tracker
@@ -21,5 +21,5 @@ __all__ = [
     "ExpertPilot", "ExpertReference", "FlightPlan", "FlightRun", "MotorPilot", "MotorPolicy", "Observation", "Pilot",
     "SvNetPilot", "TaskPilot", "TaskPolicy", "TrackerPilot", "expert_for", "fly", "motor_observation", "motor_pilot",
     "observe", "pilot_control", "pilot_for", "pilot_level", "pilot_names", "pilot_sensors", "policy_camera", "policy_word",
-    "read_contract", "read_motor_policy", "read_task_policy", "svnet_pilot", "task_pilot", "tracker",
+    "read_contract", "read_motor_policy", "read_task_policy", "shipped_policy", "svnet_pilot", "task_pilot", "tracker",
 ]  # fmt: skip

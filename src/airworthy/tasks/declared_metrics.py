@@ -47,7 +47,7 @@ class Metric:
         return (self.short if short and self.short else self.title).format(**asdict(protocol or TrackingProtocol()))
 
     def heading(self, short: bool = False, protocol: TrackingProtocol | None = None) -> str:
-        """Return `words` with the unit in brackets: "tracking error [m]"."""
+        """Return `label` with the unit in brackets: "tracking error [m]"."""
         text = self.label(short, protocol)
         return f"{text} [{self.unit}]" if self.unit else text
 
@@ -55,8 +55,8 @@ class Metric:
         """Return `heading` with a capital, for a panel or a card.
 
         Args:
-            short: As of `words`.
-            protocol: As of `words`.
+            short: As of `label`.
+            protocol: As of `label`.
         """
         text = self.heading(short, protocol)
         return text[0].upper() + text[1:]

@@ -64,7 +64,7 @@ def fly_block(
 
     Args:
         block: Which flights.
-        word: The pilot's, as on the command line.
+        specifier: The pilot's, as on the command line.
         config: Of the run.
         progress_callback: Called with the number of flights that were decided since.
     """

@@ -121,7 +121,7 @@ def make_own_scene(specifier: str, count: int, radius: float, seed: int = 0, lea
     """Return a scene with its pairs; the same arguments and scene give the same pairs.
 
     Args:
-        word: A scene's name or file.
+        specifier: A scene's name or file.
         count: Pairs.
         radius: Of the largest body that is to fly there [m].
         seed: Of the drawing.
@@ -152,7 +152,7 @@ def feasible_pairs(
 
     Args:
         scene: The scene; its bounds are the area.
-        word: What the user calls it, for messages.
+        specifier: What the user calls it, for messages.
         count: How many pairs are wanted.
         radius: Of the body [m].
         rng: Draws starts and goals.

@@ -86,9 +86,10 @@ def gauss_newton(
     """Minimise soft-L1 prediction errors plus a unit prior about zero.
 
     Args:
-        make: Craft of a parameter vector whose prior is zero mean, unit deviation, (size,).
+        make: Model of a parameter vector whose prior is zero mean, unit deviation, (size,).
         windows: What to predict.
         size: Number of parameters.
+        trim: Let each model start with the disturbance of the moment before, as of `predict`; None: without.
         iterations: At most this many accepted steps.
 
     Returns:
@@ -218,6 +219,7 @@ def refit_thrust(model: VehicleModel, mass: float, windows: LogWindows, trim: Di
         model: The published model.
         mass: Measured [kg].
         windows: Windows to fit to.
+        trim: As of `gauss_newton`.
     """
     heavy = replace(model.vehicle, mass=mass)
     speeds = np.moveaxis(windows.rotor_speed, -1, 0)

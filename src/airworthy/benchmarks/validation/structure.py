@@ -64,8 +64,10 @@ def predict(
     """Predict every window with every model.
 
     Args:
-        windows: Starts and rotor speeds. models: Parameter sets with four rotors each, in the order of the log. trim: Let
-        each model start with the disturbance that its own equations found missing in the moment before; None: without.
+        windows: Starts and rotor speeds.
+        models: Parameter sets with four rotors each, in the order of the log.
+        trim: Let each model start with the disturbance that its own equations found missing in the moment before; None:
+            without.
         coarse: Use the midpoint rule, half the work of RK4: for fits, where its error of the order of 1e-4 does not count.
 
     Returns:

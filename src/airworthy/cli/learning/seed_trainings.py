@@ -79,7 +79,13 @@ def until_stopped(
 
 
 def trained_rows(config: SeedOptions, folder: Path, done: list[Trained]) -> None:
-    """Print as JSON what came of one seed, or of several."""
+    """Print as JSON what came of one seed, or of several.
+
+    Args:
+        config: What was asked for.
+        folder: Where several seeds are kept.
+        done: One per seed.
+    """
     rows = [
         {"folder": str(item.folder), "finished": item.finished, "iterations": item.iteration, **item.figures} for item in done
     ]

@@ -123,7 +123,7 @@ def course_content(specifier: str, config: GatesBenchConfig, predictor: Any, oth
     """Return a plan, its certificate, what 10,000 samples a second say of it, and lap times beside it.
 
     Args:
-        word: The course.
+        specifier: The course.
         config: Settings.
         predictor: Who predicts.
         others: Find the other planners' laps, too.
@@ -170,7 +170,7 @@ def flights_content(specifier: str, family: str, config: GatesBenchConfig, predi
     """Randomised flights of one approved plan in one family; none where it was refused.
 
     Args:
-        word: Name of the course.
+        specifier: Name of the course.
         family: Name of the vehicle's family.
         config: Of the benchmark.
         predictor: Whose plan is flown.

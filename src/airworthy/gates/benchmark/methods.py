@@ -31,8 +31,8 @@ def method_of(specifier: str, limit: tuple[float, float], device: str = "cpu") -
     """Return who predicts.
 
     Args:
-        word: The folder or name of a network; "oracle" (the fastest pair that the limit admits) or "search" (the label of the
-            search by simulated flight); "oracle:NETWORK" or "search:NETWORK", with the choices that this network learnt from.
+        specifier: The folder or name of a network; "oracle" (the fastest pair that the limit admits) or "search" (the label of
+            the search by simulated flight); "oracle:NETWORK" or "search:NETWORK", with the choices that this one learnt from.
         limit: Of "oracle" and "search" without a network, a0 [m/s^2] and k [s^2/m^2].
         device: Where the search flies.
 

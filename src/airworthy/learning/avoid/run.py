@@ -77,7 +77,7 @@ def train_avoid(
     Raises:
         AirworthyError: The folder holds another training or something that is none.
         KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
-        ModuleNotFoundError: torch is missing; it comes with the extra `train`.
+        ModuleNotFoundError: torch is missing; it comes with the extra `learn`.
     """
     options, protocol, run = options or AvoidOptions(), protocol or AvoidProtocol(), run or _RUN
     _check_together(options, protocol)

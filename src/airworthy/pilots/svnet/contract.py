@@ -82,7 +82,7 @@ def policy_folder(specifier: str) -> Path:
     """Return where a policy lies that is named behind `svnet:`.
 
     Args:
-        word: A folder; or, where there is no such folder, the name of a shipped policy; empty: the first of these.
+        specifier: A folder; or, where there is no such folder, the name of a shipped policy; empty: the first of these.
 
     Raises:
         AssetError: There is neither a folder nor a shipped policy of this name.

@@ -48,7 +48,7 @@ def following(specifier: str, track: FlightTrack, times: Array, vehicle: Vehicle
     """Poses of a camera that keeps a vehicle in view: smooth, and never inside or behind what stands there.
 
     Args:
-        word: "chase": behind the direction of flight; "orbit": round the vehicle, evenly.
+        specifier: "chase": behind the direction of flight; "orbit": round the vehicle, evenly.
         track: The flight.
         times: (n,) of the frames [s], evenly spaced.
         vehicle: Who flies; its size sets the distance.
@@ -275,7 +275,7 @@ def camera_path(
     """Return a camera by its word, at every frame of a film.
 
     Args:
-        word: As `camera_choice` gives them.
+        specifier: As `camera_choice` gives them.
         track: The flight.
         times: (n,) of the frames [s].
         vehicle: Who flies.
