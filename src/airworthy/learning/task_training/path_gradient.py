@@ -97,11 +97,16 @@ def followed(task: LearningTask, options: PathGradientOptions) -> FollowedByThru
     Raises:
         AirworthyError: It follows none.
     """
-    kinds = {PathTracking: FollowedByThrust, MotorTracking: FollowedByMotors}
-    if type(task) not in kinds:
+    kinds: dict[type[Any], type[Any]] = {PathTracking: FollowedByThrust, MotorTracking: FollowedByMotors}
+    kind = kinds.get(type(task))
+    if kind is None:
         raise AirworthyError(f"The task {task.name!r} follows no path; expected {' or '.join(k.name for k in kinds)}.")
-    own = {item.name: getattr(task, item.name) for item in fields(task)}  # type: ignore[arg-type]
-    return kinds[type(task)](**own, cost=options.cost, reach_m=options.reach_m)  # type: ignore[index]
+    made: FollowedByThrust | FollowedByMotors = kind(**_options_of(task), cost=options.cost, reach_m=options.reach_m)
+    return made
+
+
+def _options_of(task: Any) -> dict[str, Any]:
+    return {item.name: getattr(task, item.name) for item in fields(task)}
 
 
 class PathGradientTraining:
