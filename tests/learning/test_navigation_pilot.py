@@ -15,7 +15,7 @@ from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.learning.export_motor import export_policy
 from airworthy.learning.navigation.environments import NavigationEnvironments
-from airworthy.learning.navigation.eyes import PooledEye
+from airworthy.learning.navigation.eyes import BlindEye, PooledEye
 from airworthy.learning.navigation.judging import room_scene, task_at_level
 from airworthy.learning.navigation.tasks import DepthNavigation
 from airworthy.pilots import FlightPlan, fly
@@ -84,6 +84,8 @@ def test_its_camera_is_the_middle_of_those_that_it_learnt_with() -> None:
     np.testing.assert_array_equal(pooled_image(np.maximum(distance, 1e-6)), eye.see(np.maximum(distance, 1e-6)))
     nothing = np.array([[[np.nan, np.inf, -1.0, 99.0] * 16] * 36])
     assert np.unique(pooled_image(nothing)) == pytest.approx(3.0 / 10.0 - 0.6)
+    # A blind eye sees none of what another sees.
+    np.testing.assert_array_equal(BlindEye(eye).see(distance), pooled_image(np.full_like(distance, np.nan)))
 
 
 @pytest.mark.parametrize(("hidden", "recurrent"), [((12, 8), 6), ((9,), 5), ((12, 8), 0), ((7, 6, 5), 4)])

@@ -12,7 +12,7 @@ from airworthy.core.arrays import Array, ArrayF32
 from airworthy.learning.navigation.sight import CAMERA, LIDAR, Rays
 from airworthy.pilots.navigation_policy.sight import CELLS, cell_inputs, least_of_cells
 
-__all__ = ["INVALID", "NEAREST", "LidarEye", "NavigationEye", "PooledEye", "depth_image"]
+__all__ = ["INVALID", "NEAREST", "BlindEye", "LidarEye", "NavigationEye", "PooledEye", "depth_image"]
 
 NEAREST = 0.2
 """Sensors see nothing nearer [m]."""
@@ -95,3 +95,34 @@ class LidarEye:
             low = np.arange(320) // 20 >= 10
             cells = np.where((near < 0.02) & low, NEAREST + 0.8 * much, cells)
         return (1.0 / cells).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class BlindEye:
+    """Another eye before which nothing ever is: the baseline that tells whether a policy flies by what it sees."""
+
+    eye: NavigationEye
+
+    @property
+    def rays(self) -> Rays:
+        """Of the sensor."""
+        return self.eye.rays
+
+    @property
+    def numbers(self) -> int:
+        """That it gives of an image."""
+        return self.eye.numbers
+
+    @property
+    def uniforms(self) -> int:
+        """None: what is not seen has no noise."""
+        return 0
+
+    def see(self, distance: ArrayF32, uniforms: Array | None = None) -> ArrayF32:
+        """Return what the other eye makes of images without any return within reach.
+
+        Args:
+            distance: (n, rows, columns) [m].
+            uniforms: Not taken.
+        """
+        return self.eye.see(np.full_like(distance, np.float32(self.eye.rays.reach)))

@@ -1,0 +1,97 @@
+"""Policies that navigate by sight in unseen rooms, with their image blanked beside them.
+
+    python benchmarks/navigation_rooms.py --policy runs/navigation --levels 15 25 30 50 --flights 300
+
+A row is a policy at a level of clutter, in the launch that it learnt in or in the simulator at 1,000 Hz, seeing or image blanked,
+in the same rooms, from the same starts. Rows that are in the file are not flown again, so that a stopped table goes
+on, and policies can be added, those of a training under way, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from airworthy.learning.navigation.eyes import BlindEye
+from airworthy.learning.navigation.judging import fly_level, fly_level_simulated, level_row
+from airworthy.learning.navigation.options import RoomsProtocol
+from airworthy.learning.navigation.run import load_navigator
+from benchmarks import hardware
+from benchmarks.tables import table
+
+PHYSICS = {"launch": fly_level, "simulator": fly_level_simulated}
+BARS = {30: 0.85, 50: 0.7}
+"""Least share of successes by level: acceptance list of the specification, learning by reward, section 9, 13."""
+
+
+def shown(rows: list[dict[str, Any]]) -> str:
+    """Return the table, with Wilson intervals at 95 %."""
+    lines = []
+    for row in sorted(rows, key=lambda r: (r["policy"], r["level"], r["physics"], r["blind"])):
+        low, high = row["success_interval_percent"]
+        lost = [f"{100.0 * row[key] / row['flights']:.0f}" for key in ("crashed", "late")]
+        success = f"{row['success_percent']:.0f} ({low:.0f} to {high:.0f})"
+        who = f"{row['policy']}, {1e-6 * row['env_steps']:.1f} M decisions"
+        lines.append((who, str(row["level"]), row["physics"], "blank" if row["blind"] else "seen", success, *lost))
+    return table("Unseen rooms", ("policy", "level", "physics", "image", "success [%]", "touched", "late"), lines)
+
+
+def verdicts(rows: list[dict[str, Any]]) -> list[str]:
+    """Return, per policy and bar, what the simulator says."""
+    said = []
+    for row in rows:
+        least = BARS.get(row["level"])
+        if least is not None and row["physics"] == "simulator" and not row["blind"]:
+            word = "reached" if row["success"] >= least * row["flights"] else "MISSED"
+            share = f"{row['success_percent']:.1f} % at level {row['level']}"
+            said.append(f"{row['policy']}: {share}: bar of {100.0 * least:.0f} % {word}")
+    return said
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Fly what is missing, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--policy", type=Path, nargs="+", required=True, help="folders of airworthy train depth_navigation")
+    parser.add_argument("--levels", type=int, nargs="*", default=[15, 25, 30, 50])
+    parser.add_argument("--flights", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=RoomsProtocol.seed)
+    parser.add_argument("--physics", nargs="*", default=list(PHYSICS), choices=list(PHYSICS))
+    parser.add_argument("--images", nargs="*", default=["seen", "blank"], choices=["seen", "blank"])
+    parser.add_argument("--out", type=Path, default=Path("runs/navigation_rooms.jsonl"))
+    given = parser.parse_args(argv)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.is_file() else []
+    known = ("policy", "env_steps", "seed", "flights", "level", "physics", "blind")
+    done = {tuple(row[key] for key in known) for row in rows}
+    protocol = RoomsProtocol(given.seed, given.flights)
+    for folder in given.policy:
+        policy, eye = load_navigator(folder)
+        learnt = int(policy.contract.training.get("env_steps", 0))
+        for level in given.levels:
+            for physics in given.physics:
+                for blind in (image == "blank" for image in given.images):
+                    key = (folder.name, learnt, given.seed, given.flights, level, physics, blind)
+                    if key in done:
+                        continue
+                    cpu = time.process_time()
+                    flown = PHYSICS[physics](policy, BlindEye(eye) if blind else eye, protocol, level)
+                    spent = {"cpu_s": round(time.process_time() - cpu, 1)}
+                    rows.append({**dict(zip(known, key, strict=True)), **level_row(level, flown), **spent})
+                    print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+                    with given.out.open("a") as file:
+                        file.write(json.dumps(rows[-1]) + "\n")
+    print(shown([row for row in rows if row["seed"] == given.seed]))
+    print("\n".join(verdicts(rows)))
+    print(json.dumps(hardware.describe(sorted(os.sched_getaffinity(0)))), f"load {os.getloadavg()[0]:.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
