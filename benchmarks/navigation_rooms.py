@@ -2,7 +2,7 @@
 
     python benchmarks/navigation_rooms.py --policy runs/navigation --levels 15 25 30 50 --flights 300
 
-A row is a policy at a level of clutter, in the launch that it learnt in or in the simulator at 1,000 Hz, seeing or image blanked,
+A row is a policy at a level of clutter, in the launch that it learnt in or in the simulator at 1,000 Hz, seeing or image blank,
 in the same rooms, from the same starts. Rows that are in the file are not flown again, so that a stopped table goes
 on, and policies can be added, those of a training under way, too.
 """
