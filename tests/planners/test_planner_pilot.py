@@ -14,7 +14,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.pilot import observe
 from airworthy.planners.common.depth_input import ComputeModel, Odometry, OdometryErrors, recorded_costs
-from airworthy.planners.common.interface import Mission, Motion, Setpoints
+from airworthy.planners.common.interface import MapSettings, Mission, Motion, Setpoints
 from airworthy.planners.common.tracking import PlannerPilot, TakeOff
 from airworthy.planners.common.tracking_backends import (
     GENTLE_SHARE,
@@ -222,6 +222,16 @@ def test_flights_do_not_depend_on_their_batch() -> None:
     whole = flown(PlannerPilot(StraightFlight(), mission(3, [7, 8, 9]), airframe, **settings), airframe, 5.0)
     alone = flown(PlannerPilot(StraightFlight(), mission(1, [8]), airframe[1], **settings), airframe[1:2], 5.0)
     assert np.array_equal(whole[:, 1], alone[:, 0])
+
+
+def test_maps_that_nobody_has_to_fill_need_no_camera() -> None:
+    """A planner that asks for maps, over maps that know the scene from the start, flies without any sensor."""
+    planner = Hover()
+    planner.settings = MapSettings()  # type: ignore[assignment]
+    pilot = PlannerPilot(planner, mission(1), vehicle("virt_05"), maps=SimpleNamespace())
+    places = flown(pilot, [vehicle("virt_05")], 0.3)
+    assert np.isfinite(places).all()
+    assert planner.calls > 10
 
 
 def test_odometry_errors_are_functions_of_flight_and_time() -> None:

@@ -398,3 +398,25 @@ def test_an_mp4_says_its_rate_and_colours(tmp_path: Path) -> None:
         assert context.pix_fmt == "yuv420p"
     assert [frame.shape for frame in files.read_frames(path)] == [(16, 16, 3)] * 3
     assert np.abs(next(files.read_frames(path)).astype(int) - 200).max() <= 2
+
+
+@pytest.mark.parametrize("size", [(160, 90), (640, 360), (1280, 720), (1920, 1080)])
+def test_a_corner_picture_lies_in_the_middle_of_its_frame(size: tuple[int, int]) -> None:
+    """Pixel by pixel as it was, the margin and a line away from the lower right; beside it bright, then the film."""
+    layout = FilmLayout(*size)
+    width, height = layout.corner_size
+    small = np.random.default_rng(3).integers(0, 200, (height, width, 3), np.uint8)
+    line, black = max(1, round(size[1] / 360)), np.zeros((size[1], size[0], 3), np.uint8)
+    out = layout.with_corner(black, small)
+    right, low = size[0] - layout.margin - line, size[1] - layout.margin - line
+    rows, columns = slice(low - height // 2, low - height // 2 + 3), slice(right - width // 2, right - width // 2 + 3)
+    np.testing.assert_array_equal(out[rows, right - width : right], small[height - height // 2 :][:3])
+    np.testing.assert_array_equal(out[low - height : low, columns], small[:, width - width // 2 :][:, :3])
+    for edge in (
+        out[rows, right : right + line],
+        out[low : low + line, columns],
+        out[rows, right - width - line : right - width],
+    ):
+        assert (edge == 245).all()
+    assert not out[:, right + line :].any()
+    assert not out[low + line :].any()

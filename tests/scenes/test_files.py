@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from airworthy.cli.scene_pictures import STARTER
 from airworthy.core.errors import AirworthyError, AssetError
@@ -41,6 +43,7 @@ from airworthy.scenes import (
     write_scene,
 )
 from airworthy.scenes.files import scene_file
+from airworthy.scenes.files.assets import read_image
 from airworthy.scenes.formats.model import FileLimits
 from airworthy.scenes.splats import Splats
 
@@ -357,3 +360,29 @@ def test_of_a_model_of_several_shapes_the_part_has_to_be_named(monkeypatch: pyte
     for count, part in ((2, ""), (1, "mast"), (0, "")):
         with pytest.raises(AirworthyError, match="part"):
             read(count, part)
+
+
+def test_pixels_are_those_of_the_picture_whatever_they_are_stored_as() -> None:
+    """Palettes, with and without a colour that is see-through, grey with alpha, CMYK, one bit: by colours that are known."""
+    rng = np.random.default_rng(4)
+    grey, colours = rng.integers(0, 256, (5, 7), np.uint8), rng.integers(0, 256, (4, 3), np.uint8)
+    indices = rng.integers(0, 4, (5, 7), np.uint8)
+
+    def held(image: Image.Image, **options: Any) -> Any:
+        buffer = io.BytesIO()
+        image.save(buffer, "PNG", **options)
+        return read_image(buffer.getvalue(), FileLimits(), "a.png")
+
+    palette = Image.fromarray(indices)
+    palette.putpalette(colours.tobytes())
+    np.testing.assert_array_equal(held(palette), colours[indices])
+    clear = held(palette, transparency=2)
+    np.testing.assert_array_equal(clear[..., :3], colours[indices])
+    np.testing.assert_array_equal(clear[..., 3], np.where(indices == 2, 0, 255))
+    both = held(Image.merge("LA", [Image.fromarray(grey), Image.fromarray(255 - grey)]))
+    np.testing.assert_array_equal(both, np.stack([grey, grey, grey, 255 - grey], axis=-1))
+    np.testing.assert_array_equal(held(Image.fromarray(grey)), grey[..., None])
+    np.testing.assert_array_equal(held(Image.fromarray(grey > 99)), np.repeat(255 * (grey > 99), 3).reshape(5, 7, 3))
+    for count in (3, 4):
+        pixels = rng.integers(0, 256, (5, 7, count), np.uint8)
+        np.testing.assert_array_equal(held(Image.fromarray(pixels)), pixels)

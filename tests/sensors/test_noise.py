@@ -127,3 +127,17 @@ def test_mistakes_get_one_sentence() -> None:
         RangeLimits(3.0, 2.0)
     with pytest.raises(AirworthyError, match="finite maximum"):
         RangeLimits(normalize=True)
+
+
+@pytest.mark.parametrize(
+    "limits", [RangeLimits(0.2, 35.0), RangeLimits.published(0.2, 35.0), RangeLimits.published(0.2, 35.0, False)]
+)
+def test_a_range_at_a_limit_comes_back_but_none_beyond(limits: RangeLimits) -> None:
+    """What a float32 leaves of a limit, a millionth, is a measurement; twice as much is none."""
+    for limit, out in ((35.0, 1.0), (0.2, -1.0)):
+        for share, kept in ((0.0, True), (0.5e-6, True), (2e-6, False), (-0.5e-6, True), (-2e-6, True)):
+            r = limit * (1.0 + out * share)
+            found = float(limits.metres(np.array(r / limits.divisor)))
+            if limits.far == limit and abs(share) < 1e-6:
+                kept = False  # the number that stands for too far
+            assert found == (pytest.approx(r, rel=1e-12) if kept else math.inf), (limit, share)

@@ -12,7 +12,7 @@ from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation import parameters
 from airworthy.simulation import simulator as simulator_module
-from airworthy.simulation.config import Ground, Imu, SimulatorConfig, Wind
+from airworthy.simulation.config import Ground, Imu, Randomization, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import vehicle, vehicle_names
 
@@ -273,3 +273,32 @@ def test_soak() -> None:
 def test_soak_long() -> None:
     """1e8 random-command environment-steps."""
     soak(100_000_000, 2)
+
+
+def test_flights_that_are_taken_later_leave_the_parameters_of_those_before() -> None:
+    """A batch whose flights differ, copied two at a time and in another order: each has its own column, twice over."""
+    config = SimulatorConfig(randomization=Randomization(mass=0.2, inertia=0.2))
+    whole = Simulator(vehicle("lmf2"), config, 6, seed=3)
+    memory = whole._make_arrays(6)
+    for ids, slots in (([4, 1], [0, 3]), ([2, 5], [1, 2]), ([1, 4], [0, 3])):
+        memory.take_columns(whole._arrays, np.array(ids), np.array(slots))
+    held = memory._host["params"].reshape(-1, memory.stride)
+    rows = np.array(whole.rows, np.float32)
+    np.testing.assert_array_equal(held[: len(rows), [0, 1, 2, 3]], rows[:, [1, 2, 5, 4]])
+
+
+def test_arrays_are_lent_where_they_lie() -> None:
+    """No copy for a kernel on the same device: what it writes is there at once."""
+    arrays = Simulator(vehicle("lmf2"), SimulatorConfig(), 3)._arrays
+    for name in ("state", "keys"):
+        assert arrays.lent(name, "cpu") is arrays._warp[name]
+        arrays.give_back(name, arrays._warp[name])
+
+
+def test_a_start_keeps_the_sign_of_its_attitude_where_w_is_not_negative() -> None:
+    simulator = Simulator(vehicle("lmf2"), SimulatorConfig(), 4)
+    given = np.array([[0.6, 0.0, 0.0, 0.8], [0.6, 0.0, 0.0, -0.8], [1.0, 0.0, 0.0, 0.0], [0.0, -2.0, 0.0, 2.0]])
+    simulator.reset(attitude=given)
+    half = np.sqrt(0.5)
+    expected = [[0.6, 0.0, 0.0, 0.8], [-0.6, 0.0, 0.0, 0.8], [1.0, 0.0, 0.0, 0.0], [0.0, -half, 0.0, half]]
+    np.testing.assert_allclose(simulator.attitude, expected, atol=1e-7)

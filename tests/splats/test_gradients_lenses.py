@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from airworthy.scenes.splats.record import Splats
 from airworthy.splats import SplatRenderer
 from airworthy.splats.cloud import SplatMovers
 from airworthy.splats.lens import Lens
+from airworthy.splats.renderer import answered
 
 LENSES = {
     "opencv": Lens("opencv", (0.08, -0.03, 0.01, -0.008, 0.004, 0.02, -0.01, 0.002)),
@@ -101,3 +103,24 @@ def test_a_cloud_that_moves_has_the_derivatives_of_one_that_stands_there() -> No
     for name, value in expected.items():
         assert close(getattr(of_drone, name), value, 1e-3), name
     assert set(FIELDS) >= set(expected)
+
+
+def test_slopes_of_depth_are_those_of_distance_times_the_cosine() -> None:
+    """A fisheye is rendered with distances d, and a loss is shown depths z = c d: dL/dd = c dL/dz, of nothing else."""
+    rng = np.random.default_rng(5)
+    cosines = rng.uniform(0.3, 1.0, (4, 6)).astype(np.float32)
+    images = {"rgb": rng.random((2, 4, 6, 3), np.float32), "depth": rng.uniform(1.0, 5.0, (2, 4, 6)).astype(np.float32)}
+    images["depth"][0, 1, 2] = np.inf
+    slopes = {"rgb": rng.normal(size=(2, 4, 6, 3)), "depth": rng.normal(size=(2, 4, 6))}
+    shown: dict[str, Any] = {}
+
+    def loss(given: Any, some: slice) -> Any:
+        shown.update(given)
+        return slopes
+
+    found = answered(loss, SimpleNamespace(scale=cosines), slice(0, 2), images)  # type: ignore[arg-type]
+    np.testing.assert_allclose(shown["depth"], images["depth"] * cosines, rtol=1e-6)
+    np.testing.assert_allclose(found["depth"], slopes["depth"] * cosines, rtol=1e-6)
+    np.testing.assert_allclose(found["rgb"], slopes["rgb"], rtol=1e-6)
+    plain = answered(loss, SimpleNamespace(scale=None), slice(0, 2), images)  # type: ignore[arg-type]
+    np.testing.assert_allclose(plain["depth"], slopes["depth"], rtol=1e-6)

@@ -320,3 +320,13 @@ def test_clouds_that_cannot_be_rendered(plain: Any) -> None:
     nothing = Splats(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros(0), np.zeros((0, 1, 3)))
     assert not rendered(SplatRenderer(nothing))["alpha"].any()
     assert SplatRenderer(nothing).render(8, 8, LENS, np.zeros((0, 3)), AHEAD)["rgb"].shape == (0, 8, 8, 3)
+
+
+@pytest.mark.parametrize(("depth", "seen"), [(0.25, False), (np.nextafter(np.float32(0.25), np.float32(1.0)), True)])
+def test_what_lies_just_at_the_nearest_depth_is_not_seen(depth: float, seen: bool, plain: Any) -> None:
+    """By kernel and twin alike: a mean has to lie farther away."""
+    splats = plain([0.0, 0.0, float(depth)], 0.01, 1.0, 0.9)
+    lens = (100.0, 100.0, 32.5, 24.5)
+    assert (rendered(SplatRenderer(splats), near=0.25)["alpha"].max() > 0.5) == seen
+    found = twin.project(splats, 65, 49, lens, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), near=0.25)
+    assert len(found.index) == int(seen)

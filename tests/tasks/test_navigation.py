@@ -226,3 +226,24 @@ def test_a_hold_may_be_short_by_what_times_are_rounded_and_no_more(short: float,
     for time in (0.0, 2.0 - short):
         watcher.update(np.array([time]), np.array([GOAL]), np.zeros((1, 3)), [1.0], [np.nan], [False])
     assert str(watcher.outcome[0]) == outcome
+
+
+@pytest.mark.parametrize(("short", "outcome"), [(5e-10, "not_at_goal"), (5e-7, "timeout_no_path")])
+def test_rest_elsewhere_may_be_short_by_what_times_are_rounded_and_no_more(short: float, outcome: str) -> None:
+    """At the limit of time, slow since two seconds before it but for less or more than a billionth."""
+    watcher = watch()
+    for time in (88.0 + short, 90.0):
+        watcher.update(np.array([time]), np.array([(5.0, 0.0, 1.0)]), np.zeros((1, 3)), [1.0], [np.nan], [False])
+    assert str(watcher.outcome[0]) == outcome
+
+
+@pytest.mark.parametrize(("rate", "share"), [((0.0, 0.0, 50.0), 0.0), ((50.0, 0.0, 0.0), 1.0), ((0.0, -50.0, 0.0), 1.0)])
+def test_saturated_rates_are_those_of_roll_and_pitch(rate: tuple[float, ...], share: float) -> None:
+    made = FlightMeter(1, DT)
+    unit, zero = np.array([[0.0, 0.0, 0.0, 1.0]]), np.zeros((1, 3))
+    for k in range(11):
+        tick = Tick(
+            np.full(1, k * DT), zero, zero, unit, np.array([rate]), zero + np.array([0, 0, 9.81]), np.ones(1), np.zeros(1)
+        )
+        made.update(tick, np.ones(1, bool))
+    assert made.values(np.array([0.1]))["rate_saturation"][0] == pytest.approx(share)

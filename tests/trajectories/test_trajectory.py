@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.trajectories import FlatSample, Trajectory, concatenate, course, laps, septic, yaw_fixed, yaw_ramp
+from airworthy.trajectories import FlatSample, Limits, Trajectory, concatenate, course, laps, septic, yaw_fixed, yaw_ramp
+from airworthy.trajectories.limits import path_usage
 from airworthy.trajectories.yaw import path_headings
 
 NAMES = [field.name for field in fields(FlatSample)]
@@ -202,3 +203,27 @@ def test_headings_do_not_depend_on_how_fast_a_path_is(size: float) -> None:
     """A twentieth of the largest speed has a heading just above it and none below, whatever the speed."""
     velocity = size * np.array([[1.0, 0.0, 0.0], [0.0, 0.051, 0.0], [-0.049, 0.0, 0.0], [0.0, 1.0, 0.0]])
     np.testing.assert_allclose(path_headings(velocity), np.pi * np.array([0.0, 0.5, 0.5, 0.5]))
+
+
+def test_each_limit_is_used_as_its_formula_says() -> None:
+    """By hand, at three times the durations: derivatives of order k fall with the k-th power, and the greatest share counts."""
+    rng = np.random.default_rng(2)
+    v, a, j = rng.normal(size=(3, 50, 3))
+    s, p, q = (np.linalg.norm(x, axis=1) / 3.0**k for k, x in ((1, v), (2, a), (3, j)))
+    force = a / 9.0 + np.array([0.0, 0.0, 9.81])
+    thrust = np.linalg.norm(force, axis=1)
+    cases = {
+        Limits(speed=2.0): s / 2.0,
+        Limits(acceleration=3.0): p / 3.0,
+        Limits(jerk=4.0): q / 4.0,
+        Limits(envelope=(2.0, 0.3)): (p + 0.3 * s**3) / 2.0,
+        Limits(thrust_max=12.0): thrust / 12.0,
+        Limits(speed=2.0, envelope=(2.0, 0.3), thrust_max=30.0): np.max(
+            [s / 2.0, (p + 0.3 * s**3) / 2.0, thrust / 30.0], axis=0
+        ),
+    }
+    for limits, expected in cases.items():
+        np.testing.assert_allclose(path_usage(limits, v, a, j, 3.0), expected, rtol=1e-12)
+    # A bound of the body rate: what of the jerk lies across the thrust, over the thrust; both to be held.
+    across = np.linalg.norm(np.cross(force, j / 27.0), axis=1) / thrust**2
+    np.testing.assert_allclose(path_usage(Limits(body_rate=0.5), v, a, j, 3.0), across / 0.5, rtol=1e-9)

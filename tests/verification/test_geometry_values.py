@@ -285,3 +285,13 @@ def test_an_environment_that_depends_on_the_others_is_seen(monkeypatch: pytest.M
     monkeypatch.setattr(geometry, "cast", spoilt)
     assert [figure.measured for figure in geometry._order()] == [1.0, 1.0]
     assert calls == [48, 48, *[1] * 10]
+
+
+@pytest.mark.parametrize(("size", "passed"), [(24_900_000, True), (25_100_000, False)])
+def test_memory_is_counted_in_millions_of_bytes(size: int, passed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two parts, whose sum lies just within the bar or just beyond."""
+    made = SimpleNamespace(memory=lambda: {"a": size - 1_000_000, "b": 1_000_000})
+    monkeypatch.setattr(geometry, "GeometryBatch", lambda *given: made)
+    figure = next(geometry._memory())
+    assert figure.passed == passed
+    assert figure.measured == pytest.approx(size / 1e6)

@@ -227,3 +227,25 @@ def test_a_bad_texture_costs_the_texture_alone(uri: str, says: str, tmp_path: Pa
 def test_srgb_is_its_own_inverse() -> None:
     values = np.linspace(0.0, 1.0, 256)
     np.testing.assert_allclose(linear_to_srgb(srgb_to_linear(values)), values, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, UV),
+        ({"offset": [0.25, -0.5]}, UV + np.array([0.25, -0.5])),
+        ({"scale": [2.0, 3.0]}, UV * np.array([2.0, 3.0])),
+        # A quarter turn: the extension's matrix takes (u, v) to (v, -u).
+        ({"rotation": np.pi / 2, "offset": [0.5, 0.0]}, np.stack([UV[:, 1] + 0.5, -UV[:, 0]], axis=1)),
+    ],
+)
+def test_a_texture_is_laid_as_far_as_its_transformation_says(
+    given: dict[str, Any], expected: np.ndarray, tmp_path: Path
+) -> None:
+    texture = {"index": 0, "extensions": {"KHR_texture_transform": given}}
+    more = {"textures": [{"source": 0}], "images": [{"uri": png(np.full((2, 2, 3), 90, np.uint8))}]}
+    model = read_model(write(tmp_path / "m.gltf", {"pbrMetallicRoughness": {"baseColorTexture": texture}}, **more))
+    (mesh,) = model.shapes.values()
+    assert isinstance(mesh, Mesh)
+    assert mesh.uv is not None
+    np.testing.assert_allclose(mesh.uv, expected, atol=1e-6)
