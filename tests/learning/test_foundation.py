@@ -18,15 +18,14 @@ import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.dynamics.state import padded_rotor_count
-from airworthy.learning import train_hover
+from airworthy.learning import timed_training, train_hover
 from airworthy.learning.foundation import FoundationConfig, FoundationProtocol, evaluation, train_foundation
 from airworthy.learning.foundation import run as run_module
 from airworthy.learning.foundation import training as foundation
 from airworthy.learning.foundation.report import fleet_cells
 from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, drawn_quadrotor, write_foundation_policy
 from airworthy.learning.gradient import GradientOptions
-from airworthy.learning.gradient import run as hover_run
-from airworthy.learning.timed_training import Trained
+from airworthy.learning.timed_training import TimedTraining, Trained
 from airworthy.pilots import read_motor_policy
 from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.simulation import SimulatorConfig
@@ -201,20 +200,20 @@ def test_a_finished_training_is_judged_again(done: Trained, tmp_path: Path, monk
 def test_a_killed_training_goes_on_to_the_same_bits(
     done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    monkeypatch.setattr(hover_run, "_SAID_EVERY_S", 0.0)
+    monkeypatch.setattr(timed_training, "_SAID_EVERY_S", 0.0)
     monkeypatch.setattr(run_module, "quadrotors", lambda: [vehicle("carl"), vehicle("real_05")])
-    steps = hover_run.HoverRun.steps
+    steps = TimedTraining.steps
 
-    def dies(self: hover_run.HoverRun, stopped: Any) -> Iterator[int]:
+    def dies(self: TimedTraining[Any], stopped: Any) -> Iterator[int]:
         for k in steps(self, stopped):
             if k == after + 1:
                 raise MemoryError
             yield k
 
-    monkeypatch.setattr(hover_run.HoverRun, "steps", dies)
+    monkeypatch.setattr(TimedTraining, "steps", dies)
     with pytest.raises(MemoryError):
         train_foundation(tmp_path / "run", SMALL, QUICK)
-    monkeypatch.setattr(hover_run.HoverRun, "steps", steps)
+    monkeypatch.setattr(TimedTraining, "steps", steps)
     again = train_foundation(tmp_path / "run", SMALL, QUICK)
     for a, b in zip(read_motor_policy(again.folder).weights, read_motor_policy(done.folder).weights, strict=True):
         np.testing.assert_array_equal(a, b)

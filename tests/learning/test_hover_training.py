@@ -17,12 +17,12 @@ import pytest
 import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
-from airworthy.learning import HoverConfig, HoverProtocol
+from airworthy.learning import HoverConfig, HoverProtocol, timed_training
 from airworthy.learning.gradient import GradientOptions, GradientTraining
 from airworthy.learning.gradient import run as run_module
 from airworthy.learning.gradient.report import rows_beside
-from airworthy.learning.gradient.run import HoverRun, train_hover, train_seeds
-from airworthy.learning.timed_training import Trained
+from airworthy.learning.gradient.run import train_hover, train_seeds
+from airworthy.learning.timed_training import TimedTraining, Trained
 from airworthy.pilots.motor_policy.pilot import read_motor_policy
 from airworthy.vehicles import vehicle, write_vehicle
 
@@ -187,21 +187,21 @@ def test_a_stopped_training_keeps_its_policy_and_goes_on_to_the_same_bits(
 
 def test_a_killed_training_goes_on_to_the_same_bits(done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints at every step; then it dies without a word, and before its first checkpoint."""
-    item, options, steps = vehicle("cf2x_L250"), GradientOptions(**TINY), HoverRun.steps
-    monkeypatch.setattr(run_module, "_SAID_EVERY_S", 0.0)
+    item, options, steps = vehicle("cf2x_L250"), GradientOptions(**TINY), TimedTraining.steps
+    monkeypatch.setattr(timed_training, "_SAID_EVERY_S", 0.0)
     monkeypatch.setattr(run_module, "robustness", lambda *a: [])
     for after, folder in ((5, tmp_path / "later"), (0, tmp_path / "at once")):
 
-        def dies(self: HoverRun, stopped: Any, after: int = after) -> Iterator[int]:
+        def dies(self: TimedTraining[Any], stopped: Any, after: int = after) -> Iterator[int]:
             for k in steps(self, stopped):
                 if k == after + 1:
                     raise MemoryError
                 yield k
 
-        monkeypatch.setattr(HoverRun, "steps", dies)
+        monkeypatch.setattr(TimedTraining, "steps", dies)
         with pytest.raises(MemoryError):
             train_hover(item, folder, options, QUICK)
-        monkeypatch.setattr(HoverRun, "steps", steps)
+        monkeypatch.setattr(TimedTraining, "steps", steps)
         found = train_hover(item, folder, options, QUICK)
         for a, b in zip(weights_of(folder), weights_of(done.folder), strict=True):
             np.testing.assert_array_equal(a, b)

@@ -13,7 +13,7 @@ import pytest
 import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
-from airworthy.learning import HoverConfig, HoverProtocol
+from airworthy.learning import HoverConfig, HoverProtocol, timed_training
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.environments.tasks import MotorCommand
 from airworthy.learning.gradient import run as run_module
@@ -57,7 +57,7 @@ def test_a_training_that_is_killed_and_goes_on_is_the_same(tmp_path: Path, monke
             raise KeyboardInterrupt
         return step(self)
 
-    monkeypatch.setattr(run_module, "_SAID_EVERY_S", 0.0)
+    monkeypatch.setattr(timed_training, "_SAID_EVERY_S", 0.0)
     monkeypatch.setattr(PpoTraining, "step", dies)
     with pytest.raises(KeyboardInterrupt):
         train_hover(vehicle("tinyprop"), tmp_path / "part", TINY, QUICK)

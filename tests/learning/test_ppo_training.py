@@ -12,7 +12,7 @@ import pytest
 
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
-from airworthy.learning import HoverConfig, HoverProtocol
+from airworthy.learning import HoverConfig, HoverProtocol, timed_training
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.environments.tasks import MotorCommand
 from airworthy.learning.gradient import GradientOptions
@@ -79,7 +79,7 @@ def test_a_stopped_training_goes_on_to_the_same_bits(done: Trained, tmp_path: Pa
             raise KeyboardInterrupt
         return step(self)
 
-    monkeypatch.setattr(run_module, "_SAID_EVERY_S", 0.0)
+    monkeypatch.setattr(timed_training, "_SAID_EVERY_S", 0.0)
     monkeypatch.setattr(PpoTraining, "step", dies)
     with pytest.raises(KeyboardInterrupt):
         train_hover(vehicle("tinyprop"), tmp_path, TINY, QUICK)

@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import platform
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from airworthy import __version__
+from airworthy.core.arrays import ArrayF32
 from airworthy.core.files import json_text, read_text, write_text
+from airworthy.core.native_kernel import thread_limit
 from airworthy.core.runs.checkpoints import Checkpoint
-from airworthy.learning.training_folder import REPORT_FILE, say
+from airworthy.learning.machine import TrainingRunOptions
+from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingFolder, say
 
-__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TimedTraining", "Trained", "judged_again", "read_metrics"]
+__all__ = [
+    "FLOWN_ROWS",
+    "METRICS_FILE",
+    "SUMMARY_FILE",
+    "FlownWork",
+    "TimedTraining",
+    "TimedWork",
+    "Trained",
+    "TrainingLine",
+    "hardware_found",
+    "judged_again",
+    "learn_run",
+    "metric_scalars",
+    "read_metrics",
+    "used_packages",
+]
 
 SUMMARY_FILE, METRICS_FILE = "summary.json", "metrics.jsonl"
+FLOWN_ROWS = 400
+"""Ours: rows of the training log of what learns in seconds, at most; a curve needs no more."""
+_SAID_EVERY_S = 1.0
+"""Between two lines for whoever watches such a training, and between two of its checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +62,78 @@ class Trained:
         return self.folder / REPORT_FILE
 
 
-class TimedTraining:
+class TimedWork(Protocol):
+    """What clock and log need of a training; one that flies has `env_steps`, one that keeps a replay `keep_in` and `forget`."""
+
+    @property
+    def options(self) -> Any:
+        """With `iterations`: steps in all."""
+
+    @property
+    def iteration(self) -> int:
+        """Steps done."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is learnt."""
+
+    def step(self) -> float:
+        """Make a step; returns its cost."""
+
+    def metrics(self, cost: float) -> Mapping[str, Any]:
+        """Return what is written down of the last step."""
+
+    def save(self) -> Checkpoint:
+        """Everything that the next step depends on."""
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave."""
+
+
+class FlownWork(TimedWork, Protocol):
+    """A training whose policy flies while it learns: what lines for whoever watches, and stages of a film, need besides."""
+
+    @property
+    def env_steps(self) -> int:
+        """Decisions so far, over all flights."""
+
+    @property
+    def lost(self) -> int:
+        """Flights that ended otherwise than by their time."""
+
+    @property
+    def weights(self) -> list[ArrayF32]:
+        """Weight and bias of each layer of the policy."""
+
+
+Work = TypeVar("Work", bound=TimedWork)
+Flown = TypeVar("Flown", bound=FlownWork)
+
+
+class TimedTraining(Generic[Work]):
     """What a folder saves and goes on from.
 
     Args:
-        training: Begun. `iteration`, `finished`, `step`, `metrics`, `save`, `restore`, and `env_steps` where it flies.
+        training: Begun.
         rows: Of the log, at most.
         told: Says of a row what whoever watches is to know; None: nothing is said here.
         said_every_s: Between two of these [s].
+        stages: Shares of all steps at which the weights of a `FlownWork` are kept, for a film of its learning.
     """
 
     def __init__(
-        self, training: Any, rows: int, told: Callable[[Mapping[str, Any]], str] | None = None, said_every_s: float = 10.0
+        self,
+        training: Work,
+        rows: int,
+        told: Callable[[Mapping[str, Any]], str] | None = None,
+        said_every_s: float = 10.0,
+        stages: Sequence[float] = (),
     ):
         self.training = training
+        self.earlier: dict[int, tuple[float, list[ArrayF32]]] = {}
+        """By steps done: seconds learnt, and the weights then; of the stages that it has come to."""
+        # A stage's share of few steps is at least one: only the first is untrained.
+        self._kept_at = {math.ceil(share * training.options.iterations) for share in stages}
         self.metrics: list[dict[str, Any]] = []
         self.wall_s = self.cpu_s = 0.0
         self._told, self._said_every = told, said_every_s
@@ -68,9 +152,10 @@ class TimedTraining:
         """
         # Set back by what earlier runs of this training took: its clock goes on where it stood.
         wall, cpu = time.perf_counter() - self.wall_s, time.process_time() - self.cpu_s
-        work = self.training
+        work: Any = self.training
         while not work.finished and not stopped():
-            self._before_step()
+            if work.iteration in self._kept_at:
+                self.earlier[work.iteration] = self.wall_s, [w.copy() for w in work.weights]
             cost = work.step()
             self.wall_s, self.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
             if work.iteration % self._every == 0 or work.finished:
@@ -82,8 +167,15 @@ class TimedTraining:
                 self._tell(row)
             yield work.iteration
 
-    def _before_step(self) -> None:
-        """Keep what is wanted of the training as it is before a step: nothing."""
+    def keep_in(self, folder: Path) -> None:
+        """Let a training that flies into a replay keep it in the folder, and not in each checkpoint."""
+        if hasattr(self.training, "keep_in"):
+            self.training.keep_in(folder)
+
+    def forget(self) -> None:
+        """Remove what such a training kept."""
+        if hasattr(self.training, "forget"):
+            self.training.forget()
 
     def _tell(self, row: Mapping[str, Any]) -> None:
         if self._told is None or (time.monotonic() - self._said < self._said_every and not self.finished):
@@ -94,14 +186,20 @@ class TimedTraining:
     def save(self) -> Checkpoint:
         """Everything that the next step depends on, with clock and log."""
         inner = self.training.save()
-        clock = {"metrics": self.metrics, "wall_s": self.wall_s, "cpu_s": self.cpu_s}
-        return Checkpoint(inner.number, inner.arrays, {**inner.notes, **clock})
+        clock: dict[str, Any] = {"metrics": self.metrics, "wall_s": self.wall_s, "cpu_s": self.cpu_s}
+        if not self._kept_at:
+            return Checkpoint(inner.number, inner.arrays, {**inner.notes, **clock})
+        clock["earlier"] = [[at, wall_s, len(weights)] for at, (wall_s, weights) in self.earlier.items()]
+        held = {f"earlier_{at}_{k}": w for at, (_, weights) in self.earlier.items() for k, w in enumerate(weights)}
+        return Checkpoint(inner.number, {**inner.arrays, **held}, {**inner.notes, **clock})
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave."""
         self.training.restore(checkpoint)
         self.metrics = list(checkpoint.notes["metrics"])
         self.wall_s, self.cpu_s = float(checkpoint.notes["wall_s"]), float(checkpoint.notes["cpu_s"])
+        for at, wall_s, count in checkpoint.notes["earlier"] if self._kept_at else ():
+            self.earlier[int(at)] = float(wall_s), [checkpoint.arrays[f"earlier_{at}_{k}"] for k in range(count)]
 
     def write_metrics(self, folder: Path) -> None:
         """Write the log so far, a line per row."""
@@ -123,3 +221,92 @@ def judged_again(found: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[st
     seconds = {"seconds": {**found["seconds"], **judged["seconds"]}} if "seconds" in judged else {}
     # Which version flew them is told where the first one's stands.
     return {**found, **judged, **seconds, "judged_by": __version__}
+
+
+def learn_run(
+    held: TrainingFolder,
+    run: TimedTraining[Flown],
+    write: Callable[[], object],
+    *,
+    minutes: float,
+    tensorboard: bool,
+    quiet: bool,
+    checkpoint_s: float | None = None,
+) -> bool:
+    """Learn what is left of a run in its folder; returns whether it is finished.
+
+    Args:
+        held: Its folder, begun.
+        run: With its training.
+        write: Writes the policy as it is.
+        minutes: Stop after this long [min]; 0: when it is finished.
+        tensorboard: Write event files of TensorBoard, too.
+        quiet: Say nothing.
+        checkpoint_s: Between two checkpoints [s]; None: as usual.
+    """
+
+    def saved() -> None:
+        # Whoever stops it, or kills it, has a policy that flies.
+        write()
+        run.write_metrics(held.folder)
+
+    left = run.training.options.iterations - run.training.iteration
+    often = TrainingRunOptions(
+        device="cpu",
+        checkpoint_minutes=(_SAID_EVERY_S if checkpoint_s is None else checkpoint_s) / 60.0,
+        minutes=minutes,
+        tensorboard=tensorboard,
+    )
+    curves = TrainingCurves(run.metrics, metric_scalars)
+    return held.learn(run, run.steps, left, often, TrainingLine(run, quiet).stepped, saved, curves)
+
+
+def metric_scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
+    """Env-steps and curves of a row of the training log; parts of the reward under `terms/NAME`."""
+    whole = {**row, **{f"terms/{name}": value for name, value in row.get("terms", {}).items()}}
+    return row["env_steps"], {name: value for name, value in whole.items() if isinstance(value, int | float)}
+
+
+class TrainingLine:
+    """Says now and then how far it is, also where standard error is no terminal; there the bar of `progress` is besides."""
+
+    def __init__(self, run: TimedTraining[Flown], quiet: bool):
+        self._run, self._quiet = run, quiet
+        self._last, self._before = time.monotonic(), run.training.env_steps
+
+    def stepped(self) -> None:
+        """Say it, if the last line is a while ago."""
+        now, work = time.monotonic(), self._run.training
+        if now - self._last < _SAID_EVERY_S and not work.finished:
+            return
+        speed = (work.env_steps - self._before) / max(now - self._last, 1e-9)
+        row = self._run.metrics[-1] if self._run.metrics else {}
+        cost = f", reward {row['reward']:.3f}" if "reward" in row else f", cost {row['cost']:.3f}" if row else ""
+        far = f"{work.iteration:,} of {work.options.iterations:,} iterations"
+        say(self._quiet, f"{far}, {speed / 1e6:.2f} M steps/s{cost}, {work.lost:,} flights lost")
+        self._last, self._before = now, work.env_steps
+
+
+def used_packages(trainer: str) -> tuple[str, ...]:
+    """Return whose versions figures depend on."""
+    return ("numpy", "warp-lang", "torch") if trainer == "ppo" else ("numpy", "warp-lang")
+
+
+def hardware_found() -> dict[str, Any]:
+    """Return what figures of time depend on: processor, threads, load, system, Python."""
+    # Mostly empty on Linux, whose /proc knows it.
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
+    except OSError:
+        pass
+    # Windows has none.
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {
+        "cpu": model,
+        "threads": thread_limit(),
+        "load_average": load,
+        "system": f"{platform.system()} {platform.release()}",
+        "python": sys.version.split()[0],
+    }

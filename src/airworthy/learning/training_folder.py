@@ -56,7 +56,8 @@ TRAINING_LOG_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = (
 )
 _AGAIN = "This training was finished and is not whole any more: delete its folder, and the same command learns again."
 
-Outcome, Network = TypeVar("Outcome"), TypeVar("Network")
+Outcome = TypeVar("Outcome")
+Network = TypeVar("Network")
 Stopped = Callable[[], bool]
 
 

@@ -32,7 +32,7 @@ from airworthy.learning.gradient.evaluation import (
     figures,
     fly_hover,
 )
-from airworthy.learning.gradient.film import FilmedStage, LearningStage, film_learning, stage_svg
+from airworthy.learning.gradient.film import STAGES, FilmedStage, LearningStage, film_learning, stage_svg
 from airworthy.learning.gradient.flyers import GeometricController, LearntPolicy
 from airworthy.learning.gradient.hover import HoverStart
 from airworthy.learning.gradient.policy import contract_of_training
@@ -326,11 +326,15 @@ class _Work:
         self.told.append("forgotten")
 
 
+def _filmed(work: Any) -> timed_training.TimedTraining[Any]:
+    return timed_training.TimedTraining(work, timed_training.FLOWN_ROWS, stages=STAGES)
+
+
 def test_the_log_and_the_stages_of_the_film(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(timed_training.time, "perf_counter", lambda: 7.0)
     monkeypatch.setattr(timed_training.time, "process_time", lambda: 9.0)
     work: Any = _Work(850)
-    held = run.HoverRun(work)
+    held = _filmed(work)
     held.wall_s, held.cpu_s = 3.5, 4.25
     assert list(held.steps()) == list(range(1, 851))
     assert [row["iteration"] for row in held.metrics] == list(range(2, 851, 2))
@@ -341,13 +345,13 @@ def test_the_log_and_the_stages_of_the_film(monkeypatch: pytest.MonkeyPatch, tmp
     }  # fmt: skip
     saved = held.save()
     assert saved.notes["earlier"] == [[0, 3.5, 1], [43, 3.5, 1], [213, 3.5, 1]]
-    other = run.HoverRun(_Work(850))  # type: ignore[arg-type]
+    other = _filmed(_Work(850))
     other.restore(saved)
     assert (other.metrics, other.wall_s, other.cpu_s) == (held.metrics, 3.5, 4.25)
     assert {at: w[0].tolist() for at, (_, w) in other.earlier.items()} == {0: [0.0] * 2, 43: [43.0] * 2, 213: [213.0] * 2}
-    odd: Any = run.HoverRun(_Work(801))  # type: ignore[arg-type]
+    odd: Any = _filmed(_Work(801))
     assert [row["iteration"] for _ in [list(odd.steps())] for row in odd.metrics] == [*range(2, 801, 2), 801]
-    assert not list(run.HoverRun(_Work(5)).steps(lambda: True))  # type: ignore[arg-type]
+    assert not list(_filmed(_Work(5)).steps(lambda: True))
     held.keep_in(tmp_path)
     held.forget()
     assert work.told == [tmp_path, "forgotten"]
@@ -355,10 +359,10 @@ def test_the_log_and_the_stages_of_the_film(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_what_is_said_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     now = [100.0]
-    monkeypatch.setattr(run.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(timed_training.time, "monotonic", lambda: now[0])
     work: Any = _Work(3000)
-    held = run.HoverRun(work)
-    line = run.TrainingLine(held, quiet=False)
+    held = _filmed(work)
+    line = timed_training.TrainingLine(held, quiet=False)
     work.iteration, now[0] = 1500, 100.99
     line.stepped()
     assert capsys.readouterr().err == ""
@@ -371,9 +375,9 @@ def test_what_is_said_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     line.stepped()
     assert "3,000 of 3,000 iterations, 3.00 M steps/s, reward -0.125, 12" in capsys.readouterr().err
     row = {"env_steps": 5, "reward": 1.5, "note": "x", "none": None, "terms": {"near": 0.5}}
-    assert run.metric_scalars(row) == (5, {"env_steps": 5, "reward": 1.5, "terms/near": 0.5})
-    assert run.used_packages("ppo") == ("numpy", "warp-lang", "torch")
-    assert run.used_packages("gradient") == ("numpy", "warp-lang")
+    assert timed_training.metric_scalars(row) == (5, {"env_steps": 5, "reward": 1.5, "terms/near": 0.5})
+    assert timed_training.used_packages("ppo") == ("numpy", "warp-lang", "torch")
+    assert timed_training.used_packages("gradient") == ("numpy", "warp-lang")
 
 
 def test_medians_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,9 +24,15 @@ from airworthy.learning.avoid.evaluation import AvoidProtocol, fly_forests, judg
 from airworthy.learning.avoid.forests import draw_trunks
 from airworthy.learning.avoid.report import FILM_FLIGHTS, FilmedForest, write_avoid_report
 from airworthy.learning.avoid.trainer import AvoidTraining
-from airworthy.learning.gradient.run import hardware_found
 from airworthy.learning.machine import TrainingRunOptions, computing, machine_for
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, judged_again, read_metrics
+from airworthy.learning.timed_training import (
+    SUMMARY_FILE,
+    TimedTraining,
+    Trained,
+    hardware_found,
+    judged_again,
+    read_metrics,
+)
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.avoid_policy.contract import write_avoid_folder
 from airworthy.pilots.avoid_policy.pilot import AvoidPolicy, read_avoid_policy

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from airworthy import __version__
 from airworthy.core.files import json_text, lock_folder, write_json, write_text
@@ -29,14 +29,18 @@ from airworthy.learning.distill.training import DistillTraining
 from airworthy.learning.foundation.evaluation import FoundationProtocol, held_figures, traits
 from airworthy.learning.foundation.report import fleet_cells
 from airworthy.learning.gradient.report import flat_options
-from airworthy.learning.gradient.run import (
-    HoverRun,
+from airworthy.learning.machine import Machine
+from airworthy.learning.timed_training import (
+    FLOWN_ROWS,
+    SUMMARY_FILE,
+    TimedTraining,
+    Trained,
     hardware_found,
+    judged_again,
     learn_run,
+    read_metrics,
     used_packages,
 )
-from airworthy.learning.machine import Machine
-from airworthy.learning.timed_training import SUMMARY_FILE, Trained, judged_again, read_metrics
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.contract import vehicle_digest, write_motor_folder
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
@@ -112,8 +116,7 @@ def train_distill(
                 return again
 
             return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        # It has of a training what clock and log read, and neither vehicle nor hover of its own.
-        run = HoverRun(cast(Any, training))
+        run = TimedTraining(training, FLOWN_ROWS)
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
             say(quiet, f"{folder}: goes on from round {training.iteration:,}.")
         training.prepare()
@@ -146,7 +149,7 @@ def _told(lesson: Lesson) -> dict[str, Any]:
 
 
 def _judged(
-    run: HoverRun,
+    run: TimedTraining[DistillTraining],
     training: DistillTraining,
     protocol: FoundationProtocol,
     split: Mapping[str, float | None],

@@ -29,17 +29,20 @@ from airworthy.learning.foundation.evaluation import FoundationProtocol, fly_fle
 from airworthy.learning.foundation.report import write_foundation_report
 from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, foundation_contract, write_foundation_policy
 from airworthy.learning.gradient.config import SEEDS_MAX
-from airworthy.learning.gradient.run import (
-    HoverRun,
-    hardware_found,
-    learn_run,
-    refuse_single_training,
-    used_packages,
-    write_seeds,
-)
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
-from airworthy.learning.timed_training import SUMMARY_FILE, Trained, judged_again, read_metrics
+from airworthy.learning.seeds import refuse_single_training, write_seeds
+from airworthy.learning.timed_training import (
+    FLOWN_ROWS,
+    SUMMARY_FILE,
+    TimedTraining,
+    Trained,
+    hardware_found,
+    judged_again,
+    learn_run,
+    read_metrics,
+    used_packages,
+)
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 
@@ -112,7 +115,7 @@ def train_foundation(
                 return again
 
             return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        run = HoverRun(training)
+        run = TimedTraining(training, FLOWN_ROWS)
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
             say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
         training.prepare()
@@ -164,7 +167,7 @@ def train_foundation_seeds(
 
 
 def _judged(
-    run: HoverRun,
+    run: TimedTraining[FoundationTraining],
     training: FoundationTraining,
     protocol: FoundationProtocol,
     split: Mapping[str, float | None],

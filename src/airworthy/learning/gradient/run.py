@@ -12,25 +12,16 @@ summary.json      figures; written last: where it lies, all is done
 from __future__ import annotations
 
 import json
-import math
-import os
-import platform
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from airworthy import __version__
-from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, lock_folder, write_json
-from airworthy.core.native_kernel import thread_limit
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig
 from airworthy.learning.gradient.evaluation import (
     HoverProtocol,
@@ -46,30 +37,29 @@ from airworthy.learning.gradient.flyers import Flyer, GeometricController, Learn
 from airworthy.learning.gradient.policy import contract_of_training, write_motor_policy
 from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions
-from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.machine import Machine
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, judged_again, read_metrics
-from airworthy.learning.training_folder import (
-    IDENTITY_FILE,
-    REPORT_FILE,
-    TrainingCurves,
-    TrainingFolder,
-    TrainingNames,
-    refuse_other_training,
-    say,
+from airworthy.learning.seeds import refuse_single_training, write_seeds
+from airworthy.learning.timed_training import (
+    FLOWN_ROWS,
+    SUMMARY_FILE,
+    TimedTraining,
+    Trained,
+    hardware_found,
+    judged_again,
+    learn_run,
+    read_metrics,
+    used_packages,
 )
+from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
-from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.vehicles import Vehicle
 
 if TYPE_CHECKING:
     from airworthy.learning.gradient.policy import HoverTraining, HoverTrainingOptions
     from airworthy.learning.native_ppo.config import MotorCommandConfig
 
-__all__ = [
-    "HoverRun", "TrainingLine", "hardware_found", "learn_run",
-    "refuse_single_training", "train_hover", "train_seeds", "write_seeds",
-]  # fmt: skip
+__all__ = ["train_hover", "train_seeds"]
 
 SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
@@ -79,54 +69,6 @@ _NAMES = TrainingNames(
     "iteration",
     SUMMARY_FILE,
 )
-_METRICS_MOST = 400
-"""Ours: rows of the training log at most; a curve needs no more."""
-_SAID_EVERY_S = 1.0
-"""Between two lines for whoever watches, and between two checkpoints."""
-
-
-class HoverRun(TimedTraining):
-    """A training that keeps the stages of its film, too.
-
-    Args:
-        training: Begun.
-    """
-
-    def __init__(self, training: HoverTraining):
-        super().__init__(training, _METRICS_MOST)
-        self.earlier: dict[int, tuple[float, list[ArrayF32]]] = {}
-        """By gradient steps done: seconds learnt, and the weights then; of the film's stages that it has come to."""
-        # A stage's share of few steps is at least one: only the first is untrained.
-        self._kept_at = {math.ceil(share * training.options.iterations) for share in STAGES}
-
-    def _before_step(self) -> None:
-        work = self.training
-        if work.iteration in self._kept_at:
-            self.earlier[work.iteration] = self.wall_s, [w.copy() for w in work.weights]
-
-    def keep_in(self, folder: Path) -> None:
-        """Let a training that flies into a replay keep it in the folder, and not in each checkpoint."""
-        if hasattr(self.training, "keep_in"):
-            self.training.keep_in(folder)
-
-    def forget(self) -> None:
-        """Remove what such a training kept."""
-        if hasattr(self.training, "forget"):
-            self.training.forget()
-
-    def save(self) -> Checkpoint:
-        """Everything that the next step depends on, with clock and log."""
-        inner = super().save()
-        notes = dict(inner.notes)
-        notes["earlier"] = [[at, wall_s, len(weights)] for at, (wall_s, weights) in self.earlier.items()]
-        held = {f"earlier_{at}_{k}": w for at, (_, weights) in self.earlier.items() for k, w in enumerate(weights)}
-        return Checkpoint(inner.number, {**inner.arrays, **held}, notes)
-
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from what `save` gave."""
-        super().restore(checkpoint)
-        for at, wall_s, count in checkpoint.notes["earlier"]:
-            self.earlier[int(at)] = float(wall_s), [checkpoint.arrays[f"earlier_{at}_{k}"] for k in range(count)]
 
 
 def train_hover(
@@ -194,7 +136,7 @@ def train_hover(
                 return again
 
             return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        run = HoverRun(training)
+        run = TimedTraining(training, FLOWN_ROWS, stages=STAGES)
         run.keep_in(folder)
         # Without torch its bits depend on no threads: gradients are summed in one order.
         if held.begin(run, getattr(training, "machine", Machine("cpu", 0, "float32", "not used"))):
@@ -263,97 +205,13 @@ def train_seeds(
     return done
 
 
-def write_seeds(out: str | Path, about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the summary of several seeds: every one, and the median of each figure.
-
-    Args:
-        out: Folder above those of the seeds.
-        about: What they have in common.
-        rows: Figures of each seed; the first is the seed.
-    """
-    # A seed that lost half of its flights has no median error: it counts as infinitely far.
-    columns = {name: [np.inf if row[name] is None else float(row[name]) for row in rows] for name in list(rows[0])[1:]}
-    medians = {name: float(np.median(values)) for name, values in columns.items()}
-    middle = {name: value if np.isfinite(value) else None for name, value in medians.items()}
-    write_json(Path(out) / SUMMARY_FILE, {"schema_version": SCHEMA_VERSION, **about, "median": middle, "seeds": list(rows)})
-
-
-def refuse_single_training(out: str | Path) -> None:
-    """Refuse to train several seeds in the folder of one, whose summary theirs would take the place of.
-
-    Raises:
-        AirworthyError: It holds a single training.
-    """
-    if any((Path(out) / name).exists() for name in (IDENTITY_FILE, CONTRACT_FILE)):
-        raise AirworthyError(f"{str(out)!r} holds a single training; several seeds need a folder of their own: choose another.")
-
-
-def learn_run(
-    held: TrainingFolder,
-    run: HoverRun,
-    write: Callable[[], object],
-    *,
-    minutes: float,
-    tensorboard: bool,
-    quiet: bool,
-    checkpoint_s: float | None = None,
-) -> bool:
-    """Learn what is left of a run in its folder; returns whether it is finished.
-
-    Args:
-        held: Its folder, begun.
-        run: With its training.
-        write: Writes the policy as it is.
-        minutes: Stop after this long [min]; 0: when it is finished.
-        tensorboard: Write event files of TensorBoard, too.
-        quiet: Say nothing.
-        checkpoint_s: Between two checkpoints [s]; None: as usual.
-    """
-
-    def saved() -> None:
-        # Whoever stops it, or kills it, has a policy that flies.
-        write()
-        run.write_metrics(held.folder)
-
-    left = run.training.options.iterations - run.training.iteration
-    often = TrainingRunOptions(
-        device="cpu",
-        checkpoint_minutes=(_SAID_EVERY_S if checkpoint_s is None else checkpoint_s) / 60.0,
-        minutes=minutes,
-        tensorboard=tensorboard,
-    )
-    curves = TrainingCurves(run.metrics, metric_scalars)
-    return held.learn(run, run.steps, left, often, TrainingLine(run, quiet).stepped, saved, curves)
-
-
-def metric_scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
-    """Env-steps and curves of a row of the training log; parts of the reward under `terms/NAME`."""
-    whole = {**row, **{f"terms/{name}": value for name, value in row.get("terms", {}).items()}}
-    return row["env_steps"], {name: value for name, value in whole.items() if isinstance(value, int | float)}
-
-
-class TrainingLine:
-    """Says now and then how far it is, also where standard error is no terminal; there the bar of `progress` is besides."""
-
-    def __init__(self, run: HoverRun, quiet: bool):
-        self._run, self._quiet = run, quiet
-        self._last, self._before = time.monotonic(), run.training.env_steps
-
-    def stepped(self) -> None:
-        """Say it, if the last line is a while ago."""
-        now, work = time.monotonic(), self._run.training
-        if now - self._last < _SAID_EVERY_S and not work.finished:
-            return
-        speed = (work.env_steps - self._before) / max(now - self._last, 1e-9)
-        row = self._run.metrics[-1] if self._run.metrics else {}
-        cost = f", reward {row['reward']:.3f}" if "reward" in row else f", cost {row['cost']:.3f}" if row else ""
-        far = f"{work.iteration:,} of {work.options.iterations:,} iterations"
-        say(self._quiet, f"{far}, {speed / 1e6:.2f} M steps/s{cost}, {work.lost:,} flights lost")
-        self._last, self._before = now, work.env_steps
-
-
 def _judged(
-    vehicle: Vehicle, run: HoverRun, protocol: HoverProtocol, split: Mapping[str, float | None], command: str, quiet: bool
+    vehicle: Vehicle,
+    run: TimedTraining[HoverTraining],
+    protocol: HoverProtocol,
+    split: Mapping[str, float | None],
+    command: str,
+    quiet: bool,
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
     training, options = run.training, run.training.options
@@ -405,11 +263,6 @@ def _evidence(
     }
 
 
-def used_packages(trainer: str) -> tuple[str, ...]:
-    """Return whose versions figures depend on."""
-    return ("numpy", "warp-lang", "torch") if trainer == "ppo" else ("numpy", "warp-lang")
-
-
 def _beside(
     vehicle: Vehicle, flyer: Flyer, protocol: HoverProtocol, options: HoverTrainingOptions, count: int, learnt: LearntPolicy
 ) -> dict[str, Any]:
@@ -423,23 +276,3 @@ def _beside(
     # On fewer flights than the others: the page shows both on just these.
     same = {} if count == protocol.flights else {"learnt": mine}
     return {"name": flyer.name, **found, **same, "verdict": compare(mine, found, flyer.name)}
-
-
-def hardware_found() -> dict[str, Any]:
-    """Return what figures of time depend on: processor, threads, load, system, Python."""
-    # Mostly empty on Linux, whose /proc knows it.
-    model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
-        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
-    except OSError:
-        pass
-    # Windows has none.
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    return {
-        "cpu": model,
-        "threads": thread_limit(),
-        "load_average": load,
-        "system": f"{platform.system()} {platform.release()}",
-        "python": sys.version.split()[0],
-    }

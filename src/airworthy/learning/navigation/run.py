@@ -20,7 +20,6 @@ from typing import Any
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, lock_folder, write_json
-from airworthy.learning.gradient.run import hardware_found
 from airworthy.learning.machine import TrainingOptions, TrainingRunOptions, computing, machine_for
 from airworthy.learning.navigation.encoder import LatentEye, read_encoder, write_encoder
 from airworthy.learning.navigation.encoder_options import EncoderOptions
@@ -30,7 +29,14 @@ from airworthy.learning.navigation.judging import fly_level, fly_level_simulated
 from airworthy.learning.navigation.options import NavigationOptions, RoomsProtocol
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, judged_again, read_metrics
+from airworthy.learning.timed_training import (
+    SUMMARY_FILE,
+    TimedTraining,
+    Trained,
+    hardware_found,
+    judged_again,
+    read_metrics,
+)
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.navigation_policy.contract import write_navigation_folder
 from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
@@ -119,7 +125,7 @@ def train_encoder(
     return Trained(folder, True, found, training.iteration)
 
 
-def _clock(kind: str, work: TimedTraining, machine: Any, options: TrainingOptions) -> dict[str, Any]:
+def _clock(kind: str, work: TimedTraining[Any], machine: Any, options: TrainingOptions) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": kind,

@@ -17,22 +17,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.environments import LearningTask
 from airworthy.learning.gradient.config import SEEDS_MAX
-from airworthy.learning.gradient.run import (
-    HoverRun,
-    hardware_found,
-    learn_run,
-    refuse_single_training,
-    used_packages,
-    write_seeds,
-)
 from airworthy.learning.machine import Machine
+from airworthy.learning.seeds import refuse_single_training, write_seeds
 from airworthy.learning.task_training.evaluation import (
     TaskProtocol,
     check_seed,
@@ -45,7 +38,17 @@ from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
 from airworthy.learning.task_training.report import write_task_report
 from airworthy.learning.task_training.training import TaskWork
-from airworthy.learning.timed_training import SUMMARY_FILE, Trained, judged_again, read_metrics
+from airworthy.learning.timed_training import (
+    FLOWN_ROWS,
+    SUMMARY_FILE,
+    TimedTraining,
+    Trained,
+    hardware_found,
+    judged_again,
+    learn_run,
+    read_metrics,
+    used_packages,
+)
 from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.task_policy.contract import write_task_folder
 from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
@@ -162,8 +165,7 @@ def learn_task(
                 return again
 
             return held.outcome(read_task_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        # The clock and the log are those of hover's trainings, which ask no more of a training than this one has.
-        run = HoverRun(cast(Any, work))
+        run = TimedTraining(work, FLOWN_ROWS)
         run.keep_in(folder)
         if own is not None:
             own.keep(folder)
@@ -226,7 +228,7 @@ def train_task_seeds(
 
 
 def _judged(
-    work: TaskWork, run: HoverRun, protocol: TaskProtocol, split: Mapping[str, float], command: str, quiet: bool
+    work: TaskWork, run: TimedTraining[TaskWork], protocol: TaskProtocol, split: Mapping[str, float], command: str, quiet: bool
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
     contract = work.contract()
