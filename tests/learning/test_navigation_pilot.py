@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from airworthy.cli.main import main
-from airworthy.control.levels import ControlConfig
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.learning.export_motor import export_policy
 from airworthy.learning.navigation.environments import NavigationEnvironments
 from airworthy.learning.navigation.eyes import BlindEye, PooledEye
-from airworthy.learning.navigation.judging import room_scene, task_at_level
+from airworthy.learning.navigation.judging import fly_level_piloted, room_scene, task_at_level
+from airworthy.learning.navigation.options import RoomsProtocol
 from airworthy.learning.navigation.tasks import DepthNavigation
 from airworthy.pilots import FlightPlan, fly
 from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_sensors, policy_word
@@ -34,7 +34,7 @@ from airworthy.pilots.navigation_policy.sight import (
 )
 from airworthy.pilots.network_files import write_sealed
 from airworthy.scenes import SceneBatch
-from airworthy.simulation import Contact, MountedSensors, Simulator, SimulatorConfig
+from airworthy.simulation import MountedSensors, Simulator, SimulatorConfig
 from airworthy.trajectories import Keyframe, minimum_snap
 from airworthy.vehicles import vehicle
 from airworthy.verification.sealing import seal
@@ -124,31 +124,12 @@ def test_a_flight_is_decided_alike_in_any_batch() -> None:
 # ---- Flights ------------------------------------------------------------------------------------------------------------
 
 
-def flown_rooms(level: int, count: int = ROOMS) -> tuple[ArrayBool, Array]:
-    """Successes and distances to the goal of flights through rooms of a seed that nothing learnt in, at 500 Hz."""
-    task = task_at_level("depth_navigation", level, 7919)
-    launch = NavigationEnvironments(task, count, PooledEye(), 7919)
-    goal = launch.flights.memory[:3].T.astype(float)
-    batch = SceneBatch([room_scene(task.rooms, launch.flights.place[:, k], f"room_{k}") for k in range(count)], count)
-    craft = vehicle("lmf2")
-    control = ControlConfig(gains="lmf2")
-    rates = {"physics_rate": 500.0, "control_rate": 100.0}
-    config = SimulatorConfig(**rates, level="velocity", control=control, contact=Contact(mode="freeze"))  # type: ignore[arg-type]
-    simulator = Simulator([craft] * count, config, count, geometry=batch.geometry)
-    state = launch.flights.state.astype(float)
-    simulator.reset(position=state[:3].T, velocity=state[3:6].T, attitude=state[6:10].T, rate=state[10:13].T)
-    pilot = flown.NavigationPilot(read_navigation_policy(LEARNT), goal, np.full(count, 2.0))
-    fly(simulator, pilot, FlightPlan(duration=10.0), True, MountedSensors(simulator, batch, flown.navigation_sensors()))
-    assert (pilot.decisions[simulator.field("status") == 0.0] == 100).all()
-    distance = np.linalg.norm(np.array(simulator.position, float) - goal, axis=1)
-    return (distance < 1.0) & (simulator.field("status") == 0.0) & ~simulator.diverged, distance
-
-
 def test_it_flies_rooms_by_its_camera_and_not_without_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rooms of the first level, in the simulator, from its own depth camera; then blind, as if nothing were near."""
-    seeing, _ = flown_rooms(15)
+    policy, protocol = read_navigation_policy(LEARNT), RoomsProtocol(flights=ROOMS)
+    seeing = fly_level_piloted(policy, protocol, 15).success
     monkeypatch.setattr(flown, "pooled_image", lambda depth: pooled_image(np.full(np.shape(depth), np.inf)))
-    blind, _ = flown_rooms(15)
+    blind = fly_level_piloted(policy, protocol, 15).success
     assert seeing.sum() >= 12
     assert blind.sum() <= seeing.sum() // 2
 

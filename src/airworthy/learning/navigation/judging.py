@@ -20,18 +20,20 @@ from airworthy.geometry import Box, Shape
 from airworthy.learning.environments import Curriculum
 from airworthy.learning.environments.rooms import WALL, RoomForm, draw_rooms, placed_boxes
 from airworthy.learning.navigation.environments import NavigationEnvironments
-from airworthy.learning.navigation.eyes import NavigationEye
+from airworthy.learning.navigation.eyes import NavigationEye, PooledEye
 from airworthy.learning.navigation.options import RoomsProtocol, navigation_task
 from airworthy.learning.navigation.sight import RoomSight
 from airworthy.learning.navigation.tasks import NavigationTask
+from airworthy.pilots import FlightPlan, fly
 from airworthy.pilots.navigation_policy.network import NavigationPolicy
-from airworthy.pilots.navigation_policy.sight import STATE_NUMBERS
+from airworthy.pilots.navigation_policy.pilot import NavigationPilot, navigation_sensors
+from airworthy.pilots.navigation_policy.sight import SPEED, STATE_NUMBERS
 from airworthy.scenes import Scene, SceneBatch
 from airworthy.scenes.record import Instance, Region
-from airworthy.simulation import Contact, Simulator, SimulatorConfig
+from airworthy.simulation import Contact, MountedSensors, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
-__all__ = ["LevelFlights", "fly_level", "fly_level_simulated", "level_row", "room_scene", "task_at_level"]
+__all__ = ["LevelFlights", "fly_level", "fly_level_piloted", "fly_level_simulated", "level_row", "room_scene", "task_at_level"]
 
 PHYSICS_RATE, CONTROL_RATE = 1000.0, 100.0
 """[Hz]; specification, section 8, and the published rate of the controller."""
@@ -50,7 +52,7 @@ class LevelFlights:
     distance: Array
     """(n,) from the target at the end [m]."""
     track: Array
-    """(decision, n, 3) world [m]."""
+    """(decision, n, 3) world [m]; of piloted flights the first and the last."""
 
 
 def level_row(level: int, flights: LevelFlights) -> dict[str, Any]:
@@ -162,20 +164,14 @@ def _quaternion(axes: Array) -> tuple[float, float, float, float]:
     return (x, y, z, w)
 
 
-def fly_level_simulated(policy: NavigationPolicy, eye: NavigationEye, protocol: RoomsProtocol, level: int) -> LevelFlights:
-    """Fly in `Simulator`, from the same starts to the same targets as `fly_level`, each in its own room.
-
-    Args:
-        policy: Decides ten times a second.
-        eye: What it reads of images; these are cast as in training, on where the simulator's vehicle is.
-        protocol: How many flights, in which rooms.
-        level: Of the curriculum.
-    """
+def _simulated(
+    name: str, eye: NavigationEye, protocol: RoomsProtocol, level: int
+) -> tuple[NavigationEnvironments, Simulator, SceneBatch]:
+    """Flights of a task in `Simulator`, each in its own room: where `fly_level` begins them, and their scenes."""
     count = protocol.flights
-    task = task_at_level(policy.contract.task, level, protocol.seed)
+    task = task_at_level(name, level, protocol.seed)
     launch = NavigationEnvironments(task, count, eye, protocol.seed, threads=thread_limit())
-    place, memory_of = launch.flights.place.copy(), launch.flights.memory.copy()
-    scenes = [room_scene(task.rooms, place[:, k], f"room_{k}") for k in range(count)]
+    scenes = [room_scene(task.rooms, launch.flights.place[:, k], f"room_{k}") for k in range(count)]
     batch = SceneBatch(scenes, count, threads=thread_limit())
     flown = vehicle(task.vehicle)
     config = SimulatorConfig(
@@ -188,8 +184,42 @@ def fly_level_simulated(policy: NavigationPolicy, eye: NavigationEye, protocol: 
     simulator = Simulator([flown] * count, config, count, seed=protocol.seed, geometry=batch.geometry, threads=thread_limit())
     state = np.array(launch.flights.state, float)
     simulator.reset(position=state[:3].T, velocity=state[3:6].T, attitude=state[6:10].T, rate=state[10:13].T)
+    return launch, simulator, batch
+
+
+def fly_level_piloted(policy: NavigationPolicy, protocol: RoomsProtocol, level: int) -> LevelFlights:
+    """Fly as `airworthy fly --pilot navigation:FOLDER` does, with the pilot's own camera, in the same rooms.
+
+    Args:
+        policy: Of depth_navigation, by pooled images.
+        protocol: How many flights, in which rooms.
+        level: Of the curriculum.
+    """
+    launch, simulator, batch = _simulated(policy.contract.task, PooledEye(), protocol, level)
+    goal = launch.flights.memory[:3].T.astype(float)
+    pilot = NavigationPilot(policy, goal, np.full(launch.env_count, SPEED))
+    begun = np.array(simulator.position, float)
+    plan = FlightPlan(duration=launch.task.episode_steps / launch.task.rate)
+    fly(simulator, pilot, plan, True, MountedSensors(simulator, batch, navigation_sensors()))
+    ended = np.array(simulator.position, float)
+    crashed = (simulator.field("status") != 0.0) | simulator.diverged
+    distance = np.linalg.norm(goal - ended, axis=1)
+    return LevelFlights((distance < 1.0) & ~crashed, crashed, distance, np.stack([begun, ended]))
+
+
+def fly_level_simulated(policy: NavigationPolicy, eye: NavigationEye, protocol: RoomsProtocol, level: int) -> LevelFlights:
+    """Fly in `Simulator`, from the same starts to the same targets as `fly_level`, each in its own room.
+
+    Args:
+        policy: Decides ten times a second.
+        eye: What it reads of images; these are cast as in training, on where the simulator's vehicle is.
+        protocol: How many flights, in which rooms.
+        level: Of the curriculum.
+    """
+    launch, simulator, _ = _simulated(policy.contract.task, eye, protocol, level)
+    task, count, place, memory_of = launch.task, launch.env_count, launch.flights.place.copy(), launch.flights.memory.copy()
     pilot = _Pilot(policy, eye, launch, place, memory_of)
-    crashed, track = np.zeros(count, bool), [state[:3].T]
+    crashed, track = np.zeros(count, bool), [np.array(simulator.position, float)]
     for _ in range(task.episode_steps):
         command = pilot.command(_state_of(simulator))
         for _ in range(round(CONTROL_RATE / task.rate)):
