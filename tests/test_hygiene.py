@@ -301,6 +301,64 @@ def test_arguments_are_documented_by_their_names() -> None:
     assert {path: names for path, names in found.items() if names} == {}
 
 
+NO_VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    A An The This That These Those Its Our Ours One Two Three Four Any All Each Every Both Several Some Only Per Everything
+    Nothing What When Where Whether Which Who Whose Why How About After Along Around As At Before Between By For From If In
+    Of On Over Until With Within Without Past First Last Next Nearest Least Largest Greatest Lowest Shortest Fastest Slowest
+    Mean Median Root Exact Actions Angle Attitude Attitudes Body Box Boxes Bytes Cells Cloud Clouds Coefficients Colour
+    Colours Columns Command Commands Content Contract Coordinates Corners Cosine Cost Depth Direction Directions Distance
+    Distances Environments Equation Errors Fields Figure Figures Flights Folder Force Frames Gains Gates Gaussians Gradient
+    Heading Headings Height Image Images Index Inverse Items Labels Length Lengths Limits Linear Loss Masks Mass Matrices
+    Matrix Memory Moment Motion Names Native Noise Numbers Outcome Pairs Parameters Path Paths Pixels Points Poses Position
+    Positions Power Quaternion Quaternions Radius Random Range Rate Rates Rays Reward Rotation Rotations Rotor Rows Shares
+    Signed Situations Size Speed Splats State States Statistics Success Tables Tensors Text Thrust Thrusts Time Torque
+    Trajectories Trajectory True Uniform Value Values Vector Vectors Vehicle Vehicles Velocities Velocity Weights Windows
+    Words World Yaw
+    """,
+    )
+)
+"""First words of a docstring that names what comes back instead of saying what the function does; nouns that are verbs as well
+(`Model`, `Name`, `Place`, `Pose`) are not among them."""
+NO_FUNCTIONS = ("property", "cached_property", "setter", "getter")
+
+
+def noun_docstrings(source: str) -> list[str]:
+    """Return `name: first word` of public functions, properties aside, whose docstring begins with no verb."""
+    found: list[str] = []
+
+    def visit(node: ast.Module | ast.ClassDef) -> None:
+        for item in node.body:
+            if isinstance(item, ast.ClassDef) and not item.name.startswith("_"):
+                visit(item)
+            elif isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
+                if any(dotted(one).rpartition(".")[2] in NO_FUNCTIONS for one in item.decorator_list):
+                    continue
+                word = ((ast.get_docstring(item) or "").split() or ["Return"])[0]
+                if not re.match(r"[A-Z][a-z]+(?!\w)", word) or word.strip(".,:;") in NO_VERBS:
+                    found.append(f"{item.name}: {word}")
+
+    visit(ast.parse(source))
+    return found
+
+
+@pytest.mark.parametrize(
+    "text", ["The sum.", "Rows of a table.", "(n, 3) points.", "`x`, held.", "How far.", "RMS error.", "a sum"]
+)
+def test_docstrings_without_a_verb_are_found(text: str) -> None:
+    assert noun_docstrings(f'class A:\n    def f(self):\n        """{text}"""') == [f"f: {text.partition(' ')[0]}"]
+    assert noun_docstrings(f'def f():\n    """Return {text}"""') == []
+    assert noun_docstrings(f'class A:\n    @property\n    def f(self):\n        """{text}"""') == []
+
+
+def test_docstrings_of_public_functions_say_what_they_do() -> None:
+    """An imperative sentence; ruff's D401 knows wrong forms of verbs, and lets a noun pass for one."""
+    found = {str(path.relative_to(PACKAGE)): noun_docstrings(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert not {path: names for path, names in found.items() if names}
+
+
 def test_every_folder_is_a_room_and_says_what_it_is_for() -> None:
     folders = {path.relative_to(PACKAGE).parts[0] for path in SOURCES if path.parent != PACKAGE}
     assert folders <= set(ROOMS)

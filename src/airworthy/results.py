@@ -106,7 +106,7 @@ class Images(Mapping[str, ArrayAny]):
         return {name: {"shape": list(values.shape), **_range(values)} for name, values in self.channels.items()}
 
     def frame(self) -> Any:
-        """One row per camera: where it stands, and the mean of every channel's finite numbers."""
+        """Return one row per camera: where it stands, and the mean of every channel's finite numbers."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {f"position_{axis}_m": self.position[:, k] for k, axis in enumerate("xyz")}

@@ -44,7 +44,7 @@ TILT_MAX = math.radians(80.0)
 def measured_indicators(
     vehicles: Sequence[Vehicle], motor_lag: bool = False, window: float = MEASURE_WINDOW
 ) -> list[Indicators]:
-    """Kinodynamic indicators measured by step tests: full collective, full roll and full yaw, the latter both ways.
+    """Return kinodynamic indicators measured by step tests: full collective, full roll and full yaw, the latter both ways.
 
     Rotors go between `speed_min` and `speed_max` as their control effectiveness says, so the figures to compare with are those
     of `indicators(vehicle, from_rest=False)`. Drag, noise and disturbances are off, and bodies start at rest, where there are

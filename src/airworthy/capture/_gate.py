@@ -75,30 +75,31 @@ class CaptureFolder(Untrusted):
         super().__init__(self.folder, self.folder)
 
     def locate(self, name: str) -> Path | None:
-        """Path of a file that the capture names; None where there is no regular one; raises AssetError as `inside`."""
+        """Return the path of a file that the capture names; None where there is no regular one; raises AssetError as
+        `inside`."""
         path = self.inside(name)
         return path if os.path.isfile(path) else None
 
     def locate_image(self, name: str) -> Path | None:
-        """Path of an image that the capture names, perhaps without its ending; None where there is none."""
+        """Return the path of an image that the capture names, perhaps without its ending; None where there is none."""
         found = self.locate(name)
         if found is None and not Path(name).suffix[1:].isalpha():
             found = next((path for end in SUFFIXES if (path := self.locate(name + end)) is not None), None)
         return found
 
     def size(self, path: Path) -> tuple[int, int]:
-        """Width and height of an image [px], which is not decoded; raises DamagedImageError."""
+        """Return width and height of an image [px], which is not decoded; raises DamagedImageError."""
         with self._opened(path) as image:
             return image.width, image.height
 
     def color(self, path: Path) -> ArrayU8:
-        """(height, width, 3) of an image, 4 where it has transparency; raises DamagedImageError."""
+        """Return (height, width, 3) of an image, 4 where it has transparency; raises DamagedImageError."""
         with self._opened(path) as image:
             clear = image.mode in ("LA", "PA", "La", "RGBa", "RGBA") or "transparency" in image.info
             return np.asarray(image.convert("RGBA" if clear else "RGB"))
 
     def grey(self, path: Path) -> ArrayU8:
-        """(height, width) of an image; raises DamagedImageError."""
+        """Return (height, width) of an image; raises DamagedImageError."""
         with self._opened(path) as image:
             return np.asarray(image.convert("L"))
 

@@ -49,11 +49,11 @@ class Similarity:
     scale: float
 
     def points(self, points: ArrayLike) -> Array:
-        """Points (..., 3) in the new frame."""
+        """Return points (..., 3) in the new frame."""
         return self.scale * frames.rotate(self.rotation, points) + self.translation
 
     def splats(self, splats: Splats) -> Splats:
-        """Splats in the new frame, harmonics turned with them."""
+        """Return splats in the new frame, harmonics turned with them."""
         return transformed(splats, self.rotation, self.translation, self.scale)
 
     @property
@@ -198,7 +198,7 @@ class Alignment:
     """Of the marker [m]."""
 
     def record(self) -> dict[str, Any]:
-        """Figures for files and tables."""
+        """Return figures for files and tables."""
         return {
             "scale": self.similarity.scale,
             "rotation": self.similarity.rotation.tolist(),
@@ -213,7 +213,7 @@ class Alignment:
 
 
 def find_markers(images: CaptureImages, number: int = 0, quiet: bool = True) -> dict[int, Array]:
-    """Corners (4, 2) [px] by the number of the image, of all images that show the marker; needs OpenCV.
+    """Return corners (4, 2) [px] by the number of the image, of all images that show the marker; needs OpenCV.
 
     Args:
         images: Of the capture.
@@ -292,7 +292,7 @@ def aligned(images: CaptureImages, alignment: Alignment) -> CaptureImages:
 
 
 def corners_by_name(images: CaptureImages, table: Mapping[str, Any], refine: bool = True) -> dict[int, Array]:
-    """Corners by the number of the image, of those by its name.
+    """Return corners by the number of the image, of those by its name.
 
     Args:
         images: The capture.

@@ -52,7 +52,7 @@ class Rational:
     k6: float = 0.0
 
     def distort(self, point: ArrayLike) -> Array:
-        """Distorted coordinates of undistorted ones, (..., 2)."""
+        """Return distorted coordinates of undistorted ones, (..., 2)."""
         flat = np.asarray(point, np.float64)
         r2 = (flat * flat).sum(axis=-1, keepdims=True)
         above = 1.0 + r2 * (self.k1 + r2 * (self.k2 + r2 * self.k3))
@@ -109,11 +109,12 @@ class SourceCamera:
             return np.asarray(point * np.where(radius > 0.0, gain, 1.0))
 
     def pixels(self, flat: ArrayLike) -> Array:
-        """Pixels of rays (x/z, y/z), (..., 2)."""
+        """Return pixels of rays (x/z, y/z), (..., 2)."""
         return self.distort(flat) * (self.fx, self.fy) + (self.cx, self.cy)
 
     def reach(self, radius_max: float) -> float:
-        """Largest |(x/z, y/z)| up to `radius_max` below which the lens does not fold its image over, in any direction.
+        """Return the largest |(x/z, y/z)| up to `radius_max` below which the lens does not fold its image over, in any
+        direction.
 
         Beyond, polynomials fitted to an image go anywhere, and may lead what is far outside back into it.
         """

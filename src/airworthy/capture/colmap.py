@@ -82,7 +82,7 @@ def binary_cameras(gate: CaptureFolder, data: bytes) -> Iterator[CameraRow]:
 
 
 def binary_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
-    """Name, number of the camera, rotation (w, x, y, z) and translation of each image, world to camera."""
+    """Yield name, number of the camera, rotation (w, x, y, z) and translation of each image, world to camera."""
     reader = _Reader(gate, data, "images.bin", _IMAGE.size + 9, gate.limits.frames)
     for _ in range(reader.count):
         values = reader.take(_IMAGE)
@@ -97,7 +97,7 @@ def binary_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
 
 
 def binary_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
-    """Places (m, 3) and colours (m, 3) of the points."""
+    """Return places (m, 3) and colours (m, 3) of the points."""
     reader = _Reader(gate, data, "points3D.bin", _POINT.size, gate.limits.points)
     positions, colors = np.empty((reader.count, 3)), np.empty((reader.count, 3), np.uint8)
     for k in range(reader.count):
@@ -124,7 +124,7 @@ def _lines(gate: CaptureFolder, data: bytes, name: str, limit: int) -> list[str]
 
 
 def text_cameras(gate: CaptureFolder, data: bytes) -> Iterator[CameraRow]:
-    """As `binary_cameras`."""
+    """Yield cameras as `binary_cameras`."""
     for line in _lines(gate, data, "cameras.txt", gate.limits.cameras + 100):
         tokens = line.split()
         if not tokens:
@@ -141,7 +141,7 @@ def text_cameras(gate: CaptureFolder, data: bytes) -> Iterator[CameraRow]:
 
 
 def text_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
-    """As `binary_images`."""
+    """Yield images as `binary_images`."""
     lines = _lines(gate, data, "images.txt", 2 * gate.limits.frames + 100)
     # Every second line lists an image's points, of which nothing is needed.
     for line in lines[::2]:
@@ -158,7 +158,7 @@ def text_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
 
 
 def text_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
-    """As `binary_points`."""
+    """Return points and colours as `binary_points`."""
     lines = [line for line in _lines(gate, data, "points3D.txt", gate.limits.points + 100) if line.strip()]
     positions, colors = np.empty((len(lines), 3)), np.empty((len(lines), 3), np.uint8)
     for k, line in enumerate(lines):
@@ -187,7 +187,7 @@ _READERS: dict[str, tuple[Callable, Callable, Callable]] = {
 
 
 def colmap_model(gate: CaptureFolder) -> tuple[str, str] | None:
-    """Folder of the model in that of the capture, and the ending of its files; None where there is none."""
+    """Return the folder of the model in that of the capture, and the ending of its files; None where there is none."""
     for model_folder in MODEL_FOLDERS:
         for end in _READERS:
             if (gate.folder / model_folder / f"images{end}").is_file():
@@ -196,7 +196,7 @@ def colmap_model(gate: CaptureFolder) -> tuple[str, str] | None:
 
 
 def list_colmap(gate: CaptureFolder, model_folder: str, end: str, images: str | None = None) -> Listing:
-    """Images and points of a model.
+    """Return images and points of a model.
 
     Args:
         gate: The folder of the capture.

@@ -117,7 +117,7 @@ _LINEAR = linear_from_srgb(np.arange(256, dtype=np.uint8))
 
 
 def reduced_size(width: int, height: int, width_max: int | None) -> tuple[int, int]:
-    """Size of an image that is at most `width_max` wide, its shape kept to the nearest pixel; never enlarged.
+    """Return the size of an image that is at most `width_max` wide, its shape kept to the nearest pixel; never enlarged.
 
     Args:
         width: [px]
@@ -270,7 +270,7 @@ def read_capture(
     images: str | None = None,
     quiet: bool = True,
 ) -> CaptureImages:
-    """Posed images of a folder.
+    """Return posed images of a folder.
 
     Args:
         folder: With transforms.json, or transforms_train.json and its like, or a sparse model of COLMAP (in sparse/0 or
@@ -414,7 +414,7 @@ class _Kept:
 
 
 def over_black(pixels: ArrayU8) -> ArrayU8:
-    """(h, w, 3) of an image with transparency before black, as encoded values are mixed."""
+    """Return (h, w, 3) of an image with transparency before black, as encoded values are mixed."""
     share = pixels[..., 3:].astype(np.uint16)
     return ((pixels[..., :3] * share + 127) // 255).astype(np.uint8)
 

@@ -35,7 +35,7 @@ _ROUNDS = 4
 
 
 def refined_corners(rgb: ArrayU8, corners: ArrayLike) -> Array:
-    """Corners (4, 2) [px] of a dark square on white, from ones that are a few pixels off.
+    """Return corners (4, 2) [px] of a dark square on white, from ones that are a few pixels off.
 
     Across every edge the light rises from dark to white; with any symmetric blur the edge is where the areas on both sides of
     it are equal. Cells of a marker and its margin are a sixth of the side, and half of one is looked at to each side.
@@ -147,7 +147,7 @@ class MarkerPose:
 
 
 def marker_corners(side: float) -> Array:
-    """(4, 3) corners in the frame of the marker [m]."""
+    """Return (4, 3) corners in the frame of the marker [m]."""
     return 0.5 * side * np.array([[-1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [-1.0, -1.0, 0.0]])
 
 
@@ -252,7 +252,7 @@ def _refined(square: Array, pixels: Array, lens: Array, position: Array, attitud
 
 
 def detect_marker(rgb: ArrayU8, number: int = 0) -> Array | None:
-    """Corners (4, 2) [px] of a marker of the dictionary 4x4_50 in an image (h, w, 3); None where it is not seen.
+    """Return corners (4, 2) [px] of a marker of the dictionary 4x4_50 in an image (h, w, 3); None where it is not seen.
 
     Raises:
         AirworthyError: OpenCV is not installed, or the dictionary has no such marker.
@@ -281,7 +281,7 @@ def _detector() -> Any:
 
 
 def draw_marker(cell: int = 100) -> ArrayU8:
-    """Marker 0 to print, (8 cell, 8 cell): six cells of black square, and a white cell around it."""
+    """Return the marker 0 to print, (8 cell, 8 cell): six cells of black square, and a white cell around it."""
     inner = np.array([[255 * int(bit) for bit in row] for row in _ZERO], np.uint8)
     cells = np.pad(np.pad(inner, 1), 1, constant_values=255)
     return np.kron(cells, np.ones((cell, cell), np.uint8))

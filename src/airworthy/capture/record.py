@@ -104,7 +104,7 @@ class CaptureImages:
         return np.flatnonzero(np.asarray(self.held_out))
 
     def moved(self, rotation: Any, translation: Any, scale: float, note: str = "", metric: bool | None = None) -> CaptureImages:
-        """Cameras and points under a similarity p -> scale R p + translation.
+        """Return cameras and points under a similarity p -> scale R p + translation.
 
         Args:
             rotation: Quaternion x, y, z, w.

@@ -43,7 +43,7 @@ _PITCH = 0.35
 
 
 def camera_poses(batch: SceneBatch, along: str, count: int, first: int = 0) -> tuple[ArrayFloat, ArrayFloat]:
-    """Positions (count, 3) [m] and attitudes (count, 4) of cameras, x right, y down, z forward.
+    """Return positions (count, 3) [m] and attitudes (count, 4) of cameras, x right, y down, z forward.
 
     Args:
         batch: The scene.

@@ -164,7 +164,7 @@ def train_splats(
 
 
 def digest(images: CaptureImages) -> str:
-    """SHA-256 of everything of a set that training depends on."""
+    """Return the SHA-256 of everything of a set that training depends on."""
     parts: list[Any] = [images.intrinsics, images.position, images.attitude, np.asarray(images.held_out)]
     parts += [x for x in (images.points, images.colors) if x is not None]
     texts = [sha256(np.ascontiguousarray(part).tobytes()) for part in parts]

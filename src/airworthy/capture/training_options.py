@@ -163,12 +163,12 @@ class SplatTrainingPlan:
         return int(self._order[index])
 
     def reduction(self, step: int) -> int:
-        """Pixels of the image in one, each way."""
+        """Return pixels of the image in one, each way."""
         coarse = self._options.coarse * self._options.steps
         return 4 if step < coarse else 2 if step < 2.0 * coarse else 1
 
     def background(self, step: int) -> Array:
-        """Colour behind everything."""
+        """Return the colour behind everything."""
         if self._options.background == "random":
             return np.random.default_rng((self._options.seed, 2, step)).random(3)
         return np.full(3, 1.0 if self._options.background == "white" else 0.0)
@@ -193,17 +193,17 @@ class SplatTrainingPlan:
         )
 
     def relocates(self, step: int) -> bool:
-        """Whether, after this many steps, what shows nothing is moved."""
+        """Return whether, after this many steps, what shows nothing is moved."""
         o = self._options
         return step % o.relocate_every == 0 and min(_SETTLE, o.steps // 4) <= step <= o.relocate_until * o.steps
 
     def degree(self, step: int) -> int:
-        """Of the harmonics."""
+        """Return the degree of the harmonics."""
         return min(self._options.degree, step // self._options.degree_every)
 
 
 def reduced(image: ArrayU8, factor: int) -> ArrayF32:
-    """(H, W, 3) in [0, 1], every `factor` pixels each way their mean; what does not fill a whole one is left out."""
+    """Return (H, W, 3) in [0, 1], every `factor` pixels each way their mean; what does not fill a whole one is left out."""
     if factor == 1:
         return image.astype(np.float32) / np.float32(255.0)
     h, w = image.shape[0] // factor, image.shape[1] // factor

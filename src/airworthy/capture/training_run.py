@@ -61,7 +61,7 @@ class ExposureMaps:
         self._moments = _Moments((count, 3, 4))
 
     def applied(self, k: int, image: ArrayF32) -> ArrayF32:
-        """Colours as image k has them."""
+        """Return colours as image k has them."""
         part = self._maps[k].astype(np.float32)
         return np.asarray(image @ part[:, :3].T + part[:, 3])
 
@@ -82,7 +82,7 @@ class ExposureMaps:
         return np.asarray(slope @ part[:, :3], np.float32)
 
     def save(self) -> dict[str, ArrayAny]:
-        """Everything."""
+        """Return everything."""
         return {"exposure": self._maps, **self._moments.save("exposure")}
 
     def restore(self, saved: dict[str, ArrayAny]) -> None:
@@ -107,11 +107,11 @@ class CameraMotion:
         self._moments = _Moments((len(images), 6))
 
     def pose(self, k: int) -> tuple[Array, Array]:
-        """Position (1, 3) and attitude (1, 4) of image k."""
+        """Return the position (1, 3) and attitude (1, 4) of image k."""
         return self._position[k : k + 1], self._attitude[k : k + 1]
 
     def move(self, k: int, found: PoseGradients) -> None:
-        """By one step."""
+        """Advance by one step."""
         slope = np.concatenate([found.position[0], found.rotation[0]])
         step = -self._rate * self._moments.step(k, slope)
         self._position[k] += step[:3]
@@ -119,7 +119,7 @@ class CameraMotion:
         self._attitude[k] = frames.normalize(frames.multiply(self._attitude[k], np.append(0.5 * step[3:], 1.0)))
 
     def save(self) -> dict[str, ArrayAny]:
-        """Everything."""
+        """Return everything."""
         return {"camera_position": self._position, "camera_attitude": self._attitude, **self._moments.save("camera")}
 
     def restore(self, saved: dict[str, ArrayAny]) -> None:
@@ -144,7 +144,7 @@ def views_reach(images: CaptureImages) -> float:
 
 
 def first_splats(images: CaptureImages, options: TrainOptions, quiet: bool) -> tuple[Splats, str]:
-    """Splats, and in words where they come from.
+    """Return splats, and in words where they come from.
 
     Args:
         images: To train on.
@@ -189,7 +189,7 @@ def _random(images: CaptureImages, count: int, rng: np.random.Generator) -> Arra
 
 
 def observed_colors(images: CaptureImages, points: ArrayFloat) -> Array:
-    """Mean colour (n, 3) of points in all images in which they are; grey where they are in none."""
+    """Return the mean colour (n, 3) of points in all images in which they are; grey where they are in none."""
     total, number = np.zeros((len(points), 3)), np.zeros((len(points), 1))
     near = 0.02 * views_reach(images)
     for k, image in enumerate(images.rgb):
@@ -336,7 +336,7 @@ class TrainingRun:
         return HeldOutQuality(self.images.names[k], image_psnr(image, truth, mask), image_ssim(image, truth, mask), image)
 
     def save(self) -> dict[str, ArrayAny]:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
         more = {"sums": self._sums}
         if self._maps is not None:
             more |= self._maps.save()

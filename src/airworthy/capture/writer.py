@@ -95,13 +95,13 @@ def frame_entry(path: str, position: ArrayAny, attitude: ArrayAny) -> dict[str, 
 
 
 def camera_entry(size: ArrayAny, intrinsics: ArrayAny) -> dict[str, Any]:
-    """Intrinsics of an image."""
+    """Return intrinsics of an image."""
     fx, fy, cx, cy = map(float, intrinsics)
     return {"w": int(size[0]), "h": int(size[1]), "fl_x": fx, "fl_y": fy, "cx": cx, "cy": cy}
 
 
 def file_names(names: tuple[str, ...]) -> list[str]:
-    """Names of files, without folders and endings and each once."""
+    """Return names of files, without folders and endings and each once."""
     plain = [_PLAIN.sub("_", Path(name.replace("\\", "/")).stem)[:80] or "image" for name in names]
     if len(set(plain)) < len(plain):
         plain = [f"{k:05d}_{name}" for k, name in enumerate(plain)]
@@ -109,7 +109,7 @@ def file_names(names: tuple[str, ...]) -> list[str]:
 
 
 def png_bytes(pixels: ArrayU8) -> bytes:
-    """PNG of grey (h, w) or coloured (h, w, 3) pixels, the same bytes for the same pixels."""
+    """Return PNG of grey (h, w) or coloured (h, w, 3) pixels, the same bytes for the same pixels."""
     from PIL import Image
 
     held = io.BytesIO()
@@ -131,7 +131,7 @@ class _Skipped(Exception):
 
 
 def list_transforms(gate: CaptureFolder, name: str = TRANSFORMS) -> Listing:
-    """Images of one file, or of the files of a split where `name` is the first of these.
+    """Return images of one file, or of the files of a split where `name` is the first of these.
 
     Raises:
         AssetError: A file is missing, damaged or lists nothing.

@@ -20,7 +20,7 @@ Config = TypeVar("Config")
 
 
 def run_tyro(config_type: type[Config], argv: Sequence[str], prog: str, description: str) -> Config:
-    """Options of a command, parsed into its frozen dataclass.
+    """Return options of a command, parsed into its frozen dataclass.
 
     Help shows each field's docstring (with its unit) and default. Options are spelled with hyphens, flags have a `--no-` form.
 

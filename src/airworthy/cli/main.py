@@ -123,7 +123,7 @@ def main(argv: list[str]) -> int:
 
 
 def entry() -> None:
-    """Entry point of the console script, which says on standard error what would otherwise be a long silence."""
+    """Serve as entry point of the console script, which says on standard error what would otherwise be a long silence."""
     if sys.argv[1:2] and sys.argv[1] in COMMANDS:
         from airworthy.core.native_kernel import announce_builds
 

@@ -137,7 +137,7 @@ def pictures(
     samples: int = 4,
     bake: bool = False,
 ) -> dict[str, ArrayU8]:
-    """Images (h, w, 3) of a scene, by channel.
+    """Return images (h, w, 3) of a scene, by channel.
 
     Args:
         scene: The scene.

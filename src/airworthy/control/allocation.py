@@ -53,7 +53,7 @@ def _part(row: Vector, wrench: Vector, first: int, last: int) -> Scalar:
 
 
 def allocate_pseudo_inverse(wrench: Vector, a: Any, limit: Scalar = 1.0) -> Vector:
-    """Rotor thrusts [N] P W, each clipped to its limits where the mask `limit` is set.
+    """Return rotor thrusts [N] P W, each clipped to its limits where the mask `limit` is set.
 
     Args:
         wrench: Fx, Fy, Fz [N], Mx, My, Mz [N m], body frame, about the centre of mass.
@@ -68,7 +68,7 @@ def allocate_pseudo_inverse(wrench: Vector, a: Any, limit: Scalar = 1.0) -> Vect
 
 
 def limit_excess(thrusts: Vector, thrust_min: Vector, thrust_max: Vector) -> Scalar:
-    """By how much the worst rotor is outside its limits [N]; 0 where none is.
+    """Return by how much the worst rotor is outside its limits [N]; 0 where none is.
 
     Args:
         thrusts: Of each rotor [N].
@@ -82,7 +82,7 @@ def limit_excess(thrusts: Vector, thrust_min: Vector, thrust_max: Vector) -> Sca
 
 
 def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-force-yaw") -> Vector:
-    """Rotor thrusts [N] within limits, by priority.
+    """Return rotor thrusts [N] within limits, by priority.
 
     The exact solution where it is within limits. Else each group in turn gets the largest share in [0, 1] of what is asked, its
     direction kept, beside the groups before it and with nothing for those after it. Thrusts are those of the pseudo-inverse;
@@ -343,7 +343,7 @@ def _shifted(
 
 
 def speed_for_thrust(polynomial: Vector, thrust: Scalar) -> Scalar:
-    """Rotor state w with c0 + c1 w + c2 w|w| = thrust, c2 >= 0; where c1 < 0 the outer root.
+    """Return the rotor state w with c0 + c1 w + c2 w|w| = thrust, c2 >= 0; where c1 < 0 the outer root.
 
     Linear polynomials (rotors whose state is thrust) and negative thrusts (reversible rotors) are included; a polynomial that
     is constant yields a huge state, for the caller's limits to clip.
@@ -364,7 +364,8 @@ def speed_for_thrust(polynomial: Vector, thrust: Scalar) -> Scalar:
 
 
 def rotor_lead(state: Scalar, target: Scalar, factor: Scalar) -> Scalar:
-    """Command that makes a first-order rotor `factor` times as fast: w + factor (target - w); the caller's limits clip it.
+    """Return the command that makes a first-order rotor `factor` times as fast: w + factor (target - w); the caller's limits
+    clip it.
 
     Args:
         state: Present state of the rotor (speed [rad/s], or thrust [N]).

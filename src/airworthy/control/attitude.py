@@ -21,7 +21,7 @@ _HALF_TURN_ERROR = 0.02
 
 
 def unit_or(vector: Vector, fallback: Vector, smallest_squared: Scalar = _PARALLEL) -> Vector:
-    """Direction of a vector; the fallback (unit length) where its squared length is below the limit.
+    """Return the direction of a vector; the fallback (unit length) where its squared length is below the limit.
 
     Args:
         vector: Of any length.
@@ -34,7 +34,7 @@ def unit_or(vector: Vector, fallback: Vector, smallest_squared: Scalar = _PARALL
 
 
 def heading(axes: Axes) -> Vector:
-    """Horizontal unit vector of the present yaw (Z-Y-X): along body x; nose straight up or down, right of body y."""
+    """Return the horizontal unit vector of the present yaw (Z-Y-X): along body x; nose straight up or down, right of body y."""
     x, y, _ = axes
     horizontal = x[0] * x[0] + x[1] * x[1]
     steep = horizontal < _PARALLEL
@@ -45,7 +45,7 @@ def heading(axes: Axes) -> Vector:
 
 
 def desired_axes(direction: Vector, chi: Vector, hold: Scalar, axes: Axes) -> Axes:
-    """Attitude whose body z is `direction` and whose heading is chi.
+    """Return the attitude whose body z is `direction` and whose heading is chi.
 
     With `hold` 0, equation (5): y along direction x chi, so that body y is perpendicular to chi. With `hold` 1 chi is the
     present heading and body x gets it in the Z-Y-X sense (the closed form roll/pitch of the specification), on the side
@@ -70,7 +70,7 @@ def desired_axes(direction: Vector, chi: Vector, hold: Scalar, axes: Axes) -> Ax
 
 
 def attitude_direction(roll: Scalar, pitch: Scalar, chi: Vector) -> Vector:
-    """Body z of Z-Y-X angles over the heading chi: Rz Ry Rx e3.
+    """Return the body z of Z-Y-X angles over the heading chi: Rz Ry Rx e3.
 
     Args:
         roll: [rad]
@@ -83,14 +83,14 @@ def attitude_direction(roll: Scalar, pitch: Scalar, chi: Vector) -> Vector:
 
 
 def rotation_difference(axes: Axes, desired: Axes) -> Vector:
-    """(Rd^T R - R^T Rd)^vee, not halved: twice the sine of the angle along its axis."""
+    """Return (Rd^T R - R^T Rd)^vee, not halved: twice the sine of the angle along its axis."""
     b1, b2, b3 = axes
     d1, d2, d3 = desired
     return (dot(d3, b2) - dot(d2, b3), dot(d1, b3) - dot(d3, b1), dot(d2, b1) - dot(d1, b2))
 
 
 def attitude_error(axes: Axes, desired: Axes) -> Vector:
-    """e_R = 1/2 (Rd^T R - R^T Rd)^vee, equation (1).
+    """Return e_R = 1/2 (Rd^T R - R^T Rd)^vee, equation (1).
 
     At a half turn it would vanish and the vehicle rest there: within 0.01 rad of it an error of 0.02 along the turn's axis
     takes its place.
@@ -118,7 +118,7 @@ def into_world(axes: Axes, vector: Vector) -> Vector:
 
 
 def flat_rates(axes: Axes, thrust: Scalar, jerk: Vector, chi: Vector, yaw_rate: Scalar) -> Vector:
-    """Body rates of the attitude `desired_axes(..., hold=0)` along a trajectory [rad/s], in its own frame.
+    """Return body rates of the attitude `desired_axes(..., hold=0)` along a trajectory [rad/s], in its own frame.
 
     With t the specific thrust and b3 body z: jerk = t' b3 + t (wy b1 - wx b2); wz keeps b2 perpendicular to the turning chi.
     Zero where t is below 0.1 m/s^2.
@@ -148,7 +148,7 @@ def flat_angular_acceleration(
     yaw_rate: Scalar,
     yaw_acceleration: Scalar,
 ) -> Vector:
-    """Time derivative of `flat_rates` [rad/s^2], from snap [m/s^4] and yaw acceleration [rad/s^2].
+    """Return the time derivative of `flat_rates` [rad/s^2], from snap [m/s^4] and yaw acceleration [rad/s^2].
 
     Args:
         axes: Body axes, world.

@@ -18,7 +18,7 @@ _UNDERACTUATED_ROWS = (2, 3, 4, 5)
 
 
 def pseudo_inverse(effectiveness: np.ndarray) -> np.ndarray:
-    """Thrusts per unit of wrench, shape (n, 6), by Moore-Penrose.
+    """Return thrusts per unit of wrench, shape (n, 6), by Moore-Penrose.
 
     An airframe that can push sideways gets the inverse of all rows. Any other gets that of collective and moments alone, and
     zeros for sideways force: a least-squares compromise over six rows of different units would spoil the moments. For planar
@@ -44,14 +44,14 @@ def pseudo_inverse(effectiveness: np.ndarray) -> np.ndarray:
 
 
 def collective_direction(inverse: np.ndarray) -> np.ndarray:
-    """Thrusts of one newton along body z, (n,); zeros unless those of all rotors that work are positive."""
+    """Return thrusts of one newton along body z, (n,); zeros unless those of all rotors that work are positive."""
     shares = inverse[:, 2]
     works = np.any(inverse != 0.0, axis=1)
     return np.where(works, shares, 0.0) if works.any() and np.all(shares[works] > 1e-9) else np.zeros_like(shares)
 
 
 def working_effectiveness(vehicle: Vehicle) -> np.ndarray:
-    """Control effectiveness, (6, rotor_count), with zeros for rotors whose thrust no command changes.
+    """Return the control effectiveness, (6, rotor_count), with zeros for rotors whose thrust no command changes.
 
     Of an airframe that cannot hold its yaw (`holds_yaw`), yaw is zero, too, and so is left out of allocation.
     """
@@ -124,7 +124,7 @@ def _reaches_around(rows: np.ndarray, weight: float, lower: np.ndarray, upper: n
 
 
 def allocation_for(vehicle: Vehicle, rotor_count: int | None = None) -> Allocation:
-    """Allocation data of a vehicle, padded with idle rotors.
+    """Return allocation data of a vehicle, padded with idle rotors.
 
     Args:
         vehicle: The airframe as the controller believes it to be.

@@ -34,7 +34,7 @@ _RATE_LOOP = ("proportional", "integral", "derivative", "integral_max")
 
 
 def gain_rows(vehicle: Vehicle, config: ControlConfig, law: str, control_period: float, rotor_count: int) -> dict[str, Any]:
-    """Rows of the law that a level needs, by name; see `kernel.control_layout`.
+    """Return rows of the law that a level needs, by name; see `kernel.control_layout`.
 
     Args:
         vehicle: The airframe as its controller believes it to be.

@@ -59,7 +59,7 @@ class GainSet:
         return self._between(lambda low, high: 0.5 * (low + high))
 
     def sample(self, rng: np.random.Generator, count: int) -> dict[str, Any]:
-        """Gains drawn uniformly within their ranges, every number an array of shape (count,)."""
+        """Return gains drawn uniformly within their ranges, every number an array of shape (count,)."""
         return self._between(lambda low, high: rng.uniform(low, high, count))
 
     def _between(self, pick: Any) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _read(path: Path) -> GainSet:
 
 
 def checked_gains(values: Mapping[str, Any], where: str) -> dict[str, Value]:
-    """Gains and limits of the geometric law by name, each one number (for all its axes) or one per axis.
+    """Return gains and limits of the geometric law by name, each one number (for all its axes) or one per axis.
 
     Args:
         values: Name in `GEOMETRIC_GAINS` or `GEOMETRIC_LIMITS` to a number or numbers, in their units.

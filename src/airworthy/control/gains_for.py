@@ -48,7 +48,7 @@ class Bandwidth(NamedTuple):
 
 
 def rotor_lag(vehicle: Vehicle) -> float:
-    """Slowest small-signal time constant of any rotor at hover, or at what comes nearest to it [s], rise or fall."""
+    """Return the slowest small-signal time constant of any rotor at hover, or at what comes nearest to it [s], rise or fall."""
     slowest = 0.0
     for rotor, state in zip(vehicle.rotors, hover_trim(vehicle).states, strict=True):
         for a, b in (rotor.response.rise, rotor.response.fall):
@@ -57,7 +57,7 @@ def rotor_lag(vehicle: Vehicle) -> float:
 
 
 def angular_acceleration_at_hover(vehicle: Vehicle) -> np.ndarray:
-    """Angular acceleration about each body axis that hover leaves room for without losing lift [rad/s^2], (3,)."""
+    """Return the angular acceleration about each body axis that hover leaves room for without losing lift [rad/s^2], (3,)."""
     inverse = pseudo_inverse(working_effectiveness(vehicle))
     lower, upper = thrust_limits(vehicle)
     if holds_yaw(vehicle):
@@ -71,7 +71,7 @@ def angular_acceleration_at_hover(vehicle: Vehicle) -> np.ndarray:
 
 
 def bandwidth(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0) -> Bandwidth:
-    """Frequencies that the airframe's lag and authority allow.
+    """Return frequencies that the airframe's lag and authority allow.
 
     Attitude: LAG_BANDWIDTH / lag, no more than ATTITUDE_FREQUENCY_MAX nor sqrt(acceleration at hover / SATURATION_ANGLE);
     yaw at most half of roll and pitch. Position: 0.23 of roll and pitch (the cascade's poles stay well damped), height half
@@ -97,7 +97,7 @@ def bandwidth(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0
 
 
 def default_gains(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0) -> GeometricParameters:
-    """Geometric gains that fly any airframe, from its inertia, levers, limits and rotor lag.
+    """Return geometric gains that fly any airframe, from its inertia, levers, limits and rotor lag.
 
     K_R = J w^2 and K_W = 2 zeta J w (e_R is the angle for small errors), K_x = w_p^2, K_v = 2 zeta w_p, with the frequencies
     of `bandwidth`. Forces are limited to 90 % of the largest thrust and 60 degrees of inclination, the pull of a far goal to
@@ -154,7 +154,8 @@ def _geometric(vehicle: Vehicle, gains: dict[str, Any], limits: dict[str, float]
 
 
 def acceleration_limits(vehicle: Vehicle) -> tuple[float, float]:
-    """Horizontal and upward acceleration [m/s^2] within the thrust budget and INCLINATION_MAX, the horizontal one level."""
+    """Return horizontal and upward acceleration [m/s^2] within the thrust budget and INCLINATION_MAX, the horizontal one
+    level."""
     weight, budget = vehicle.mass * vehicle.gravity, _thrust_budget(vehicle)
     level = math.sqrt(max(budget * budget - weight * weight, 0.0)) / vehicle.mass
     upward = (budget - weight) / vehicle.mass

@@ -86,7 +86,7 @@ class GeometricCommand(NamedTuple):
 
 
 def geometric_control(state: BodyState, reference: Reference, mode: Mode, p: Any) -> GeometricCommand:
-    """Thrust and moment of the geometric law.
+    """Return thrust and moment of the geometric law.
 
     M = -K_R e_R - K_W e_W + W x J W, f = F . R e3 with F = m (K_x e_x + K_v e_v + a_d + g e3); `mode` masks the terms.
     Where F is below 1e-3 of the weight the present body z is kept. Limits of `p` act on F at every level but "tracking".
@@ -123,7 +123,7 @@ def _choose_axes(condition: Any, a: Axes, b: Axes) -> Axes:
 
 
 def commanded_force(state: BodyState, reference: Reference, mode: Mode, present: Vector, p: Any) -> Vector:
-    """F = m (K_x e_x + K_v e_v + a_d + g e3), world [N], within the limits of `p` unless the mode is flat.
+    """Return F = m (K_x e_x + K_v e_v + a_d + g e3), world [N], within the limits of `p` unless the mode is flat.
 
     Args:
         state: Position [m], velocity [m/s], world; attitude and body rates.
@@ -145,7 +145,7 @@ def commanded_force(state: BodyState, reference: Reference, mode: Mode, present:
 
 
 def position_pull(error: Vector, p: Any) -> Vector:
-    """K_x e_x [m/s^2], shortened to `pull_max`: the horizontal part as a vector, the vertical by itself."""
+    """Return K_x e_x [m/s^2], shortened to `pull_max`: the horizontal part as a vector, the vertical by itself."""
     x, y, z = (k * e for k, e in zip(p.position_gain, error, strict=True))
     horizontal, vertical = p.pull_max[0], p.pull_max[1]
     length = sqrt(x * x + y * y)
@@ -192,7 +192,7 @@ def _target_rates(
 
 
 def attitude_moment(body_rate: Vector, error: Vector, rate_target: Vector, p: Any) -> Vector:
-    """M = -K_R e_R - K_W (W - W_target) + W x J W, equation (3); all in the present body frame [N m].
+    """Return M = -K_R e_R - K_W (W - W_target) + W x J W, equation (3); all in the present body frame [N m].
 
     Args:
         body_rate: Body rates W [rad/s].
@@ -212,7 +212,7 @@ def pose_control(
     velocity: Vector = ZERO,
     acceleration: Vector = ZERO,
 ) -> tuple[Vector, Vector]:
-    """Force and moment that hold position and attitude independently; needs an airframe of rank 6.
+    """Return force and moment that hold position and attitude independently; needs an airframe of rank 6.
 
     Args:
         state: Present state.

@@ -34,7 +34,7 @@ class Level:
     """Numbers of a command; 0: one per rotor."""
 
     def width(self, rotor_count: int) -> int:
-        """Numbers of a command."""
+        """Return numbers of a command."""
         return self.rows or rotor_count
 
 
@@ -92,7 +92,7 @@ _ALLOCATIONS = ("allocate_bounded", "allocate_yaw_before_force", "allocate_force
 
 
 def control_layout(rotor_count: int) -> Layout:
-    """Parameter rows of the control laws: the controller's own copy of the vehicle, and its gains."""
+    """Return parameter rows of the control laws: the controller's own copy of the vehicle, and its gains."""
     n = rotor_count
     return Layout(
         {
@@ -145,7 +145,7 @@ def control_layout(rotor_count: int) -> Layout:
 
 
 def control_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
-    """Traced blocks of every level for a padded number of rotors."""
+    """Return traced blocks of every level for a padded number of rotors."""
     n = rotor_count
 
     def block(function: Any, name: str, inputs: Sizes, outputs: Sizes, **constants: Any) -> TracedBlock:
@@ -177,7 +177,7 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
 
 
 def tracking_rates_blocks(layout: Layout) -> list[TracedBlock]:
-    """Traced blocks of the tracking law for bodies that take thrust and rates: rates turn the attitude at K_R / K_W."""
+    """Return traced blocks of the tracking law for bodies that take thrust and rates: rates turn the attitude at K_R / K_W."""
     inputs = {"position": 3, "velocity": 3, "attitude": 4, "body_rate": 3, "wanted": 16}
     record = {"p": (layout, "CON")}
     return [
@@ -191,7 +191,7 @@ def _extrapolated_block() -> TracedBlock:
 
 
 def control_native() -> dict[str, str]:
-    """Hand-written parts of the step: hook name -> C."""
+    """Return hand-written parts of the step: hook name -> C."""
 
     def read(name: str) -> str:
         return files("airworthy.control").joinpath("native", name).read_text()
@@ -207,7 +207,7 @@ def control_native() -> dict[str, str]:
 
 
 def control_constants() -> dict[str, int]:
-    """C enumerators of the levels that the native code names."""
+    """Return C enumerators of the levels that the native code names."""
     return {name: LEVELS[level].number for name, level in _NATIVE_NAMES.items()}
 
 
@@ -215,7 +215,7 @@ def control_constants() -> dict[str, int]:
 
 
 def control_column(vehicle: Vehicle, config: ControlConfig, law: str, dt: float, rotor_count: int) -> Array:
-    """Rows of a vehicle as its controller believes it to be, shape (control_layout(rotor_count).size,).
+    """Return rows of a vehicle as its controller believes it to be, shape (control_layout(rotor_count).size,).
 
     Args:
         vehicle: The believed vehicle.

@@ -51,7 +51,7 @@ def _allocation(p: Any) -> Any:
 
 
 def geometric_wrench(position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, p: Any, level: str) -> Any:
-    """Wrench of the geometric law at a level of `levels.MODES`: sideways zeros, thrust [N], moment [N m].
+    """Return the wrench of the geometric law at a level of `levels.MODES`: sideways zeros, thrust [N], moment [N m].
 
     Args:
         position: World [m].
@@ -113,7 +113,7 @@ def tracking_rates(position: Any, velocity: Any, attitude: Any, body_rate: Any, 
 
 
 def pose_wrench(position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, p: Any) -> Any:
-    """Force and moment of full pose control.
+    """Return force and moment of full pose control.
 
     Args:
         position: World [m].
@@ -127,7 +127,7 @@ def pose_wrench(position: Any, velocity: Any, attitude: Any, body_rate: Any, wan
 
 
 def rate_loop_wrench(body_rate: Any, wanted: Any, memory: Any, dt: Any, p: Any) -> Any:
-    """Wrench of the FlightGoggles rate loop, and its memory (filtered rate, slope, integral).
+    """Return the wrench of the FlightGoggles rate loop, and its memory (filtered rate, slope, integral).
 
     Args:
         body_rate: Body [rad/s].
@@ -171,7 +171,7 @@ def _mellinger_law(
 def mellinger_wrench(
     position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
 ) -> Any:
-    """Wrench of the Mellinger law in SI, and its memory (position and attitude integral, rate error).
+    """Return the wrench of the Mellinger law in SI, and its memory (position and attitude integral, rate error).
 
     Args:
         position: World [m].
@@ -197,7 +197,7 @@ def mellinger_wrench(
 def crazyflie_states(
     position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
 ) -> Any:
-    """Rotor states of the Mellinger law as the Crazyflie firmware runs it, and its memory.
+    """Return rotor states of the Mellinger law as the Crazyflie firmware runs it, and its memory.
 
     Args:
         position: World [m].
@@ -222,7 +222,7 @@ def crazyflie_states(
 
 
 def trimmed(attitude: Any, body_rate: Any, p: Any) -> Any:
-    """Attitude and rates of the frame in which hover is level; those of the body, bit for bit, where that is the same.
+    """Return attitude and rates of the frame in which hover is level; those of the body, bit for bit, where that is the same.
 
     Args:
         attitude: Quaternion x, y, z, w, body to world.
@@ -237,7 +237,7 @@ def trimmed(attitude: Any, body_rate: Any, p: Any) -> Any:
 
 
 def bounded_thrusts(wrench: Any, p: Any, priority: Priority = PRIORITIES[0]) -> Any:
-    """Rotor thrusts [N] by priority within limits.
+    """Return rotor thrusts [N] by priority within limits.
 
     Args:
         wrench: Force [N] and moment [N m], body, 6 numbers.
@@ -248,18 +248,18 @@ def bounded_thrusts(wrench: Any, p: Any, priority: Priority = PRIORITIES[0]) -> 
 
 
 def pseudo_inverse_thrusts(wrench: Any, p: Any) -> Any:
-    """Rotor thrusts [N] of the pseudo-inverse, limits ignored."""
+    """Return rotor thrusts [N] of the pseudo-inverse, limits ignored."""
     return allocate_pseudo_inverse(wrench, _allocation(p), 0.0)
 
 
 def exact_thrusts(wrench: Any, p: Any) -> Any:
-    """Pseudo-inverse and by how much its worst rotor exceeds a limit [N]."""
+    """Return pseudo-inverse and by how much its worst rotor exceeds a limit [N]."""
     thrusts = pseudo_inverse_thrusts(wrench, p)
     return thrusts, limit_excess(thrusts, p.thrust_min, p.thrust_max_rotor)
 
 
 def led_states(state: Any, target: Any, p: Any) -> Any:
-    """Rotor commands that hurry slow rotors.
+    """Return rotor commands that hurry slow rotors.
 
     Args:
         state: Present rotor states.
@@ -270,7 +270,7 @@ def led_states(state: Any, target: Any, p: Any) -> Any:
 
 
 def rotor_states(thrusts: Any, p: Any) -> Any:
-    """Rotor states for thrusts, by the believed thrust maps."""
+    """Return rotor states for thrusts, by the believed thrust maps."""
     return tuple(speed_for_thrust(c, t) for c, t in zip(p.thrust_polynomial, thrusts, strict=True))
 
 

@@ -129,7 +129,7 @@ LEVELS: tuple[str, ...] = (
 
 
 def command_fields(level: str, rotor_count: int = 4) -> tuple[str, ...]:
-    """Names of a level's command numbers, in order.
+    """Return names of a level's command numbers, in order.
 
     Raises:
         UnknownNameError: No such level.

@@ -66,7 +66,7 @@ class LinearLoop:
         return float((-poles.real / np.maximum(np.abs(poles), 1e-12)).min())
 
     def gain(self, channel: str, frequencies: ArrayLike = FREQUENCIES) -> NDArray[np.complex128]:
-        """Loop gain L(i w) of one channel, the other channels closed; the closed loop is 1 / (1 + L).
+        """Return the loop gain L(i w) of one channel, the other channels closed; the closed loop is 1 / (1 + L).
 
         Args:
             channel: One of `CHANNELS`.
@@ -86,7 +86,7 @@ class LinearLoop:
         return -(response @ self.k[row]) * np.exp(-1j * w * self.delay)
 
     def margins(self, channel: str, frequencies: ArrayLike = FREQUENCIES) -> Margins:
-        """Stability margins of one channel, from its gain at frequencies [rad/s]."""
+        """Return stability margins of one channel, from its gain at frequencies [rad/s]."""
         return margins_of(frequencies, self.gain(channel, frequencies))
 
 
@@ -114,7 +114,7 @@ class Margins:
 
 
 def margins_of(frequencies: ArrayLike, gain: ArrayLike) -> Margins:
-    """Margins of a sampled loop gain.
+    """Return margins of a sampled loop gain.
 
     Crossings between samples are found by linear interpolation in log frequency.
 

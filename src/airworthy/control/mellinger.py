@@ -75,7 +75,7 @@ def mellinger_control(
     p: Any,
     hold_yaw: Scalar = 0.0,
 ) -> tuple[Scalar, Vector, MellingerState]:
-    """Thrust and moments, and the next memory.
+    """Return thrust and moments, and the next memory.
 
     Args:
         state: Present state.
@@ -129,7 +129,7 @@ def _force(state: BodyState, reference: Reference, memory: MellingerState, dt: S
 
 
 def reference_rates(reference: Reference, gravity: Scalar, chi: Vector | None = None) -> Vector:
-    """Body rates of a flat reference in its own attitude [rad/s], from acceleration, jerk, yaw and yaw rate.
+    """Return body rates of a flat reference in its own attitude [rad/s], from acceleration, jerk, yaw and yaw rate.
 
     Args:
         reference: A flat reference.
@@ -146,7 +146,7 @@ def reference_rates(reference: Reference, gravity: Scalar, chi: Vector | None = 
 
 
 def motor_commands(thrust: Scalar, moment: Vector, mixer: tuple[Vector, ...], subtract_excess: Scalar = 1.0) -> Vector:
-    """Motor commands 0..65535 of thrust and moments in the firmware's units.
+    """Return motor commands 0..65535 of thrust and moments in the firmware's units.
 
     Args:
         thrust: Command per motor.
@@ -163,12 +163,12 @@ def motor_commands(thrust: Scalar, moment: Vector, mixer: tuple[Vector, ...], su
 
 
 def thrust_of_command(command: Scalar, thrust_max: Scalar) -> Scalar:
-    """Thrust [N] of a motor command with an ideal thrust map: command / 65535 of the largest thrust."""
+    """Return thrust [N] of a motor command with an ideal thrust map: command / 65535 of the largest thrust."""
     return command * (thrust_max * (1.0 / COMMAND_MAX))
 
 
 def speed_of_command(command: Scalar, chain: Any) -> Scalar:
-    """Rotor speed [rad/s] of a motor command through the legacy chain of grams, volts and PWM.
+    """Return the rotor speed [rad/s] of a motor command through the legacy chain of grams, volts and PWM.
 
     Args:
         command: 0..65535.

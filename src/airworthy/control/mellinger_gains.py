@@ -58,7 +58,7 @@ def mixer_for(vehicle: Vehicle) -> tuple[tuple[float, float, float], ...]:
 
 
 def si_gains(p: MellingerParameters, thrust_max: float, lever: float, torque_ratio: float) -> MellingerParameters:
-    """Motor-command gains in newtons and newton metres, for the same quadrotor.
+    """Return motor-command gains in newtons and newton metres, for the same quadrotor.
 
     A moment command Mx moves each motor by Mx/2, i.e. 2 lever F_max / 65535 newton metres in all; Mz by Mz, 4 kappa F_max /
     65535. With F_max 0.12 N, lever 0.03253 m, kappa 0.00735 m: k_R 0.00834 N m, k_w 0.00238 N m s; yaw 0.00323, 0.00065.
@@ -116,7 +116,7 @@ def mellinger_for(vehicle: Vehicle, control_period: float = 0.002, lead: float =
 
 
 def hover_integral(missing_force: float, integral_gain: float, integral_max: float) -> float:
-    """Position integral [m s] that holds a force [N] the controller's mass does not account for, within its clamp.
+    """Return the position integral [m s] that holds a force [N] the controller's mass does not account for, within its clamp.
 
     Args:
         missing_force: [N]

@@ -60,7 +60,7 @@ class RateLoopState(NamedTuple):
 
 
 def low_pass_constants(cutoff_hz: float, damping: float = math.sqrt(0.5)) -> tuple[float, float]:
-    """p = w^2 [1/s^2] and q = 2 zeta w [1/s] of the continuous filter; host function."""
+    """Return p = w^2 [1/s^2] and q = 2 zeta w [1/s] of the continuous filter; host function."""
     if not (cutoff_hz > 0.0 and 0.0 < damping < 1.0):
         raise AirworthyError(f"A low-pass needs cutoff > 0 Hz and 0 < damping < 1; {cutoff_hz} Hz and {damping} arrived.")
     w = 2.0 * math.pi * cutoff_hz
@@ -69,7 +69,7 @@ def low_pass_constants(cutoff_hz: float, damping: float = math.sqrt(0.5)) -> tup
 
 
 def exact_coefficients(p: float, q: float, dt: float) -> FilterCoefficients:
-    """Zero-order-hold discretisation of the underdamped filter: exp(A dt), A = [[0, 1], [-p, -q]]; host function.
+    """Return the zero-order-hold discretisation of the underdamped filter: exp(A dt), A = [[0, 1], [-p, -q]]; host function.
 
     Args:
         p: Squared natural frequency [1/s^2].
@@ -124,7 +124,7 @@ def low_pass(value: Scalar, slope: Scalar, measured: Scalar, c: Any) -> tuple[Sc
 def rate_loop(
     body_rate: Vector, target: Vector, state: RateLoopState, coefficients: Any, dt: Scalar, p: Any
 ) -> tuple[Vector, RateLoopState]:
-    """Moment [N m] and next state of the loop.
+    """Return the moment [N m] and next state of the loop.
 
     Args:
         body_rate: Measured body rate, the gyro's [rad/s].
@@ -149,7 +149,7 @@ def rate_loop(
 
 
 def blend(published: Scalar, exact: Any, backward_euler: Any) -> FilterCoefficients:
-    """Coefficients of the published form where the 0/1 mask is set, else the exact ones; an equation.
+    """Return coefficients of the published form where the 0/1 mask is set, else the exact ones; an equation.
 
     Args:
         published: 1 for the published form, else 0.

@@ -33,7 +33,7 @@ class Spare(NamedTuple):
 
 
 def spare_shapes(rotor_count: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of the fields of `Spare` for a padded number of rotors; none where spare rotors are not used."""
+    """Return shapes of the fields of `Spare` for a padded number of rotors; none where spare rotors are not used."""
     if rotor_count < LEAST:
         return {}
     return {"span": (rotor_count, ROWS), "basis": (ROWS,), "inverse": (ROWS, ROWS), "scale": ()}

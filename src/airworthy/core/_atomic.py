@@ -82,7 +82,7 @@ def write_json(path: str | Path, value: Any) -> Path:
 
 
 def json_text(value: Any) -> str:
-    """JSON text, the same bytes for the same value: two spaces, keys in the order given, a line end at the end.
+    """Return JSON text, the same bytes for the same value: two spaces, keys in the order given, a line end at the end.
 
     NumPy values, dataclasses, paths, enums and tuples are written as their plain counterparts. JSON has no NaN and no infinity:
     they are written as null.

@@ -176,7 +176,7 @@ class StagedFolder:
         return self.path == self._target
 
     def keep(self) -> None:
-        """From now on leaving by an error publishes as well: what there is, is worth it."""
+        """Publish on leaving by an error as well, from now on: what there is, is worth it."""
         self._kept = True
 
     def carry(self, folder: str) -> None:

@@ -95,7 +95,7 @@ class Untrusted:
             self.refuse(f"it has {count:,} {what}, and at most {limit:,} are accepted")
 
     def inside(self, name: str, *, escaped: bool = False) -> Path:
-        """Path, free of links, of a file that it names; whether there is one is not looked at.
+        """Return path, free of links, of a file that it names; whether there is one is not looked at.
 
         Args:
             name: As it stands in the file; a backslash separates folders, too.
@@ -129,7 +129,8 @@ def shown(text: str) -> str:
 
 
 def image_kind(data: bytes) -> str:
-    """Format of an image by its first bytes, as Pillow calls it: PNG, JPEG, WEBP; empty where it is none of these."""
+    """Return the format of an image by its first bytes, as Pillow calls it: PNG, JPEG, WEBP; empty where it is none of
+    these."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "PNG"
     if data.startswith(b"\xff\xd8\xff"):
@@ -152,7 +153,7 @@ _BLOCK = 1 << 20
 
 
 def read_bytes(path: str | Path, limit_bytes: int = LIMIT_BYTES) -> bytes:
-    """Content of a regular file.
+    """Return the content of a regular file.
 
     Raises:
         AssetError: The file is missing, a folder, a pipe or device, unreadable, or larger than the limit.
@@ -198,7 +199,7 @@ def _too_large(path: str | Path, size: int, limit: int) -> NoReturn:
 
 
 def read_text(path: str | Path, limit_bytes: int = LIMIT_BYTES) -> str:
-    """UTF-8 text of a file, a byte order mark removed; raises AssetError as `read_bytes`, and where it is not UTF-8."""
+    """Return UTF-8 text of a file, a byte order mark removed; raises AssetError as `read_bytes`, and where it is not UTF-8."""
     data = read_bytes(path, limit_bytes)
     try:
         return data.decode("utf-8-sig")
@@ -207,12 +208,12 @@ def read_text(path: str | Path, limit_bytes: int = LIMIT_BYTES) -> str:
 
 
 def read_json(path: str | Path, limit_bytes: int = STRUCTURED_LIMIT_BYTES) -> Any:
-    """Value of a JSON file; raises AssetError as `read_text` and `parse_json`."""
+    """Return the value of a JSON file; raises AssetError as `read_text` and `parse_json`."""
     return parse_json(read_text(path, limit_bytes), str(path))
 
 
 def parse_json(text: str, name: str) -> Any:
-    """Value of JSON text.
+    """Return the value of JSON text.
 
     Args:
         text: The text; the caller has bounded its length.
@@ -231,12 +232,13 @@ def parse_json(text: str, name: str) -> Any:
 
 
 def read_toml(path: str | Path, limit_bytes: int = STRUCTURED_LIMIT_BYTES) -> dict[str, Any]:
-    """Tables of a TOML file; raises AssetError as `read_text`, and where it is not TOML or nests too deep."""
+    """Return tables of a TOML file; raises AssetError as `read_text`, and where it is not TOML or nests too deep."""
     return parse_toml(read_text(path, limit_bytes), str(path))
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """Tables of TOML text whose length the caller has bounded; raises AssetError as `read_toml`, calling it by a name."""
+    """Return tables of TOML text whose length the caller has bounded; raises AssetError as `read_toml`, calling it by a
+    name."""
     bare = _TOML_STRING.sub(_toml_token, text)
     _check_text_depth(bare, name)
     if _longest_key(bare) > DEPTH_MAX:
@@ -250,7 +252,7 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
 
 
 def packaged_toml(package: str, name: str) -> dict[str, Any]:
-    """Tables of a TOML file that comes with a package.
+    """Return tables of a TOML file that comes with a package.
 
     Args:
         package: Dotted name of the package.
@@ -342,12 +344,12 @@ def _items(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
 
 
 def sha256(data: bytes | bytearray | memoryview | str) -> str:
-    """SHA-256 of bytes, or of a text's UTF-8 bytes, as 64 hexadecimal digits."""
+    """Return the SHA-256 of bytes, or of a text's UTF-8 bytes, as 64 hexadecimal digits."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
 
 
 def sha256_file(path: str | Path) -> str:
-    """SHA-256 of a file of any size, read in blocks; raises AssetError when it cannot be read."""
+    """Return the SHA-256 of a file of any size, read in blocks; raises AssetError when it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -356,7 +358,7 @@ def sha256_file(path: str | Path) -> str:
 
 
 def data_dir() -> Path | None:
-    """Folder of the reference files, from the environment variable AIRWORTHY_DATA; None where it is unset or empty.
+    """Return the folder of the reference files, from the environment variable AIRWORTHY_DATA; None where it is unset or empty.
 
     Raises:
         AirworthyError: The variable names something that is not a folder.

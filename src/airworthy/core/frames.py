@@ -67,7 +67,7 @@ def _parts(a: ArrayLike) -> tuple[Array, ...]:
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
-    """Product a b: the rotation b followed by a, both in the frame that a maps into. Shapes (..., 4)."""
+    """Return the product a b: the rotation b followed by a, both in the frame that a maps into. Shapes (..., 4)."""
     ax, ay, az, aw = _parts(a)
     bx, by, bz, bw = _parts(b)
     x = aw * bx + ax * bw + ay * bz - az * by
@@ -83,7 +83,7 @@ def conjugate(q: ArrayLike) -> Array:
 
 
 def normalize(q: ArrayLike) -> Array:
-    """Quaternions scaled to unit length, shape (..., 4).
+    """Return quaternions scaled to unit length, shape (..., 4).
 
     Degenerate ones (all components under 1e-150, or one that is not finite) become the identity.
     """
@@ -102,7 +102,7 @@ def canonical(q: ArrayLike) -> Array:
 
 
 def continuous(q: ArrayLike) -> Array:
-    """Signs chosen so that a sequence starts with w >= 0 and never jumps to the opposite quaternion.
+    """Return signs chosen so that a sequence starts with w >= 0 and never jumps to the opposite quaternion.
 
     Args:
         q: Unit quaternions, shape (..., time, 4).
@@ -117,7 +117,7 @@ def continuous(q: ArrayLike) -> Array:
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
-    """Body vectors in the world: q v q^-1. Unit quaternions (..., 4), vectors (..., 3)."""
+    """Return body vectors in the world: q v q^-1. Unit quaternions (..., 4), vectors (..., 3)."""
     (x, y, z, w), (a, b, c) = _parts(q), _parts(v)
     # v + w t + axis x t with t = 2 axis x v, written out: numpy.cross takes longer over its arguments than over the products.
     tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
@@ -129,12 +129,12 @@ def rotate(q: ArrayLike, v: ArrayLike) -> Array:
 
 
 def rotate_inverse(q: ArrayLike, v: ArrayLike) -> Array:
-    """World vectors in the body: q^-1 v q. Unit quaternions (..., 4), vectors (..., 3)."""
+    """Return world vectors in the body: q^-1 v q. Unit quaternions (..., 4), vectors (..., 3)."""
     return rotate(conjugate(q), v)
 
 
 def to_matrix(q: ArrayLike) -> Array:
-    """Rotation matrices (..., 3, 3) of unit quaternions (..., 4); the columns are the body axes in the world."""
+    """Return rotation matrices (..., 3, 3) of unit quaternions (..., 4); the columns are the body axes in the world."""
     x, y, z, w = _parts(q)
     rows = (
         (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
@@ -145,7 +145,7 @@ def to_matrix(q: ArrayLike) -> Array:
 
 
 def from_matrix(matrix: ArrayLike) -> Array:
-    """Quaternions (..., 4), w >= 0, of rotation matrices (..., 3, 3).
+    """Return quaternions (..., 4), w >= 0, of rotation matrices (..., 3, 3).
 
     Of the four ways to divide, the one with the largest divisor is taken (Shepperd, 1978), so that half turns are as exact as
     small ones. A matrix that is slightly off a rotation gives a unit quaternion near it; one that is not finite, the identity.
@@ -184,7 +184,7 @@ def from_euler(roll: ArrayLike, pitch: ArrayLike, yaw: ArrayLike) -> Array:
 
 
 def to_euler(q: ArrayLike) -> Array:
-    """Roll, pitch, yaw [rad], shape (..., 3), of unit quaternions (..., 4); pitch in [-pi/2, pi/2].
+    """Return roll, pitch, yaw [rad], shape (..., 3), of unit quaternions (..., 4); pitch in [-pi/2, pi/2].
 
     Straight up or down, roll and yaw turn about the same line: roll is then 0 and yaw holds the whole turn.
     """
@@ -198,12 +198,12 @@ def to_euler(q: ArrayLike) -> Array:
 
 
 def yaw_of(q: ArrayLike) -> Array:
-    """Heading of the body's x axis in the horizontal plane [rad], shape (...); straight up or down as `to_euler`."""
+    """Return the heading of the body's x axis in the horizontal plane [rad], shape (...); straight up or down as `to_euler`."""
     return to_euler(q)[..., 2]
 
 
 def from_rotation_vector(vector: ArrayLike) -> Array:
-    """Quaternions (..., 4) of rotation vectors (axis times angle [rad], shape (..., 3)); w >= 0 for angles up to pi."""
+    """Return quaternions (..., 4) of rotation vectors (axis times angle [rad], shape (..., 3)); w >= 0 for angles up to pi."""
     vector = np.asarray(vector, dtype=np.float64)
     angle = np.linalg.norm(vector, axis=-1, keepdims=True)
     # numpy's sinc(t) is sin(pi t)/(pi t): sin(angle/2)/angle without a division by zero.
@@ -211,7 +211,7 @@ def from_rotation_vector(vector: ArrayLike) -> Array:
 
 
 def to_rotation_vector(q: ArrayLike) -> Array:
-    """Rotation vectors (axis times angle in [0, pi] [rad], shape (..., 3)) of unit quaternions (..., 4)."""
+    """Return rotation vectors (axis times angle in [0, pi] [rad], shape (..., 3)) of unit quaternions (..., 4)."""
     q = canonical(q)
     sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
     turned = sine > 0.0
@@ -220,7 +220,7 @@ def to_rotation_vector(q: ArrayLike) -> Array:
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
-    """Quaternions (..., 4) of turns by `angle` [rad], shape (...), about `axis` of any length, shape (..., 3).
+    """Return quaternions (..., 4) of turns by `angle` [rad], shape (...), about `axis` of any length, shape (..., 3).
 
     A zero axis turns nothing.
     """
@@ -232,7 +232,7 @@ def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
 
 
 def slerp(a: ArrayLike, b: ArrayLike, fraction: ArrayLike) -> Array:
-    """Rotation on the shortest way from a (fraction 0) to b (fraction 1) at constant speed.
+    """Return the rotation on the shortest way from a (fraction 0) to b (fraction 1) at constant speed.
 
     Args:
         a: Unit quaternions, shape (..., 4).
@@ -245,7 +245,7 @@ def slerp(a: ArrayLike, b: ArrayLike, fraction: ArrayLike) -> Array:
 
 
 def angle_between(a: ArrayLike, b: ArrayLike) -> Array:
-    """Angle of the rotation that leads from a to b [rad], in [0, pi], shape (...)."""
+    """Return the angle of the rotation that leads from a to b [rad], in [0, pi], shape (...)."""
     difference = multiply(conjugate(a), b)
     return 2.0 * np.arctan2(np.linalg.norm(difference[..., :3], axis=-1), np.abs(difference[..., 3]))
 
@@ -268,22 +268,22 @@ _ENU_FROM_NED = (_HALF, _HALF, 0.0, 0.0)
 
 
 def z_down_vector(v: ArrayLike) -> Array:
-    """World or body vectors (..., 3) between z up (forward, left, up) and z down (forward, right, down)."""
+    """Return the world or body vectors (..., 3) between z up (forward, left, up) and z down (forward, right, down)."""
     return np.asarray(v, dtype=np.float64) * (1.0, -1.0, -1.0)
 
 
 def z_down_rates(rates: ArrayLike) -> Array:
-    """Body rates (wx, wy, wz) [rad/s], shape (..., 3), between z up and z down."""
+    """Return body rates (wx, wy, wz) [rad/s], shape (..., 3), between z up and z down."""
     return z_down_vector(rates)
 
 
 def z_down_attitude(q: ArrayLike) -> Array:
-    """Attitudes (..., 4), body to world, where both frames turn between z up and z down: (x, -y, -z, w)."""
+    """Return attitudes (..., 4), body to world, where both frames turn between z up and z down: (x, -y, -z, w)."""
     return np.asarray(q, dtype=np.float64) * (1.0, -1.0, -1.0, 1.0)
 
 
 def z_down_yaw(yaw: ArrayLike) -> Array:
-    """Yaw, yaw rate or yaw acceleration between z up and z down: negated."""
+    """Return yaw, yaw rate or yaw acceleration between z up and z down: negated."""
     return -np.asarray(yaw, dtype=np.float64)
 
 
@@ -293,39 +293,40 @@ def z_down_thrust(thrust: ArrayLike) -> Array:
 
 
 def enu_ned_vector(v: ArrayLike) -> Array:
-    """World vectors (..., 3) between east, north, up (ROS) and north, east, down (PX4): (y, x, -z)."""
+    """Return world vectors (..., 3) between east, north, up (ROS) and north, east, down (PX4): (y, x, -z)."""
     v = np.asarray(v, dtype=np.float64)
     return np.stack((v[..., 1], v[..., 0], -v[..., 2]), axis=-1)
 
 
 def flu_frd_vector(v: ArrayLike) -> Array:
-    """Body vectors and rates (..., 3) between forward, left, up and forward, right, down (PX4): (x, -y, -z)."""
+    """Return body vectors and rates (..., 3) between forward, left, up and forward, right, down (PX4): (x, -y, -z)."""
     return z_down_vector(v)
 
 
 def enu_ned_attitude(q: ArrayLike) -> Array:
-    """Attitudes (..., 4), x, y, z, w, between body FLU in world ENU and body FRD in world NED; PX4 itself writes w first."""
+    """Return attitudes (..., 4), x, y, z, w, between body FLU in world ENU and body FRD in world NED; PX4 itself writes w
+    first."""
     # Both turns square to -1, so that the product is exactly its own inverse, sign included.
     return multiply(multiply(_ENU_FROM_NED, q), _HALF_TURN_X)
 
 
 def enu_ned_yaw(yaw: ArrayLike) -> Array:
-    """Yaw [rad] between counter-clockwise from east and clockwise from north: pi/2 - yaw, in [-pi, pi)."""
+    """Return the yaw [rad] between counter-clockwise from east and clockwise from north: pi/2 - yaw, in [-pi, pi)."""
     return wrap_angle(0.5 * np.pi - np.asarray(yaw, dtype=np.float64))
 
 
 def to_wxyz(q: ArrayLike) -> Array:
-    """Quaternions (..., 4) with w first, as PX4, COLMAP, MuJoCo and Eigen's constructor order them."""
+    """Return quaternions (..., 4) with w first, as PX4, COLMAP, MuJoCo and Eigen's constructor order them."""
     return np.roll(np.asarray(q, dtype=np.float64), 1, axis=-1)
 
 
 def from_wxyz(q: ArrayLike) -> Array:
-    """Quaternions (..., 4) with w last, from w first."""
+    """Return quaternions (..., 4) with w last, from w first."""
     return np.roll(np.asarray(q, dtype=np.float64), -1, axis=-1)
 
 
 def camera_attitude(q: ArrayLike, mount: ArrayLike = (0.0, 0.0, 0.0, 1.0)) -> Array:
-    """Camera to world: attitude of the optical frame (x right, y down, z forward) of a camera on a body.
+    """Return the camera to world: attitude of the optical frame (x right, y down, z forward) of a camera on a body.
 
     Args:
         q: Attitudes of the body in the world, shape (..., 4).
@@ -335,7 +336,7 @@ def camera_attitude(q: ArrayLike, mount: ArrayLike = (0.0, 0.0, 0.0, 1.0)) -> Ar
 
 
 def opengl_attitude(q: ArrayLike) -> Array:
-    """Camera attitudes (..., 4) between the optical frame and OpenGL's (x right, y up, z backward).
+    """Return camera attitudes (..., 4) between the optical frame and OpenGL's (x right, y up, z backward).
 
     A half turn about x: applied twice it gives -q, the same rotation.
     """
@@ -343,7 +344,7 @@ def opengl_attitude(q: ArrayLike) -> Array:
 
 
 def colmap_pose(position: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
-    """COLMAP's pose of an image, world to camera, of a camera in the world.
+    """Return COLMAP's pose of an image, world to camera, of a camera in the world.
 
     Args:
         position: Optical centres in the world [m], shape (..., 3).
@@ -356,19 +357,19 @@ def colmap_pose(position: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
 
 
 def pose_from_colmap(rotation: ArrayLike, translation: ArrayLike) -> tuple[Array, Array]:
-    """Optical centre in the world and camera-to-world attitude of COLMAP's (qw, qx, qy, qz) and translation."""
+    """Return the optical centre in the world and camera-to-world attitude of COLMAP's (qw, qx, qy, qz) and translation."""
     q = conjugate(from_wxyz(rotation))
     return -rotate(q, translation), q
 
 
 def gltf_vector(v: ArrayLike) -> Array:
-    """Vectors (..., 3) of our world (z up) in glTF's (y up): (x, z, -y), as most tools with z up export."""
+    """Return vectors (..., 3) of our world (z up) in glTF's (y up): (x, z, -y), as most tools with z up export."""
     v = np.asarray(v, dtype=np.float64)
     return np.stack((v[..., 0], v[..., 2], -v[..., 1]), axis=-1)
 
 
 def vector_from_gltf(v: ArrayLike) -> Array:
-    """Vectors (..., 3) of glTF's world (y up) in ours (z up): (x, -z, y)."""
+    """Return vectors (..., 3) of glTF's world (y up) in ours (z up): (x, -z, y)."""
     v = np.asarray(v, dtype=np.float64)
     return np.stack((v[..., 0], -v[..., 2], v[..., 1]), axis=-1)
 

@@ -60,7 +60,7 @@ class Interval:
 
     @classmethod
     def around(cls, values: Array, slack: Any = 0.0) -> Interval:
-        """From the least to the greatest along the last axis, wider by `slack` on both sides."""
+        """Return the interval from the least to the greatest along the last axis, wider by `slack` on both sides."""
         return cls(np.min(values, axis=-1) - slack, np.max(values, axis=-1) + slack)
 
     @property
@@ -146,7 +146,7 @@ class IntervalOps:
 
     @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Interval:
-        """Of both sides, where the condition is open.
+        """Return the hull of both sides, where the condition is open.
 
         Args:
             condition: Comparison of intervals: true, false, or open.
@@ -163,7 +163,7 @@ class IntervalOps:
 
     @staticmethod
     def sqrt(x: Interval) -> Interval:
-        """Of what is not negative in it."""
+        """Return the square root of what is not negative in it."""
         return Interval(np.sqrt(np.maximum(x.low, 0.0)), np.sqrt(np.maximum(x.high, 0.0)))
 
     @staticmethod

@@ -44,11 +44,11 @@ class Layout:
         return put
 
     def record(self, value: Callable[[int], Any]) -> SimpleNamespace:
-        """Fields as attributes: a scalar, a tuple, or a tuple of tuples of `value(row)`."""
+        """Return fields as attributes: a scalar, a tuple, or a tuple of tuples of `value(row)`."""
         return SimpleNamespace(**{n: _nest(self.offsets[n], s, value)[0] for n, s in self.fields.items()})
 
     def c_enum(self, prefix: str) -> str:
-        """C enumerators `PREFIX_name = row` for hand-written native code."""
+        """Return C enumerators `PREFIX_name = row` for hand-written native code."""
         # Names instead of numbers in native code: a row that is added moves no other by hand.
         entries = ", ".join(f"{prefix}_{name} = {offset}" for name, offset in self.offsets.items())
         return f"enum {{ {entries}, {prefix}_COUNT = {self.size} }};"

@@ -169,7 +169,7 @@ _TRIALS = 2
 
 @cache
 def quiet_warp() -> Any:
-    """Warp, initialised without its banner; its global configuration stays as the host program set it."""
+    """Return Warp, initialised without its banner; its global configuration stays as the host program set it."""
     import warp as wp
 
     with wp.ScopedLogLevel(wp.LOG_ERROR), _without_driver_warning():
@@ -249,7 +249,7 @@ def check_not_forked(device: str) -> None:
 
 
 def shared_source(*names: str) -> str:
-    """Native texts of this room, joined: `prelude.h`, `random.h`."""
+    """Return native texts of this room, joined: `prelude.h`, `random.h`."""
     return "\n".join(files("airworthy.core").joinpath("native", name).read_text() for name in names)
 
 
@@ -293,7 +293,7 @@ def _argument(line: str) -> tuple[str, str]:
 
 
 def thread_limit() -> int:
-    """Threads a CPU launch may use: AIRWORTHY_THREADS, else the processors this process may run on.
+    """Return threads a CPU launch may use: AIRWORTHY_THREADS, else the processors this process may run on.
 
     Raises:
         AirworthyError: If AIRWORTHY_THREADS is not a whole number of at least 1.

@@ -130,17 +130,17 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def sqrt(x: Any) -> Any:
-    """Square root; NaN below zero."""
+    """Return the square root; NaN below zero."""
     return getattr(x, "scalar_ops", NumpyOps).sqrt(x)
 
 
 def absolute(x: Any) -> Any:
-    """Magnitude of a scalar."""
+    """Return the magnitude of a scalar."""
     return getattr(x, "scalar_ops", NumpyOps).absolute(x)
 
 
 def floor(x: Any) -> Any:
-    """Largest whole number not above `x`."""
+    """Return the largest whole number not above `x`."""
     return getattr(x, "scalar_ops", NumpyOps).floor(x)
 
 
@@ -155,7 +155,7 @@ def maximum(a: Any, b: Any) -> Any:
 
 
 def clip(x: Any, lower: Any, upper: Any) -> Any:
-    """`x` held within [lower, upper]; `lower` when `x` is NaN.
+    """Return `x` held within [lower, upper]; `lower` when `x` is NaN.
 
     Args:
         x: Number, array, traced value or dual.
@@ -192,7 +192,7 @@ def packed(tree: Any, scalars: Iterator[Any]) -> Any:
 
 
 def sign(x: Any) -> Any:
-    """-1, 0 or 1."""
+    """Return -1, 0 or 1."""
     return where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))
 
 
@@ -219,7 +219,8 @@ def _sin_cos_series(r: Any) -> tuple[Any, Any]:
 
 
 def sin_cos(x: Any) -> tuple[Any, Any]:
-    """Sine and cosine of an angle [rad]; in float32 right to rounding for |x| < 200, to 4e-5 below 1e3 and 6e-4 below 1e4."""
+    """Return sine and cosine of an angle [rad]; in float32 right to rounding for |x| < 200, to 4e-5 below 1e3 and 6e-4 below
+    1e4."""
     q, r = _quadrant(x)
     s, c = _sin_cos_series(r)
     # Comparisons of halves instead of equality: floats that hold small whole numbers, in every backend.
@@ -232,12 +233,12 @@ def sin_cos(x: Any) -> tuple[Any, Any]:
 
 
 def sin(x: Any) -> Any:
-    """Sine of an angle [rad]; see `sin_cos`."""
+    """Return the sine of an angle [rad]; see `sin_cos`."""
     return sin_cos(x)[0]
 
 
 def cos(x: Any) -> Any:
-    """Cosine of an angle [rad]; see `sin_cos`."""
+    """Return the cosine of an angle [rad]; see `sin_cos`."""
     return sin_cos(x)[1]
 
 
@@ -248,7 +249,8 @@ def _arctan_series(t: Any) -> Any:
 
 
 def arctan2(y: Any, x: Any) -> Any:
-    """Angle of the vector (x, y) [rad] in [-pi, pi]; 0 at the origin, NaN where x or y is NaN or both are infinite."""
+    """Return the angle of the vector (x, y) [rad] in [-pi, pi]; 0 at the origin, NaN where x or y is NaN or both are
+    infinite."""
     ax, ay = absolute(x), absolute(y)
     swapped = ay > ax
     low, high = where(swapped, ax, ay), where(swapped, ay, ax)
@@ -280,7 +282,7 @@ def _known_slope(x: Any, value: Callable[[Any], Any], slope: Callable[[Any, Any]
 
 
 def exp(x: Any) -> Any:
-    """Exponential: 0 below -87, infinite above 88.72 (the range of float32 on every backend), NaN for NaN.
+    """Return exponential: 0 below -87, infinite above 88.72 (the range of float32 on every backend), NaN for NaN.
 
     Right to 1e-10 in float64 and to 1e-7 in float32, relatively.
     """
@@ -303,7 +305,7 @@ def _exponential(x: Any) -> Any:
 
 
 def log(x: Any) -> Any:
-    """Natural logarithm: -infinite at 0, NaN below and for NaN.
+    """Return the natural logarithm: -infinite at 0, NaN below and for NaN.
 
     Right to 1e-10 in float64 and to 1e-7 in float32, relatively.
     """
@@ -334,7 +336,7 @@ def _log_near_one(f: Any) -> Any:
 
 
 def softplus(x: Any) -> Any:
-    """log(1 + exp(x)), a smooth max(x, 0); right to 1e-10 in float64 and to 3e-7 in float32, relatively."""
+    """Return log(1 + exp(x)), a smooth max(x, 0); right to 1e-10 in float64 and to 3e-7 in float32, relatively."""
     return _known_slope(x, _soft_positive, lambda x, y: _logistic(x))
 
 
@@ -354,7 +356,7 @@ def _logistic(x: Any) -> Any:
 
 
 def tanh(x: Any) -> Any:
-    """Hyperbolic tangent, right to 1e-10 in float64 and to 2e-7 in float32, relatively."""
+    """Return the hyperbolic tangent, right to 1e-10 in float64 and to 2e-7 in float32, relatively."""
     return _known_slope(x, _hyperbolic_tangent, lambda x, y: 1.0 - y * y)
 
 
@@ -369,7 +371,8 @@ def _hyperbolic_tangent(x: Any) -> Any:
 
 
 def arccos(x: Any) -> Any:
-    """Angle [rad] in [0, pi] whose cosine is x; beyond -1 and 1 that of the nearer, where its slope is 0. NaN for NaN.
+    """Return the angle [rad] in [0, pi] whose cosine is x; beyond -1 and 1 that of the nearer, where its slope is 0. NaN for
+    NaN.
 
     Right to 2e-10 in float64 and to 3e-7 in float32, relatively.
     """

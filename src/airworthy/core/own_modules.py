@@ -113,7 +113,7 @@ def _module_name(digest: str) -> str:
 
 
 def own_digest(path: str | Path) -> str:
-    """SHA-256 of a file and of what it imports from beside itself; that of the file alone where there is nothing."""
+    """Return the SHA-256 of a file and of what it imports from beside itself; that of the file alone where there is nothing."""
     files = own_modules(path).files
     if not files:
         return sha256_file(path)
@@ -149,7 +149,7 @@ def _plainly(run: Callable[[Any], None], module: Any) -> None:
 
 
 def load_with(call: Callable[[Callable[[Any], None], Any], None], path: Path, digest: str) -> Any:
-    """As `load_own`, its code called as one says.
+    """Load as `load_own`, its code called as one says.
 
     Args:
         call: Runs the first argument on the second, and raises `ImportFailure` for what it lets be raised.

@@ -36,7 +36,7 @@ class Stream(IntEnum):
 
 
 def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> ArrayU32:
-    """Threefry4x32 on the last axis.
+    """Return Threefry4x32 on the last axis.
 
     Args:
         key: Four words, shape (..., 4).
@@ -73,7 +73,7 @@ def _mix(x: ArrayU32, a: int, b: int, bits: int) -> None:
 
 
 def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> ArrayU32:
-    """Key words, shape (..., 4): seed (64 bits), flight id and episode (32 bits each).
+    """Return key words, shape (..., 4): seed (64 bits), flight id and episode (32 bits each).
 
     Args:
         seed: Of the experiment, 64 bits.
@@ -88,7 +88,7 @@ def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> Array
 
 
 def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int, first: int = 0) -> ArrayU32:
-    """`count` random words (a multiple of 4) per key, shape (..., count).
+    """Return `count` random words (a multiple of 4) per key, shape (..., count).
 
     Args:
         key: From `flight_key`, (..., 4).
@@ -106,7 +106,7 @@ def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int, first: int
 
 
 def uniforms(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array:
-    """Uniform numbers in (0, 1) on a grid of 2^23 cell centres, shape (..., count).
+    """Return uniform numbers in (0, 1) on a grid of 2^23 cell centres, shape (..., count).
 
     Args:
         key: From `flight_key`, (..., 4).

@@ -45,7 +45,7 @@ def unknown_key(key: str, known: Iterable[str], where: str) -> AssetError:
 
 
 def short(value: Any) -> str:
-    """Text of a value, cut so that a message stays one sentence."""
+    """Return the text of a value, cut so that a message stays one sentence."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= _SHORT else text[: _SHORT - 3] + "..."
 

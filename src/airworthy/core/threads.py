@@ -149,7 +149,7 @@ def after_fork(function: Callable[[], object]) -> None:
 
 @contextmanager
 def building() -> Iterator[None]:
-    """Held while a kernel is built: forks of other threads wait, or the child would inherit half of it."""
+    """Hold a lock while a kernel is built: forks of other threads wait, or the child would inherit half of it."""
     with _BUILDING:
         yield
 

@@ -30,38 +30,38 @@ __all__ = [
 
 
 def add(a: Vector, b: Vector) -> Vector:
-    """Sum of two vectors."""
+    """Return the sum of two vectors."""
     if len(a) == 3 == len(b):  # the usual length written out, here and below: half the time of a generator
         return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 def sub(a: Vector, b: Vector) -> Vector:
-    """Difference of two vectors."""
+    """Return the difference of two vectors."""
     if len(a) == 3 == len(b):
         return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
     return tuple(x - y for x, y in zip(a, b, strict=True))
 
 
 def scale(a: Vector, s: Scalar) -> Vector:
-    """Vector times scalar."""
+    """Return the vector times scalar."""
     if len(a) == 3:
         return (a[0] * s, a[1] * s, a[2] * s)
     return tuple(x * s for x in a)
 
 
 def dot(a: Vector, b: Vector) -> Scalar:
-    """Inner product of two vectors."""
+    """Return the inner product of two vectors."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Cross product a x b."""
+    """Return the cross product a x b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 def choose(condition: Any, a: Vector, b: Vector) -> Vector:
-    """Vector `a` where the condition holds, else `b`; both are evaluated.
+    """Return the vector `a` where the condition holds, else `b`; both are evaluated.
 
     Args:
         condition: A comparison, of one element per lane.
@@ -72,7 +72,7 @@ def choose(condition: Any, a: Vector, b: Vector) -> Vector:
 
 
 def norm(a: Vector) -> Scalar:
-    """Euclidean length of a vector."""
+    """Return the Euclidean length of a vector."""
     return sqrt(dot(a, a))
 
 
@@ -82,21 +82,21 @@ def normalized(a: Vector, smallest: float = 1e-9) -> Vector:
 
 
 def rotate(q: Vector, v: Vector) -> Vector:
-    """Body vector in the world frame: v + 2 w (u x v) + 2 u x (u x v), u the vector part; q of unit length."""
+    """Return the body vector in the world frame: v + 2 w (u x v) + 2 u x (u x v), u the vector part; q of unit length."""
     u, w = q[:3], q[3]
     t = scale(cross(u, v), 2.0)
     return add(v, add(scale(t, w), cross(u, t)))
 
 
 def rotate_inverse(q: Vector, v: Vector) -> Vector:
-    """World vector in the body frame."""
+    """Return the world vector in the body frame."""
     u, w = q[:3], q[3]
     t = scale(cross(u, v), 2.0)
     return add(v, sub(cross(u, t), scale(t, w)))
 
 
 def matrix_columns(q: Vector) -> tuple[Vector, Vector, Vector]:
-    """Body axes x, y, z in the world frame, the columns of the rotation matrix."""
+    """Return body axes x, y, z in the world frame, the columns of the rotation matrix."""
     x, y, z, w = q
     return (
         (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)),
@@ -106,7 +106,7 @@ def matrix_columns(q: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 def quaternion_multiply(a: Vector, b: Vector) -> Vector:
-    """Hamilton product a b: first b, then a."""
+    """Return the Hamilton product a b: first b, then a."""
     ax, ay, az, aw = a
     bx, by, bz, bw = b
     return (
@@ -118,13 +118,13 @@ def quaternion_multiply(a: Vector, b: Vector) -> Vector:
 
 
 def quaternion_derivative(q: Vector, rate: Vector) -> Vector:
-    """dq/dt = 1/2 q (w, 0), w the body rate [rad/s] in the body frame."""
+    """Return dq/dt = 1/2 q (w, 0), w the body rate [rad/s] in the body frame."""
     x, y, z, w = q
     a, b, c = scale(rate, 0.5)
     return (w * a + y * c - z * b, w * b - x * c + z * a, w * c + x * b - y * a, -(x * a + y * b + z * c))
 
 
 def symmetric_multiply(m: Vector, v: Vector) -> Vector:
-    """Symmetric matrix (xx, yy, zz, xy, xz, yz) times vector."""
+    """Return the symmetric matrix (xx, yy, zz, xy, xz, yz) times vector."""
     xx, yy, zz, xy, xz, yz = m
     return (xx * v[0] + xy * v[1] + xz * v[2], xy * v[0] + yy * v[1] + yz * v[2], xz * v[0] + yz * v[1] + zz * v[2])

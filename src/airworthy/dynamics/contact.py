@@ -25,7 +25,7 @@ ROLLS = 0.1
 
 
 def ground_frame(velocity: Vector, attitude: Vector) -> tuple[Vector, Vector]:
-    """World up and the velocity, in the body frame."""
+    """Return the world up and the velocity, in the body frame."""
     columns = matrix_columns(attitude)
     return tuple(axis[2] for axis in columns), tuple(dot(axis, velocity) for axis in columns)
 
@@ -33,7 +33,7 @@ def ground_frame(velocity: Vector, attitude: Vector) -> tuple[Vector, Vector]:
 def contact_state(
     height: Scalar, up: Vector, velocity: Vector, body_rate: Vector, point: Vector, p: Any
 ) -> tuple[Scalar, Scalar]:
-    """Depth of a point below the ground [m] and the speed at which it approaches [m/s].
+    """Return the depth of a point below the ground [m] and the speed at which it approaches [m/s].
 
     Args:
         height: Of the centre of mass [m].
@@ -50,7 +50,7 @@ def contact_state(
 def contact_push(
     touches: Scalar, push: Scalar, velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any
 ) -> tuple[Vector, Vector, Scalar]:
-    """Velocity, rate and the point's impulse [N s] after the impulse was corrected so that the point does not approach.
+    """Return velocity, rate and the point's impulse [N s] after the impulse was corrected so that the point does not approach.
 
     Args:
         touches: 1 where the point is in contact, else 0: nothing changes.
@@ -78,7 +78,7 @@ def contact_push(
 def contact_rebound(
     approach: Scalar, velocity: Vector, body_rate: Vector, velocity_before: Vector, rate_before: Vector, dt: Scalar, p: Any
 ) -> tuple[Vector, Vector, Scalar]:
-    """Velocity and rate after the rebound, and the share of the pushes that it returned.
+    """Return velocity and rate after the rebound, and the share of the pushes that it returned.
 
     Poisson's hypothesis: the share e of the pushes acts once more. Energy then grows by `e worked + e^2 given`; where this
     exceeds what the pushes took (`given - worked`), as it can before they have converged, e is lowered.
@@ -110,7 +110,7 @@ def bounce_speed(dt: Scalar, p: Any) -> Scalar:
 def contact_friction(
     touches: Scalar, push: Scalar, velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any
 ) -> tuple[Vector, Vector, Scalar]:
-    """Velocity and rate after Coulomb friction at a point, and the speed at which the point leaves the ground [m/s].
+    """Return velocity and rate after Coulomb friction at a point, and the speed at which the point leaves the ground [m/s].
 
     The impulse opposes the slip, ends it at most, and is within `friction` times the push.
 
@@ -140,7 +140,7 @@ def contact_friction(
 def contact_rolling(
     push: Scalar, velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any
 ) -> tuple[Vector, Vector]:
-    """Velocity and rate after what resists rolling, and spinning on the spot, where a round body stands on the ground.
+    """Return velocity and rate after what resists rolling, and spinning on the spot, where a round body stands on the ground.
 
     The angular impulse opposes the rotation, ends it at most, and is within `rolling` times the radius times the push. A body
     that slides turns about its centre of mass, with the inertia I; one that rolls turns about the point below, with
@@ -183,7 +183,7 @@ def _turned(axis: Vector, lever: Vector, mass: Scalar, p: Any) -> Vector:
 
 
 def contact_holds(velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any) -> Scalar:
-    """1 where the contact of a round body can stop all of its motion within a step, else 0.
+    """Return 1 where the contact of a round body can stop all of its motion within a step, else 0.
 
     That takes the impulse -m v at the point below and the angular impulse -I w less the moment of the former; both must be
     within friction and the resistance to rolling. Applied one after the other these two would let the body creep: each gives
@@ -217,7 +217,7 @@ def kinetic_energy(velocity: Vector, body_rate: Vector, p: Any) -> Scalar:
 
 
 def affordable_lift(lift: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> Scalar:
-    """Part of a lift [m] that a body's kinetic energy can pay for.
+    """Return the part of a lift [m] that a body's kinetic energy can pay for.
 
     Args:
         lift: Height to be raised by [m].
@@ -229,7 +229,7 @@ def affordable_lift(lift: Scalar, velocity: Vector, body_rate: Vector, p: Any) -
 
 
 def contact_rise(rise: Scalar, velocity: Vector, body_rate: Vector, up: Vector, p: Any) -> tuple[Vector, Vector]:
-    """Velocity and rate on the way down, a `rise` [m] above where they are: less vertical speed, as far as there is any.
+    """Return velocity and rate on the way down, a `rise` [m] above where they are: less vertical speed, as far as there is any.
 
     What the fall cannot pay for, as where the body's rotation brought a point down, all of its motion pays (`contact_lift`).
 
@@ -249,7 +249,7 @@ def contact_rise(rise: Scalar, velocity: Vector, body_rate: Vector, up: Vector, 
 
 
 def contact_lift(lift: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> tuple[Vector, Vector]:
-    """Velocity and rate after a lift [m] out of the ground at the cost of kinetic energy, as far as that goes.
+    """Return velocity and rate after a lift [m] out of the ground at the cost of kinetic energy, as far as that goes.
 
     Args:
         lift: Height to be raised by [m]; none or a negative one changes nothing.
@@ -264,7 +264,7 @@ def contact_lift(lift: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> t
 
 
 def bounded_motion(allowed: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> tuple[Vector, Vector]:
-    """Velocity and rate slowed alike so that their kinetic energy is `allowed` [J] at most.
+    """Return velocity and rate slowed alike so that their kinetic energy is `allowed` [J] at most.
 
     Args:
         allowed: Most kinetic energy [J]; below zero counts as zero.

@@ -27,12 +27,12 @@ from airworthy.core.vectors import (
 
 
 def polynomial(c: Vector, w: Scalar) -> Scalar:
-    """c0 + c1 w + c2 w|w|: thrust or torque of a rotor; zero at rest when c0 is zero."""
+    """Return c0 + c1 w + c2 w|w|: thrust or torque of a rotor; zero at rest when c0 is zero."""
     return c[0] + w * (c[1] + c[2] * absolute(w))
 
 
 def rotor_acceleration(speed: Vector, command: Vector, p: Any, square: bool = False) -> Vector:
-    """Rate of change of each rotor state [rad/s^2]: a (c - w) + b (c|c| - w|w|), coefficients by rise or fall.
+    """Return the rate of change of each rotor state [rad/s^2]: a (c - w) + b (c|c| - w|w|), coefficients by rise or fall.
 
     Rise means that the magnitude is to grow; for reversible rotors the specification's (9) is read on magnitudes. `square`
     says that rotors are first order (b = 0) and never turn backwards.
@@ -55,7 +55,7 @@ def rotor_acceleration(speed: Vector, command: Vector, p: Any, square: bool = Fa
 
 
 def rotor_exact(speed: Vector, command: Vector, keep_rise: Vector, keep_fall: Vector) -> Vector:
-    """Exact first-order response: w+ = c + (w - c) exp(-dt/tau), with the factors given.
+    """Return the exact first-order response: w+ = c + (w - c) exp(-dt/tau), with the factors given.
 
     Args:
         speed: Rotor states w [rad/s], n of them.
@@ -70,7 +70,7 @@ def rotor_exact(speed: Vector, command: Vector, keep_rise: Vector, keep_fall: Ve
 
 
 def clip_rotors(speed: Vector, lower: Vector, upper: Vector, ceiling: Scalar) -> Vector:
-    """Rotor states within their limits; `ceiling` scales the upper limit (battery voltage over nominal).
+    """Return rotor states within their limits; `ceiling` scales the upper limit (battery voltage over nominal).
 
     Args:
         speed: Rotor states [rad/s], n of them.
@@ -84,7 +84,7 @@ def clip_rotors(speed: Vector, lower: Vector, upper: Vector, ceiling: Scalar) ->
 def rotor_wrench(
     speed: Vector, acceleration: Vector, thrust_factor: Vector | None, p: Any, planar: bool, square: bool
 ) -> tuple[Vector, Vector, Vector]:
-    """Force, moment and rotor angular momentum in the body frame.
+    """Return force, moment and rotor angular momentum in the body frame.
 
     Args:
         speed: Rotor states, n.
@@ -111,7 +111,7 @@ def rotor_wrench(
 
 
 def drag_wrench(velocity_air: Vector, body_rate: Vector, rotor_speed: Vector, p: Any, simple: bool) -> tuple[Vector, Vector]:
-    """Aerodynamic force and moment in the body frame.
+    """Return the aerodynamic force and moment in the body frame.
 
     Args:
         velocity_air: Velocity through the air, body [m/s].
@@ -137,7 +137,7 @@ def drag_wrench(velocity_air: Vector, body_rate: Vector, rotor_speed: Vector, p:
 
 
 def hub_wrench(velocity_air: Vector, body_rate: Vector, rotor_speed: Vector, p: Any, planar: bool) -> tuple[Vector, Vector]:
-    """Force and moment that the air adds at the rotors' hubs, body frame, moment about the centre of mass.
+    """Return force and moment that the air adds at the rotors' hubs, body frame, moment about the centre of mass.
 
     With the velocity u = v + w x r of a hub through the air, split along the axis a and across it: drag
     -|W| (c_t u_across + c_a u_along), thrust c_l |u_across|^2 along a, and the moment c_f |W| u x a of blades that flap back.
@@ -183,7 +183,7 @@ def derivative(
     exact: Scalar = 0.0,
     mean_rate: Vector | None = None,
 ) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-    """Time derivative of a rigid multirotor.
+    """Return the time derivative of a rigid multirotor.
 
     Specialised forms drop terms that are zero and change no other operation; kernels are compiled without contraction of
     multiply-adds, so a vehicle flies to the same bits in a batch that needs a more general form.
@@ -241,7 +241,7 @@ def _inertia_times(inertia: Vector, vector: Vector, diagonal: bool) -> Vector:
 
 
 def accelerometer(specific: Vector, body_rate: Vector, rate_dot: Vector, rotation: Vector, position: Vector) -> Vector:
-    """Specific force at an offset, turned sensor [m/s^2]: R^T (f + dw x r + w x (w x r)).
+    """Return the specific force at an offset, turned sensor [m/s^2]: R^T (f + dw x r + w x (w x r)).
 
     Args:
         specific: Specific force at the centre of mass, body.
@@ -260,7 +260,7 @@ def into_sensor(vector: Vector, rotation: Vector) -> Vector:
 
 
 def wind_velocity(time: Scalar, turbulence: Vector, p: Any) -> Vector:
-    """Air velocity, world [m/s]: mean wind, one 1-cosine gust pulse, turbulence.
+    """Return air velocity, world [m/s]: mean wind, one 1-cosine gust pulse, turbulence.
 
     Args:
         time: Of the simulation [s].
@@ -296,7 +296,7 @@ def dryden_step(state: Vector, noise: Vector, p: Any) -> tuple[Vector, Vector]:
 
 
 def ground_effect_factors(height: Scalar, attitude: Vector, p: Any) -> Vector:
-    """Thrust multiplier per rotor near the ground: 1 + c (radius / (4 h))^2, h the hub's height, at least half a radius.
+    """Return thrust multiplier per rotor near the ground: 1 + c (radius / (4 h))^2, h the hub's height, at least half a radius.
 
     The form of the gym-pybullet-drones lineage (spec/boundary_predictor 10); it acts while the body is not upside down.
 
@@ -316,7 +316,7 @@ def ground_effect_factors(height: Scalar, attitude: Vector, p: Any) -> Vector:
 
 
 def battery_step(charge: Scalar, rotor_speed: Vector, dt: Scalar, p: Any) -> tuple[Scalar, Scalar]:
-    """Charge used [A s] after a step, and voltage over nominal (the factor on rotor speed limits).
+    """Return the charge used [A s] after a step, and voltage over nominal (the factor on rotor speed limits).
 
     Args:
         charge: Used before the step [A s].
@@ -338,7 +338,7 @@ def battery_step(charge: Scalar, rotor_speed: Vector, dt: Scalar, p: Any) -> tup
 
 
 def quaternion_exponential(attitude: Vector, body_rate: Vector, dt: Scalar) -> Vector:
-    """Attitude after turning at a constant body rate for dt: q exp(w dt / 2), to fourth order in the half angle.
+    """Return the attitude after turning at a constant body rate for dt: q exp(w dt / 2), to fourth order in the half angle.
 
     Used by the semi-implicit step; the result is renormalised by the caller.
 

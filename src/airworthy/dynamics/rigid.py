@@ -129,7 +129,7 @@ def contact_blocks(layout: Layout) -> list[TracedBlock]:
 
 
 def variant_name(planar: bool, square: bool, drag: str) -> str:
-    """Name of a specialised derivative, e.g. `planar_square_simple`.
+    """Return the name of a specialised derivative, e.g. `planar_square_simple`.
 
     Args:
         planar: Whether all rotors point along body z.
@@ -140,7 +140,7 @@ def variant_name(planar: bool, square: bool, drag: str) -> str:
 
 
 def advance_source() -> str:
-    """C: one step per specialised derivative, the choice among them, uniform over the batch, and ground contact."""
+    """Return the C source: a step per specialised derivative, the choice among them, uniform over the batch, ground contact."""
     template = native_text("rigid_advance.h")
     vectors = "Y, command, wind, force, moment, factor, half_m, full_m, mean_rate"
     names = f"integrator, exact, dt, {vectors}, next, moved, rate_dot, specific"

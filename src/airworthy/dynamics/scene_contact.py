@@ -47,7 +47,7 @@ class BodyMotion:
             mine[rows] = value
 
     def between(self, other: BodyMotion, share: Array) -> BodyMotion:
-        """On the straight way to another motion, attitudes brought to unit length; share (k,) from 0 to 1."""
+        """Return the motion on the straight way to another motion, attitudes brought to unit length; share (k,) from 0 to 1."""
         s = share[:, None]
         position, velocity, attitude, body_rate = (
             a + s * (b - a) for a, b in zip(self._arrays(), other._arrays(), strict=True)
@@ -86,12 +86,12 @@ class ContactBodies:
         return ContactBodies(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
     def centers_at(self, position: Array, attitude: Array) -> Array:
-        """World positions of the spheres, (k, m, 3)."""
+        """Return world positions of the spheres, (k, m, 3)."""
         q = tuple(c[:, None] for c in split(attitude))
         return position[:, None] + np.stack(np.broadcast_arrays(*rotate(q, split(self.center))), axis=-1)
 
     def parameters(self, restitution: float, friction: float, radius: Array, rolling: float = 0.0) -> SimpleNamespace:
-        """As the equations of `dynamics.contact` read them.
+        """Return the parameters as the equations of `dynamics.contact` read them.
 
         Args:
             restitution: Newton's coefficient.
@@ -113,17 +113,17 @@ class ContactBodies:
 
 
 def split(array: Array) -> Vector:
-    """Components along the last axis."""
+    """Return components along the last axis."""
     return tuple(np.moveaxis(array, -1, 0))
 
 
 def stacked(vector: Vector) -> Array:
-    """Components as the last axis."""
+    """Return components as the last axis."""
     return np.stack(np.broadcast_arrays(*vector), axis=-1)
 
 
 def approach_speed(bodies: ContactBodies, motion: BodyMotion, normal: Array) -> Array:
-    """Speed at which each sphere's contact point moves against its normal [m/s], (k, m).
+    """Return the speed at which each sphere's contact point moves against its normal [m/s], (k, m).
 
     Args:
         bodies: The bodies, k of them with m spheres each.
@@ -178,7 +178,7 @@ def collide(
     rolling: float,
     dt: float,
 ) -> tuple[Array, Array]:
-    """Velocities after an impact of bodies on what is at rest.
+    """Return velocities after an impact of bodies on what is at rest.
 
     Args:
         bodies: The bodies.
@@ -281,7 +281,7 @@ def _push_together(
 
 
 def lifted(bodies: ContactBodies, motion: BodyMotion, lift: Array) -> tuple[Array, Array]:
-    """Velocity and rate after being moved: what goes up is paid for by the motion.
+    """Return velocity and rate after being moved: what goes up is paid for by the motion.
 
     Args:
         bodies: The bodies.
@@ -294,7 +294,7 @@ def lifted(bodies: ContactBodies, motion: BodyMotion, lift: Array) -> tuple[Arra
 
 
 def bounded(bodies: ContactBodies, allowed: Array, velocity: Array, body_rate: Array) -> tuple[Array, Array]:
-    """Velocity and rate slowed alike to a kinetic energy.
+    """Return velocity and rate slowed alike to a kinetic energy.
 
     Args:
         bodies: The bodies.
@@ -321,7 +321,7 @@ def kinetic_energy(bodies: ContactBodies, velocity: Array, body_rate: Array) -> 
 
 
 def drift(bodies: ContactBodies, now: BodyMotion, acceleration: Array, torque: Array, time: Array) -> BodyMotion:
-    """Free motion over a part of a physics step.
+    """Return free motion over a part of a physics step.
 
     Args:
         bodies: The bodies.
@@ -337,7 +337,7 @@ def drift(bodies: ContactBodies, now: BodyMotion, acceleration: Array, torque: A
 
 
 def held_torque(bodies: ContactBodies, start: BodyMotion, end: BodyMotion, dt: float) -> Array:
-    """Torque (body [N m], (k, 3)) that turned bodies over a step, besides the gyroscopic one.
+    """Return the torque (body [N m], (k, 3)) that turned bodies over a step, besides the gyroscopic one.
 
     Args:
         bodies: The bodies.

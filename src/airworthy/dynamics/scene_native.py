@@ -48,7 +48,7 @@ def lever(attitude: Vector, normal: Vector, point: Vector, p: Any) -> tuple[Vect
 
 
 def slip_square(velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any) -> Scalar:
-    """Square of the speed at which a contact point moves along the surface [m^2/s^2].
+    """Return the square of the speed at which a contact point moves along the surface [m^2/s^2].
 
     Args:
         velocity: Of the centre of mass, body [m/s].
@@ -72,7 +72,7 @@ def drift(
     time: Scalar,
     p: Any,
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """Free motion over a part of a physics step: position, velocity, attitude and rate at its end.
+    """Return free motion over a part of a physics step: position, velocity, attitude and rate at its end.
 
     Args:
         position: World [m].
@@ -92,7 +92,7 @@ def drift(
 
 
 def held_torque(body_rate: Vector, next_rate: Vector, dt: Scalar, p: Any) -> Vector:
-    """Torque (body [N m]) that turned a body over a step, besides the gyroscopic one.
+    """Return the torque (body [N m]) that turned a body over a step, besides the gyroscopic one.
 
     Args:
         body_rate: Body rate at its begin [rad/s].
@@ -116,7 +116,8 @@ MARGIN = 2.5e-3
 
 
 def body_points(body: CollisionBody, center_of_mass: tuple[float, float, float]) -> tuple[Array, Array]:
-    """Points of a collision body that carry it on a surface, each the centre of a ball that touches the surface from inside.
+    """Return points of a collision body that carry it on a surface, each the centre of a ball that touches the surface from
+    inside.
 
     Returns:
         Centres from the centre of mass, body frame [m], (m, 3), and radii [m], (m,): a sphere, 8 corners or 16 points of rims.
@@ -220,7 +221,8 @@ def scene_blocks() -> list[TracedBlock]:
 
 
 def scene_source(**numbers: float) -> str:
-    """Native text of contact with scenes; before it goes that of the geometry's distance.h, clearance.h, sweep.h and convex.h.
+    """Return the native text of contact with scenes; before it goes that of the geometry's distance.h, clearance.h, sweep.h and
+    convex.h.
 
     Args:
         numbers: Constants of the texts by their names in lower case; see `simulation.scene_contact`.

@@ -24,7 +24,7 @@ from airworthy.vehicles.record import Vehicle
 
 
 def semi_kinematic_state_layout() -> Layout:
-    """State rows."""
+    """Return state rows."""
     return Layout(
         {
             "position": (3,),  # world [m]
@@ -46,7 +46,7 @@ def semi_kinematic_state_layout() -> Layout:
 
 
 def semi_kinematic_layout() -> Layout:
-    """Parameter rows."""
+    """Return parameter rows."""
     return Layout(
         {
             "gravity": (),
@@ -61,7 +61,7 @@ def semi_kinematic_layout() -> Layout:
 
 
 def semi_kinematic_parameters(vehicle: Vehicle, rate_limit: float) -> Array:
-    """Column of a vehicle's rows; the thrust limit is that of all rotors at their upper limit, along body z."""
+    """Return the column of a vehicle's rows; the thrust limit is that of all rotors at their upper limit, along body z."""
     layout = semi_kinematic_layout()
     column = np.zeros(layout.size)
     thrust = sum((r.thrust[0] + r.thrust[1] * r.speed_max + r.thrust[2] * r.speed_max**2) * r.axis[2] for r in vehicle.rotors)
@@ -81,7 +81,7 @@ def semi_kinematic_parameters(vehicle: Vehicle, rate_limit: float) -> Array:
 def derivative(
     velocity: Vector, attitude: Vector, thrust: Any, body_rate: Vector, force: Vector, p: Any
 ) -> tuple[Vector, Vector]:
-    """Acceleration (world) and quaternion derivative.
+    """Return the acceleration (world) and quaternion derivative.
 
     Args:
         velocity: World [m/s]; unused, the model has no drag.
@@ -97,7 +97,7 @@ def derivative(
 
 
 def limited_input(thrust: Any, body_rate: Vector, p: Any) -> Vector:
-    """Thrust in [0, k_th] and each rate within its limit.
+    """Return thrust in [0, k_th] and each rate within its limit.
 
     Args:
         thrust: Along body z [N].
@@ -108,7 +108,7 @@ def limited_input(thrust: Any, body_rate: Vector, p: Any) -> Vector:
 
 
 def semi_kinematic_blocks(layout: Layout) -> list[TracedBlock]:
-    """Traced blocks of the native step."""
+    """Return traced blocks of the native step."""
 
     def block(function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None]) -> TracedBlock:
         return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, None, "CONTEXT")

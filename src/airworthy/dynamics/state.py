@@ -38,7 +38,7 @@ def padded_rotor_count(rotor_count: int) -> int:
 
 
 def rigid_layout(rotor_count: int) -> Layout:
-    """Parameter rows of the rigid family for a padded number of rotors."""
+    """Return parameter rows of the rigid family for a padded number of rotors."""
     n = rotor_count
     return Layout(
         {
@@ -108,7 +108,8 @@ def rigid_layout(rotor_count: int) -> Layout:
 
 
 def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array:
-    """Column of a vehicle's rows, shape (layout.size,); rows that depend on the step are left to `simulation.family`.
+    """Return the column of a vehicle's rows, shape (layout.size,); rows that depend on the step are left to
+    `simulation.family`.
 
     Args:
         vehicle: The vehicle.
@@ -191,14 +192,14 @@ def _least_speed(rotor: Rotor) -> float:
 
 
 def invert_inertia(inertia: tuple[float, ...]) -> Array:
-    """Inverse of a symmetric 3x3 matrix, both as (xx, yy, zz, xy, xz, yz)."""
+    """Return the inverse of a symmetric 3x3 matrix, both as (xx, yy, zz, xy, xz, yz)."""
     xx, yy, zz, xy, xz, yz = inertia
     i = np.linalg.inv(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
     return np.array([i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2]])
 
 
 def contact_points(body: CollisionBody, com: Array) -> tuple[Array, float]:
-    """Points of the collision body that meet the ground, from the centre of mass, and the radius about each.
+    """Return points of the collision body that meet the ground, from the centre of mass, and the radius about each.
 
     A box gives its corners, a cylinder four points on each rim, a sphere its centre with its radius.
     """
@@ -219,7 +220,7 @@ COMMAND_ROWS = 16
 
 
 def rigid_state_layout(rotor_count: int) -> Layout:
-    """State rows of the rigid family for a padded number of rotors."""
+    """Return state rows of the rigid family for a padded number of rotors."""
     n = rotor_count
     return Layout(
         {
@@ -256,7 +257,7 @@ def rigid_state_layout(rotor_count: int) -> Layout:
 
 
 def input_layout() -> Layout:
-    """Rows of the input array: commands and what acts from outside."""
+    """Return rows of the input array: commands and what acts from outside."""
     return Layout(
         {
             "command": (COMMAND_ROWS,),

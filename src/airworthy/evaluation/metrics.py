@@ -33,7 +33,7 @@ _PROGRESS_POINTS = 48
 
 
 def path_distance(points: ArrayLike, path: ArrayLike) -> Array:
-    """Distance of each point to the nearest point of a polyline (not only to its corners).
+    """Return the distance of each point to the nearest point of a polyline (not only to its corners).
 
     The nearest segments by midpoint are found in a tree and measured exactly. A segment's midpoint is at most half its length
     farther than its nearest point, so once the next midpoint in line is farther than the best distance found plus half the
@@ -120,7 +120,8 @@ def path_progress(t: Array, position: Array, path_t: Array, path: Array, reach: 
 
 
 def segment_distance(points: Array, start: Array, along: Array) -> Array:
-    """Distance of points (..., 3) to segments that start at `start` and run `along`, both (..., 3); zero length is a point.
+    """Return the distance of points (..., 3) to segments that start at `start` and run `along`, both (..., 3); zero length is a
+    point.
 
     Args:
         points: [m], (..., 3).
@@ -340,7 +341,7 @@ def _signals(table: FlightTable, flown: FlownRows, references: list[TrackingRefe
 
 
 def tilt_of(attitude: Array) -> Array:
-    """Angle between the body's z axis and the vertical [rad] of unit quaternions (..., 4), shape (...)."""
+    """Return the angle between the body's z axis and the vertical [rad] of unit quaternions (..., 4), shape (...)."""
     # The half-angle form keeps its digits near 0, where arccos of the axis' z component would not.
     return np.asarray(
         2.0 * np.arctan2(np.hypot(attitude[..., 0], attitude[..., 1]), np.hypot(attitude[..., 2], attitude[..., 3]))

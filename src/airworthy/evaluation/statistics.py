@@ -37,7 +37,7 @@ class Estimate:
 
 
 def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Estimate:
-    """Rate and its Wilson score interval (Wilson 1927), which stays inside [0, 1] and is honest at 0 and 1.
+    """Return rate and its Wilson score interval (Wilson 1927), which stays inside [0, 1] and is honest at 0 and 1.
 
     Args:
         successes: From 0 to `count`.
@@ -65,7 +65,7 @@ def bootstrap_interval(
     resamples: int = 2000,
     bounds: tuple[float, float] = (-inf, inf),
 ) -> Estimate:
-    """Mean and an interval that holds it about as often as it says, also for few values and for skewed ones.
+    """Return the mean and an interval that holds it about as often as it says, also for few values and for skewed ones.
 
     Each bound is the farther one of two: Student's t, which is right for normal values of any number, and bootstrap-t, the
     studentised bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.5), which follows their
@@ -125,7 +125,8 @@ def _alike(value: float, count: int, confidence: float, bounds: tuple[float, flo
 
 
 def interquartile_mean(values: ArrayLike) -> float:
-    """Mean of the middle half (the 25 % trimmed mean, with the boundary values weighted by the part of them that is inside).
+    """Return the mean of the middle half (the 25 % trimmed mean, with the boundary values weighted by the part of them that is
+    inside).
 
     Values that are not finite are left out; NaN where none is left.
     """
@@ -141,7 +142,7 @@ def interquartile_mean(values: ArrayLike) -> float:
 def describe(
     values: ArrayLike, name: str, *, seed: int = 0, confidence: float = 0.95, resamples: int = 2000
 ) -> dict[str, float | int]:
-    """Statistics of one metric over flights, in a fixed order of keys.
+    """Return statistics of one metric over flights, in a fixed order of keys.
 
     Args:
         values: Shape (n,); values that are not finite are left out, `count` says how many remain.
@@ -177,7 +178,7 @@ def describe(
 
 
 def rank_correlation(a: ArrayLike, b: ArrayLike) -> float:
-    """Spearman's rank correlation of two samples (n,), ties sharing their mean rank; NaN where it is not defined."""
+    """Return Spearman's rank correlation of two samples (n,), ties sharing their mean rank; NaN where it is not defined."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     both = np.isfinite(a) & np.isfinite(b)
     # Two pairs always correlate by 1 or -1; equal values have no ranks.

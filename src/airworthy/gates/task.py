@@ -49,7 +49,7 @@ class Bars:
 
 
 def bars_of(courses: Sequence[Sequence[Gate]]) -> Bars:
-    """Frames of each flight's distinct gates."""
+    """Return frames of each flight's distinct gates."""
     most = max(map(len, courses))
     shape = (len(courses), most)
     center, yaw = np.zeros((*shape, 3)), np.zeros(shape)
@@ -68,7 +68,7 @@ def bars_of(courses: Sequence[Sequence[Gate]]) -> Bars:
 
 
 def body_extent(radius: float, half_height: float, up: Array | None) -> tuple[Array | float, Array | float]:
-    """Radius and half height of the upright cylinder round a cylinder whose axis is `up` (..., 3): never too small.
+    """Return radius and half height of the upright cylinder round a cylinder whose axis is `up` (..., 3): never too small.
 
     Args:
         radius: Of the cylinder [m].

@@ -23,7 +23,7 @@ VISIBLE, COLLIDES = 1, 2
 
 
 def fill_instances(rows: NDArray[np.void], placement: Placement, active: ArrayBool) -> None:
-    """Everything of instance rows but the pose.
+    """Fill everything of instance rows but the pose.
 
     Args:
         rows: Instance rows that are written, (n,).
@@ -36,7 +36,7 @@ def fill_instances(rows: NDArray[np.void], placement: Placement, active: ArrayBo
 
 
 def pose_fields(position: Array, attitude: Array, scale: Array) -> ArrayF32:
-    """(n, 11): position, what single precision leaves of it, quaternion, scale.
+    """Return (n, 11): position, what single precision leaves of it, quaternion, scale.
 
     Args:
         position: World [m], (n, 3).
@@ -172,7 +172,7 @@ class GeometryBatch:
             self.revision += 1
 
     def assign(self, env_ids: ArrayLike, layout_index: ArrayLike) -> None:
-        """Environments use other layouts from now on.
+        """Assign environments other layouts from now on.
 
         Args:
             env_ids: (k,) environments.
@@ -213,7 +213,7 @@ class GeometryBatch:
             self.replace_movers(np.arange(self.env_count), movers)
 
     def replace_movers(self, env_ids: ArrayLike, movers: Sequence[Placement]) -> None:
-        """Environments get other movers: shapes, numbers, flags and poses.
+        """Replace the movers of environments: shapes, numbers, flags and poses.
 
         Args:
             env_ids: (k,) environments.
@@ -296,7 +296,7 @@ class GeometryBatch:
     # ---- what queries read ------------------------------------------------------------------------------------------
 
     def arguments(self) -> list[Any]:
-        """Warp arrays in the order of `BATCH_ARGUMENTS`, brought up to date."""
+        """Return Warp arrays in the order of `BATCH_ARGUMENTS`, brought up to date."""
         if self._stale_layouts:
             self._build_layouts(sorted(self._stale_layouts))
             self._stale |= {"layout_rows", "layout_nodes", "layout_instances"}
@@ -365,7 +365,7 @@ class GeometryBatch:
         self._stale_movers[:] = False
 
     def instance_shapes(self, env: int) -> NDArray[np.int32]:
-        """(mover_start + mover_count,) shape of every instance number of an environment; -1 where there is none."""
+        """Return (mover_start + mover_count,) shape of every instance number of an environment; -1 where there is none."""
         shapes = np.full(self.mover_start + self.mover_count, -1, np.int32)
         placement = self._placements[self._env_layout[env]]
         shapes[: len(placement)] = placement.shape
@@ -374,7 +374,7 @@ class GeometryBatch:
         return shapes
 
     def memory(self) -> dict[str, int]:
-        """Bytes by part: what all environments share, and what grows with their number."""
+        """Return bytes by part: what all environments share, and what grows with their number."""
         parts = self._shape_arrays
         movers = 2 * self.mover_count * self.env_count * NODE.itemsize + self._mover_poses.nbytes + self._mover_instances.nbytes
         return {
@@ -392,7 +392,7 @@ class GeometryBatch:
     # ---- checks -----------------------------------------------------------------------------------------------------
 
     def check_environments(self, env_ids: ArrayLike) -> ArrayIndex:
-        """Environment numbers (k,), each valid.
+        """Return environment numbers (k,), each valid.
 
         Raises:
             AirworthyError: If one is out of range or they are not whole numbers.

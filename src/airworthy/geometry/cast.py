@@ -123,7 +123,8 @@ class RayTable:
         return len(self.pixels)
 
     def arrays(self, device: str) -> tuple[Any, Any]:
-        """Warp arrays on a device: rays by packet (packets, 7, 16), and the pixel of each (packets, 16), -1 for padding."""
+        """Return Warp arrays on a device: rays by packet (packets, 7, 16), and the pixel of each (packets, 16), -1 for
+        padding."""
         if device not in self._arrays:
             sent = (as_warp(self._rows()), as_warp(self.pixels))
             self._arrays[device] = sent if device == "cpu" else (sent[0].to(device), sent[1].to(device))
@@ -153,7 +154,7 @@ def _unit(directions: ArrayLike) -> Array:
 
 
 def packet_pixels(height: int, width: int) -> NDArray[np.int32]:
-    """Pixels (row * width + column) in packets of neighbours (packets, 16); -1 for padding.
+    """Return pixels (row * width + column) in packets of neighbours (packets, 16); -1 for padding.
 
     A packet is a tile, as square as the image allows; neighbours in memory are neighbours in the image.
     """
@@ -269,7 +270,7 @@ def _poses(
 
 
 def sensor_environments(env: ArrayLike | None, count: int, env_count: int) -> NDArray[np.int32]:
-    """Environment of each of `count` sensors or rays (count,), checked.
+    """Return the environment of each of `count` sensors or rays (count,), checked.
 
     Args:
         env: Environment of each, (count,), or one for all; None: the only one, or one sensor per environment in order.
@@ -311,7 +312,7 @@ def whole_numbers(name: str, value: ArrayLike, count: int) -> NDArray[np.int32]:
 
 
 def camera_rows(position: Array, attitude: Array, env: NDArray[np.int32], ignore: NDArray[np.int32]) -> NDArray[np.void]:
-    """Rows of native/cast.h for poses (c, n, 3) and (c, n, 4).
+    """Return rows of native/cast.h for poses (c, n, 3) and (c, n, 4).
 
     Args:
         position: World [m], (c, n, 3).

@@ -73,7 +73,7 @@ _REACH = 96
 
 
 def scratch_size(ny: int, stride: int) -> int:
-    """Whole numbers of work memory that one task needs."""
+    """Return the whole numbers of work memory that one task needs."""
     return max(ny * (CPU_LANES + 3), 6 * stride)
 
 
@@ -127,7 +127,7 @@ class DistanceField:
     """Lower corner of the grid [m], (..., 3) or (3,): cell (0, 0, 0) begins here."""
 
     def sample(self, points: ArrayLike, env: ArrayLike | None = None) -> tuple[Array, Array]:
-        """Distance and its gradient at points, trilinear between centres of cells.
+        """Return distance and its gradient at points, trilinear between centres of cells.
 
         Beyond the outermost centres the field continues constant, with zero gradient in that direction.
 
@@ -155,7 +155,7 @@ class DistanceField:
 def distance_field(
     occupied: ArrayLike, resolution: float, lower: ArrayLike = (0.0, 0.0, 0.0), *, signed: bool = False
 ) -> DistanceField:
-    """Exact Euclidean distance of every cell's centre to the nearest occupied cell's centre.
+    """Return the exact Euclidean distance of every cell's centre to the nearest occupied cell's centre.
 
     Args:
         occupied: True where something is, (..., nx, ny, nz); leading axes count grids.
@@ -262,7 +262,7 @@ def clearance(
     *,
     ignore: ArrayLike | None = None,
 ) -> Distance:
-    """Distance from points to the nearest instance that collides.
+    """Return the distance from points to the nearest instance that collides.
 
     Signed for boxes, spheres, cylinders and capsules, and for meshes whose triangles bound a volume counter-clockwise seen from
     outside; the distance to other meshes is never negative, and triangles without area do not count. Where several instances

@@ -86,7 +86,7 @@ def shortest_path(
     lower: ArrayLike = (0.0, 0.0, 0.0),
     max_expansions: int | None = None,
 ) -> GridPath | None:
-    """Shortest path between two points through free cells (A*, deterministic).
+    """Return the shortest path between two points through free cells (A*, deterministic).
 
     A step leads to one of the 26 neighbours; a diagonal one only where every cell of the box that it crosses is free, so that
     the straight segments between the points of the path never touch the inside of an occupied cell.
@@ -125,7 +125,7 @@ def shortest_path(
 
 
 def cell_of(name: str, point: ArrayLike, shape: tuple[int, ...], resolution: float, lower: Array) -> ArrayInt:
-    """Cell in which a point lies, (3,); a point on the upper face counts to the last cell.
+    """Return the cell in which a point lies, (3,); a point on the upper face counts to the last cell.
 
     Args:
         name: Of the argument, for the error's sentence.

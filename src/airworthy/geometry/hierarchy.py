@@ -159,7 +159,7 @@ class ShapeArrays:
 
 
 def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
-    """Rows of every shape, and of the meshes their trees, triangles, vertices and faces one after the other."""
+    """Return rows of every shape, and of the meshes their trees, triangles, vertices and faces one after the other."""
     rows = np.zeros(max(len(shapes), 1), SHAPE)
     rows["kind"][len(shapes) :] = KINDS[Sphere]
     nodes, triangles, vertices, faces = [], [], [], []

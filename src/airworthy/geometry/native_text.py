@@ -30,7 +30,7 @@ BATCH_SIGNATURE = "".join(f"{name}: {'int32' if name in BATCH_INTEGERS else 'flo
 
 
 def native_source(*names: str) -> str:
-    """`prelude.h`, `batch.h`, then the named headers of `geometry/native`, joined.
+    """Return `prelude.h`, `batch.h`, then the named headers of `geometry/native`, joined.
 
     Inside a native function write `const Batch batch = BATCH_OF_ARGUMENTS;` after it. The name `rays.h` stands for all that
     nearest-hit and any-hit rays need: `lanes.h`, `solids.h`, and `traverse.h` as `RayCast` (origins of their own) and

@@ -76,7 +76,7 @@ _ARGUMENTS = """
 
 @cache
 def occupancy_kernel() -> Any:
-    """Occupied cells of grids, as a Warp kernel; compiled at first launch, then cached on disk."""
+    """Return occupied cells of grids, as a Warp kernel; compiled at first launch, then cached on disk."""
     return native_kernel("occupancy", occupancy_source(), BATCH_SIGNATURE + _ARGUMENTS)
 
 
@@ -96,7 +96,7 @@ def voxelize(
     *,
     ignore: int = -1,
 ) -> ArrayBool:
-    """Occupied cells of a box.
+    """Return occupied cells of a box.
 
     A cell is occupied where a surface or solid reaches more than a thousandth of an edge into it, where its centre is inside
     a solid or closed mesh, or where its centre is no farther than `radius` from anything. A sheet (a mesh that is not closed)
@@ -130,7 +130,7 @@ def voxelize(
 
 
 def grid_shape(lower: Array, upper: Array, resolution: float) -> tuple[int, int, int]:
-    """Cells along x, y, z that cover a box; a remainder below a millionth of a cell counts as rounding.
+    """Return cells along x, y, z that cover a box; a remainder below a millionth of a cell counts as rounding.
 
     Args:
         lower: Lower corner, world [m], (3,).

@@ -207,7 +207,7 @@ class Placement:
         visible: ArrayLike = True,
         collide: ArrayLike = True,
     ) -> Placement:
-        """Instances from whatever is known of them; one value serves all rows.
+        """Return instances from whatever is known of them; one value serves all rows.
 
         Args:
             shape: (n,) index of each instance's shape, or one index.
@@ -268,7 +268,7 @@ def _column(name: str, value: Any, kind: Any, width: int, count: int) -> ArrayAn
 
 
 def unit_quaternions(value: ArrayLike, what: str) -> Array:
-    """Quaternions (..., 4) scaled to unit length.
+    """Return quaternions (..., 4) scaled to unit length.
 
     Raises:
         AirworthyError: If one is zero or not finite.

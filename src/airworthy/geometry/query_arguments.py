@@ -115,7 +115,7 @@ def _run_on_device(
 
 
 def closed_flags(batch: GeometryBatch) -> Any:
-    """Warp array of one int per shape: 1 for a mesh that encloses a volume; found once per batch."""
+    """Return Warp array of one int per shape: 1 for a mesh that encloses a volume; found once per batch."""
     if batch not in _closed:
         # Once: whether a surface is closed takes a look at every edge.
         flags = [int(isinstance(shape, Mesh) and is_closed(shape)) for shape in batch.shapes] or [0]
@@ -179,7 +179,7 @@ _NOTHING: dict[tuple[bool, str], Any] = {}
 
 
 def element_kind(whole: bool) -> Any:
-    """Warp's type of a 32-bit word: whole number or not."""
+    """Return Warp's type of a 32-bit word: whole number or not."""
     wp = quiet_warp()
     return wp.int32 if whole else wp.float32
 
@@ -195,7 +195,7 @@ def nothing(whole: bool, device: str) -> Any:
 
 
 def vectors(name: str, value: ArrayLike, count: int | None = None) -> Array:
-    """World vectors (n, 3) [m], contiguous; with `count`, (3,) serves all of them.
+    """Return world vectors (n, 3) [m], contiguous; with `count`, (3,) serves all of them.
 
     Args:
         name: Of the argument, for the error's sentence.
@@ -216,7 +216,7 @@ def vectors(name: str, value: ArrayLike, count: int | None = None) -> Array:
 
 
 def lengths(name: str, value: ArrayLike, count: int) -> Array:
-    """Lengths (n,) [m], one number serving all queries; never negative, never NaN.
+    """Return lengths (n,) [m], one number serving all queries; never negative, never NaN.
 
     Args:
         name: Of the argument, for the error's sentence.
@@ -237,7 +237,7 @@ def lengths(name: str, value: ArrayLike, count: int) -> Array:
 
 
 def environments(env: ArrayLike | None, count: int, env_count: int) -> NDArray[np.int32]:
-    """Environment of each query (n,): by default query k asks environment k, or all ask the only one there is.
+    """Return the environment of each query (n,): by default query k asks environment k, or all ask the only one there is.
 
     Args:
         env: Environment of each, (count,), or one for all; None: the default above.
@@ -264,7 +264,7 @@ def environments(env: ArrayLike | None, count: int, env_count: int) -> NDArray[n
 
 
 def instance_numbers(ignore: ArrayLike | None, count: int) -> NDArray[np.int32]:
-    """Instance number per query (n,): -1 where none is meant.
+    """Return the instance number per query (n,): -1 where none is meant.
 
     Raises:
         AirworthyError: If there is not one whole number per query.

@@ -66,7 +66,7 @@ _CONVEX_ARGUMENTS = """
 
 @cache
 def convex_kernel() -> Any:
-    """First contacts of boxes and cylinders, as a Warp kernel; compiled at first launch, then cached on disk."""
+    """Return the first contacts of boxes and cylinders, as a Warp kernel; compiled at first launch, then cached on disk."""
     return native_kernel("convex", convex_source(), BATCH_SIGNATURE + _CONVEX_ARGUMENTS)
 
 
@@ -111,7 +111,8 @@ _SWEEP_ARGUMENTS = """
 
 @cache
 def sweep_kernel() -> Any:
-    """First contacts of moving spheres and capsules, as a Warp kernel; compiled at first launch, then cached on disk."""
+    """Return the first contacts of moving spheres and capsules, as a Warp kernel; compiled at first launch, then cached on
+    disk."""
     return native_kernel("sweep", sweep_source(), BATCH_SIGNATURE + _SWEEP_ARGUMENTS)
 
 
@@ -158,7 +159,7 @@ def sweep_body(
     shallow: float = math.inf,
     ignore: ArrayLike | None = None,
 ) -> BodyContact:
-    """First contact of boxes and cylinders with everything that collides.
+    """Return the first contact of boxes and cylinders with everything that collides.
 
     Origins go straight, attitudes by linear interpolation between the quaternions, brought to unit length.
 
@@ -233,7 +234,7 @@ def sweep_sphere(
     *,
     ignore: ArrayLike | None = None,
 ) -> Impact:
-    """First contact of spheres that move straight from `start` to `end`.
+    """Return the first contact of spheres that move straight from `start` to `end`.
 
     A sphere that touches something at its start, or whose centre is inside a solid or closed mesh, has contact at fraction 0,
     with what it is deepest in. Equal contacts: the lowest instance number, then the lowest face.
@@ -262,7 +263,7 @@ def sweep_capsule(
     *,
     ignore: ArrayLike | None = None,
 ) -> Impact:
-    """First contact of capsules that move straight, without turning, from `start` to `end`.
+    """Return the first contact of capsules that move straight, without turning, from `start` to `end`.
 
     The core of a capsule is the segment centre - axis ... centre + axis. For the rest see `sweep_sphere`.
 

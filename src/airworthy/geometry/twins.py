@@ -16,7 +16,7 @@ from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Placement
 
 
 def rotation(attitude: Array) -> Array:
-    """Matrix (3, 3), local to world, of a unit quaternion x, y, z, w."""
+    """Return the matrix (3, 3), local to world, of a unit quaternion x, y, z, w."""
     x, y, z, w = attitude
     return np.array(
         [
@@ -28,12 +28,12 @@ def rotation(attitude: Array) -> Array:
 
 
 def triangles_of(mesh: Mesh) -> Array:
-    """Corners (m, 3, 3) of a mesh's triangles."""
+    """Return corners (m, 3, 3) of a mesh's triangles."""
     return mesh.vertices.astype(np.float64)[mesh.faces]
 
 
 def nearest_on_edge(points: Array, a: Array, b: Array) -> Array:
-    """Nearest point of segments a-b, broadcast, (..., 3).
+    """Return the nearest point of segments a-b, broadcast, (..., 3).
 
     Args:
         points: (..., 3) [m].
@@ -48,7 +48,7 @@ def nearest_on_edge(points: Array, a: Array, b: Array) -> Array:
 
 
 def nearest_on_triangles(points: Array, triangles: Array) -> Array:
-    """Nearest point of every triangle to every point, (n, m, 3)."""
+    """Return the nearest point of every triangle to every point, (n, m, 3)."""
     p = points[:, None]
     a, b, c = triangles[:, 0], triangles[:, 1], triangles[:, 2]
     normal = np.cross(b - a, c - a)
@@ -67,7 +67,7 @@ def nearest_on_triangles(points: Array, triangles: Array) -> Array:
 
 
 def triangle_distance(points: Array, triangles: Array) -> Array:
-    """Distance of points (n, 3) to the nearest of triangles (m, 3, 3) [m], (n,)."""
+    """Return the distance of points (n, 3) to the nearest of triangles (m, 3, 3) [m], (n,)."""
     if not len(triangles):
         return np.full(len(points), np.inf)
     return np.sqrt(np.sum((nearest_on_triangles(points, triangles) - points[:, None]) ** 2, -1)).min(1)
@@ -84,7 +84,7 @@ def winding_number(points: Array, triangles: Array) -> Array:
 
 
 def solid_distance(shape: Shape, points: Array) -> Array:
-    """Signed distance of points in the solid's frame (n, 3) to its surface [m], (n,)."""
+    """Return the signed distance of points in the solid's frame (n, 3) to its surface [m], (n,)."""
     if isinstance(shape, Sphere):
         return np.linalg.norm(points, axis=-1) - shape.radius
     if isinstance(shape, Capsule):
@@ -100,7 +100,7 @@ def solid_distance(shape: Shape, points: Array) -> Array:
 
 
 def shape_distance(shape: Shape, points: Array, closed: bool = False) -> Array:
-    """Distance of points in the shape's frame [m], (n,): signed for solids and closed meshes.
+    """Return the distance of points in the shape's frame [m], (n,): signed for solids and closed meshes.
 
     Args:
         shape: The shape.
@@ -115,7 +115,7 @@ def shape_distance(shape: Shape, points: Array, closed: bool = False) -> Array:
 
 
 def to_local(placement: Placement, k: int | np.intp, points: Array) -> Array:
-    """World points (n, 3) in instance k's frame, in which its shape has its own size.
+    """Return world points (n, 3) in instance k's frame, in which its shape has its own size.
 
     Args:
         placement: Instances.
@@ -126,7 +126,7 @@ def to_local(placement: Placement, k: int | np.intp, points: Array) -> Array:
 
 
 def clearance(shapes: Sequence[Shape], closed: Sequence[bool], placement: Placement, points: Array) -> Array:
-    """Signed distances of world points (n, 3) to every instance [m], (n, instances); +inf for those that do not collide.
+    """Return signed distances of world points (n, 3) to every instance [m], (n, instances); +inf for those that do not collide.
 
     Args:
         shapes: What the instances are placements of.
@@ -143,7 +143,7 @@ def clearance(shapes: Sequence[Shape], closed: Sequence[bool], placement: Placem
 
 
 def first_contact(distance: Callable[[Array], Array], count: int, halvings: int = 48) -> Array:
-    """First fraction in [0, 1] at which a convex distance of the fraction falls to zero, else +inf, (count,).
+    """Return the first fraction in [0, 1] at which a convex distance of the fraction falls to zero, else +inf, (count,).
 
     Args:
         distance: From fractions (count,) to distances (count,) [m], convex in each.
@@ -167,7 +167,7 @@ def first_contact(distance: Callable[[Array], Array], count: int, halvings: int 
 
 
 def sphere_sweep_triangle(start: Array, end: Array, radius: float, triangle: Array) -> float:
-    """First fraction at which a moving sphere touches a triangle (3, 3), else +inf, in closed form.
+    """Return the first fraction at which a moving sphere touches a triangle (3, 3), else +inf, in closed form.
 
     The sphere's centre enters the triangle grown by the radius: two faces, three edges as cylinders, three corners as spheres.
 
@@ -211,7 +211,7 @@ def _enter(p: Array, v: Array, radius: float) -> float:
 def sweep(
     shapes: Sequence[Shape], placement: Placement, start: Array, end: Array, axis: Array, radius: Array, cuts: int = 200
 ) -> Array:
-    """First contact of moving capsules with the surfaces of every instance, (n, instances), +inf without one.
+    """Return the first contact of moving capsules with the surfaces of every instance, (n, instances), +inf without one.
 
     Args:
         shapes: The batch's shapes.

@@ -51,7 +51,7 @@ class TrainingOptions:
     """What is learnt, and how: the fields are each training's own."""
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
+        """Return fields in which an earlier training differs, in words."""
         # An option that an earlier version did not have was at its default.
         now, then = asdict(self), {item.name: before.get(item.name, _default(item)) for item in fields(self)}
         return [f"{name} was {_shown(then[name])}, not {_shown(now[name])}" for name in now if then[name] != now[name]]
@@ -132,7 +132,7 @@ class ModelState:
         self.best = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
 
     def chosen(self, kind: str) -> dict[str, Tensor]:
-        """Tensors of the "best" epoch, or of the "last"."""
+        """Return tensors of the "best" epoch, or of the "last"."""
         return self.best if kind == "best" and self.best else dict(self.model.state_dict())
 
     def weights(self, kind: str) -> dict[str, ArrayF32]:
@@ -140,7 +140,7 @@ class ModelState:
         return _arrays(self.chosen(kind))
 
     def arrays(self, trained: Mapping[str, Tensor], adam: torch.optim.Optimizer) -> dict[str, ArrayAny]:
-        """Everything, by the names of a checkpoint: model.*, best.*, adam.*.
+        """Return everything, by the names of a checkpoint: model.*, best.*, adam.*.
 
         Args:
             trained: Parameters that learn, by name.

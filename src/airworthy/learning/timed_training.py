@@ -84,7 +84,7 @@ class TimedWork(Protocol):
         """Return what is written down of the last step."""
 
     def save(self) -> Checkpoint:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave."""
@@ -184,7 +184,7 @@ class TimedTraining(Generic[Work]):
         say(False, self._told(row))
 
     def save(self) -> Checkpoint:
-        """Everything that the next step depends on, with clock and log."""
+        """Return everything that the next step depends on, with clock and log."""
         inner = self.training.save()
         clock: dict[str, Any] = {"metrics": self.metrics, "wall_s": self.wall_s, "cpu_s": self.cpu_s}
         if not self._kept_at:
@@ -262,7 +262,7 @@ def learn_run(
 
 
 def metric_scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
-    """Env-steps and curves of a row of the training log; parts of the reward under `terms/NAME`."""
+    """Return env-steps and curves of a row of the training log; parts of the reward under `terms/NAME`."""
     whole = {**row, **{f"terms/{name}": value for name, value in row.get("terms", {}).items()}}
     return row["env_steps"], {name: value for name, value in whole.items() if isinstance(value, int | float)}
 

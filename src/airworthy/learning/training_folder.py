@@ -125,7 +125,7 @@ class TrainingWork(Protocol):
         """Whether all is learnt."""
 
     def save(self) -> Checkpoint:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave."""

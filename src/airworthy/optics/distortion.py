@@ -44,7 +44,7 @@ class PlumbBob:
         return any(value != 0.0 for value in astuple(self))
 
     def distort(self, point: ArrayLike) -> Array:
-        """Distorted coordinates of undistorted ones, (..., 2)."""
+        """Return distorted coordinates of undistorted ones, (..., 2)."""
         x, y = _columns(point)
         r2 = x * x + y * y
         gain = 1.0 + r2 * (self.k1 + r2 * (self.k2 + r2 * self.k3))
@@ -63,7 +63,7 @@ class PlumbBob:
         return np.stack([np.stack([xx, mixed], -1), np.stack([mixed, yy], -1)], -2)
 
     def undistort(self, point: ArrayLike) -> tuple[Array, ArrayBool]:
-        """Undistorted coordinates of distorted ones, and where they exist.
+        """Return undistorted coordinates of distorted ones, and where they exist.
 
         The solution is followed from the centre outwards, so that it stays on the branch that images what is in front; it
         exists where the Jacobian keeps its sign all the way.
@@ -123,7 +123,7 @@ class AnglePolynomial:
         check_fields(self, "AnglePolynomial.")
 
     def radius(self, angle: ArrayLike) -> Any:
-        """Radius in the image of unit focal length, of angles off the axis [rad]."""
+        """Return the radius in the image of unit focal length, of angles off the axis [rad]."""
         t = np.asarray(angle, np.float64)
         t2 = t * t
         return t * (1.0 + t2 * (self.k1 + t2 * (self.k2 + t2 * (self.k3 + t2 * self.k4))))
@@ -135,14 +135,14 @@ class AnglePolynomial:
         return 1.0 + t2 * (3 * self.k1 + t2 * (5 * self.k2 + t2 * (7 * self.k3 + t2 * 9 * self.k4)))
 
     def angle_limit(self, angle_max: float) -> float:
-        """Largest angle up to `angle_max` [rad] below which the radius grows."""
+        """Return the largest angle up to `angle_max` [rad] below which the radius grows."""
         angles = np.linspace(0.0, angle_max, 4097)
         # Sampled, since a polynomial of eighth degree in the angle has no closed zero; 4097 samples are 0.04 degrees apart.
         falling = np.flatnonzero(self.slope(angles) <= 1e-9)
         return float(angles[max(int(falling[0]) - 1, 0)]) if falling.size else angle_max
 
     def angle(self, radius: ArrayLike, limit: float) -> Array:
-        """Angle off the axis [rad] of a radius, at most `limit`, below which the radius must grow."""
+        """Return angle off the axis [rad] of a radius, at most `limit`, below which the radius must grow."""
         grid = np.linspace(0.0, limit, 1025)
         target = np.asarray(radius, np.float64)
         # A table's guess is near enough for Newton to converge quadratically: six steps reach rounding.

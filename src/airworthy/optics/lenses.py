@@ -58,7 +58,7 @@ def ray_steps(table: RayTable) -> tuple[Array, Array]:
 
 
 def spreads(table: RayTable) -> ArrayF32:
-    """Angle that each pixel covers [rad], as the side of a square, in the table's packets (packet, 16)."""
+    """Return the angle that each pixel covers [rad], as the side of a square, in the table's packets (packet, 16)."""
     found = _SPREADS.get(table)
     if found is None:
         across, down = ray_steps(table)
@@ -69,7 +69,7 @@ def spreads(table: RayTable) -> ArrayF32:
 
 
 def supersampled(table: RayTable, samples: int) -> list[RayTable]:
-    """Tables whose rays pass the places of `SUPERSAMPLES` in each pixel."""
+    """Return tables whose rays pass the places of `SUPERSAMPLES` in each pixel."""
     if samples == 1:
         return [table]
     kept = _SUPERSAMPLED.setdefault(table, {})
@@ -88,7 +88,7 @@ SENSOR_AXIS = (1.0, 0.0, 0.0)
 
 
 def pixel_centres(height: int, width: int, offset: float = 0.5) -> Array:
-    """Coordinates (u, v) of every pixel, (height, width, 2).
+    """Return coordinates (u, v) of every pixel, (height, width, 2).
 
     Args:
         height: Rows.
@@ -100,7 +100,8 @@ def pixel_centres(height: int, width: int, offset: float = 0.5) -> Array:
 
 
 def focal_length(size: int, field_of_view: float) -> float:
-    """Focal length [px] of a pinhole with this many pixels across this field of view [rad]: (size / 2) / tan(fov / 2).
+    """Return the focal length [px] of a pinhole with this many pixels across this field of view [rad]: (size / 2) / tan(fov /
+    2).
 
     Raises:
         AirworthyError: If the field of view is not between 0 and pi.
@@ -123,12 +124,12 @@ def check_size(width: int, height: int) -> None:
 
 
 def table(rays: Array, axis: tuple[float, float, float]) -> RayTable:
-    """Ray table of unit rays (height, width, 3)."""
+    """Return the ray table of unit rays (height, width, 3)."""
     return RayTable(rays, None, axis)
 
 
 def unit(v: Array) -> Array:
-    """Vectors brought to unit length."""
+    """Return vectors brought to unit length."""
     return np.asarray(v / np.linalg.norm(v, axis=-1, keepdims=True))
 
 
@@ -145,7 +146,7 @@ def inside(pixel: Array, height: int, width: int) -> ArrayBool:
 
 
 def border(height: int, width: int) -> Array:
-    """Points of the image's border, 65 per side, (260, 2)."""
+    """Return points of the image's border, 65 per side, (260, 2)."""
     share = np.linspace(0.0, 1.0, 65)
     u, v = share * width, share * height
     sides = [(u, 0 * v), (u, 0 * v + height), (0 * u, v), (0 * u + width, v)]
@@ -201,7 +202,7 @@ class Pinhole:
         distortion: PlumbBob = STRAIGHT,
         integer_pixels: bool = False,
     ) -> Pinhole:
-        """Square pixels and a centred axis, from one field of view.
+        """Return square pixels and a centred axis, from one field of view.
 
         Args:
             width: Columns.
@@ -247,7 +248,7 @@ class Pinhole:
         )
 
     def rays(self) -> RayTable:
-        """Ray table in the optical frame."""
+        """Return the ray table in the optical frame."""
         return table(self.unproject(pixel_centres(self.height, self.width, self._offset)), CAMERA_AXIS)
 
     def mask(self) -> None:
@@ -255,7 +256,8 @@ class Pinhole:
         return
 
     def project(self, points: ArrayLike) -> tuple[Array, ArrayBool]:
-        """Pixel of points in the optical frame, (..., 2), and whether they are in front and strictly inside the image."""
+        """Return the pixel of points in the optical frame, (..., 2), and whether they are in front and strictly inside the
+        image."""
         x, y, z = np.moveaxis(np.asarray(points, np.float64), -1, 0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             flat = np.stack([x / z, y / z], -1)
@@ -319,7 +321,7 @@ class Fisheye:
 
     @classmethod
     def from_fov(cls, width: int, height: int, horizontal: float, polynomial: AnglePolynomial = EQUIDISTANT) -> Fisheye:
-        """Square pixels and a centred axis, from the field of view across the image's width.
+        """Return square pixels and a centred axis, from the field of view across the image's width.
 
         Args:
             width: Columns.
@@ -335,7 +337,7 @@ class Fisheye:
         return self.polynomial.angle_limit(self.angle_max)
 
     def rays(self) -> RayTable:
-        """Ray table in the optical frame; pixels without a ray look along the axis."""
+        """Return the ray table in the optical frame; pixels without a ray look along the axis."""
         rays = self.unproject(pixel_centres(self.height, self.width))
         mask = self.mask()
         if mask is not None:
@@ -343,13 +345,14 @@ class Fisheye:
         return table(rays, CAMERA_AXIS)
 
     def mask(self) -> ArrayBool | None:
-        """Pixels inside the image circle; None: all are."""
+        """Return pixels inside the image circle; None: all are."""
         radius = np.linalg.norm(self._normalised(pixel_centres(self.height, self.width)), axis=-1)
         inside = np.asarray(radius <= self.polynomial.radius(self._limit))
         return None if inside.all() else inside
 
     def project(self, points: ArrayLike) -> tuple[Array, ArrayBool]:
-        """Pixel of points in the optical frame, (..., 2), and whether they are in the field and strictly inside the image."""
+        """Return the pixel of points in the optical frame, (..., 2), and whether they are in the field and strictly inside the
+        image."""
         x, y, z = np.moveaxis(np.asarray(points, np.float64), -1, 0)
         across = np.hypot(x, y)
         angle = np.arctan2(across, z)

@@ -92,7 +92,7 @@ class Spherical:
         return np.arange(self.width) / self.width
 
     def rays(self) -> RayTable:
-        """Ray table in the sensor's frame."""
+        """Return the ray table in the sensor's frame."""
         return table(_sphere(self.azimuths[None, :], self.row_elevations[:, None]), SENSOR_AXIS)
 
     def mask(self) -> None:
@@ -100,7 +100,7 @@ class Spherical:
         return
 
     def project(self, points: ArrayLike) -> tuple[Array, ArrayBool]:
-        """Pixel of points in the sensor's frame, (..., 2), and whether they are strictly inside the scan."""
+        """Return the pixel of points in the sensor's frame, (..., 2), and whether they are strictly inside the scan."""
         x, y, z = np.moveaxis(np.asarray(points, np.float64), -1, 0)
         azimuth, elevation = np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))
         low, high = self.azimuth
@@ -194,7 +194,7 @@ class UserRays:
         raise AirworthyError("A user's table of rays cannot project points; describe the sensor by a projection of its own.")
 
     def unproject(self, pixels: ArrayLike) -> Array:
-        """Rays of the pixels that hold the coordinates, (..., 3)."""
+        """Return rays of the pixels that hold the coordinates, (..., 3)."""
         index = np.floor(np.asarray(pixels, np.float64)).astype(np.intp)
         u, v = np.clip(index[..., 0], 0, self.width - 1), np.clip(index[..., 1], 0, self.height - 1)
         return np.asarray(self.directions[v, u], np.float64)

@@ -35,20 +35,20 @@ TABLE_SIZE = 1 << 14
 
 
 def luminance(linear: ArrayLike) -> ArrayFloat:
-    """Luminance of linear RGB (..., 3)."""
+    """Return the luminance of linear RGB (..., 3)."""
     rgb = np.asarray(linear)
     return rgb[..., 0] * LUMINANCE[0] + rgb[..., 1] * LUMINANCE[1] + rgb[..., 2] * LUMINANCE[2]
 
 
 def srgb_from_linear(linear: ArrayLike) -> ArrayF32:
-    """sRGB-encoded values in [0, 1] of linear ones, clamped."""
+    """Return sRGB-encoded values in [0, 1] of linear ones, clamped."""
     # Constants of both branches are the standard's (IEC 61966-2-1), which do not meet exactly; the gap is under 1e-7.
     x = np.clip(np.asarray(linear, np.float32), 0.0, 1.0)
     return np.where(x <= 0.0031308, 12.92 * x, 1.055 * np.power(x, 1.0 / 2.4) - 0.055).astype(np.float32)
 
 
 def linear_from_srgb(encoded: ArrayLike) -> ArrayF32:
-    """Linear values of sRGB-encoded ones in [0, 1]; 8-bit integers are taken as 255ths."""
+    """Return linear values of sRGB-encoded ones in [0, 1]; 8-bit integers are taken as 255ths."""
     given = np.asarray(encoded)
     x = given.astype(np.float32) / 255.0 if given.dtype == np.uint8 else given.astype(np.float32)
     return np.where(x <= 0.04045, x / 12.92, np.power((x + 0.055) / 1.055, 2.4)).astype(np.float32)
@@ -89,7 +89,8 @@ def display_from_linear(linear: ArrayLike) -> ArrayF32:
 
 
 def linear_from_display(encoded: ArrayLike) -> ArrayF32:
-    """Linear RGB (..., 3) that `display_from_linear` turns into a picture's values: its inverse, from values rounded to 2^-14.
+    """Return linear RGB (..., 3) that `display_from_linear` turns into a picture's values: its inverse, from values rounded to
+    2^-14.
 
     Up to `SHOULDER` that is the sRGB curve; above it the highlights that the curve compressed are unfolded again, and a colour
     that it paled regains its strength. White is taken as a radiance of 2.2; values beyond [0, 1] count as these. A colour both
@@ -123,7 +124,7 @@ def _unfolded(display: ArrayF32) -> ArrayF32:
 
 @cache
 def paleness_table() -> tuple[Array, Array]:
-    """Peaks from `SHOULDER` to white, and the least value of any channel that the filmic curve shows of each."""
+    """Return peaks from `SHOULDER` to white, and the least value of any channel that the filmic curve shows of each."""
     end = SHOULDER - (1.0 - SHOULDER) * np.log((1.0 - BRIGHTEST) / (1.0 - SHOULDER))
     peaks = np.linspace(SHOULDER, end, 257)
     held = 1.0 - (1.0 - SHOULDER) * np.exp(-(peaks - SHOULDER) / (1.0 - SHOULDER))
@@ -131,7 +132,7 @@ def paleness_table() -> tuple[Array, Array]:
 
 
 def to_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic") -> ArrayU8:
-    """sRGB image of linear RGB.
+    """Return sRGB image of linear RGB.
 
     Args:
         linear: (..., 3) scene-referred; NaN becomes black.
@@ -152,14 +153,15 @@ def to_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic
 
 
 def encode_8bit(linear: ArrayLike) -> ArrayU8:
-    """8-bit sRGB of display-linear values in [0, 1], through a table (within one count of the formula); NaN becomes black."""
+    """Return 8-bit sRGB of display-linear values in [0, 1], through a table (within one count of the formula); NaN becomes
+    black."""
     index = np.minimum(np.fmax(np.asarray(linear, np.float32), 0.0), 1.0)  # fmax takes 0 for NaN
     # The square root spreads the dark values, where the curve is steep, over the table.
     return _table()[(np.sqrt(index) * (TABLE_SIZE - 1) + 0.5).astype(np.int32)]
 
 
 def grey_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic") -> ArrayU8:
-    """8-bit image of a monochrome camera, (...): the luminance, tone-mapped and sRGB-encoded.
+    """Return 8-bit image of a monochrome camera, (...): the luminance, tone-mapped and sRGB-encoded.
 
     Args:
         linear: Linear RGB, (..., 3).
@@ -178,11 +180,11 @@ def _table() -> ArrayU8:
 
 @cache
 def encoding_table() -> ArrayF32:
-    """sRGB of linear values whose square roots are evenly spaced, where the curve is steep."""
+    """Return sRGB of linear values whose square roots are evenly spaced, where the curve is steep."""
     return srgb_from_linear((np.arange(TABLE_SIZE) / (TABLE_SIZE - 1)) ** 2)
 
 
 @cache
 def decoding_table() -> ArrayF32:
-    """Linear values of evenly spaced sRGB."""
+    """Return linear values of evenly spaced sRGB."""
     return linear_from_srgb(np.arange(TABLE_SIZE) / (TABLE_SIZE - 1))

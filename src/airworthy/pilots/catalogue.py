@@ -42,7 +42,7 @@ _OTHERS = {
 
 
 def pilot_names() -> dict[str, str]:
-    """Built-in pilots and what they do."""
+    """Return built-in pilots and what they do."""
     return {**tracker_names(), **_OTHERS}
 
 
@@ -107,7 +107,7 @@ def pilot_control(specifier: str) -> ControlConfig | None:
 
 
 def pilot_level(specifier: str) -> str:
-    """Control level of a pilot's commands, for which the simulator must be built; a policy's folder may be left out.
+    """Return the control level of a pilot's commands, for which the simulator must be built; a policy's folder may be left out.
 
     Raises:
         UnknownNameError: If there is no such pilot.
@@ -126,7 +126,7 @@ def pilot_level(specifier: str) -> str:
 
 
 def pilot_rate(specifier: str) -> float:
-    """Decisions per second [Hz] of a pilot that has a rate of its own; 0 of one that decides whenever it is asked.
+    """Return decisions per second [Hz] of a pilot that has a rate of its own; 0 of one that decides whenever it is asked.
 
     Raises:
         UnknownNameError: If there is no such pilot.

@@ -102,7 +102,7 @@ def import_contained(run: Callable[[Any], None], module: Any) -> None:
 
 
 def cause_of(error: BaseException) -> str:
-    """Kind and first line of what was raised, and the line of the pilot's own code that it came from."""
+    """Return kind and first line of what was raised, and the line of the pilot's own code that it came from."""
     reason = (str(error).splitlines() or [""])[0][:_REASON_LENGTH]
     said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
     raised_at = _own_line(error.__traceback__)

@@ -28,7 +28,7 @@ class DecisionClock:
         self._time = np.full(env_count, np.inf)
 
     def at(self, time: ArrayFloat) -> tuple[ArrayBool, ArrayBool]:
-        """Which flights have begun since the call before, and which are to decide, (env,) each.
+        """Return which flights have begun since the call before, and which are to decide, (env,) each.
 
         Args:
             time: Since the start of each flight [s], (env,).

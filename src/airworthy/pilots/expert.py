@@ -64,7 +64,8 @@ class ExpertReference:
     """Rows per second [Hz]."""
 
     def nearest(self, state: Array, time: Array, path: ArrayInt, search: float = SEARCH) -> ArrayInt:
-        """Row (n,) of each vehicle's path that is nearest to it in all ten components, near the clock; the earliest of equals.
+        """Return the row (n,) of each vehicle's path that is nearest to it in all ten components, near the clock; the earliest
+        of equals.
 
         Args:
             state: (n, 10) position, velocity, quaternion.
@@ -229,7 +230,7 @@ class ExpertPilot:
 
 
 def full_thrust(simulator: Simulator) -> Array:
-    """(env,) thrust of all rotors at full command [N], with the parameters in force."""
+    """Return (env,) thrust of all rotors at full command [N], with the parameters in force."""
     if simulator.config.dynamics == "semi_kinematic":
         return np.array(simulator.parameter("thrust_limit"), float)
     count = simulator.env_count
@@ -240,14 +241,14 @@ def full_thrust(simulator: Simulator) -> Array:
 
 
 def believed_thrust(simulator: Simulator) -> Array:
-    """(env,) the same of the records that controllers know; where there is no controller, what is in force."""
+    """Return (env,) the same of the records that controllers know; where there is no controller, what is in force."""
     if simulator.config.dynamics == "semi_kinematic":
         return full_thrust(simulator)
     return np.array([full_thrust_of(v) for v in simulator.vehicles])
 
 
 def full_thrust_of(vehicle: Vehicle) -> float:
-    """Thrust of all rotors of a record at full command, along body z [N]."""
+    """Return thrust of all rotors of a record at full command, along body z [N]."""
     return float((thrust_limits(vehicle)[1] * [rotor.axis[2] for rotor in vehicle.rotors]).sum())
 
 

@@ -111,7 +111,7 @@ def decide(pilot: Pilot, observation: Observation, env_count: int, width: int) -
 
 
 def huge_commands(command: Any) -> dict[int, str]:
-    """Environments whose finite commands (env, width) are beyond `COMMAND_MOST`, and what to say of them."""
+    """Return environments whose finite commands (env, width) are beyond `COMMAND_MOST`, and what to say of them."""
     size = np.abs(command)
     if not (size > COMMAND_MOST).any():
         return {}

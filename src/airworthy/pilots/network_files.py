@@ -118,7 +118,7 @@ def _without(tables: Any, name: str) -> Any:
 def contract_and_weights(
     table: Any, where: str, what: str, kind: tuple[str, int], fields: Callable[[ContractTable], Contract]
 ) -> tuple[Contract, str]:
-    """Contract in a parsed contract.json, and the digest of the weights that it vouches for.
+    """Return the contract in a parsed contract.json, and the digest of the weights that it vouches for.
 
     Args:
         table: The file's content.
@@ -171,7 +171,7 @@ def write_network_files(folder: str | Path, data: bytes, table: Callable[[dict[s
 
 
 def sealed_text(table: Mapping[str, Any]) -> str:
-    """Text of a contract with its seal as the last entry."""
+    """Return the text of a contract with its seal as the last entry."""
     text = json_text({**{key: value for key, value in table.items() if key != "seal"}, "seal": _OPEN})
     begin = text.rindex(_OPEN)
     return text[:begin] + sha256(text) + text[begin + len(_OPEN) :]
@@ -261,7 +261,7 @@ def write_sealed(path: str | Path, table: Mapping[str, Any]) -> None:
 
 
 def read_weights(folder: str | Path, digest: str, limit_bytes: int) -> bytes:
-    """Content of a folder's `weights.safetensors`.
+    """Return the content of a folder's `weights.safetensors`.
 
     Args:
         folder: Of a network.
@@ -313,7 +313,7 @@ def tensor_bytes(weights: Mapping[str, ArrayAny], shapes: Shapes, whose: str = "
 
 
 def checked_tensors(data: bytes, shapes: Shapes, whose: str, where: str) -> dict[str, ArrayF32]:
-    """Tensors of a safetensors file, which the caller has bounded.
+    """Return tensors of a safetensors file, which the caller has bounded.
 
     Args:
         data: The file.

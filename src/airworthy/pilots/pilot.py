@@ -42,7 +42,7 @@ class Pilot(Protocol):
         ...
 
     def command(self, observation: Observation) -> ArrayFloat:
-        """Commands at `level`, shape (env, width) or (width,)."""
+        """Return commands at `level`, shape (env, width) or (width,)."""
         ...
 
 

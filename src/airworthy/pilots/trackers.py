@@ -45,17 +45,18 @@ class HoverFrame:
         """Direction of the rotors' force in the body frame, (n, 3)."""
 
     def attitude(self, body: ArrayLike) -> Array:
-        """Attitude of the frame, of the body's: quaternions x, y, z, w, frame to world, (n, 4)."""
+        """Return the attitude of the frame, of the body's: quaternions x, y, z, w, frame to world, (n, 4)."""
         body = np.asarray(body, float)
         return multiply(body, self._turn * [-1.0, -1.0, -1.0, 1.0]) if self.leans else body
 
     def rate(self, body: ArrayLike) -> Array:
-        """Angular velocity in the frame, of that in the body [rad/s], (n, 3)."""
+        """Return the angular velocity in the frame, of that in the body [rad/s], (n, 3)."""
         body = np.asarray(body, float)
         return rotate(self._turn, body) if self.leans else body
 
     def to_body(self, command: Array) -> Array:
-        """Thrust along body z [N] and body rates [rad/s], of force along the frame's z and rates in the frame, (n, 4)."""
+        """Return thrust along body z [N] and body rates [rad/s], of force along the frame's z and rates in the frame, (n,
+        4)."""
         if not self.leans:
             return command
         return np.concatenate([command[:, :1] * self.up[:, 2:], rotate_inverse(self._turn, command[:, 1:])], axis=1)
@@ -109,12 +110,12 @@ class TrackerPilot:
 
 
 def pilot_names() -> dict[str, str]:
-    """Built-in pilots and what they do."""
+    """Return built-in pilots and what they do."""
     return {name: text for name, (_, text) in _LAWS.items()}
 
 
 def tracker_level(name: str) -> str:
-    """Control level of a tracker's law."""
+    """Return the control level of a tracker's law."""
     return _LAWS[name][0]
 
 

@@ -37,7 +37,7 @@ _STEP = 0.05
 def safe_path(
     field: ArrayF32, lower: Array, resolution: float, start: Array, goal: Array, band: tuple[float, float]
 ) -> tuple[Array | None, int]:
-    """Corners (k, 3) of a way from start to goal [m], and the cells that were looked at; None where there is none.
+    """Return corners (k, 3) of a way from start to goal [m], and the cells that were looked at; None where there is none.
 
     Args:
         field: Distances (nx, ny, nz) to what is occupied, at the middles of cells [m].
@@ -63,7 +63,7 @@ def safe_path(
 
 
 def pulled_tight(points: Array, free: ArrayBool, lower: Array, resolution: float) -> Array:
-    """Corners left when each leads straight to the farthest point of a path (k, 3) that is reached through free cells.
+    """Return corners left when each leads straight to the farthest point of a path (k, 3) that is reached through free cells.
 
     Args:
         points: Path (k, 3) [m], world.
@@ -173,7 +173,7 @@ class Oracle:
         self._start[self._asked] += delay[self._asked]
 
     def setpoints(self, time: Array) -> Setpoints:
-        """Along the legs."""
+        """Return set-points along the legs."""
         legs = [self._leg(flight, float(t)) for flight, t in enumerate(time)]
         corner, displacement = (np.array([leg[k] for leg in legs]) for k in range(2))
         span, share = (np.array([leg[k] for leg in legs])[:, None] for k in range(2, 4))

@@ -13,7 +13,7 @@ __all__ = ["StraightFlight", "trapezoid"]
 
 
 def trapezoid(time: Array, length: Array, speed: Array, acceleration: Array) -> tuple[Array, Array, Array]:
-    """Distance, speed and acceleration along a line at times (n,): faster, steady, slower, rest at the end.
+    """Return distance, speed and acceleration along a line at times (n,): faster, steady, slower, rest at the end.
 
     Where the line is too short for full speed its middle is the peak. Lengths 0 give rest.
 
@@ -52,7 +52,7 @@ class StraightFlight:
         self._begun = np.zeros(len(displacement), bool)
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
-        """Nothing to think about: the line is there from the start.
+        """Think about nothing: the line is there from the start.
 
         Args:
             motion: Not read: the line was laid at `reset`.
@@ -64,10 +64,10 @@ class StraightFlight:
         return {"work": {}, "replans": new.astype(np.int64), "state": self._begun.astype(np.int64)}
 
     def adopt(self, delay: Array) -> None:
-        """There is nothing that took time."""
+        """Adopt nothing: there is nothing that took time."""
 
     def setpoints(self, time: Array) -> Setpoints:
-        """Along the line."""
+        """Return set-points along the line."""
         mission = self._mission
         displacement, speed, bend = trapezoid(time, self._length, mission.speed, mission.acceleration)
         along = self._direction
@@ -75,5 +75,5 @@ class StraightFlight:
         return Setpoints(*parts, self._yaw.copy(), np.zeros(len(time)))
 
     def preview(self, time: Array) -> Setpoints:
-        """Set-points at later times, for controllers that look ahead."""
+        """Return set-points at later times, for controllers that look ahead."""
         return self.setpoints(time)

@@ -34,14 +34,14 @@ RAYS_PER_PASS = 1 << 20
 
 
 def sphere_table(count: int) -> RayTable:
-    """Directions spread evenly over the sphere (a Fibonacci spiral), in an order in which neighbours are close."""
+    """Return directions spread evenly over the sphere (a Fibonacci spiral), in an order in which neighbours are close."""
     k = np.arange(count) + 0.5
     z = 1.0 - 2.0 * k / count
     return _spiral_table(k, z)
 
 
 def hemisphere_table(count: int) -> RayTable:
-    """Directions over the half of the sphere around z, as dense as their cosine: every one counts the same."""
+    """Return directions over the half of the sphere around z, as dense as their cosine: every one counts the same."""
     k = np.arange(count) + 0.5
     return _spiral_table(k, np.sqrt(1.0 - k / count))
 
@@ -57,7 +57,7 @@ def _spiral_table(k: NDArray[np.floating], z: NDArray[np.floating]) -> RayTable:
 
 
 def attitudes_towards(normals: Array) -> Array:
-    """Quaternions (n, 4) that turn z onto unit vectors (n, 3)."""
+    """Return quaternions (n, 4) that turn z onto unit vectors (n, 3)."""
     n = np.asarray(normals, np.float64)
     w = 1.0 + n[:, 2]
     q = np.stack([-n[:, 1], n[:, 0], np.zeros(len(n)), w], -1)
@@ -84,7 +84,7 @@ def parts(count: int, rays: int, text: str, quiet: bool) -> Iterable[slice]:
 
 
 def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int) -> dict[str, ArrayF32]:
-    """Of every mesh in use, the share of the hemisphere over each vertex that the mesh itself leaves open, (V,).
+    """Return, of every mesh in use, the share of the hemisphere over each vertex that the mesh itself leaves open, (V,).
 
     Args:
         scene: With its meshes.
@@ -105,7 +105,8 @@ def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int)
 
 
 def vertex_occlusion(mesh: Mesh, rays: int, distance: float) -> ArrayF32:
-    """Share of the cosine-weighted hemisphere over each vertex that the mesh leaves open within a distance [m], (V,).
+    """Return the share of the cosine-weighted hemisphere over each vertex that the mesh leaves open within a distance [m],
+    (V,).
 
     Args:
         mesh: V vertices.
@@ -193,7 +194,7 @@ class Volume:
         self.light = filled.reshape(-1, 6, 3)
 
     def packed(self) -> ArrayU32:
-        """(probe, PROBE_SIZE)"""
+        """Return (probe, PROBE_SIZE)"""
         packed = np.zeros((len(self.position), PROBE_SIZE), np.uint32)
         packed[:, :6] = pack_shared_exponent(self.light)
         # Probes inside things got the light of their neighbours: they count, but less.
@@ -247,7 +248,7 @@ class Surface:
             self.sun[span] = filled[..., 3].reshape(-1)
 
     def packed(self) -> ArrayU32:
-        """(node, 2)"""
+        """Return (node, 2)"""
         light = pack_shared_exponent(self.light).reshape(-1)
         return np.stack([light, np.rint(self.sun * 255).astype(np.uint32)], -1).astype(np.uint32)
 
@@ -280,7 +281,7 @@ def joined(volume: Volume, surface: Surface, occlusion: dict[str, ArrayF32]) -> 
 
 
 def smoothed(grid: Array) -> Array:
-    """Binomial mean over 3 x 3 nodes of a grid (rows, columns, k); borders are repeated."""
+    """Return the binomial mean over 3 x 3 nodes of a grid (rows, columns, k); borders are repeated."""
     for axis in (0, 1):
         pad = [(1, 1) if k == axis else (0, 0) for k in range(grid.ndim)]
         wide = np.pad(grid, pad, mode="edge")
@@ -291,7 +292,7 @@ def smoothed(grid: Array) -> Array:
 
 
 def sun_visible(geometry: GeometryBatch, scene: Scene, points: Array) -> Array:
-    """1 where the first sun reaches a point, else 0, (n,); 1 everywhere without one.
+    """Return 1 where the first sun reaches a point, else 0, (n,); 1 everywhere without one.
 
     Args:
         geometry: What hides.

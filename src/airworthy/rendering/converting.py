@@ -160,7 +160,7 @@ class SurfaceView:
     witnesses: ArrayInt
 
     def points(self, batch: SceneBatch, weight: ArrayFloat, count: int) -> tuple[ArrayInt, ArrayFloat, ArrayFloat]:
-        """Points that are seen, about `count`: the patch of each, where, and how far apart they should be [m].
+        """Return points that are seen, about `count`: the patch of each, where, and how far apart they should be [m].
 
         Args:
             batch: The scene.

@@ -179,7 +179,7 @@ def overlaid(
     behind: ArrayF32 | None,
     names: Sequence[str],
 ) -> Arrays:
-    """Images of c cameras with the splats of their scenes.
+    """Return images of c cameras with the splats of their scenes.
 
     Args:
         batch: The scenes.
@@ -218,7 +218,7 @@ def overlaid(
 
 
 def blended(color: ArrayF32, alpha: ArrayF32, behind: ArrayF32) -> ArrayF32:
-    """Linear radiance of splats (premultiplied, encoded; over black) over linear radiance, (c, H, W, 3).
+    """Return the linear radiance of splats (premultiplied, encoded; over black) over linear radiance, (c, H, W, 3).
 
     Args:
         color: Of splats, premultiplied and encoded, (c, H, W, 3).
@@ -309,7 +309,7 @@ def optical_flow(
     next_movers: MoverPoses | None = None,
     sky: Literal["rotation", "nan"] = "rotation",
 ) -> ArrayF32:
-    """Flow of c cameras.
+    """Return the flow of c cameras.
 
     Args:
         projection: Of the cameras.
@@ -351,7 +351,7 @@ def optical_flow(
 
 
 def carried(points: Array, mover: ArrayInt, env: ArrayInt, before: MoverPoses, after: MoverPoses) -> Array:
-    """World points (c, H, W, 3), those on movers (number >= 0, (c, H, W)) where the movers will have taken them.
+    """Return world points (c, H, W, 3), those on movers (number >= 0, (c, H, W)) where the movers will have taken them.
 
     Args:
         points: (c, H, W, 3) [m], world.

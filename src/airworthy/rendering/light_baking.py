@@ -34,7 +34,7 @@ FORMAT = 2
 
 
 def scene_hash(scene: Scene, settings: BakeSettings) -> str:
-    """64 hexadecimal digits that change with anything that baked light depends on."""
+    """Return 64 hexadecimal digits that change with anything that baked light depends on."""
     digest = sha256(f"airworthy baked light {FORMAT}".encode())
     parts = (scene.shapes, scene.materials, scene.textures, scene.instances, scene.lights, scene.sky, scene.bounds, settings)
     for part in parts:

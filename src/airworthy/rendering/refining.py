@@ -52,13 +52,13 @@ class PosedImages:
         return len(self.rgb)
 
     def camera(self, which: ArrayLike) -> tuple[int, int, ArrayFloat, ArrayFloat, ArrayFloat]:
-        """Width, height, intrinsics, positions and attitudes of some, as `SplatRenderer.render` takes them."""
+        """Return width, height, intrinsics, positions and attitudes of some, as `SplatRenderer.render` takes them."""
         some = np.atleast_1d(np.asarray(which))
         return self.rgb.shape[2], self.rgb.shape[1], self.intrinsics[some], self.position[some], self.attitude[some]
 
 
 def free_poses(batch: SceneBatch, count: int, first: int = 0, pitch: float = 0.35) -> tuple[Array, Array]:
-    """Positions (count, 3) and attitudes (count, 4), camera to world, evenly in a scene's bounds and all around.
+    """Return positions (count, 3) and attitudes (count, 4), camera to world, evenly in a scene's bounds and all around.
 
     Args:
         batch: The scene.
@@ -84,7 +84,8 @@ def scene_views(
     exposure: float = 1.0,
     samples: int = 4,
 ) -> PosedImages:
-    """Images of a batch's first scene from free places evenly in its bounds, looking all around, up to 0.35 rad up or down.
+    """Return images of a batch's first scene from free places evenly in its bounds, looking all around, up to 0.35 rad up or
+    down.
 
     Args:
         batch: The scene (`lit_batch`).
@@ -109,7 +110,7 @@ def scene_views(
 
 
 def image_psnr(image: ArrayFloat, truth: ArrayFloat, mask: ArrayBool | None = None) -> float:
-    """Peak signal to noise [dB] of values in [0, 1]: 10 log10(1 / mean squared error).
+    """Return the peak signal to noise [dB] of values in [0, 1]: 10 log10(1 / mean squared error).
 
     Args:
         image: (H, W, 3).
@@ -124,7 +125,8 @@ def image_psnr(image: ArrayFloat, truth: ArrayFloat, mask: ArrayBool | None = No
 
 
 def image_ssim(image: ArrayFloat, truth: ArrayFloat, mask: ArrayBool | None = None) -> float:
-    """Mean structural similarity of values in [0, 1] (Wang, Bovik, Sheikh, Simoncelli: Image quality assessment, 2004).
+    """Return the mean structural similarity of values in [0, 1] (Wang, Bovik, Sheikh, Simoncelli: Image quality assessment,
+    2004).
 
     Per colour, with a Gaussian window of 11 x 11 and standard deviation 1.5, where the window lies in the image whole.
 
@@ -155,7 +157,7 @@ class ImageQuality:
 
 
 def image_quality(splats: Splats | SplatRenderer, views: PosedImages) -> ImageQuality:
-    """PSNR [dB] and structural similarity of the splats' images of views."""
+    """Return PSNR [dB] and structural similarity of the splats' images of views."""
     renderer = splats if isinstance(splats, SplatRenderer) else SplatRenderer(splats)
     psnr, ssim = [], []
     for k in range(len(views)):
@@ -185,7 +187,7 @@ def depth_error(
     span: tuple[float, float] = (4.5, 5.5),
     mode: str = "median",
 ) -> DepthError:
-    """Depth along the optical axis of splats less that of a batch's first scene, at the middles of pixels.
+    """Return the depth along the optical axis of splats less that of a batch's first scene, at the middles of pixels.
 
     Args:
         splats: In the frame of the scene.

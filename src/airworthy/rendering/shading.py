@@ -258,7 +258,7 @@ class ShadingOptions:
             raise AirworthyError(f"A texture bias of {self.texture_bias} levels arrived; expected -8 to 8.")
 
     def flags(self, appearance: Appearance) -> int:
-        """Switches of the kernel."""
+        """Return switches of the kernel."""
         asked = {
             "USE_SHADOWS": self.shadows,
             "USE_SPECULAR": self.specular,
@@ -359,7 +359,7 @@ _launches: WeakKeyDictionary[SceneBatch, dict[Any, Repeated]] = WeakKeyDictionar
 def launch(
     batch: SceneBatch, table: RayTable, cameras: Cameras, channels: Sequence[str], options: ShadingOptions, hits: Arrays | None
 ) -> Arrays:
-    """Channels (c, H, W, ...) of one table of rays; see `shading.shade_channels`.
+    """Return channels (c, H, W, ...) of one table of rays; see `shading.shade_channels`.
 
     Args:
         batch: The scenes.
@@ -459,7 +459,8 @@ def _frame_arrays(
 
 
 def env_lights(batch: SceneBatch, appearance: Appearance) -> tuple[ArrayF32, NDArray[np.int32]]:
-    """Rows of lights, and of each environment the first and how many (env, 2); lights on actors are where these are now."""
+    """Return rows of lights, and of each environment the first and how many (env, 2); lights on actors are where these are
+    now."""
     attached = any(getattr(light, "attached", "") for scene in batch.scenes for light in scene.lights)
     if not attached:
         return appearance.lights, np.ascontiguousarray(appearance.light_spans[batch.scene_of_env])
@@ -556,7 +557,7 @@ def shade(
     env: ArrayLike | None = None,
     options: ShadingOptions = DEFAULT_OPTIONS,
 ) -> ArrayF32:
-    """Colours of c cameras.
+    """Return colours of c cameras.
 
     Args:
         batch: The scenes.
@@ -581,7 +582,7 @@ def shade_channels(
     options: ShadingOptions = DEFAULT_OPTIONS,
     hits: Arrays | None = None,
 ) -> Arrays:
-    """Channels of `APPEARANCE_CHANNELS`, and "hits": the channels of `HIT_CHANNELS` and "back" (a back face is seen).
+    """Return channels of `APPEARANCE_CHANNELS`, and "hits": the channels of `HIT_CHANNELS` and "back" (a back face is seen).
 
     Args:
         batch: The scenes.

@@ -103,7 +103,7 @@ def _within_disc(direction: ArrayFloat, draw: ArrayFloat, angle: float) -> Vecto
 def soft_images(
     batch: SceneBatch, width: int, height: int, focal: float, position: ArrayFloat, attitude: ArrayFloat, exposure: float = 1.0
 ) -> Iterator[ArrayF32]:
-    """Images (H, W, 3) of a batch made by `softly_lit`, as `display_color`, one after the other.
+    """Yield images (H, W, 3) of a batch made by `softly_lit`, as `display_color`, one after the other.
 
     Args:
         batch: Of s environments; as many samples per pixel.
@@ -128,7 +128,8 @@ def soft_images(
 
 
 def pixel_places(count: int) -> list[tuple[float, float]]:
-    """Places of samples from the middle of a pixel, one per row and column: the points of Hammersley, of a power of two."""
+    """Return places of samples from the middle of a pixel, one per row and column: the points of Hammersley, of a power of
+    two."""
     bits = max(count.bit_length() - 1, 0)
     # The bits of k backwards are the second coordinate of Hammersley's points.
     turned = [int(f"{k:0{bits}b}"[::-1], 2) if bits else 0 for k in range(count)]
@@ -147,7 +148,7 @@ def soft_views(
     eight_bits: bool = False,
     quiet: bool = True,
 ) -> PosedImages:
-    """Images from free places evenly in the bounds of a batch made by `softly_lit`: those of `refining.scene_views`.
+    """Return images from free places evenly in the bounds of a batch made by `softly_lit`: those of `refining.scene_views`.
 
     Args:
         batch: The scene.

@@ -184,7 +184,7 @@ class SceneSplats:
         return np.flatnonzero(self._present[batch.scene_of_env[env]])
 
     def movers(self, batch: SceneBatch, env: NDArray[np.int32]) -> SplatMovers | None:
-        """Clouds that ride on actors, where these are now, for cameras in environments (c,)."""
+        """Return clouds that ride on actors, where these are now, for cameras in environments (c,)."""
         if not self._attached_clouds.shape[1]:
             return None
         position, attitude = (poses[env] for poses in batch.splat_poses())
@@ -193,7 +193,7 @@ class SceneSplats:
         return SplatMovers(np.maximum(cloud, 0), position, attitude, cloud >= 0)
 
     def render(self, batch: SceneBatch, view: SplatView, channels: Sequence[str]) -> Arrays:
-        """Images of the splats, hidden where something nearer stands: channels of `SplatRenderer.render`, over black.
+        """Return images of the splats, hidden where something nearer stands: channels of `SplatRenderer.render`, over black.
 
         Args:
             batch: The scenes, for what stands nearer.

@@ -83,14 +83,15 @@ class FlightBatch:
         return rows
 
     def over_time(self, values: ArrayLike) -> Array:
-        """Values of the flown rows (n,) on the common time axis, NaN where a flight had ended, shape (env, T)."""
+        """Return values of the flown rows (n,) on the common time axis, NaN where a flight had ended, shape (env, T)."""
         values = np.asarray(values, dtype=np.float64)
         if values.size == 0:
             return np.full(self.rows.shape, np.nan)
         return np.where(self.rows >= 0, values[self.rows], np.nan)
 
     def share_over_time(self, flags: ArrayLike) -> Array:
-        """Share of the samples since the last instant that have a flag set, over all flights that flew then, shape (T,)."""
+        """Return the share of the samples since the last instant that have a flag set, over all flights that flew then, shape
+        (T,)."""
         total = np.concatenate(([0.0], np.cumsum(np.asarray(flags, dtype=np.float64))))
         before = np.concatenate((self.rows[:, :1] - 1, self.rows[:, :-1]), axis=1)
         known = (self.rows >= 0) & (before >= -1)
@@ -134,7 +135,7 @@ class FlightBatch:
         return rows[: outside[0]] if outside.size else rows
 
     def path(self, index: int, points: int) -> Array:
-        """Positions of one flight inside the box, thinned evenly to a number of points, shape (k, 3)."""
+        """Return positions of one flight inside the box, thinned evenly to a number of points, shape (k, 3)."""
         rows = self._rows_shown(index)
         if rows.size > points:
             rows = rows[np.unique(np.round(np.linspace(0, rows.size - 1, points)).astype(int))]
@@ -162,7 +163,7 @@ class FlightBatch:
 
 
 def bands(matrix: Array, shares: Sequence[float] = BANDS) -> Array:
-    """Quantiles over flights at each instant, flights that had ended left out, shape (len(shares), T)."""
+    """Return quantiles over flights at each instant, flights that had ended left out, shape (len(shares), T)."""
     if matrix.shape[0] == 0:
         return np.full((len(shares), matrix.shape[1]), np.nan)
     ordered = np.sort(matrix, axis=0)  # NaN last
@@ -175,7 +176,7 @@ def bands(matrix: Array, shares: Sequence[float] = BANDS) -> Array:
 
 
 def choose_drawn(flights: Sequence[Mapping[str, object]], count: int) -> list[int]:
-    """Flights to draw: up to a third of them failures, the rest evenly from the best to the worst tracking error."""
+    """Return flights to draw: up to a third of them failures, the rest evenly from the best to the worst tracking error."""
     if len(flights) <= count:
         return list(range(len(flights)))
     failed = [i for i, flight in enumerate(flights) if flight["outcome"] not in SUCCESSES]

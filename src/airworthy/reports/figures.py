@@ -35,14 +35,14 @@ _NEAR_LIMIT = 0.2
 
 
 def outcome_role(outcome: object) -> str:
-    """Colour role of an outcome."""
+    """Return the colour role of an outcome."""
     if outcome in SUCCESSES:
         return "flown"
     return "warn" if outcome == "partial" else "bad"
 
 
 def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence[int], gates: Sequence[Array]) -> str:
-    """Paths from above and from the side, at the same scale in both directions.
+    """Return paths from above and from the side, at the same scale in both directions.
 
     Args:
         batch: The flights.
@@ -73,7 +73,7 @@ def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence
 
 
 def figure_error(batch: FlightBatch, typical: int, protocol: TrackingProtocol) -> str:
-    """Distance to the path, and to where the reference was at the same time, over time.
+    """Return the distance to the path, and to where the reference was at the same time, over time.
 
     Args:
         batch: The flights.
@@ -104,7 +104,7 @@ def figure_error(batch: FlightBatch, typical: int, protocol: TrackingProtocol) -
 
 
 def figure_motion(batch: FlightBatch, typical: int) -> str:
-    """Velocity, speed, tilt and heading over time, flown and asked for."""
+    """Return velocity, speed, tilt and heading over time, flown and asked for."""
     velocity = batch.vector("velocity")
     signals = batch.signals
     flown = [
@@ -129,7 +129,7 @@ def figure_motion(batch: FlightBatch, typical: int) -> str:
 
 
 def figure_commands(batch: FlightBatch, typical: int, limits: tuple[ArrayLike, ArrayLike] | None) -> str:
-    """Rotor speed commands with limits and the typical flight's rotor speeds; share of saturated samples.
+    """Return rotor speed commands with limits and the typical flight's rotor speeds; share of saturated samples.
 
     Args:
         batch: The flights.
@@ -162,7 +162,7 @@ def figure_commands(batch: FlightBatch, typical: int, limits: tuple[ArrayLike, A
 
 
 def figure_distribution(flights: Sequence[Mapping[str, Any]], protocol: TrackingProtocol) -> str:
-    """Tracking error over the batch: histogram by outcome, and cumulative share beside proximity."""
+    """Return the tracking error over the batch: histogram by outcome, and cumulative share beside proximity."""
     error = _values(flights, "tracking_error_m")
     proximity = _values(flights, "proximity_percent")
     roles = np.array([outcome_role(flight["outcome"]) for flight in flights])
@@ -200,7 +200,7 @@ def figure_distribution(flights: Sequence[Mapping[str, Any]], protocol: Tracking
 
 
 def figure_parameters(flights: Sequence[Mapping[str, Any]], parameters: Mapping[str, Array]) -> str:
-    """Tracking error against each randomised parameter, the strongest rank correlations first."""
+    """Return the tracking error against each randomised parameter, the strongest rank correlations first."""
     error = _values(flights, "tracking_error_m")
     colours = np.array([PALETTE[outcome_role(flight["outcome"])] for flight in flights])
     ranked = sorted(parameters, key=lambda name: -abs(np.nan_to_num(rank_correlation(parameters[name], error))))[:PANELS_MAX]

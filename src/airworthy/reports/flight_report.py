@@ -82,7 +82,7 @@ class ScenePlot:
 def path_scene(
     paths: Sequence[tuple[str, Array]], references: Sequence[Array], gates: Sequence[Array], typical: Array | None
 ) -> ScenePlot:
-    """Flown paths (role, points), reference paths, gates as corner loops, one typical flight, a floor with a metre grid.
+    """Return flown paths (role, points), reference paths, gates as corner loops, one typical flight, a floor with a metre grid.
 
     Args:
         paths: Role of the outcome and points [m], world frame, (k, 3), of each flight.

@@ -51,7 +51,7 @@ a wrong model.""".splitlines()
 def content(
     summary: Mapping[str, Any], meta: Mapping[str, Any], title: str | None, notes: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Everything on the page that is not a picture.
+    """Return everything on the page that is not a picture.
 
     Args:
         summary: Of the run.
@@ -108,7 +108,7 @@ def path_notes(batch: FlightBatch, drawn: Sequence[int], outcomes: Sequence[obje
 
 
 def protocol_of(summary: Mapping[str, Any]) -> TrackingProtocol:
-    """Thresholds kept in a summary; the defaults where it has none."""
+    """Return thresholds kept in a summary; the defaults where it has none."""
     kept = summary.get("protocol") or {}
     known = {field.name for field in fields(TrackingProtocol)}
     return TrackingProtocol(**{name: float(value) for name, value in kept.items() if name in known})

@@ -158,7 +158,7 @@ _POSES: dict[tuple[str, bool], ViewPose] = {
 
 
 def hero_pose(scene: Scene, near: bool = False) -> ViewPose:
-    """Position, heading and pitch [rad] of the picture that stands for a place.
+    """Return position, heading and pitch [rad] of the picture that stands for a place.
 
     Args:
         scene: The scene.
@@ -180,7 +180,7 @@ def hero_pose(scene: Scene, near: bool = False) -> ViewPose:
 
 
 def device_facts(item: Device) -> list[tuple[str, str]]:
-    """Name and value of what one wants to know first."""
+    """Return name and value of what one wants to know first."""
     facts = [("rows x columns", f"{item.height} x {item.width}")]
     across, up = fields_of_view(item)
     if across is not None and up is not None:
@@ -242,7 +242,7 @@ _SHOWN: tuple[tuple[str, str, Realism, bool], ...] = (
 
 
 def realism_pictures(batch: SceneBatch, position: Array, attitude: Array, seed: int) -> list[tuple[str, str, ArrayU8]]:
-    """Name, words and picture of each piece alone, and of the presets.
+    """Return name, words and picture of each piece alone, and of the presets.
 
     Args:
         batch: Where.

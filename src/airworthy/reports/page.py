@@ -124,7 +124,7 @@ _UNITS = {
 
 
 def labelled(name: str) -> str:
-    """`wind_speed_m_s` as "wind speed [m/s]"; a name without a unit only loses its underscores."""
+    """Return `wind_speed_m_s` as "wind speed [m/s]"; a name without a unit only loses its underscores."""
     parts = name.split("_")
     for suffix, unit in _UNITS.items():
         count = len(suffix)

@@ -33,7 +33,7 @@ def _colormap(name: str) -> ArrayU8:
 
 
 def distance_picture(metres: ArrayLike, near: float = 0.0, far: float | None = None, colors: str = "turbo_r") -> ArrayU8:
-    """Depth or range: warm is near; what measured nothing is dark.
+    """Return the depth or range: warm is near; what measured nothing is dark.
 
     Args:
         metres: (height, width); not finite where there is nothing.
@@ -51,7 +51,7 @@ def distance_picture(metres: ArrayLike, near: float = 0.0, far: float | None = N
 
 
 def number_picture(numbers: ArrayLike) -> ArrayU8:
-    """Ids: one colour per number, neighbouring numbers far apart; negative numbers are dark."""
+    """Return ids: one colour per number, neighbouring numbers far apart; negative numbers are dark."""
     values = np.asarray(numbers, np.int64)
     # Steps of the golden ratio fill the circle of hues evenly, whatever their count.
     hue = (values * 0.6180339887498949) % 1.0
@@ -71,7 +71,7 @@ def normal_picture(normals: ArrayLike) -> ArrayU8:
 
 
 def flow_picture(flow: ArrayLike, largest: float | None = None) -> ArrayU8:
-    """Optical flow: hue is the direction, saturation the length; NaN is dark.
+    """Return the optical flow: hue is the direction, saturation the length; NaN is dark.
 
     Args:
         flow: (height, width, 2), right and down [px].

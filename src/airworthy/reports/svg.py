@@ -178,7 +178,7 @@ class Line:
 
 
 def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = True) -> str:
-    """Curves over one axis, with a key; empty where no curve has a point. Few points are marks, too.
+    """Return curves over one axis, with a key; empty where no curve has a point. Few points are marks, too.
 
     Args:
         title: For those who do not see.

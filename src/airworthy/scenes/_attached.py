@@ -102,7 +102,7 @@ class AttachedSplats:
         self._scenes: list[tuple[Array, Array, ArrayInt]] = []
 
     def add(self, scene: Scene) -> None:
-        """Placements of the next scene.
+        """Add placements of the next scene.
 
         Raises:
             UnknownNameError: A placement names a cloud or an actor that the scene does not hold.
@@ -118,7 +118,7 @@ class AttachedSplats:
         self._scenes.append((position, frames.normalize(attitude), actor))
 
     def poses(self, scene_of_env: NDArray[np.int32], position: Array, attitude: Array) -> tuple[Array, Array]:
-        """World positions (env, placements, 3) and attitudes (env, placements, 4); NaN where an environment has fewer.
+        """Return world positions (env, placements, 3) and attitudes (env, placements, 4); NaN where an environment has fewer.
 
         Args:
             scene_of_env: (env,)
@@ -181,7 +181,7 @@ class AttachedMarks:
         self._padded = None
 
     def poses(self, scene_of_env: NDArray[np.int32], position: Array, attitude: Array) -> tuple[Array, Array]:
-        """World positions and directions (env, marks, 3), NaN where there is none.
+        """Return world positions and directions (env, marks, 3), NaN where there is none.
 
         Args:
             scene_of_env: (env,)

@@ -131,7 +131,7 @@ class PathTable:
         return self._index[key]
 
     def pose(self, path: NDArray[np.int32], time: Array) -> tuple[Array, Array]:
-        """Positions (n, 3) and attitudes (n, 4) on paths (n,) at times (n,) [s].
+        """Return positions (n, 3) and attitudes (n, 4) on paths (n,) at times (n,) [s].
 
         Linear in position and spherical-linear in attitude between waypoints; held before the first and after the last, or
         repeated with the period between the first and the last.
@@ -181,7 +181,7 @@ def _check_path(path: tuple[Waypoint, ...], who: str) -> None:
 
 
 def path_pose(path: Sequence[Waypoint], time: ArrayLike, repeat: bool = False) -> tuple[Array, Array]:
-    """Positions (..., 3) and attitudes (..., 4) of one scripted path at times (...) [s]; see `PathTable.pose`.
+    """Return positions (..., 3) and attitudes (..., 4) of one scripted path at times (...) [s]; see `PathTable.pose`.
 
     Args:
         path: Waypoints, times rising.
@@ -196,7 +196,7 @@ def path_pose(path: Sequence[Waypoint], time: ArrayLike, repeat: bool = False) -
 
 
 def drifted(position: Array, attitude: Array, velocity: Array, rate: Array, duration: Array) -> tuple[Array, Array]:
-    """Poses after moving with constant world velocity and world rate; exact.
+    """Return poses after moving with constant world velocity and world rate; exact.
 
     p + v t, and exp(w t) q, the turn being about world axes through the actor's own origin.
 
@@ -244,7 +244,7 @@ class ActorTable:
             getattr(self, name)[rows] = getattr(other, name)
 
     def pose(self, paths: PathTable, time: Array) -> tuple[Array, Array]:
-        """World positions (n, 3) and attitudes (n, 4) at times (n,) [s]."""
+        """Return world positions (n, 3) and attitudes (n, 4) at times (n,) [s]."""
         position, attitude = self.position.copy(), self.attitude.copy()
         scripted, moving = np.flatnonzero(self.kind == SCRIPTED), np.flatnonzero(self.kind == VELOCITY)
         if len(scripted):
@@ -257,7 +257,7 @@ class ActorTable:
 
 
 def still(count: int) -> ActorTable:
-    """Rows of actors that stand at the origin."""
+    """Return rows of actors that stand at the origin."""
     return ActorTable(
         np.full(count, EXTERNAL, np.int8),
         np.zeros(count, np.int32),
@@ -270,7 +270,7 @@ def still(count: int) -> ActorTable:
 
 
 def actor_table(scene: Scene, paths: PathTable) -> ActorTable:
-    """Rows of a scene's actors at time 0.
+    """Return rows of a scene's actors at time 0.
 
     Raises:
         AirworthyError: Two actors share a name, or a path, pose or velocity is not usable.

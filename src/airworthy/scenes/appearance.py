@@ -36,12 +36,13 @@ HAS_NORMALS, HAS_UV = 1, 2
 
 
 def mesh_flags(mesh: Mesh) -> int:
-    """HAS_NORMALS, HAS_UV."""
+    """Return HAS_NORMALS, HAS_UV."""
     return HAS_NORMALS * (mesh.normals is not None) + HAS_UV * (mesh.uv is not None)
 
 
 def packed_vertices(mesh: Mesh, occlusion: ArrayF32 | None = None) -> ArrayU32:
-    """(V, VERTEX_SIZE) of a mesh; occlusion (V,): share of the hemisphere that the mesh leaves open, 1 everywhere if None."""
+    """Return (V, VERTEX_SIZE) of a mesh; occlusion (V,): share of the hemisphere that the mesh leaves open, 1 everywhere if
+    None."""
     count = len(mesh.vertices)
     packed = np.zeros((count, VERTEX_SIZE), np.uint32)
     # Anything of unit length: a mesh without normals is shaded flat, and these are not read.
@@ -57,7 +58,7 @@ def packed_vertices(mesh: Mesh, occlusion: ArrayF32 | None = None) -> ArrayU32:
 
 
 def occlusion_bits(count: int, occlusion: ArrayF32 | None) -> ArrayU32:
-    """Upper 16 bits of a vertex's last number."""
+    """Return the upper 16 bits of a vertex's last number."""
     open_share = np.ones(count) if occlusion is None else np.clip(np.asarray(occlusion, float), 0.0, 1.0)
     return np.asarray(np.rint(open_share * 65535.0).astype(np.uint32) << 16, np.uint32)
 
@@ -117,7 +118,7 @@ def _gradients(mesh: Mesh) -> tuple[Array, Array, Array]:
 
 
 def packed_faces(mesh: Mesh) -> ArrayU32:
-    """(F, FACE_SIZE) of a mesh."""
+    """Return (F, FACE_SIZE) of a mesh."""
     packed = np.zeros((len(mesh.faces), FACE_SIZE), np.uint32)
     if mesh.face_material is not None:
         packed[:, 0] = mesh.face_material.astype(np.uint32)
@@ -126,7 +127,7 @@ def packed_faces(mesh: Mesh) -> ArrayU32:
 
 
 def uv_density(mesh: Mesh) -> Array:
-    """Texture repeats per metre of every face: root of the ratio of its areas in the texture and in space."""
+    """Return texture repeats per metre of every face: root of the ratio of its areas in the texture and in space."""
     if mesh.uv is None:
         return np.zeros(len(mesh.faces))
     p = mesh.vertices.astype(np.float64)[mesh.faces]
@@ -233,7 +234,7 @@ class Appearance:
             packed[:, 4] = (packed[:, 4] & np.uint32(0xFFFF)) | occlusion_bits(len(value), value)
 
     def memory(self) -> dict[str, int]:
-        """Bytes by part."""
+        """Return bytes by part."""
         return {
             "textures": self.texels.nbytes + self.textures.nbytes,
             "vertex attributes": self.vertices.nbytes,

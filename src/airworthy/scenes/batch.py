@@ -99,7 +99,7 @@ class SceneBatch:
         return self._materials.rows
 
     def material(self, row: int) -> tuple[Material, dict[str, Texture]]:
-        """Material of a row, and the textures behind its maps by their names."""
+        """Return the material of a row, and the textures behind its maps by their names."""
         return self._materials.materials[row], self._materials.textures[row]
 
     @property
@@ -113,7 +113,7 @@ class SceneBatch:
         return len(self._extra)
 
     def mover_names(self, scene: int) -> tuple[str, ...]:
-        """Names of the movers of a unique scene, by slot from `geometry.mover_start` on: "actor/part"."""
+        """Return names of the movers of a unique scene, by slot from `geometry.mover_start` on: "actor/part"."""
         names = [f"vehicle/{index}" for index in range(self.extra_count)]
         for actor in self.scenes[scene].actors:
             names += [f"{actor.name}/{part.name or index}" for index, part in enumerate(actor.parts)]
@@ -176,7 +176,7 @@ class SceneBatch:
         self._begin(np.arange(self.env_count))
 
     def mover_placement(self, scene: int) -> Placement:
-        """Movers of an environment with a unique scene, at rest: vehicles, parts at rest, and rows that nothing uses."""
+        """Return movers of an environment with a unique scene, at rest: vehicles, parts at rest, and rows that nothing uses."""
         instances = self._moving[scene]
         # Every environment has as many movers, so that a swap of scenes rebuilds no arrays; the rest are switched off.
         spare = self._mover_max - self.extra_count - len(instances)
@@ -204,7 +204,7 @@ class SceneBatch:
         self._place(env_ids)
 
     def reset(self, env_ids: ArrayLike | None = None, time: float = 0.0) -> None:
-        """Actors of environments back to their beginning, at a time [s]: commands and poses given since are forgotten."""
+        """Put actors of environments back to their beginning, at a time [s]: commands and poses given since are forgotten."""
         envs = self._envs(env_ids)
         self.time[envs] = time
         self._begin(envs)
@@ -228,7 +228,8 @@ class SceneBatch:
             self._place(np.arange(self.env_count))
 
     def actor_pose(self, name: str, env_ids: ArrayLike | None = None) -> tuple[Array, Array]:
-        """World positions (k, 3) and attitudes (k, 4) of an actor now, in the environments that have it, or in those given."""
+        """Return world positions (k, 3) and attitudes (k, 4) of an actor now, in the environments that have it, or in those
+        given."""
         rows, envs = self._actor_indices(name, env_ids)
         return self._state.take(rows).pose(self._paths, self.time[envs])
 
@@ -344,18 +345,18 @@ class SceneBatch:
     # --- attached things
 
     def light_poses(self) -> tuple[Array, Array]:
-        """World positions and directions of the lights now, each (env, lights, 3); NaN where an environment has fewer.
+        """Return world positions and directions of the lights now, each (env, lights, 3); NaN where an environment has fewer.
 
         In the order of the scene's `lights`. The sun has no position, a point light no direction: NaN.
         """
         return self._lights.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))
 
     def beacon_positions(self) -> Array:
-        """World positions of the beacons now, (env, beacons, 3), in the order of the scene's `beacons`; NaN padded."""
+        """Return world positions of the beacons now, (env, beacons, 3), in the order of the scene's `beacons`; NaN padded."""
         return self._beacons.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))[0]
 
     def splat_poses(self) -> tuple[Array, Array]:
-        """World positions (env, placements, 3) and attitudes (env, placements, 4) of clouds that ride on actors, now.
+        """Return world positions (env, placements, 3) and attitudes (env, placements, 4) of clouds that ride on actors, now.
 
         In the order of those of the scene's `splats` that are attached; NaN padded.
         """

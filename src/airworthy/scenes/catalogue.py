@@ -53,7 +53,7 @@ def register_generator(name: str, generator: Generator) -> None:
 
 
 def scene_names() -> list[str]:
-    """Names of all generators, sorted; each is a scene, with ":INDEX" and "@SEED" where wanted."""
+    """Return names of all generators, sorted; each is a scene, with ":INDEX" and "@SEED" where wanted."""
     return sorted(scene_generators())
 
 
@@ -92,7 +92,7 @@ def generated(name: str) -> Scene:
 
 
 def first_index(name: str) -> int:
-    """Index of a generator's first configuration: the benchmark's scenarios count from 1, all others from 0."""
+    """Return the index of a generator's first configuration: the benchmark's scenarios count from 1, all others from 0."""
     from airworthy.scenes.generators import SCENARIOS
 
     return 1 if name.removesuffix("_plus") in SCENARIOS else 0

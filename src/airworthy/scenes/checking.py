@@ -87,13 +87,14 @@ class Finding(str):
 
 
 def check_scene(scene: Scene) -> list[str]:
-    """Problems of a scene, one sentence each, and notes, which begin with "note: "; empty where there is nothing to say."""
+    """Return problems of a scene, one sentence each, and notes, which begin with "note: "; empty where there is nothing to
+    say."""
     # Plain text, as files and command lines pass it on.
     return [str(item) if item.fatal else f"note: {item}" for item in findings(scene)]
 
 
 def findings(scene: Scene) -> list[Finding]:
-    """Problems and notes; what only makes sense for a sound scene (clearances) is asked only of one."""
+    """Return problems and notes; what only makes sense for a sound scene (clearances) is asked only of one."""
     found = [Finding(text) for text in _problems(scene)]
     # Clearances of a broken scene would raise, or mislead.
     if found:
@@ -290,7 +291,8 @@ def _blocked(scene: Scene) -> Iterator[str]:
 
 
 def point_clearance(scene: Scene, points: np.ndarray) -> np.ndarray:
-    """Distance from points (n, 3) to the nearest thing that can be hit [m], (n,), actors at their beginning included."""
+    """Return the distance from points (n, 3) to the nearest thing that can be hit [m], (n,), actors at their beginning
+    included."""
     from airworthy.geometry.distance import clearance
     from airworthy.scenes.batch import SceneBatch
 

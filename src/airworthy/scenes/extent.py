@@ -23,7 +23,7 @@ OPAQUE = 0.5
 
 
 def instance_box(shape: Shape, position: ArrayLike, attitude: ArrayLike, scale: float) -> tuple[Array, Array]:
-    """Exact lower and upper corner of a placed shape, world [m]; of a mesh without triangles, its position twice.
+    """Return the exact lower and upper corner of a placed shape, world [m]; of a mesh without triangles, its position twice.
 
     Args:
         shape: What is placed.
@@ -56,7 +56,7 @@ def _half(shape: Box | Sphere | Cylinder | Capsule, turn: Array) -> Array:
 
 
 def instances_box(shapes: dict[str, Shape], instances: Iterable[Instance]) -> tuple[Array, Array] | None:
-    """Box around instances; None where there are none."""
+    """Return the box around instances; None where there are none."""
     boxes = [instance_box(shapes[item.shape], item.position, item.attitude, item.scale) for item in instances]
     if not boxes:
         return None
@@ -64,7 +64,7 @@ def instances_box(shapes: dict[str, Shape], instances: Iterable[Instance]) -> tu
 
 
 def scene_box(scene: Scene) -> tuple[Array, Array] | None:
-    """Box around all static instances and splats of a scene; None where it has none."""
+    """Return the box around all static instances and splats of a scene; None where it has none."""
     boxes = [instances_box(scene.shapes, scene.instances)]
     boxes += [splats_box(scene.clouds[item.cloud], item) for item in scene.splats if not item.attached]
     found = [box for box in boxes if box is not None]
@@ -74,7 +74,8 @@ def scene_box(scene: Scene) -> tuple[Array, Array] | None:
 
 
 def splats_box(splats: Splats, placed: SplatPlacement, share: float = 0.001) -> tuple[Array, Array] | None:
-    """Box around the opaque gaussians of a placed cloud, a share left out at each side: captures have strays far away.
+    """Return the box around the opaque gaussians of a placed cloud, a share left out at each side: captures have strays far
+    away.
 
     None where nothing in it is opaque.
 
@@ -92,7 +93,7 @@ def splats_box(splats: Splats, placed: SplatPlacement, share: float = 0.001) -> 
 
 
 def triangle_count(scene: Scene) -> tuple[int, int]:
-    """Triangles stored (once per mesh in use), and triangles seen (once per instance)."""
+    """Return triangles stored (once per mesh in use), and triangles seen (once per instance)."""
     used = [item.shape for item in scene.instances] + [part.shape for actor in scene.actors for part in actor.parts]
     counts = {name: len(shape.faces) if isinstance(shape, Mesh) else 0 for name, shape in scene.shapes.items()}
     # By identity, as batches store them.
@@ -101,6 +102,6 @@ def triangle_count(scene: Scene) -> tuple[int, int]:
 
 
 def gaussian_count(scene: Scene) -> tuple[int, int]:
-    """Gaussians stored (once per cloud), and gaussians seen (once per placement)."""
+    """Return gaussians stored (once per cloud), and gaussians seen (once per placement)."""
     rendered = sum(len(scene.clouds[item.cloud]) for item in scene.splats)
     return sum(len(cloud) for cloud in scene.clouds.values()), rendered

@@ -53,7 +53,7 @@ def semantic_numbers(scene: Scene) -> dict[str, int]:
 
 
 def instance_numbers(scene: Scene) -> tuple[list[int], list[int]]:
-    """Instance numbers of the instances, and of the actors' parts, each in order.
+    """Return instance numbers of the instances, and of the actors' parts, each in order.
 
     Those without a number get the next free one from 100 on; parts of one actor share theirs, since they are one thing.
     """
@@ -83,7 +83,7 @@ class ShapeTable:
         self._index: dict[Any, int] = {}
 
     def add(self, shape: Shape) -> int:
-        """Index of a shape, which joins the table when it is new."""
+        """Return the index of a shape, which joins the table when it is new."""
         # Solids are equal by value, meshes by identity.
         key = id(shape) if isinstance(shape, Mesh) else shape
         found = self._index.get(key)
@@ -111,7 +111,7 @@ class MaterialTable:
         self._start: dict[Any, int] = {((Material(), ()),): 0}
 
     def add(self, scene: Scene, scene_index: int, names: Sequence[str], count: int) -> int:
-        """First row of an instance's materials.
+        """Return the first row of an instance's materials.
 
         Args:
             scene: Whose materials the names are in.
@@ -181,7 +181,7 @@ class InstanceTable:
 
 
 def static_instances(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
-    """Rows of a scene's instances.
+    """Return rows of a scene's instances.
 
     Args:
         scene: The scene.
@@ -197,7 +197,7 @@ def static_instances(scene: Scene, index: int, shapes: ShapeTable, materials: Ma
 
 
 def actor_instances(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
-    """Rows of a scene's actors' parts at rest, in the actors' frames; raises as `static_instances`.
+    """Return rows of a scene's actors' parts at rest, in the actors' frames; raises as `static_instances`.
 
     Args:
         scene: The scene.

@@ -77,7 +77,7 @@ class BakedArrays:
 
 
 def baked_arrays(scene_count: int, slot_starts: Sequence[int], slot_count: int, baked: Mapping[int, BakedLight]) -> BakedArrays:
-    """Flat arrays; scenes without baked light have a volume that is off.
+    """Return flat arrays; scenes without baked light have a volume that is off.
 
     Args:
         scene_count: Scenes of the batch.
@@ -127,7 +127,7 @@ class MapLayout:
 
 
 def map_layout(shapes: Sequence[Shape], placement: Placement, texel: float) -> MapLayout:
-    """Nodes on all boxes that are at least one texel wide along two axes.
+    """Return nodes on all boxes that are at least one texel wide along two axes.
 
     Args:
         shapes: What instances refer to.
@@ -191,7 +191,7 @@ def _face_nodes(size: Array, counts: ArrayInt, face: int, texel: float) -> tuple
 
 
 def fill_invalid(values: Array, valid: ArrayBool, rounds: int = 8) -> Array:
-    """Values (..., k) of a grid, those of invalid cells replaced by the mean of valid neighbours, layer by layer.
+    """Return values (..., k) of a grid, those of invalid cells replaced by the mean of valid neighbours, layer by layer.
 
     Args:
         values: (..., k).
@@ -234,8 +234,8 @@ HAZE = 0.06
 
 
 def sky_radiance(sky: Sky, direction: ArrayLike) -> Array:
-    """Radiance (..., 3) from unit directions (..., 3): from the horizon to the zenith with the root of the elevation's sine,
-    and to the ground's colour within a thin band of haze."""
+    """Return the radiance (..., 3) from unit directions (..., 3): from the horizon to the zenith with the root of the
+    elevation's sine, and to the ground's colour within a thin band of haze."""
     z = np.asarray(direction, np.float64)[..., 2:3]
     zenith, horizon, ground = (np.array(c, float) * sky.intensity for c in (sky.zenith, sky.horizon, sky.ground))
     up, down = np.sqrt(np.maximum(z, 0.0)), np.clip(-z / HAZE, 0.0, 1.0)
@@ -243,7 +243,8 @@ def sky_radiance(sky: Sky, direction: ArrayLike) -> Array:
 
 
 def sky_irradiance(sky: Sky, normal_z: ArrayLike) -> Array:
-    """Irradiance (..., 3) of an open surface whose unit normal has this z: the hemisphere's radiance times cosine, integrated.
+    """Return the irradiance (..., 3) of an open surface whose unit normal has this z: the hemisphere's radiance times cosine,
+    integrated.
 
     Over a circle of elevation the clamped cosine has the closed form 2 (a c + b sin c), where n.d = a + b cos(azimuth).
     """
@@ -260,7 +261,7 @@ def sky_irradiance(sky: Sky, normal_z: ArrayLike) -> Array:
 
 
 def sky_rows(skies: Sequence[Sky]) -> ArrayF32:
-    """(sky, SKY_COLUMNS)"""
+    """Return (sky, SKY_COLUMNS)"""
     table = np.zeros((len(skies), SKY_COLUMNS), np.float32)
     for row, sky in zip(table, skies, strict=True):
         row[:9] = np.concatenate([sky.zenith, sky.horizon, sky.ground]) * sky.intensity
@@ -269,7 +270,8 @@ def sky_rows(skies: Sequence[Sky]) -> ArrayF32:
 
 
 def light_rows(scenes: Sequence[Scene]) -> tuple[ArrayF32, NDArray[np.int32]]:
-    """(light, LIGHT_COLUMNS), scene by scene, at least one row; and (scene, 2): where a scene's begin, how many it has."""
+    """Return (light, LIGHT_COLUMNS), scene by scene, at least one row; and (scene, 2): where a scene's begin, how many it
+    has."""
     rows = [_row(light) for scene in scenes for light in scene.lights]
     counts = np.array([len(scene.lights) for scene in scenes], np.int32)
     spans = np.stack([np.cumsum(counts) - counts, counts], -1).astype(np.int32)

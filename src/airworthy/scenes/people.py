@@ -76,7 +76,7 @@ def _bump(phase: Array, center: float, width: float) -> Array:
 
 
 def walking_angles(phase: ArrayLike) -> dict[str, Array]:
-    """Joint angles of a walking cycle.
+    """Return joint angles of a walking cycle.
 
     Args:
         phase: (n,) in cycles; 0: the left heel strikes.
@@ -104,7 +104,7 @@ def walking_angles(phase: ArrayLike) -> dict[str, Array]:
 
 
 def standing_angles(phase: ArrayLike) -> dict[str, Array]:
-    """Joint angles of standing at ease, with the slight sway of somebody who breathes; as `walking_angles`."""
+    """Return joint angles of standing at ease, with the slight sway of somebody who breathes; as `walking_angles`."""
     at = np.asarray(phase, float)
     sway = np.sin(2.0 * np.pi * at)
     angles = {"torso": 0.012 * sway, "head": -0.02 * sway}

@@ -88,7 +88,7 @@ def find_lattice(positions: ArrayLike) -> Lattice | None:
 
 
 def float32_step(reach: float) -> float:
-    """Distance between neighbouring float32 numbers at a coordinate."""
+    """Return the distance between neighbouring float32 numbers at a coordinate."""
     return float(np.spacing(np.float32(reach)))
 
 
@@ -161,7 +161,7 @@ def _touching(nodes: ArrayInt) -> bool:
 
 
 def find_spacing(positions: ArrayLike) -> float:
-    """Edge of cells that suits a cloud without a lattice, such as a scan: of a surface with one point per cell.
+    """Return the edge of cells that suits a cloud without a lattice, such as a scan: of a surface with one point per cell.
 
     On a surface of n points per area the eighth neighbour lies at sqrt(8 / (pi n)) in the middle, from which n follows.
 
@@ -189,7 +189,7 @@ def find_spacing(positions: ArrayLike) -> float:
 
 
 def cloud_cells(positions: ArrayLike, voxel: float = 0.0, note: CloudNote | None = None, finest: float = _FINEST) -> CloudCells:
-    """Occupied cells of a cloud, in its frame.
+    """Return occupied cells of a cloud, in its frame.
 
     Points on a lattice are the middles of cells of its spacing, and these are all. Of other clouds the grid goes through the
     origin. Where its edge is given, the cells are those that hold points; where it is found, those that a cube of that edge
@@ -333,7 +333,8 @@ def _with_more(found: CloudCells, cells: ArrayInt) -> CloudCells:
 
 
 def without_inside(grid: ArrayBool) -> ArrayBool:
-    """Occupied cells of a grid (nx, ny, nz) with a free neighbour across one of their faces; beyond the grid all is free."""
+    """Return occupied cells of a grid (nx, ny, nz) with a free neighbour across one of their faces; beyond the grid all is
+    free."""
     inside = grid.copy()
     for axis in range(3):
         for step in (1, -1):

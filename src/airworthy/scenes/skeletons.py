@@ -65,7 +65,7 @@ def _matrices(position: Array, attitude: Array, scale: Array) -> Array:
 
 
 def joint_matrices(skeleton: Skeleton, clip: str = "", time: ArrayLike = 0.0, turns: ArrayLike | None = None) -> Array:
-    """Matrices from joint frames to the skeleton's own.
+    """Return matrices from joint frames to the skeleton's own.
 
     Args:
         skeleton: Joints and clips.
@@ -172,13 +172,13 @@ class PartJoints:
     moved: list[_Moved] = field(default_factory=list)
 
     def joint_count(self, slot: int) -> int:
-        """Joints of an actor; 0: it has no skeleton."""
+        """Return joints of an actor; 0: it has no skeleton."""
         return next((len(item.skeleton.names) for item in self.moved if item.slot == slot), 0)
 
     def poses(
         self, rows: InstanceTable, envs: ArrayInt, time: Array, overrides: dict[tuple[int, int], Array]
     ) -> tuple[Array, Array]:
-        """Poses of a scene's parts in their actors' frames, (k, parts, 3) and (k, parts, 4).
+        """Return poses of a scene's parts in their actors' frames, (k, parts, 3) and (k, parts, 4).
 
         Args:
             rows: The parts at rest.

@@ -18,7 +18,7 @@ ALPHA_LEVEL = 31
 
 
 def pack(values: ArrayFloat, squared: bool) -> ArrayU32:
-    """Words of linear values (..., 4) in [0, 1]; `squared`: the square root is stored."""
+    """Return words of linear values (..., 4) in [0, 1]; `squared`: the square root is stored."""
     v = np.clip(np.asarray(values, np.float32), 0.0, 1.0)
     rgb = np.sqrt(v[..., :3]) if squared else v[..., :3]
     counts = np.rint(rgb * LEVEL).astype(np.uint32)
@@ -27,7 +27,7 @@ def pack(values: ArrayFloat, squared: bool) -> ArrayU32:
 
 
 def unpack(packed: ArrayU32, squared: bool) -> ArrayF32:
-    """Linear values (..., 4) of words."""
+    """Return linear values (..., 4) of words."""
     shifts = np.array([0, 9, 18], np.uint32)
     rgb = ((packed[..., None] >> shifts) & np.uint32(511)).astype(np.float32) / LEVEL
     alpha = (packed >> np.uint32(27)).astype(np.float32) / ALPHA_LEVEL
@@ -35,7 +35,7 @@ def unpack(packed: ArrayU32, squared: bool) -> ArrayF32:
 
 
 def pack_shared_exponent(rgb: ArrayFloat) -> ArrayU32:
-    """Words of unbounded light (..., 3) >= 0: 9 bits per channel and a shared power of two, 2^-23 to 2^7."""
+    """Return words of unbounded light (..., 3) >= 0: 9 bits per channel and a shared power of two, 2^-23 to 2^7."""
     light = np.minimum(np.nan_to_num(np.maximum(np.asarray(rgb, np.float64), 0.0), posinf=0.0), 127.0)
     exponent = np.clip(np.ceil(np.log2(np.maximum(light.max(axis=-1), 2.0**-23) * 512.0 / 511.0)), -23, 8)
     counts = np.minimum(np.rint(light * np.exp2(9.0 - exponent)[..., None]), 511).astype(np.uint32)
@@ -44,14 +44,14 @@ def pack_shared_exponent(rgb: ArrayFloat) -> ArrayU32:
 
 
 def unpack_shared_exponent(packed: ArrayU32) -> ArrayF32:
-    """Light (..., 3) of words."""
+    """Return light (..., 3) of words."""
     shifts = np.array([0, 9, 18], np.uint32)
     counts = ((packed[..., None] >> shifts) & np.uint32(511)).astype(np.float32)
     return counts * np.exp2((packed >> np.uint32(27)).astype(np.float32) - 32.0)[..., None]
 
 
 def linear_pixels(texture: Texture) -> ArrayF32:
-    """Linear RGBA (height, width, 4) in [0, 1] of a texture; one channel is spread to three."""
+    """Return the linear RGBA (height, width, 4) in [0, 1] of a texture; one channel is spread to three."""
     pixels = np.asarray(texture.pixels)
     channels = pixels.shape[2]
     table = np.arange(256, dtype=np.float32) / 255.0
@@ -83,7 +83,7 @@ def halved(image: ArrayF32) -> ArrayF32:
 
 
 def mip_chain(image: ArrayF32, skip: int, squared: bool) -> list[ArrayU32]:
-    """Packed levels of a linear image, without the first `skip` of them (but at least one).
+    """Return packed levels of a linear image, without the first `skip` of them (but at least one).
 
     Args:
         image: Linear, (h, w, 4), in [0, 1].

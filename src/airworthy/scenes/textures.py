@@ -49,7 +49,7 @@ def procedural(kind: str, size: int = SIZE, seed: int = 0) -> Texture:
 
 
 def texture_kinds() -> list[str]:
-    """Names that `procedural` takes."""
+    """Return names that `procedural` takes."""
     return sorted(KINDS)
 
 

@@ -25,7 +25,7 @@ __all__ = ["VIEWS", "Viewpoint", "look_at", "roofless", "scene_digest", "view"]
 
 
 def scene_digest(scene: Scene) -> str:
-    """SHA-256 of everything a scene holds, as 64 hexadecimal digits.
+    """Return the SHA-256 of everything a scene holds, as 64 hexadecimal digits.
 
     Numbers count by value (1 and 1.0 are equal), arrays by shape, kind and bytes, tables in the order of their names, so that
     equal digests mean equal scenes, on any machine.
@@ -105,7 +105,7 @@ class Viewpoint:
 
 
 def look_at(position: ArrayLike, target: ArrayLike) -> Array:
-    """Attitude (4,) of an optical frame that looks from one point to another, the world's z up in the image.
+    """Return the attitude (4,) of an optical frame that looks from one point to another, the world's z up in the image.
 
     Looking straight up or down, the image's right is the world's x.
 

@@ -222,7 +222,7 @@ _RIGS = {
 
 
 def rig_names() -> list[str]:
-    """Names of the known rigs."""
+    """Return names of the known rigs."""
     return sorted(_RIGS)
 
 
@@ -238,7 +238,7 @@ def rig(name: str) -> dict[str, Device]:
 
 
 def projection_matrix(camera: Pinhole, baseline: float = 0.0) -> Array:
-    """ROS' projection matrix (3, 4) of a rectified camera; of the right one of a pair, P[0, 3] = -fx baseline."""
+    """Return ROS' projection matrix (3, 4) of a rectified camera; of the right one of a pair, P[0, 3] = -fx baseline."""
     matrix = np.zeros((3, 4))
     matrix[:, :3] = camera.matrix
     matrix[0, 3] = -camera.fx * baseline

@@ -41,7 +41,7 @@ def stereo_shadow(
     env: ArrayLike | None = None,
     ignore: ArrayLike | None = None,
 ) -> ArrayBool:
-    """Pixels that the second eye does not see.
+    """Return pixels that the second eye does not see.
 
     From 0.999 of the range a ray goes to the second eye; whatever it meets on the way hides the point. Where nothing is hit
     within `far`, the same is asked of the point at `far` along the ray.
@@ -74,7 +74,7 @@ def stereo_shadow(
 
 
 def beyond_second_image(projection: Projection, table: RayTable, ranges: ArrayAny, baseline: float, far: float) -> ArrayBool:
-    """Pixels whose point lies outside the second eye's image: the blind band along the edge of a pair.
+    """Return pixels whose point lies outside the second eye's image: the blind band along the edge of a pair.
 
     The eyes are alike and parallel, so at a depth z the band of a pinhole is focal length x baseline / z columns wide, at the
     edge away from the second eye. Where nothing is hit within `far`, the point at `far` along the ray is asked.
@@ -102,7 +102,7 @@ def _length(ranges: ArrayAny, far: float) -> Array:
 
 
 def disparity(depth: ArrayLike, focal_length: float, baseline: float) -> Array:
-    """Disparity [px] = focal length [px] x baseline / depth; 0 where there is no depth (infinite).
+    """Return the disparity [px] = focal length [px] x baseline / depth; 0 where there is no depth (infinite).
 
     Args:
         depth: Along the optical axis [m], (...).
@@ -113,7 +113,7 @@ def disparity(depth: ArrayLike, focal_length: float, baseline: float) -> Array:
 
 
 def depth_of(disparity_px: ArrayLike, focal_length: float, baseline: float) -> Array:
-    """Depth [m] of a disparity [px]; infinite where it is 0.
+    """Return the depth [m] of a disparity [px]; infinite where it is 0.
 
     Args:
         disparity_px: [px], (...).

@@ -21,7 +21,7 @@ _DISTORTION = ("k1", "k2", "p1", "p2", "k3")
 
 
 def carried_sensors(vehicle: Vehicle) -> dict[str, Device]:
-    """Devices by the names in the record, mounted; inertial sensors are left out, since the step simulates them.
+    """Return devices by the names in the record, mounted; inertial sensors are left out, since the step simulates them.
 
     A camera's orientation in a record is that of its optical frame; of every other sensor it is the mount's.
 

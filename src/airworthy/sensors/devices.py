@@ -31,12 +31,12 @@ def _devices() -> dict[str, dict[str, Any]]:
 
 
 def imu_names() -> list[str]:
-    """Names of the known devices."""
+    """Return names of the known devices."""
     return sorted(_devices())
 
 
 def imu_device(name: str) -> dict[str, Any]:
-    """Parameters of a device as keyword arguments of `airworthy.simulation.Imu`.
+    """Return parameters of a device as keyword arguments of `airworthy.simulation.Imu`.
 
     Raises:
         UnknownNameError: If there is none of this name.
@@ -142,7 +142,7 @@ def _table() -> dict[str, dict[str, Any]]:
 
 
 def device_names() -> list[str]:
-    """Names of the known devices."""
+    """Return names of the known devices."""
     return sorted(_table())
 
 
@@ -258,7 +258,7 @@ def _minus(a: Vector3, b: Vector3) -> Vector3:
 
 
 def fields_of_view(item: Device) -> tuple[float | None, float | None]:
-    """Horizontal and vertical field of view [deg]; None where a sensor has none."""
+    """Return horizontal and vertical field of view [deg]; None where a sensor has none."""
     projection = item.projection
     if isinstance(projection, Pinhole):
         angles = (projection.horizontal_fov, projection.vertical_fov)

@@ -110,7 +110,7 @@ class Lidar(RaySensor):
 
 
 def column_poses(age: ArrayLike, past: ArrayLike, position: ArrayAny, attitude: ArrayAny) -> tuple[Array, Array]:
-    """Poses at each column's instant, from poses at known instants: linear, and spherical-linear in attitude.
+    """Return poses at each column's instant, from poses at known instants: linear, and spherical-linear in attitude.
 
     Args:
         age: How long before the stamp each column fired [s], (width,).
@@ -139,6 +139,6 @@ def column_poses(age: ArrayLike, past: ArrayLike, position: ArrayAny, attitude: 
 
 
 def packed_points(points: ArrayAny) -> list[ArrayF32]:
-    """Point clouds without the rays that returned nothing: one array (n, 3) per camera, in scan order."""
+    """Return point clouds without the rays that returned nothing: one array (n, 3) per camera, in scan order."""
     flat = np.asarray(points, np.float32).reshape(len(points), -1, 3)
     return [cloud[np.isfinite(cloud).all(-1)] for cloud in flat]

@@ -125,7 +125,8 @@ class Mount:
     """How it differs from flight to flight; None: not at all."""
 
     def drawn(self, keys: ArrayU32, sensor: int) -> tuple[Array, Array]:
-        """Positions (k, 3) and attitudes (k, 4) in the body of k flights, by their key words (k, 4) and the sensor's number."""
+        """Return positions (k, 3) and attitudes (k, 4) in the body of k flights, by their key words (k, 4) and the sensor's
+        number."""
         count = len(keys)
         position = np.tile(np.asarray(self.position, np.float64), (count, 1))
         attitude = np.tile(normalize(self.attitude), (count, 1))
@@ -144,7 +145,7 @@ AT_ORIGIN = Mount()
 def mounted_pose(
     position: ArrayLike, attitude: ArrayLike, mount_position: ArrayLike, mount_attitude: ArrayLike
 ) -> tuple[Array, Array]:
-    """World pose of mounts, (..., 3) and (..., 4), from poses of bodies and of mounts in them.
+    """Return the world pose of mounts, (..., 3) and (..., 4), from poses of bodies and of mounts in them.
 
     Args:
         position: Of the bodies, world [m], (..., 3).

@@ -58,7 +58,7 @@ class RangeLimits:
 
     @classmethod
     def published(cls, minimum: float, maximum: float, normalize: bool = True) -> RangeLimits:
-        """Defaults of the published simulator: normalised, in [0, 1] or -1; otherwise -1 for too near and too far.
+        """Return defaults of the published simulator: normalised, in [0, 1] or -1; otherwise -1 for too near and too far.
 
         Args:
             minimum: [m]
@@ -75,12 +75,12 @@ class RangeLimits:
         return self.maximum if self.normalize else 1.0
 
     def apply(self, value: ArrayLike) -> Array:
-        """Limited and normalised values, the readable form of what the kernel does."""
+        """Return limited and normalised values, the readable form of what the kernel does."""
         r = np.asarray(value, np.float64)
         return np.where(r > self.maximum, self.far, np.where(r < self.minimum, self.near, r)) / self.divisor
 
     def metres(self, value: ArrayLike) -> Array:
-        """Metres of limited values; +inf where they are no measurement (too near, too far, dropped)."""
+        """Return metres of limited values; +inf where they are no measurement (too near, too far, dropped)."""
         r = np.asarray(value, np.float64) * self.divisor
         # A hair of room: a float32 that was normalised must come back as what it was.
         inside = (r >= self.minimum * (1.0 - _HAIR)) & (r <= self.maximum * (1.0 + _HAIR)) & np.isfinite(r) & (r > 0.0)
@@ -191,7 +191,7 @@ class Draw:
         sample: ArrayLike = 0,
         sensor: str = "",
     ) -> Draw:
-        """Draws of `count` cameras, by default flights 0, 1, 2, ...
+        """Return draws of `count` cameras, by default flights 0, 1, 2, ...
 
         Args:
             count: Cameras.
@@ -206,7 +206,7 @@ class Draw:
         return cls(flight_key(seed, flights, np.broadcast_to(episode, (count,))), number, sensor_number(sensor))
 
     def words(self, count: int, stream: Stream = Stream.SENSOR) -> ArrayU32:
-        """`count` quadruples of random words per camera, (camera, count, 4)."""
+        """Return `count` quadruples of random words per camera, (camera, count, 4)."""
         counter = np.zeros((len(self.keys), count, 4), np.uint32)
         counter[..., 0], counter[..., 1], counter[..., 3] = self.sample[:, None], stream, self.sensor
         counter[..., 2] = np.arange(count)
@@ -219,7 +219,7 @@ def sensor_number(name: str) -> int:
 
 
 def uniforms_of(bits: ArrayU32) -> Array:
-    """Uniform numbers in (0, 1), one per word."""
+    """Return uniform numbers in (0, 1), one per word."""
     # 23 bits, which float32 holds exactly, and half a step off 0: the logarithm of the normal draws stays finite.
     # As `core.random.uniforms`: the same bits give the same number everywhere.
     return ((bits >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23

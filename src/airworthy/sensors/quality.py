@@ -46,7 +46,7 @@ class Profile:
     """With two [GB]."""
 
     def options(self, **changes: Any) -> ShadingOptions:
-        """Shading options of the profile, some of them changed."""
+        """Return shading options of the profile, some of them changed."""
         own: dict[str, Any] = {
             "texture_scale": self.texture_scale,
             "reflections": self.reflections,
@@ -72,7 +72,7 @@ PROFILES = {
 
 
 def profile_names() -> list[str]:
-    """Names of the profiles, cheapest first."""
+    """Return names of the profiles, cheapest first."""
     return list(PROFILES)
 
 
@@ -93,7 +93,7 @@ def scene_at(scene: Scene, of: Profile) -> Scene:
 
 
 def memory(batch: SceneBatch, of: Profile, width: int = 1024, height: int = 768, cameras: int = 1) -> dict[str, int]:
-    """Bytes that images of a batch take under a profile, by part: the sizes of the arrays themselves.
+    """Return bytes that images of a batch take under a profile, by part: the sizes of the arrays themselves.
 
     The batch's scenes are simplified, placed and packed anew as the profile says, so this takes time and memory of its own.
 
@@ -118,7 +118,7 @@ def memory(batch: SceneBatch, of: Profile, width: int = 1024, height: int = 768,
 def memory_table(
     batch: SceneBatch, names: Sequence[str] = (), width: int = 1024, height: int = 768, show: bool = True
 ) -> dict[str, tuple[int, int]]:
-    """Memory with one camera and with two per environment, by profile; printed as a table.
+    """Return the memory with one camera and with two per environment, by profile; printed as a table.
 
     Args:
         batch: Scenes at full detail.

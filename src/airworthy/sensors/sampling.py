@@ -120,7 +120,7 @@ class RaySensor:
         return "depth" if self.device.projection.optical else "range"
 
     def optical_attitude(self, attitude: ArrayAny) -> Array:
-        """Attitude of the frame that the rays are in, from the mount's."""
+        """Return the attitude of the frame that the rays are in, from the mount's."""
         return camera_attitude(attitude) if self.device.projection.optical else np.asarray(attitude, np.float64)
 
     def capture(self, scene: Any, view: SensorView, channels: Sequence[str] = ()) -> Channels:
@@ -316,7 +316,7 @@ def scene_before(scene: Any, seconds: float) -> Iterator[None]:
 
 
 def strips(count: int, most: int = STRIPS) -> list[slice]:
-    """Parts of `count` columns or rows, at most so many, of nearly equal size."""
+    """Return parts of `count` columns or rows, at most so many, of nearly equal size."""
     edges = np.linspace(0, count, min(count, most) + 1).round().astype(int)
     return [slice(first, last) for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
@@ -328,7 +328,7 @@ def strip_of(table: RayTable, part: slice) -> RayTable:
 
 
 def nearest_of_zones(true: Channels, rays: int, by: str) -> Channels:
-    """Of each zone of rays x rays, everything that belongs to its nearest return.
+    """Return, of each zone of rays x rays, everything that belongs to its nearest return.
 
     Args:
         true: Channels (c, rays * H, rays * W, ...) of all rays.

@@ -59,27 +59,27 @@ class BatchArrays:
     # ---- access -----------------------------------------------------------------------------------------------------
 
     def state(self) -> ArrayF32:
-        """State rows on the host; on a CPU the memory itself."""
+        """Return state rows on the host; on a CPU the memory itself."""
         return self._fetch("state")
 
     def keys(self) -> ArrayU32:
-        """Key words and flight step on the host."""
+        """Return key words and flight step on the host."""
         return self._fetch("keys")
 
     def inputs(self) -> ArrayF32:
-        """Input rows on the host, with what was last written on the device."""
+        """Return input rows on the host, with what was last written on the device."""
         if self._device_wrote_inputs:
             self._device_wrote_inputs = False
             self._fetch("inputs")
         return self._host["inputs"]
 
     def torch_state(self) -> Any:
-        """State rows as a torch tensor that shares memory."""
+        """Return state rows as a torch tensor that shares memory."""
         tensor = self._wp.to_torch(self._warp["state"])
         return tensor.reshape(-1, self.stride)
 
     def torch_inputs(self) -> Any:
-        """Input rows as a torch tensor that shares memory, also on a GPU, to be written."""
+        """Return input rows as a torch tensor that shares memory, also on a GPU, to be written."""
         self._device_wrote_inputs = True
         return self._wp.to_torch(self._warp["inputs"]).reshape(-1, self.stride)
 
@@ -211,7 +211,7 @@ class BatchArrays:
             self._forget_launches()
 
     def log(self, steps: int) -> ArrayF32:
-        """IMU samples of the last launch, shape (steps, 6, stride)."""
+        """Return IMU samples of the last launch, shape (steps, 6, stride)."""
         return self._fetch("imu_log")[: steps * 6].reshape(steps, 6, self.stride)
 
     def write_log(self, first: int, samples: ArrayF32, ids: ArrayIndex) -> None:
@@ -380,7 +380,7 @@ class Compact:
         self.arrays.push_inputs()
 
     def clock(self) -> ArrayU32:
-        """Physics steps since the start of each flight."""
+        """Return physics steps since the start of each flight."""
         return self.arrays.keys()[4, : self.count]
 
     def row(self, name: str) -> Any:
@@ -389,6 +389,6 @@ class Compact:
 
 
 def motion_of(state: ArrayF32, layout: Layout) -> BodyMotion:
-    """Motion from state rows (rows, k)."""
+    """Return the motion from state rows (rows, k)."""
     rows = {name: state[layout.rows(name)].T.astype(np.float64) for name in ("position", "position_residual", *_MOTION)}
     return BodyMotion(rows["position"] + rows["position_residual"], *(rows[name] for name in _MOTION))

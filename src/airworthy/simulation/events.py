@@ -46,7 +46,7 @@ class Schedule:
         self._up, self._down = self.steps_per_sample.as_integer_ratio()
 
     def step_of(self, sample: ArrayLike) -> ArrayInt:
-        """Physics step on which a sample falls."""
+        """Return physics step on which a sample falls."""
         return _divide_up(np.asarray(sample, np.int64) * self._up, self._down)
 
     def latest(self, step: ArrayLike) -> ArrayInt:
@@ -58,7 +58,7 @@ class Schedule:
         return np.asarray(self.step_of(self.latest(step)) == np.asarray(step, np.int64))
 
     def due(self, step: ArrayLike) -> ArrayInt:
-        """Physics steps from a step until the next sample, at least 1."""
+        """Return physics steps from a step until the next sample, at least 1."""
         return self.step_of(self.latest(step) + 1) - np.asarray(step, np.int64)
 
 
@@ -94,7 +94,7 @@ class ContactRecord:
 
     @classmethod
     def of(cls, env_count: int) -> ContactRecord:
-        """Of flights that have met nothing."""
+        """Return the record of flights that have met nothing."""
         made = cls(
             np.zeros(env_count, np.int64),
             np.zeros(env_count),

@@ -58,12 +58,13 @@ BLOCKS_PER_TASK = 16
 
 
 def parameter_layout(rotor_count: int) -> Layout:
-    """Rows of the rigid family's parameters: the vehicle's, then the controller's under the prefix `control_`."""
+    """Return rows of the rigid family's parameters: the vehicle's, then the controller's under the prefix `control_`."""
     return _with_control(rigid_layout(rotor_count), rotor_count)
 
 
 def semi_kinematic_parameter_layout(rotor_count: int) -> Layout:
-    """Rows of the semi-kinematic family's parameters: the vehicle's, then the controller's under the prefix `control_`."""
+    """Return rows of the semi-kinematic family's parameters: the vehicle's, then the controller's under the prefix
+    `control_`."""
     return _with_control(semi_kinematic_layout(), rotor_count)
 
 
@@ -211,7 +212,7 @@ class DynamicsFamily:
     def rows(
         self, vehicles: Sequence[Vehicle], believed: Sequence[Vehicle], config: SimulatorConfig, rotor_count: int
     ) -> Array:
-        """Parameter rows of every environment before randomisation, shape (rows, env).
+        """Return parameter rows of every environment before randomisation, shape (rows, env).
 
         Args:
             vehicles: One per environment.

@@ -93,7 +93,7 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 
 def read_parquet(path: Path, meta: Mapping[str, Any], limit_bytes: int) -> dict[str, ArrayAny]:
-    """Columns of `flight.parquet`; the hash is checked before pyarrow sees a byte, sizes before anything is allocated.
+    """Return columns of `flight.parquet`; the hash is checked before pyarrow sees a byte, sizes before anything is allocated.
 
     Args:
         path: Of the file.
@@ -182,7 +182,7 @@ _REQUIRED = (
 
 
 def flight_columns(rotor_count: int, *, reference: bool = True) -> tuple[str, ...]:
-    """Names of the standard columns in the order of the file.
+    """Return names of the standard columns in the order of the file.
 
     Args:
         rotor_count: Rotors of the widest vehicle; others leave their last columns NaN.
@@ -284,11 +284,12 @@ class FlightTable:
         return self.columns["status"]
 
     def vector(self, field: str) -> ArrayF32:
-        """`position`, `velocity`, `rate`, `reference_position`, `reference_velocity` (rows, 3) or `attitude` (rows, 4)."""
+        """Return `position`, `velocity`, `rate`, `reference_position`, `reference_velocity` (rows, 3) or `attitude` (rows,
+        4)."""
         return np.stack([self.columns[name] for name in _vector_names(field)], axis=-1)
 
     def rotors(self, field: str) -> ArrayF32:
-        """`rotor_speed` or `rotor_command` [rad/s], shape (rows, rotor_count)."""
+        """Return `rotor_speed` or `rotor_command` [rad/s], shape (rows, rotor_count)."""
         names = [f"{field}_{i}_rad_s" for i in range(self.rotor_count)]
         if not names or any(name not in self.columns for name in names):
             return np.zeros((self.row_count, 0), dtype=np.float32)
@@ -307,7 +308,7 @@ class FlightTable:
         return self._rows(slice(int(self.starts[found[0]]), int(self.starts[found[0] + 1])))
 
     def blocks(self) -> Iterator[dict[str, ArrayAny]]:
-        """Whole environments at a time, about 260,000 rows each: how the table is written."""
+        """Yield whole environments at a time, about 260,000 rows each: how the table is written."""
         first = 0
         for last in range(1, self.env_count + 1):
             if last == self.env_count or self.starts[last + 1] - self.starts[first] > _GROUP_ROWS:
@@ -337,7 +338,7 @@ def write_flight(folder: str | Path, table: FlightTable, meta: Mapping[str, Any]
 def write_flight_blocks(
     folder: str | Path, blocks: Iterable[Mapping[str, ArrayAny]], names: Sequence[str], meta: Mapping[str, Any]
 ) -> Path:
-    """As `write_flight`, from blocks of whole environments in order, so that the table need not fit into memory.
+    """Write a flight as `write_flight`, from blocks of whole environments in order, so that the table need not fit into memory.
 
     Args:
         folder: Of the flight.
@@ -354,7 +355,7 @@ def write_flight_blocks(
 
 
 def read_flight_meta(folder: str | Path) -> dict[str, Any]:
-    """Content of a flight folder's `meta.json`; raises AssetError where it is missing or not one."""
+    """Return the content of a flight folder's `meta.json`; raises AssetError where it is missing or not one."""
     return read_meta(Path(folder) / META_FILE)
 
 

@@ -14,7 +14,7 @@ from airworthy.simulation.config import Downwash
 
 
 def downwash_force(position: Array, members: ArrayInt, env: int, model: Downwash) -> float:
-    """Twin of the kernel: force along world z on one vehicle from the others of its group [N].
+    """Return the twin of the kernel: force along world z on one vehicle from the others of its group [N].
 
     The published formula, with its width taken in size: below offset / spread it is negative, and squared all the same.
 

@@ -86,7 +86,7 @@ class VehicleMovers:
         )
 
     def poses(self, position: NDArray[np.floating], attitude: NDArray[np.floating]) -> tuple[Array, Array, ArrayBool]:
-        """Arguments of `SceneBatch.pose_movers`: positions (env, rows, 3), attitudes (env, rows, 4), active (env, rows).
+        """Return arguments of `SceneBatch.pose_movers`: positions (env, rows, 3), attitudes (env, rows, 4), active (env, rows).
 
         Args:
             position: Centres of mass, world [m], (env, 3).
@@ -188,7 +188,7 @@ class MountedSensors:
     # ---- events -----------------------------------------------------------------------------------------------------
 
     def due(self, flight_step: ArrayU32) -> ArrayInt:
-        """Physics steps until the next event of each environment, at least 1, (env,); asked by the simulator."""
+        """Return physics steps until the next event of each environment, at least 1, (env,); asked by the simulator."""
         now = flight_step.astype(np.int64)
         waits = [post.next_step(now) - now for post in self._posts.values()]
         return np.min(waits, axis=0) if waits else np.full(len(now), FAR)

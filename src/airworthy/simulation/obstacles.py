@@ -48,11 +48,11 @@ class SceneBodies:
         """Farthest that each body extends from its centre of mass [m], (env,)."""
 
     def gravity(self, ids: ArrayIndex) -> Array:
-        """[m/s^2], (k,)."""
+        """Return [m/s^2], (k,)."""
         return self._parameter("gravity", ids)
 
     def bodies(self, ids: ArrayIndex) -> ContactBodies:
-        """Bodies of environments for the equations in NumPy."""
+        """Return bodies of environments for the equations in NumPy."""
         rows = self.table[self.kind[ids]]
         inertia, inverse = self._inertias(ids)
         cores = self.cores[self.kind[ids]]
@@ -92,7 +92,7 @@ def _padded(center: Array, radius: Array, count: int) -> Array:
 
 
 def environments_of(geometry: GeometryBatch, env: ArrayLike | None, env_count: int) -> ArrayIndex:
-    """Environment of the geometry for each of a simulator, by default the same number, or the only one.
+    """Return the environment of the geometry for each of a simulator, by default the same number, or the only one.
 
     Args:
         geometry: With its environments.
@@ -174,11 +174,11 @@ class Obstacles:
         self._geometry, self.env = geometry, env
 
     def take(self, rows: Any) -> Obstacles:
-        """As some of the bodies meet it."""
+        """Return the obstacles as some of the bodies meet it."""
         return Obstacles(self._geometry, self.env[rows])
 
     def safe_radius(self, position: Array, reach: Array, farthest: Array | float = np.inf) -> Array:
-        """Distance that a body may go without meeting anything [m], (k,); negative where it may have already.
+        """Return the distance that a body may go without meeting anything [m], (k,); negative where it may have already.
 
         Args:
             position: Centre of mass, (k, 3).
@@ -189,7 +189,7 @@ class Obstacles:
         return np.minimum(found.distance, farthest + reach) - reach
 
     def first(self, bodies: ContactBodies, start: BodyMotion, end: BodyMotion) -> Contacts:
-        """First contact of each body between two motions.
+        """Return the first contact of each body between two motions.
 
         Spheres move straight from where they were to where they are; boxes and cylinders turn along their path.
 

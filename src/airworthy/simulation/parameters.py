@@ -323,7 +323,7 @@ _HUB_ROWS = ("rotor_hub_drag", "rotor_flapping", "rotor_translational_lift")
 
 
 def randomize(rows: Array, layout: Layout, config: SimulatorConfig, keys: ArrayU32) -> Array:
-    """Parameter rows of flights, each drawn from its own key.
+    """Return parameter rows of flights, each drawn from its own key.
 
     Args:
         rows: Nominal rows, shape (rows, env); not changed.
@@ -377,7 +377,7 @@ def _scale_inertia(rows: Array, layout: Layout, axes: Array) -> None:
 
 
 def with_parameter(rows: Array, layout: Layout, name: str, value: ArrayLike, config: SimulatorConfig) -> Array:
-    """Rows with one parameter changed, and those that follow from it.
+    """Return rows with one parameter changed, and those that follow from it.
 
     Args:
         rows: Shape (rows, env); not changed.

@@ -59,7 +59,7 @@ def rebound(
     rolling: float,
     velocity_of: Array | None = None,
 ) -> Rebound:
-    """Motion over one step, from the free motion and what is in its way.
+    """Return the motion over one step, from the free motion and what is in its way.
 
     Bodies go along the free motion to their first contact, rebound there, and go on for what is left of the step, until they
     meet nothing more. A fast impact is taken at its instant, with the velocity of that instant, and what is left is flown under

@@ -49,7 +49,8 @@ class Replay:
         return float(self.t[-1] - self.t[0])
 
     def pose(self, t: ArrayLike) -> tuple[Array, Array]:
-        """Position (..., 3) and attitude (..., 4) at times (...): linear and spherical between rows, held outside them."""
+        """Return the position (..., 3) and attitude (..., 4) at times (...): linear and spherical between rows, held outside
+        them."""
         times = np.asarray(t, float)
         last = max(self.t.size - 2, 0)
         index = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, last)
@@ -182,7 +183,7 @@ class Recorder:
         return ("env", "t", *self.columns)
 
     def blocks(self, lengths: ArrayLike | None = None) -> Iterator[dict[str, ArrayAny]]:
-        """Columns of whole environments at a time, about 260,000 rows each."""
+        """Yield columns of whole environments at a time, about 260,000 rows each."""
         keep = self._lengths(lengths)
         first, rows = 0, 0
         for env in range(self.envs.size):

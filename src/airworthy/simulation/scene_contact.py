@@ -99,7 +99,7 @@ _ARGUMENTS = """
 
 @cache
 def contact_kernel() -> Any:
-    """Contact of flights with scenes, as a Warp kernel; compiled at first launch, then cached on disk."""
+    """Return the contact of flights with scenes, as a Warp kernel; compiled at first launch, then cached on disk."""
     return native_kernel("contact", contact_source(), BATCH_SIGNATURE + _ARGUMENTS)
 
 
@@ -152,7 +152,7 @@ class ContactStep:
         self._launchers: dict[str, Repeated] = {}
 
     def begin(self, env: ArrayIndex, kind: ArrayIndex, bodies: Array, mover_velocity: Any = None) -> None:
-        """Flights were taken into the batch: those of its first places, in order.
+        """Note that flights were taken into the batch: those of its first places, in order.
 
         Args:
             env: Environment of the geometry, (k,).
@@ -182,7 +182,7 @@ class ContactStep:
         return np.asarray(self._fetch("met")[: self._small.count])
 
     def record(self) -> Array:
-        """Impacts since `begin`, as `ContactRecord.packed`, (k, 10)."""
+        """Return impacts since `begin`, as `ContactRecord.packed`, (k, 10)."""
         return np.asarray(self._fetch("record")[: self._small.count])
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class SceneContact:
     # ---- trials -----------------------------------------------------------------------------------------------------
 
     def begin_trial(self) -> tuple[Array, ArrayBool, Any]:
-        """From here to `end_trial` no new flight begins in mode "reset"; returns what `end_trial` puts back."""
+        """Begin a trial: from here to `end_trial` no new flight begins in mode "reset"; returns what `end_trial` puts back."""
         self._on_trial = True
         return self.record.packed(), self._known.copy(), self._revision
 
@@ -291,7 +291,7 @@ class SceneContact:
         self._known[slice(None) if ids is None else ids] = False
 
     def prepare(self, seconds: float) -> None:
-        """Before a launch: find what is around environments of which it is not known.
+        """Prepare a launch: find what is around environments of which it is not known.
 
         Args:
             seconds: Length of the launch.
@@ -326,7 +326,7 @@ class SceneContact:
     # ---- launches ---------------------------------------------------------------------------------------------------
 
     def finish(self, steps: int, effects: Effects, elapsed: int) -> None:
-        """After a launch: fly those that were held, and let contact act.
+        """Finish a launch: fly those that were held, and let contact act.
 
         Args:
             steps: Of the launch.

@@ -40,23 +40,24 @@ OUTPUT_MODES = {
 
 
 def depth_16bit(metres: ArrayLike, unit: float = 1e-3) -> NDArray[np.uint16]:
-    """16-bit image of a depth or range: counts of `unit` metres, rounded; 0 where nothing returned or it does not fit."""
+    """Return 16-bit image of a depth or range: counts of `unit` metres, rounded; 0 where nothing returned or it does not
+    fit."""
     return _counted(metres, unit, np.uint16)
 
 
 def depth_8bit(metres: ArrayLike, unit: float = 0.2) -> ArrayU8:
-    """8-bit image: counts of `unit` metres (FlightGoggles 2019: 0.20); 0 where nothing returned or it does not fit."""
+    """Return 8-bit image: counts of `unit` metres (FlightGoggles 2019: 0.20); 0 where nothing returned or it does not fit."""
     return _counted(metres, unit, np.uint8)
 
 
 def metres_of(image: ArrayLike, unit: float = 1e-3) -> Array:
-    """Metres of a counted image; +inf where it holds 0."""
+    """Return metres of a counted image; +inf where it holds 0."""
     counts = np.asarray(image, np.float64)
     return np.where(counts > 0.0, counts * unit, np.inf)
 
 
 def ids_16bit(numbers: ArrayLike) -> NDArray[np.uint16]:
-    """16-bit image of instance or semantic numbers; 0 where nothing is hit.
+    """Return 16-bit image of instance or semantic numbers; 0 where nothing is hit.
 
     Raises:
         AirworthyError: If a number does not fit into 16 bits.
@@ -68,13 +69,13 @@ def ids_16bit(numbers: ArrayLike) -> NDArray[np.uint16]:
 
 
 def normals_8bit(normals: ArrayLike) -> ArrayU8:
-    """8-bit image of normals: (n + 1) / 2 x 255 per axis; 0, 0, 0 where nothing is hit."""
+    """Return 8-bit image of normals: (n + 1) / 2 x 255 per axis; 0, 0, 0 where nothing is hit."""
     n = np.asarray(normals, np.float64)
     return np.where(np.isnan(n), 0.0, np.rint((n + 1.0) * 127.5)).astype(np.uint8)
 
 
 def grey(rgb: ArrayLike) -> ArrayU8:
-    """Grey image of an 8-bit RGB image: 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601)."""
+    """Return the grey image of an 8-bit RGB image: 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601)."""
     return np.rint(np.asarray(rgb, np.float64) @ (0.299, 0.587, 0.114)).astype(np.uint8)
 
 
@@ -94,13 +95,13 @@ UNITS = (1e-3, 4e-3, 1e-2)
 
 
 def depth_unit(device: Device) -> float:
-    """Metres per count for this device's depths or ranges."""
+    """Return metres per count for this device's depths or ranges."""
     far = device.limits.maximum
     return next((unit for unit in UNITS if far <= 65535 * unit), UNITS[-1] if np.isfinite(far) else UNITS[0])
 
 
 def write_png(path: Path, image: ArrayAny) -> None:
-    """8- or 16-bit grey, or 8-bit RGB.
+    """Write 8- or 16-bit grey, or 8-bit RGB.
 
     Raises:
         AirworthyError: If the file cannot be written.
@@ -113,7 +114,7 @@ def write_png(path: Path, image: ArrayAny) -> None:
 
 
 def write_pcd(path: Path, points: ArrayAny) -> None:
-    """Point cloud (n, 3) float32 as binary PCD 0.7; only finite points.
+    """Write a point cloud (n, 3) float32 as binary PCD 0.7; only finite points.
 
     Raises:
         AirworthyError: If the file cannot be written.
@@ -129,7 +130,7 @@ def write_pcd(path: Path, points: ArrayAny) -> None:
 
 
 def write_array(path: Path, array: ArrayAny) -> None:
-    """Any other channel, as .npy.
+    """Write any other channel, as .npy.
 
     Raises:
         AirworthyError: If the file cannot be written.

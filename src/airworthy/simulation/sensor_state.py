@@ -272,12 +272,12 @@ class SensorState:
         return sampled(self.sensor, scene, view, self.name) if self._own else self.sensor.capture(scene, view)
 
     def next_step(self, now: ArrayInt) -> ArrayInt:
-        """Next step on which this sensor wants to be asked, per environment."""
+        """Return the next step on which this sensor wants to be asked, per environment."""
         first = self.clock.next_step(now)
         return first if self._pose_clock is None else np.minimum(first, self._pose_clock.next_step(now))
 
     def awaits(self, now: ArrayInt) -> ArrayBool:
-        """Environments with a sample on this step that is not taken."""
+        """Return environments with a sample on this step that is not taken."""
         return self.clock.due(now) & (self._taken != now)
 
     def begin(self, ids: ArrayIndex, keys: ArrayU32) -> None:
@@ -327,7 +327,7 @@ class SensorState:
         return Before(was["position"], was["attitude"], (was["movers"], was["turns"]))
 
     def columns(self, ids: ArrayIndex, step: ArrayInt) -> tuple[Array | None, Array | None]:
-        """Poses of a rolling scan's columns."""
+        """Return poses of a rolling scan's columns."""
         if not self.rolling:
             return None, None
         assert isinstance(self.sensor, Lidar)

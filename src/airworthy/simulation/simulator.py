@@ -126,7 +126,7 @@ class Simulator:
     # ---- state ------------------------------------------------------------------------------------------------------
 
     def field(self, name: str) -> ArrayFloat:
-        """State of all environments: shape (env, k) for vectors, (env,) for scalars.
+        """Return the state of all environments: shape (env, k) for vectors, (env,) for scalars.
 
         On a CPU a view into the simulation's memory, without a copy; on a GPU a copy. Names: `simulator.layout.fields`.
         """
@@ -136,7 +136,7 @@ class Simulator:
         return rows[0] if self.layout.fields[name] == () else rows.T
 
     def torch(self, name: str) -> Any:
-        """As `field`, as a torch tensor that shares the simulation's memory, also on a GPU."""
+        """Return a field, as `field`, as a torch tensor that shares the simulation's memory, also on a GPU."""
         if name not in self.layout:
             raise unknown_name("state field", name, self.layout.fields)
         rows = self._arrays.torch_state()[self.layout.rows(name), : self.env_count]
@@ -213,7 +213,7 @@ class Simulator:
         return self.flight_step / self.config.physics_rate
 
     def parameter(self, name: str) -> ArrayFloat:
-        """Parameter rows in force, shape (env, k) or (env,), float64; see `airworthy.dynamics.state.rigid_layout`."""
+        """Return parameter rows in force, shape (env, k) or (env,), float64; see `airworthy.dynamics.state.rigid_layout`."""
         if name not in self._param_layout:
             raise unknown_name("parameter", name, self._param_layout.fields)
         rows = self.rows[self._param_layout.rows(name)]
@@ -246,7 +246,8 @@ class Simulator:
     # ---- clock ------------------------------------------------------------------------------------------------------
 
     def substeps(self, control_step: int) -> int:
-        """Physics steps between command `control_step` and the next: command k falls on step ceil(k f_physics / f_control)."""
+        """Return physics steps between command `control_step` and the next: command k falls on step ceil(k f_physics /
+        f_control)."""
         up, down = self._ratio
         # A difference of two ceilings in whole numbers: no error adds up, however long a flight is.
         return -(-(control_step + 1) * up // down) + (-control_step * up // down)
@@ -329,7 +330,7 @@ class Simulator:
         )
 
     def set_external(self, force: ArrayLike = 0.0, moment: ArrayLike = 0.0) -> None:
-        """External force (world [N]) and moment (body [N m]) of the next launches, shape (env, 3) or (3,)."""
+        """Set the external force (world [N]) and moment (body [N m]) of the next launches, shape (env, 3) or (3,)."""
         inputs = self._arrays.inputs()
         for name, value in (("force", force), ("moment", moment)):
             inputs[self._inputs_layout.rows(name), : self.env_count] = external_array(name, value, self.env_count).T
@@ -352,7 +353,8 @@ class Simulator:
             self.scene.forget(resolve_ids(env_ids, self.env_count))
 
     def set_mover_velocity(self, velocity: ArrayLike | None) -> None:
-        """World velocity of the geometry's movers [m/s], for rebounds: (geometry env, movers, 3); None: they stand still."""
+        """Set the world velocity of the geometry's movers [m/s], for rebounds: (geometry env, movers, 3); None: they stand
+        still."""
         scene = self._need_scene()
         scene.set_mover_velocity(velocity)
 
@@ -430,7 +432,7 @@ class Simulator:
         self._events.reset(ids)
 
     def save(self) -> Snapshot:
-        """Everything that the future depends on, besides vehicles, configuration, seed and flight ids."""
+        """Return everything that the future depends on, besides vehicles, configuration, seed and flight ids."""
         return Snapshot(
             state=self._arrays.state().copy(),
             inputs=self._arrays.inputs().copy(),

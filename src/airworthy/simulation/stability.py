@@ -76,7 +76,7 @@ def check_steps(rows: Array, layout: Layout, config: SimulatorConfig, vehicles: 
 
 
 def rotor_poles(rows: Array, layout: Layout, config: SimulatorConfig) -> Array:
-    """Fastest pole of any rotor at any of its states [1/s], (env,): a + 2 b |w| of its response.
+    """Return the fastest pole of any rotor at any of its states [1/s], (env,): a + 2 b |w| of its response.
 
     Args:
         rows: Parameter rows (rows, env).
@@ -93,7 +93,7 @@ def rotor_poles(rows: Array, layout: Layout, config: SimulatorConfig) -> Array:
 
 
 def air_poles(rows: Array, layout: Layout) -> Array:
-    """Fastest pole of drag on motion and rotation [1/s], (env,), at all that rotors at full speed can reach.
+    """Return the fastest pole of drag on motion and rotation [1/s], (env,), at all that rotors at full speed can reach.
 
     Drag k v of a mass m has the pole k / m; quadratic drag k v |v| has 2 k v / m, at the speed sqrt(F / k) where it meets a
     force F. Rotation likewise, with inertia and the moment of all rotors together.

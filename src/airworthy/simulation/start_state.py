@@ -146,7 +146,7 @@ def check_beliefs(vehicles: Sequence[Vehicle], believed: Sequence[Vehicle]) -> N
 
 
 def flight_id_array(flight_ids: ArrayLike | None, env_count: int) -> ArrayU32:
-    """Flight ids, by default 0, 1, 2, ..."""
+    """Return flight ids, by default 0, 1, 2, ..."""
     if flight_ids is None:
         return np.arange(env_count, dtype=np.uint32)
     try:
@@ -230,7 +230,7 @@ def external_array(name: str, value: ArrayLike, env_count: int) -> ArrayFloat:
 
 
 def delay_array(value: ArrayLike, env_count: int) -> ArrayFloat:
-    """Physics steps that a command is late, (env,), from a whole number or one per environment."""
+    """Return physics steps that a command is late, (env,), from a whole number or one per environment."""
     try:
         array = np.asarray(value)
     except ValueError:
@@ -301,7 +301,7 @@ def start_array(
 
 
 def resolve_ids(env_ids: ArrayLike | None, env_count: int) -> ArrayIndex:
-    """Environment indices from indices, a mask, or None for all.
+    """Return environment indices from indices, a mask, or None for all.
 
     Raises:
         AirworthyError: If an index does not exist or a mask has another length.
@@ -343,7 +343,7 @@ class StartStates:
             self.attitude = np.array([hover_trim(item).attitude for item in vehicles])
 
     def build(self, ids: ArrayIndex, given: Mapping[str, ArrayLike | None]) -> dict[str, ArrayFloat]:
-        """State per field for some environments, each (k, width); positions and attitudes are kept for later resets.
+        """Return the state per field for some environments, each (k, width); positions and attitudes are kept for later resets.
 
         Raises:
             AirworthyError: If a value has the wrong shape or the dynamics have no such field.
@@ -391,13 +391,13 @@ def scatter(start: dict[str, ArrayFloat], spread: Randomization, keys: ArrayU32)
 
 
 def initial_biases(imu: Imu, keys: ArrayU32) -> ArrayFloat:
-    """Accelerometer and gyroscope biases at the start of flights, (k, 6)."""
+    """Return accelerometer and gyroscope biases at the start of flights, (k, 6)."""
     draw = 2.0 * uniforms(keys, 1, Stream.RESET, 8)[:, :6] - 1.0
     return draw * np.repeat(imu.bias_initial[:2], 3)
 
 
 def mounted_rotations(imu: Imu, keys: ArrayU32) -> ArrayFloat:
-    """Sensor-to-body matrices by rows, (k, 9): the mount turned by random Euler angles within its tolerance."""
+    """Return sensor-to-body matrices by rows, (k, 9): the mount turned by random Euler angles within its tolerance."""
     angles = imu.bias_initial[2] * (2.0 * uniforms(keys, 2, Stream.RESET, 4) - 1.0)
     turned = multiply(np.asarray(imu.mounting()), from_euler(angles[:, 0], angles[:, 1], angles[:, 2]))
     return to_matrix(turned).reshape(len(keys), 9)

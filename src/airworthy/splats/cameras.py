@@ -125,7 +125,7 @@ def gradient_request(*camera: Any, **options: Any) -> RenderRequest:
 
 
 def camera_rows(spans: NDArray[np.int32], asked: RenderRequest) -> tuple[NDArray[np.void], int]:
-    """Rows of `CAMERA`, those of the images and then those of their movers, and how many images there are.
+    """Return rows of `CAMERA`, those of the images and then those of their movers, and how many images there are.
 
     Raises:
         AirworthyError: If something does not fit.
@@ -184,7 +184,7 @@ def _with_movers(
 
 
 def part_of(images: NDArray[np.void], rows: NDArray[np.void], some: slice) -> NDArray[np.void]:
-    """Rows of some of the images, with those of their movers among all rows.
+    """Return rows of some of the images, with those of their movers among all rows.
 
     Args:
         images: Rows of all images.
@@ -215,7 +215,7 @@ def _set_lens(rows: NDArray[np.void], width: int, height: int, pixels: Array, le
 
 
 def slope_limits(width: int, height: int, pixels: Array) -> Array:
-    """Ray slopes x_low, x_high, y_low, y_high (c, 4) between which projections of a pinhole are linearised at the mean.
+    """Return ray slopes x_low, x_high, y_low, y_high (c, 4) between which projections of a pinhole are linearised at the mean.
 
     Args:
         width: Of the images [px].
@@ -284,7 +284,7 @@ def _opencv_limits(lens: Lens, size: Array, focal: Array, centre: Array) -> Arra
 
 
 def values(name: str, value: ArrayLike, size: int, count: int | None = None) -> Array:
-    """(count, size) from that, or, for all cameras, from (size,).
+    """Return (count, size) from that, or, for all cameras, from (size,).
 
     Args:
         name: Of the argument, for messages.
@@ -403,7 +403,8 @@ def _flags(request: RenderRequest, lens: Lens, channels: tuple[str, ...]) -> int
 
 
 def reduced_spread(reduced: tuple[float, float], dilation: float) -> tuple[Array, Array]:
-    """Variances across and down [px^2] by which an image that was reduced has spread Gaussians: by the camera's pixels, in all.
+    """Return variances across and down [px^2] by which an image that was reduced has spread Gaussians: by the camera's pixels,
+    in all.
 
     The filter is a triangle that ends where the next pixels' centres are (of the camera's pixels, where these are wider): its
     variance is a sixth of the square of that.

@@ -164,7 +164,7 @@ def _spread(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def rotation_matrices(quaternion: ArrayFloat) -> Array:
-    """Rotations (n, 3, 3) of unit quaternions x, y, z, w (n, 4)."""
+    """Return rotations (n, 3, 3) of unit quaternions x, y, z, w (n, 4)."""
     x, y, z, w = np.asarray(quaternion, np.float64).T
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],

@@ -82,7 +82,7 @@ def render_exposed(
     lens: Lens | None = None,
     movers: Movers | None = None,
 ) -> dict[str, ArrayF32]:
-    """Images of c cameras that move while they see.
+    """Return images of c cameras that move while they see.
 
     Colours are decoded (sRGB), averaged as linear radiance and encoded again, as light adds up in a sensor; coverage is
     averaged as it is. Positions between the given times lie on straight lines, attitudes on the shortest turns.
@@ -150,7 +150,7 @@ def _before(movers: Movers | None, moment: Array, camera: ArrayIndex) -> SplatMo
 
 
 def linear_of(encoded: NDArray[np.floating]) -> ArrayF32:
-    """Linear radiance of sRGB-encoded values, also of those above 1 (IEC 61966-2-1, continued)."""
+    """Return the linear radiance of sRGB-encoded values, also of those above 1 (IEC 61966-2-1, continued)."""
     x = np.asarray(encoded, np.float32)
     return np.where(x <= 0.04045, x / 12.92, np.power((np.maximum(x, 0.0) + 0.055) / 1.055, 2.4)).astype(np.float32)
 

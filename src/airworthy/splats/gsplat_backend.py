@@ -82,7 +82,7 @@ class CameraGroupSums:
         self._counts[scene] += (meta["radii"] > 0).all(dim=-1).sum(dim=0).cpu().numpy()
 
     def gaussians(self) -> list[Gradients]:
-        """Per scene."""
+        """Return gradients per scene."""
         found = []
         for splats, fields, shift, times in zip(self._scenes, self._fields, self._shift, self._counts, strict=True):
             parts: dict[str, ArrayF32] = {}
@@ -97,7 +97,7 @@ class CameraGroupSums:
         return found
 
     def poses(self, cameras: NDArray[np.void]) -> PoseGradients:
-        """Of rows of `CAMERA`: a matrix [R, t] with t = -R p depends on the position p, and on R twice."""
+        """Return gradients of rows of `CAMERA`: a matrix [R, t] with t = -R p depends on the position p, and on R twice."""
         turn = cameras["rotation"].reshape(-1, 3, 3).astype(np.float64)
         moved, matrix = self._views[:, :3, 3], self._views[:, :3, :3]
         whole = matrix - moved[:, :, None] * cameras["position"].astype(np.float64)[:, None, :]
@@ -159,7 +159,7 @@ class GsplatRenderer:
         self._fields = [self._sent(one) for one in scenes]
 
     def render(self, *camera: Any, **options: Any) -> dict[str, ArrayF32]:
-        """Images of c cameras; arguments as of `SplatRenderer.render`.
+        """Return images of c cameras; arguments as of `SplatRenderer.render`.
 
         Raises:
             AirworthyError: As there; or for a median depth, a lens, movers, a limit or a window.

@@ -90,7 +90,7 @@ class CpuLanes:
             self.capacity = _round_up(longest)
 
     def raster(self, view: CameraView, out: Arrays) -> None:
-        """Pixels from the lists."""
+        """Render pixels from the lists."""
         tasks = view.count * -(-view.width // TILE) * -(-view.height // TILE)
         nothing = self.buffers.take("nothing", 1, np.float32)
         images = [as_warp(out[name]) if name in out else nothing for name in ("rgb", "depth", "alpha")]
@@ -213,7 +213,7 @@ def back_flags(view: CameraView, slopes: Arrays) -> int:
 
 
 def back_arrays(view: CameraView, images: Arrays, slopes: Arrays) -> list[ArrayF32 | None]:
-    """Limits, images and derivatives, where there are any, as `raster_back` takes them.
+    """Return limits, images and derivatives, where there are any, as `raster_back` takes them.
 
     Args:
         view: What was rendered.

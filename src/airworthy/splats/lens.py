@@ -59,7 +59,7 @@ class Lens:
 
     @classmethod
     def of(cls, projection: object) -> tuple[Lens, tuple[float, float, float, float]] | None:
-        """Lens and intrinsics of a projection of `optics.projections`; None where no lens describes it."""
+        """Return lens and intrinsics of a projection of `optics.projections`; None where no lens describes it."""
         if isinstance(projection, Pinhole):
             # Pixel k spans k to k + 1 here; centres at whole numbers lie half a pixel further on.
             d, shift = projection.distortion, 0.5 if projection.integer_pixels else 0.0
@@ -97,7 +97,7 @@ class Lens:
         return float(radius[max(int(bad[0]) - 1, 0)]) if bad.size else float(radius[-1])
 
     def bend(self, slope: ArrayAny) -> ArrayAny:
-        """`opencv`: image of unit focal length (..., 2) of ray slopes x/z, y/z (..., 2)."""
+        """Return `opencv`: image of unit focal length (..., 2) of ray slopes x/z, y/z (..., 2)."""
         x, y = slope[..., 0], slope[..., 1]
         _, _, p1, p2 = self.numbers[:4]
         r2 = x * x + y * y
@@ -106,7 +106,7 @@ class Lens:
         return np.stack([gain * x + across, gain * y + down], axis=-1)
 
     def slopes(self, slope: ArrayAny) -> ArrayAny:
-        """`opencv`: derivative of `bend`, (..., 2, 2)."""
+        """Return `opencv`: derivative of `bend`, (..., 2, 2)."""
         x, y = slope[..., 0], slope[..., 1]
         _, _, p1, p2 = self.numbers[:4]
         gain, steep = self._radial(x * x + y * y)
@@ -116,7 +116,8 @@ class Lens:
         return np.stack([np.stack([xx, xy], axis=-1), np.stack([xy, yy], axis=-1)], axis=-2)
 
     def unroll(self, point: ArrayAny) -> tuple[ArrayAny, ArrayAny, ArrayAny]:
-        """`fisheye`: images of unit focal length (n, 2) of points (n, 3), derivatives (n, 2, 3), angles off the axis (n,)."""
+        """Return `fisheye`: images of unit focal length (n, 2) of points (n, 3), derivatives (n, 2, 3), angles off the axis
+        (n,)."""
         x, y, z = point.T
         across2 = x * x + y * y
         away2 = across2 + z * z

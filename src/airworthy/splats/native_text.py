@@ -121,7 +121,7 @@ _REAL = {
 
 
 def native_source(*names: str) -> str:
-    """`prelude.h`, `lanes.h` and the named texts of this folder, with their numbers."""
+    """Return `prelude.h`, `lanes.h` and the named texts of this folder, with their numbers."""
     numbers = [f"#define {name} {value}" for name, value in _WHOLE.items()]
     numbers += [f"#define {name} ({value!r}f)" for name, value in _REAL.items()]
     folder = files("airworthy.splats").joinpath("native")

@@ -51,7 +51,7 @@ class PolicyView:
         return (self.resized[0] - self.size[0]) // 2, (self.resized[1] - self.size[1]) // 2
 
     def intrinsics(self, camera: ArrayLike = CAMERA_INTRINSICS, camera_size: tuple[int, int] = CAMERA_SIZE) -> Array:
-        """fx, fy, cx, cy (..., 4) of the view, from those of the camera (..., 4) and its size [px]."""
+        """Return fx, fy, cx, cy (..., 4) of the view, from those of the camera (..., 4) and its size [px]."""
         share = np.array(self.resized, np.float64) / np.array(camera_size)
         return np.asarray(camera, np.float64) * np.tile(share, 2) - (0.0, 0.0, *self.corner)
 
@@ -103,7 +103,7 @@ class PolicyView:
 
 
 def triangle_matrix(size: int, resized: int) -> ArrayF32:
-    """Weights (resized, size) of an antialiased linear resize along one axis; rows sum to 1."""
+    """Return weights (resized, size) of an antialiased linear resize along one axis; rows sum to 1."""
     scale = size / resized
     reach = max(scale, 1.0)
     middle = (np.arange(resized) + 0.5) * scale

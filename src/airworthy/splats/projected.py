@@ -59,7 +59,7 @@ class RayView:
     """Unit directions of all rays (m, 3), in their own frame."""
 
     def limits(self, distance: ArrayF32) -> ArrayF32:
-        """Distances (c, H, W) of the view's pixels from those of the table's rays (c, m): that of the nearest ray."""
+        """Return distances (c, H, W) of the view's pixels from those of the table's rays (c, m): that of the nearest ray."""
         return distance[:, self._nearest].reshape(len(distance), self.height, self.width)
 
     @cached_property
@@ -206,7 +206,7 @@ def render_projection(
     movers: SplatMovers | None = None,
     limit: ArrayLike | None = None,
 ) -> Images:
-    """Images of c sensors of one kind.
+    """Return images of c sensors of one kind.
 
     Pinholes, with or without distortion, and fisheyes are rendered as they are, and so is a table whose rays are those of a
     pinhole's pixels (within 0.001 px). For all others one or two fisheye views that cover the rays are rendered, with pixels
@@ -385,7 +385,7 @@ def _start(table: RayTable) -> tuple[float, float, float]:
 
 
 def pinhole_of(rays: Array) -> tuple[float, float, float, float] | None:
-    """Intrinsics fx, fy, cx, cy of the pinhole whose pixels' rays (H, W, 3) these are; None: of none."""
+    """Return intrinsics fx, fy, cx, cy of the pinhole whose pixels' rays (H, W, 3) these are; None: of none."""
     height, width = rays.shape[:2]
     if height * width < 2 or not (rays[..., 2] > 1e-3).all():
         return None

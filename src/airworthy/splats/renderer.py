@@ -59,7 +59,7 @@ class SplatRenderer:
         self._group = max(1, RECORDS_AT_ONCE[kind] // (self._cloud.chunk_stride * CHUNK))
 
     def render(self, *camera: Any, **options: Any) -> dict[str, ArrayF32]:
-        """Images of c cameras.
+        """Return images of c cameras.
 
         Channels:
 
@@ -92,7 +92,8 @@ class SplatRenderer:
         return images
 
     def render_on_device(self, *camera: Any, **options: Any) -> dict[str, Any]:
-        """As `render`, but the images stay where they were made: on a GPU Warp arrays, whose memory `warp.to_torch` shares.
+        """Render as `render`, but the images stay where they were made: on a GPU Warp arrays, whose memory `warp.to_torch`
+        shares.
 
         Copying images to the host takes longer than making them when many cameras look at once. On a CPU the same as `render`.
 

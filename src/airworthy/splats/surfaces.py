@@ -57,7 +57,7 @@ class Patches:
 
 
 def patches_of(scene: Scene, size: float = 0.15, count_max: int = 400_000) -> Patches:
-    """Surfaces as triangles no longer than `size`, longer outside the scene's bounds, and where there would be too many.
+    """Return surfaces as triangles no longer than `size`, longer outside the scene's bounds, and where there would be too many.
 
     Args:
         scene: Without actors (`scenes.actors.posed`).
@@ -120,12 +120,12 @@ def _split(triangles: ArrayFloat, size: float, count_max: int, bounds: Region) -
 
 
 def sequence(count: int, first: int = 0) -> ArrayFloat:
-    """Points (count, 3) in the unit cube that fill it evenly."""
+    """Return points (count, 3) in the unit cube that fill it evenly."""
     return np.asarray(np.mod(0.5 + np.arange(first + 1, first + count + 1)[:, None] * np.array(_RATIOS), 1.0))
 
 
 def viewpoints(batch: SceneBatch, count: int, margin: float = 0.4, first: int = 0) -> ArrayFloat:
-    """Free places (count, 3) evenly in the bounds of a batch's first scene.
+    """Return free places (count, 3) evenly in the bounds of a batch's first scene.
 
     Args:
         batch: The scene.
@@ -194,7 +194,7 @@ def witnessed(batch: SceneBatch, position: ArrayFloat, normal: ArrayFloat, eyes:
 
 
 def spread_points(patches: Patches, weight: ArrayFloat, count: int) -> tuple[ArrayInt, ArrayFloat]:
-    """Points in numbers proportional to `weight` (n,): the patch of each (count,), and where (count, 3).
+    """Return points in numbers proportional to `weight` (n,): the patch of each (count,), and where (count, 3).
 
     Stratified: along the sum of weights they are equally far apart, so a patch gets its share to within one point.
 

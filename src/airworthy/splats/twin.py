@@ -49,7 +49,7 @@ def project(
     lens: Lens | None = None,
     reduced: tuple[float, float] | None = None,
 ) -> Projected:
-    """Gaussians of a cloud in one camera's image.
+    """Return gaussians of a cloud in one camera's image.
 
     Args:
         splats: The cloud.
@@ -88,7 +88,7 @@ def project(
 def mapped(
     lens: Lens, point: ArrayAny, width: int, height: int, intrinsics: tuple[float, ...]
 ) -> tuple[ArrayAny, ArrayAny, ArrayAny, ArrayBool]:
-    """Points of the camera's frame (n, 3) in the image of unit focal length.
+    """Return points of the camera's frame (n, 3) in the image of unit focal length.
 
     Args:
         lens: How the camera bends rays.
@@ -119,7 +119,7 @@ def mapped(
 
 
 def rotations(quaternion: ArrayAny) -> ArrayAny:
-    """Rotations (n, 3, 3) of unit quaternions x, y, z, w (n, 4)."""
+    """Return rotations (n, 3, 3) of unit quaternions x, y, z, w (n, 4)."""
     x, y, z, w = (quaternion + np.float64(0.0)).T
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -130,7 +130,7 @@ def rotations(quaternion: ArrayAny) -> ArrayAny:
 
 
 def colours(harmonics: ArrayAny, away: ArrayAny) -> ArrayAny:
-    """Colours (n, 3) of coefficients (n, k, 3) seen along directions `away` (n, 3), of any length."""
+    """Return colours (n, 3) of coefficients (n, k, 3) seen along directions `away` (n, 3), of any length."""
     x, y, z = (away / np.sqrt(np.sum(away * away, axis=1, keepdims=True) + 1e-30)).T
     one, pi = np.ones_like(x), np.pi
     basis = [
@@ -164,7 +164,7 @@ def render(
     lens: Lens | None = None,
     **options: Any,
 ) -> dict[str, ArrayAny]:
-    """Images of one camera: `rgb` (H, W, 3), `depth` and `alpha` (H, W); arguments as of `SplatRenderer.render`.
+    """Return images of one camera: `rgb` (H, W, 3), `depth` and `alpha` (H, W); arguments as of `SplatRenderer.render`.
 
     Args:
         splats: The cloud.

@@ -86,7 +86,7 @@ class NavigationProtocol:
 
 
 def acceleration_limit(thrust_to_weight: ArrayLike, common: float = 6.0, share: float = 0.8) -> Array:
-    """a_max = min(common, share g sqrt(TWR^2 - 1)) [m/s^2]: what a vehicle can do sideways while it holds its height.
+    """Return a_max = min(common, share g sqrt(TWR^2 - 1)) [m/s^2]: what a vehicle can do sideways while it holds its height.
 
     Args:
         thrust_to_weight: TWR, (n,); 1 or less gives 0.
@@ -98,7 +98,8 @@ def acceleration_limit(thrust_to_weight: ArrayLike, common: float = 6.0, share: 
 
 
 def take_off(time: ArrayLike, ground: ArrayLike, top: ArrayLike, speed: float) -> tuple[Array, Array, Array]:
-    """Height [m], climb [m/s] and acceleration [m/s^2] of a vertical take-off: a quintic from rest to rest, then held.
+    """Return the height [m], climb [m/s] and acceleration [m/s^2] of a vertical take-off: a quintic from rest to rest, then
+    held.
 
     Args:
         time: Since it began [s], (n,).
@@ -368,7 +369,7 @@ class FlightMeter:
         self.clearance = np.where(who & (found < self.clearance), found, self.clearance)
 
     def values(self, duration: Array) -> dict[str, Array]:
-        """`DIAGNOSTICS` of every flight (n,).
+        """Return `DIAGNOSTICS` of every flight (n,).
 
         Args:
             duration: From the goal being issued to the end [s], (n,).

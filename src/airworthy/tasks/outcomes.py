@@ -51,7 +51,7 @@ def check_outcome(name: str) -> str:
 
 
 def first_match(rules: Sequence[tuple[ArrayLike, str]], otherwise: str) -> NDArray[np.str_]:
-    """Outcome of each flight: the first rule that holds.
+    """Return the outcome of each flight: the first rule that holds.
 
     Args:
         rules: Masks (flights,) and the outcome that each stands for.
@@ -120,7 +120,7 @@ class HoldProtocol:
 
 
 def time_to_goal(t: ArrayLike, position: ArrayLike, goal: ArrayLike, radius: float) -> float:
-    """Time of the first sample within `radius` [m] of the goal; NaN where there is none.
+    """Return the time of the first sample within `radius` [m] of the goal; NaN where there is none.
 
     Args:
         t: Times of one flight [s], shape (samples,).
@@ -143,7 +143,7 @@ def classify_goal(
     goal_time: ArrayLike,
     duration: ArrayLike,
 ) -> NDArray[np.str_]:
-    """Outcome of each flight to a goal, the first that matches.
+    """Return the outcome of each flight to a goal, the first that matches.
 
     Args:
         protocol: Thresholds.
@@ -171,7 +171,8 @@ def classify_goal(
 
 
 def hold_error(t: ArrayLike, position: ArrayLike, setpoint: ArrayLike, settle: float) -> float:
-    """Largest distance from the set-point after `settle` seconds of one flight [m]; NaN where it did not last so long.
+    """Return the largest distance from the set-point after `settle` seconds of one flight [m]; NaN where it did not last so
+    long.
 
     Args:
         t: Times [s], shape (samples,).
@@ -192,7 +193,7 @@ def hold_error(t: ArrayLike, position: ArrayLike, setpoint: ArrayLike, settle: f
 def classify_hold(
     protocol: HoldProtocol, *, diverged: ArrayLike, out_of_bounds: ArrayLike, collisions: ArrayLike, error: ArrayLike
 ) -> NDArray[np.str_]:
-    """Outcome of each flight that held a set-point, (n,); the first that applies.
+    """Return the outcome of each flight that held a set-point, (n,); the first that applies.
 
     Args:
         protocol: Its radius decides about success.

@@ -82,17 +82,17 @@ class TrackingReference:
         return float(np.sum(np.linalg.norm(np.diff(self.position, axis=0), axis=1)))
 
     def position_at(self, t: ArrayLike) -> Array:
-        """Position [m] at times (...), linear between samples, shape (..., 3)."""
+        """Return the position [m] at times (...), linear between samples, shape (..., 3)."""
         return self._at(t, self.position)
 
     def velocity_at(self, t: ArrayLike) -> Array:
-        """Velocity [m/s] at times (...), linear between samples and zero after the last, shape (..., 3)."""
+        """Return the velocity [m/s] at times (...), linear between samples and zero after the last, shape (..., 3)."""
         t = np.asarray(t, dtype=np.float64)
         # `interp` would hold the last velocity, of a path that may end in flight; the end pose is held instead.
         return np.where((t > self.t[-1])[..., None], 0.0, self._at(t, self.velocity))
 
     def yaw_at(self, t: ArrayLike) -> Array:
-        """Heading [rad] at times (...), continuous, shape (...)."""
+        """Return the heading [rad] at times (...), continuous, shape (...)."""
         # Unwrapped first: between 179 and -179 degrees lie two degrees, not 358.
         return np.interp(np.asarray(t, dtype=np.float64), self.t, np.unwrap(self.yaw))
 
@@ -152,7 +152,7 @@ def classify_tracking(
     yaw_error_end: ArrayLike,
     went_along: ArrayLike = True,
 ) -> NDArray[np.str_]:
-    """Outcome of each flight, the first that matches, in the order of SOUS VIDE's classes.
+    """Return the outcome of each flight, the first that matches, in the order of SOUS VIDE's classes.
 
     Args:
         protocol: Thresholds.

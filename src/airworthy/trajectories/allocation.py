@@ -30,7 +30,8 @@ SLOWEST = 1e4
 
 
 def check_points(points: ArrayLike) -> Array:
-    """Waypoints as float64 (n, 3); raises AirworthyError unless there are 2 or more, finite, each apart from the one before."""
+    """Return waypoints as float64 (n, 3); raises AirworthyError unless there are 2 or more, finite, each apart from the one
+    before."""
     array = np.asarray(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != 3 or len(array) < 2:
         raise AirworthyError(f"Waypoints must be 2 or more points (n, 3), but have shape {array.shape}.")
@@ -44,7 +45,7 @@ def check_points(points: ArrayLike) -> Array:
 
 
 def time_allocation_trapezoid(points: ArrayLike, speed: float, acceleration: float, stop: bool = False) -> Array:
-    """Duration of each leg of a polyline flown with a trapezoidal speed profile, at rest at both ends.
+    """Return the duration of each leg of a polyline flown with a trapezoidal speed profile, at rest at both ends.
 
     A corner that turns by an angle b is passed at speed (1 + cos b) / 2 of the limit, so straight on at full speed and a
     reversal at rest, lowered where braking or speeding up between corners asks for it.
@@ -81,7 +82,7 @@ def time_allocation_trapezoid(points: ArrayLike, speed: float, acceleration: flo
 
 
 def spline_through(points: ArrayLike, durations: ArrayLike) -> Array:
-    """Minimum-snap coefficients (n - 1, 3, 8) through points at rest at both ends, with given durations [s]."""
+    """Return minimum-snap coefficients (n - 1, 3, 8) through points at rest at both ends, with given durations [s]."""
     path = np.asarray(points, dtype=np.float64)
     values = np.zeros((len(path), 4, 3))
     values[:, 0] = path
@@ -92,7 +93,7 @@ def spline_through(points: ArrayLike, durations: ArrayLike) -> Array:
 
 
 def shorten_durations(points: ArrayLike, durations: ArrayLike, limits: Limits, evaluations: int = EVALUATIONS) -> Array:
-    """Durations of least total time for which the minimum-snap path through points keeps its limits at samples.
+    """Return durations of least total time for which the minimum-snap path through points keeps its limits at samples.
 
     From the given ratios, legs that use little of the limits are first shortened together, then durations are changed one
     by one in ever smaller steps. Each trial is scaled as a whole to where the first limit binds, which for a path at rest

@@ -51,19 +51,19 @@ class UniformBspline:
         return (len(self.control_points) - 3) * self.interval
 
     def pieces(self) -> Array:
-        """Ascending coefficients of normalised time, shape (n - 3, 3, 4)."""
+        """Return ascending coefficients of normalised time, shape (n - 3, 3, 4)."""
         windows = np.lib.stride_tricks.sliding_window_view(self.control_points, 4, axis=0)
         return windows @ _BASIS.T
 
     def sample(self, t: ArrayLike, derivative: int = 0) -> Array:
-        """Position or a time derivative at times t (...), clipped to [0, duration]; shape (..., 3)."""
+        """Return the position or a time derivative at times t (...), clipped to [0, duration]; shape (..., 3)."""
         u = np.clip(np.asarray(t, dtype=np.float64) / self.interval, 0.0, len(self.control_points) - 3)
         piece = np.minimum(u.astype(np.int64), len(self.control_points) - 4)
         coefficients = differentiate(self.pieces(), derivative)[piece]
         return evaluate(coefficients, (u - piece)[..., None]) / self.interval**derivative
 
     def derivative_points(self, order: int) -> Array:
-        """Control points of a time derivative, shape (n - order, 3): the derivative stays in their hull."""
+        """Return control points of a time derivative, shape (n - order, 3): the derivative stays in their hull."""
         return np.diff(self.control_points, n=order, axis=0) / self.interval**order
 
     def bound(self, order: int) -> float:

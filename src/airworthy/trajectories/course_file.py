@@ -49,7 +49,8 @@ def from_waypoints(
     yaw: str | float | ArrayLike = "forward",
     evaluations: int | None = None,
 ) -> Trajectory:
-    """Minimum-snap trajectory through waypoints, at rest at both ends, as fast as limits allow; the limits are proved.
+    """Return the minimum-snap trajectory through waypoints, at rest at both ends, as fast as limits allow; the limits are
+    proved.
 
     Args:
         points: World [m], shape (k, 3), k >= 2.
@@ -206,7 +207,7 @@ def course(name: str | Path) -> Course:
 
 
 def course_names() -> list[str]:
-    """Names of the catalogue's courses, sorted."""
+    """Return names of the catalogue's courses, sorted."""
     return sorted(path.stem for path in CATALOGUE.glob("*.json"))
 
 

@@ -73,7 +73,7 @@ class FlatState(NamedTuple):
 
 
 def flat_attitude(velocity: Vector, acceleration: Vector, heading: Vector, drag: Vector = ZERO, gravity: Scalar = 9.81) -> Tilt:
-    """Yaw, pitch and roll that point the thrust where it is needed.
+    """Return yaw, pitch and roll that point the thrust where it is needed.
 
     Args:
         velocity: Through the air, world [m/s].
@@ -100,7 +100,7 @@ def into_body(tilt: Tilt, v: Vector) -> Vector:
 
 
 def tilt_quaternion(tilt: Tilt, half_heading: Vector) -> Vector:
-    """Quaternion of a tilt; `half_heading` is cosine and sine of half the yaw, whose sign it inherits."""
+    """Return the quaternion of a tilt; `half_heading` is cosine and sine of half the yaw, whose sign it inherits."""
     (cy, sy), (cp, sp), (cr, sr) = half_heading, _half(tilt.pitch), _half(tilt.roll)
     return (
         sr * cp * cy - cr * sp * sy,
@@ -119,7 +119,7 @@ def flat_inputs(
     drag: Vector = ZERO,
     gravity: Scalar = 9.81,
 ) -> FlatState:
-    """Attitude, thrust and body rates: the inputs of a semi-kinematic vehicle.
+    """Return attitude, thrust and body rates: the inputs of a semi-kinematic vehicle.
 
     Args:
         velocity: Through the air, world [m/s]; its derivative must be the acceleration (constant wind).
@@ -150,7 +150,8 @@ def flat_motion(
     drag: Vector = ZERO,
     gravity: Scalar = 9.81,
 ) -> FlatState:
-    """As `flat_inputs`, and the angular acceleration: what a rigid body needs; snap [m/s^4], yaw acceleration [rad/s^2].
+    """Return the motion as `flat_inputs`, and the angular acceleration: what a rigid body needs; snap [m/s^4], yaw acceleration
+    [rad/s^2].
 
     Args:
         velocity: World [m/s].
@@ -194,7 +195,7 @@ def flat_motion(
 
 
 def body_moment(inertia: Vector, body_rate: Vector, rate_dot: Vector) -> Vector:
-    """Moment about the centre of mass [N m]: I w' + w x I w; inertia as xx, yy, zz, xy, xz, yz [kg m^2].
+    """Return the moment about the centre of mass [N m]: I w' + w x I w; inertia as xx, yy, zz, xy, xz, yz [kg m^2].
 
     Args:
         inertia: xx, yy, zz, xy, xz, yz [kg m^2].
@@ -205,7 +206,7 @@ def body_moment(inertia: Vector, body_rate: Vector, rate_dot: Vector) -> Vector:
 
 
 def half_angle(yaw: Scalar) -> Vector:
-    """Cosine and sine of half an angle [rad]."""
+    """Return cosine and sine of half an angle [rad]."""
     sine, cosine = sin_cos(yaw * 0.5)
     return (cosine, sine)
 
@@ -299,7 +300,7 @@ class RigidState(KinematicState):
 
 
 def kinematic_state(sample: FlatSample, gravity: float = 9.81) -> KinematicState:
-    """Attitude, thrust and body rates along a trajectory, without drag.
+    """Return attitude, thrust and body rates along a trajectory, without drag.
 
     Args:
         sample: Flat outputs at times of shape (..., time), or at one time; the last axis is followed for the sign of the
@@ -321,7 +322,7 @@ def rigid_state(
     wind: ArrayLike = (0.0, 0.0, 0.0),
     gravity: float = 9.81,
 ) -> RigidState:
-    """Attitude, rates, thrust and moment along a trajectory of a rigid body with linear drag: exact, open loop.
+    """Return attitude, rates, thrust and moment along a trajectory of a rigid body with linear drag: exact, open loop.
 
     Args:
         sample: As for `kinematic_state`.
@@ -349,7 +350,7 @@ def rigid_state(
 
 
 def vehicle_state(sample: FlatSample, vehicle: Vehicle, wind: ArrayLike = (0.0, 0.0, 0.0)) -> RigidState:
-    """`rigid_state` with a vehicle's mass, inertia and linear drag; its other drag terms are left to the controller.
+    """Return `rigid_state` with a vehicle's mass, inertia and linear drag; its other drag terms are left to the controller.
 
     Args:
         sample: Of a trajectory.
@@ -368,7 +369,8 @@ def vehicle_state(sample: FlatSample, vehicle: Vehicle, wind: ArrayLike = (0.0, 
 
 
 def rotor_thrusts(state: RigidState, vehicle: Vehicle) -> Array:
-    """Thrust per rotor [N] that makes a state's force and moment, shape (..., rotor_count); not clipped to what rotors can do.
+    """Return thrust per rotor [N] that makes a state's force and moment, shape (..., rotor_count); not clipped to what rotors
+    can do.
 
     The least-squares answer: exact where the rotors span thrust and moment, as on every ordinary multirotor.
     """

@@ -67,7 +67,7 @@ def septic_through(
     yaw_rate: float | None = None,
     yaw_acceleration: float | None = None,
 ) -> Trajectory:
-    """Degree-7 segments through points at given speeds along given directions, acceleration and jerk zero at each.
+    """Return degree-7 segments through points at given speeds along given directions, acceleration and jerk zero at each.
 
     Args:
         positions: [m], shape (n + 1, 3).
@@ -98,7 +98,7 @@ def through_gates(
     ramp: bool = True,
     yaw_offset: float = 0.0,
 ) -> Trajectory:
-    """From rest, through every gate along its normal, to rest beyond the last one; the limits are proved.
+    """Plan a trajectory from rest, through every gate along its normal, to rest beyond the last one; the limits are proved.
 
     Args:
         start: [m]

@@ -19,7 +19,7 @@ __all__ = ["match_in_order"]
 
 
 def match_in_order(wanted: Sequence[Any], passed: Sequence[Any]) -> list[tuple[int, int]]:
-    """Pairs (place in `wanted`, place in `passed`), both rising, as many as there can be.
+    """Return pairs (place in `wanted`, place in `passed`), both rising, as many as there can be.
 
     Args:
         wanted: Gates of the course in order, or numbers that stand for them.

@@ -62,7 +62,7 @@ class RandomCourse:
 
 
 def straight_course(count: int = 8, distance: float = 1.2, heights: Sequence[float] = (0.525,)) -> Course:
-    """Gates in a line along x.
+    """Return gates in a line along x.
 
     Args:
         count: Gates.
@@ -112,7 +112,7 @@ def snake_course(count: int = 8, distance: float = 1.0, turn: float = TURN_MAX, 
 
 
 def random_course(index: int, seed: int = 0, choice: RandomCourse | None = None) -> Course:
-    """Course number `index` of a seed: legs drawn evenly, taken back where they would meet what is there already.
+    """Return the course number `index` of a seed: legs drawn evenly, taken back where they would meet what is there already.
 
     Args:
         index: From 0.

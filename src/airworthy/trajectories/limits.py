@@ -59,7 +59,7 @@ class Limits:
 
     @classmethod
     def for_vehicle(cls, vehicle: Vehicle, share: float = 0.8, **others: Any) -> Limits:
-        """Limits with `thrust_max` at a share (0 to 1] of what a vehicle's rotors lift; `others` are further fields."""
+        """Return limits with `thrust_max` at a share (0 to 1] of what a vehicle's rotors lift; `others` are further fields."""
         if not 0.0 < share <= 1.0:
             raise AirworthyError(f"The share of the thrust to use must be in (0, 1], but is {share!r}.")
         thrust = share * indicators(vehicle).thrust_to_weight * vehicle.gravity
@@ -89,7 +89,7 @@ DEFAULT_LIMITS = Limits(speed=2.0, acceleration=3.0)
 
 
 def path_usage(limits: Limits, velocity: Array, acceleration: Array, jerk: Array, slower: Any = 1.0) -> Array:
-    """Largest part used of the limits on the path, where each sample is flown `slower` times as long.
+    """Return the largest part used of the limits on the path, where each sample is flown `slower` times as long.
 
     Of the body rates, those that tilt the thrust count here; the rest depends on yaw, as the yaw rate does.
 
@@ -131,7 +131,7 @@ def path_usage(limits: Limits, velocity: Array, acceleration: Array, jerk: Array
 
 
 def usage(limits: Limits, sample: FlatSample, slower: float = 1.0) -> float:
-    """Largest part of any limit that samples use when flown `slower` times as long.
+    """Return the largest part of any limit that samples use when flown `slower` times as long.
 
     Args:
         limits: To be kept.
@@ -175,7 +175,7 @@ def slowed(sample: FlatSample, slower: float) -> FlatSample:
 
 
 def smallest_scale(limits: Limits, sample: FlatSample) -> float:
-    """Least time scale at which samples stay within limits; every limit is taken to ease as the flight slows.
+    """Return the least time scale at which samples stay within limits; every limit is taken to ease as the flight slows.
 
     Raises:
         AirworthyError: Nothing moves and yet a limit is broken, or no limit is given.

@@ -33,7 +33,7 @@ def _gram() -> Array:
 
 
 def hermite_spline(spans: Array, values: Array, fixed: Array) -> Array:
-    """Coefficients of the spline of least integrated squared snap.
+    """Return coefficients of the spline of least integrated squared snap.
 
     Args:
         spans: Segment durations [s], shape (n,).
@@ -155,7 +155,7 @@ class Keyframe:
 
 
 def minimum_snap(keyframes: Sequence[Keyframe], coefficient_count: int = COEFFICIENTS) -> Trajectory:
-    """Trajectory through keyframes with the least integrated squared snap (yaw: squared acceleration).
+    """Return the trajectory through keyframes with the least integrated squared snap (yaw: squared acceleration).
 
     Where the minimum is not unique (too little is prescribed), the one with the least lower derivatives is taken, highest
     first.
@@ -200,7 +200,7 @@ def _solve_axis(times: Array, fixed: Sequence[Derivatives], count: int, axis: st
 
 
 def solve_dense(spans: Array, fixed: Sequence[Derivatives], count: int, order: int, axis: str = "an axis") -> Array:
-    """Coefficients of one axis in normalised time, shape (segments, count), whatever is fixed or free.
+    """Return coefficients of one axis in normalised time, shape (segments, count), whatever is fixed or free.
 
     Args:
         spans: Segment durations [s], shape (segments,).

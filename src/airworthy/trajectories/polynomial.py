@@ -38,7 +38,8 @@ _HALVES = np.array([1.0, 1.0, 0.5, 1.0 / 6.0])
 
 
 def septic(start: ArrayLike, end: ArrayLike, duration: ArrayLike) -> Array:
-    """Degree-7 segment between two boundary states: the minimum of integrated squared snap, since both ends are fixed.
+    """Return the degree-7 segment between two boundary states: the minimum of integrated squared snap, since both ends are
+    fixed.
 
     Args:
         start: Value and first three time derivatives at the start, shape (..., 4).
@@ -71,7 +72,7 @@ BASIS_END_SPEED = np.array([0.0, 0.0, 0.0, 0.0, -15.0, 39.0, -34.0, 10.0])
 def septic_coasting(
     start: ArrayLike, end: ArrayLike, speed_start: ArrayLike, speed_end: ArrayLike, duration: ArrayLike
 ) -> Array:
-    """Degree-7 segment with zero acceleration and jerk at both ends, in its three-function basis.
+    """Return the degree-7 segment with zero acceleration and jerk at both ends, in its three-function basis.
 
     Args:
         start: Value at the start, shape (...).
@@ -90,13 +91,13 @@ def septic_coasting(
 
 
 def in_seconds(coefficients: ArrayLike, duration: ArrayLike) -> Array:
-    """Ascending coefficients of t [s] from those of tau; shapes (..., k) and (...)."""
+    """Return ascending coefficients of t [s] from those of tau; shapes (..., k) and (...)."""
     c = np.asarray(coefficients, dtype=np.float64)
     return c / np.asarray(duration, dtype=np.float64)[..., None] ** np.arange(c.shape[-1])
 
 
 def differentiate(coefficients: ArrayLike, order: int = 1) -> Array:
-    """Coefficients of the tau derivative, shape (..., max(k - order, 1))."""
+    """Return coefficients of the tau derivative, shape (..., max(k - order, 1))."""
     c = np.asarray(coefficients, dtype=np.float64)
     for _ in range(order):
         c = c[..., 1:] * np.arange(1.0, c.shape[-1]) if c.shape[-1] > 1 else np.zeros_like(c)
@@ -104,7 +105,7 @@ def differentiate(coefficients: ArrayLike, order: int = 1) -> Array:
 
 
 def evaluate(coefficients: ArrayLike, tau: ArrayLike) -> Array:
-    """Value at tau by Horner's rule; coefficients (..., k) and tau (...) broadcast."""
+    """Return the value at tau by Horner's rule; coefficients (..., k) and tau (...) broadcast."""
     c = np.asarray(coefficients, dtype=np.float64)
     tau = np.asarray(tau, dtype=np.float64)
     value = np.broadcast_to(c[..., -1], np.broadcast_shapes(c.shape[:-1], tau.shape)).copy()
@@ -133,7 +134,7 @@ def substitute(coefficients: ArrayLike, start: ArrayLike, end: ArrayLike) -> Arr
 
 
 def basis_row(count: int, order: int, tau: float) -> Array:
-    """Row r with r @ c the order-th tau derivative at tau of the polynomial with coefficients c; shape (count,).
+    """Return the row r with r @ c the order-th tau derivative at tau of the polynomial with coefficients c; shape (count,).
 
     Args:
         count: Coefficients.
@@ -151,7 +152,7 @@ def basis_row(count: int, order: int, tau: float) -> Array:
 
 @cache
 def derivative_factor(count: int, order: int) -> Array:
-    """Matrix L with |L c|^2 the integral over [0, 1] of the squared order-th derivative; shape (count, count).
+    """Return the matrix L with |L c|^2 the integral over [0, 1] of the squared order-th derivative; shape (count, count).
 
     Rows are Gauss-Legendre nodes, exact for these degrees.
     """
@@ -171,6 +172,6 @@ def _bernstein_matrix(count: int) -> Array:
 
 
 def to_bernstein(coefficients: ArrayLike) -> Array:
-    """Bernstein coefficients on [0, 1] of ascending powers, shape (..., k): the polynomial lies in their hull."""
+    """Return Bernstein coefficients on [0, 1] of ascending powers, shape (..., k): the polynomial lies in their hull."""
     c = np.asarray(coefficients, dtype=np.float64)
     return c @ _bernstein_matrix(c.shape[-1])

@@ -94,7 +94,7 @@ def maximise(quantity: Quantity, tolerance: float, threshold: float | None = Non
 
 
 def halve(controls: Controls, times: Array) -> tuple[Controls, Array]:
-    """First halves of all pieces, then second halves."""
+    """Return the first halves of all pieces, then second halves."""
     middle = 0.5 * (times[:, 0] + times[:, 1])
     first = np.stack((times[:, 0], middle), axis=1)
     second = np.stack((middle, times[:, 1]), axis=1)
@@ -123,7 +123,8 @@ def elevate(controls: Array, degree: int) -> Array:
 
 
 def multiply(a: Array, b: Array) -> Array:
-    """Product of polynomials in Bernstein form, shapes (..., m + 1) and (..., n + 1): no cancellation of coefficients."""
+    """Return the product of polynomials in Bernstein form, shapes (..., m + 1) and (..., n + 1): no cancellation of
+    coefficients."""
     m, n = a.shape[-1] - 1, b.shape[-1] - 1
     weighted_a, weighted_b = a * _binomials(m), b * _binomials(n)
     product = np.zeros((*np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), m + n + 1))
@@ -137,7 +138,7 @@ def _binomials(degree: int) -> Array:
 
 
 def squared_norm(controls: Array) -> Array:
-    """|v|^2 of a vector polynomial (pieces, 3, d + 1) as a polynomial (pieces, 1, 2 d + 1)."""
+    """Return |v|^2 of a vector polynomial (pieces, 3, d + 1) as a polynomial (pieces, 1, 2 d + 1)."""
     return np.sum(multiply(controls, controls), axis=1, keepdims=True)
 
 
@@ -148,14 +149,14 @@ _PIECES_MAX = 10_000
 
 
 def derivative_controls(trajectory: Trajectory, order: int) -> tuple[Array, Array]:
-    """Control points of a time derivative of position, (pieces, 3, ...), and the pieces' times."""
+    """Return control points of a time derivative of position, (pieces, 3, ...), and the pieces' times."""
     spans = np.diff(trajectory.knots)
     controls = to_bernstein(differentiate(trajectory.coefficients, order)) / spans[:, None, None] ** order
     return controls, np.stack((trajectory.knots[:-1], trajectory.knots[1:]), axis=1)
 
 
 def magnitude(trajectory: Trajectory, order: int, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Quantity:
-    """|d^order p / dt^order + offset|: convex, so the largest control point bounds it.
+    """Return |d^order p / dt^order + offset|: convex, so the largest control point bounds it.
 
     Args:
         trajectory: The path.
@@ -187,7 +188,7 @@ def envelope(trajectory: Trajectory, factor: float) -> Quantity:
 
 
 def yaw_rate(trajectory: Trajectory) -> Quantity:
-    """|yaw rate|."""
+    """Return |yaw rate|."""
     spans = np.diff(trajectory.yaw_knots)
     controls = (to_bernstein(differentiate(trajectory.yaw_coefficients)) / spans[:, None])[:, None]
     times = np.stack((trajectory.yaw_knots[:-1], trajectory.yaw_knots[1:]), axis=1)
@@ -195,14 +196,14 @@ def yaw_rate(trajectory: Trajectory) -> Quantity:
 
 
 def along(trajectory: Trajectory, normal: Array) -> Quantity:
-    """n . p for a direction n."""
+    """Return n . p for a direction n."""
     controls, times = derivative_controls(trajectory, 0)
     line = np.einsum("j,ijk->ik", normal, controls)[:, None]
     return Quantity((line,), times, lambda v: v[0][:, 0], lambda c: np.max(c[0][:, 0], axis=-1))
 
 
 def polyline_distance(trajectory: Trajectory, polyline: Array) -> Quantity:
-    """Distance to a polyline (n, 3): to each leg it is convex, and the nearest leg of a whole piece bounds it."""
+    """Return the distance to a polyline (n, 3): to each leg it is convex, and the nearest leg of a whole piece bounds it."""
     controls, times = derivative_controls(trajectory, 0)
 
     def value(v: tuple[Array, ...]) -> Array:
@@ -225,7 +226,7 @@ def _leg_distances(points: Array, polyline: Array) -> Array:
 
 
 def nearness(trajectory: Trajectory, center: Array, half_size: Array, yaw: float) -> Quantity:
-    """Minus the distance to a box that is turned by yaw about z: a piece's own box, along the same axes, bounds it.
+    """Return minus the distance to a box that is turned by yaw about z: a piece's own box, along the same axes, bounds it.
 
     Args:
         trajectory: The path.
@@ -245,7 +246,7 @@ def nearness(trajectory: Trajectory, center: Array, half_size: Array, yaw: float
 
 
 def yaw_acceleration(trajectory: Trajectory) -> Quantity:
-    """|yaw acceleration| within the pieces; see `jumps`."""
+    """Return |yaw acceleration| within the pieces; see `jumps`."""
     spans = np.diff(trajectory.yaw_knots)
     controls = (to_bernstein(differentiate(trajectory.yaw_coefficients, 2)) / spans[:, None] ** 2)[:, None]
     times = np.stack((trajectory.yaw_knots[:-1], trajectory.yaw_knots[1:]), axis=1)
@@ -267,12 +268,12 @@ def jumps(knots: Array, coefficients: Array, order: int) -> Array:
 
 
 def body_rate(trajectory: Trajectory, gravity: float) -> Quantity:
-    """|w| in the attitude that the tracking laws hold."""
+    """Return |w| in the attitude that the tracking laws hold."""
     return _tracked(trajectory, gravity, 0, lambda state: norm(state.body_rate))
 
 
 def rotor_thrust(trajectory: Trajectory, gravity: float, bounds: Sequence[RotorBound]) -> Quantity:
-    """Largest part that any rotor of any drone uses of its own range, see `rotor_use`.
+    """Return the largest part that any rotor of any drone uses of its own range, see `rotor_use`.
 
     Args:
         trajectory: The path.

@@ -64,7 +64,7 @@ class RotorBound:
     def of(
         cls, vehicle: Vehicle, least: float = 0.0, most: float = 1.0, mass: float | None = None, inertia_factor: float = 1.0
     ) -> RotorBound:
-        """Of a vehicle whose rotors span thrust and moment.
+        """Return the bound of a vehicle whose rotors span thrust and moment.
 
         Args:
             vehicle: Whose.
@@ -94,7 +94,7 @@ class Tracked(NamedTuple):
 def tracked(
     lifted: Vector, jerk: Vector, chi: Vector, yaw_rate: Scalar, snap: Vector | None = None, yaw_acceleration: Scalar = 0.0
 ) -> Tracked:
-    """Thrust, rates and angular acceleration in the attitude that the laws hold.
+    """Return thrust, rates and angular acceleration in the attitude that the laws hold.
 
     Args:
         lifted: Acceleration plus gravity upwards, world [m/s^2].
@@ -116,7 +116,7 @@ def tracked(
 
 
 def rotor_shares(state: Tracked, bounds: Sequence[RotorBound]) -> Scalar:
-    """Thrust of each rotor over its largest, as force and moment of the rigid body need it: I w' + w x I w.
+    """Return thrust of each rotor over its largest, as force and moment of the rigid body need it: I w' + w x I w.
 
     Returns:
         All rotors of the first drone, then of the next, in front of the state's own shape.
@@ -131,7 +131,7 @@ def rotor_shares(state: Tracked, bounds: Sequence[RotorBound]) -> Scalar:
 
 
 def rotor_use(state: Tracked, bounds: Sequence[RotorBound]) -> Scalar:
-    """Part used of what lies between the middle of each rotor's range and its ends: 1 at either of them."""
+    """Return the part used of what lies between the middle of each rotor's range and its ends: 1 at either of them."""
     rows = _rows(bounds, _dimensions(state))
     return absolute((rotor_shares(state, bounds) - rows.middle) * (1.0 / rows.half))
 
@@ -167,7 +167,7 @@ def _rows(bounds: Sequence[RotorBound], dimensions: int) -> _Rows:
 
 
 def tracked_samples(sample: FlatSample, gravity: float = 9.81) -> Tracked:
-    """Of samples of shape (...), arrays (...); NaN where the map is undefined."""
+    """Return the tracked form of samples of shape (...), arrays (...); NaN where the map is undefined."""
     lifted = tuple(np.moveaxis(sample.acceleration + np.array([0.0, 0.0, gravity]), -1, 0))
     jerk, snap = tuple(np.moveaxis(sample.jerk, -1, 0)), tuple(np.moveaxis(sample.snap, -1, 0))
     chi = (np.cos(sample.yaw), np.sin(sample.yaw), 0.0)

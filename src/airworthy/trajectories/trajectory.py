@@ -69,7 +69,7 @@ class Trajectory:
         return float(self.knots[-1])
 
     def sample(self, t: ArrayLike) -> FlatSample:
-        """Flat outputs at times t [s] of any shape (...)."""
+        """Return flat outputs at times t [s] of any shape (...)."""
         t = np.asarray(t, dtype=np.float64)
         flat = t.reshape(-1)
         space = _sample_pieces(flat, self.knots, self.coefficients, ORDERS).reshape(ORDERS, 3, *t.shape)
@@ -77,7 +77,7 @@ class Trajectory:
         return FlatSample(*(np.moveaxis(x, 0, -1) for x in space), *heading)
 
     def length(self) -> float:
-        """Length of the path [m]: Gauss-Legendre with 64 nodes per piece."""
+        """Return the length of the path [m]: Gauss-Legendre with 64 nodes per piece."""
         nodes, weights = np.polynomial.legendre.leggauss(64)
         spans = np.diff(self.knots)[:, None]
         speed = np.linalg.norm(self.sample(self.knots[:-1, None] + 0.5 * (nodes + 1.0) * spans).velocity, axis=-1)
@@ -125,7 +125,7 @@ class Trajectory:
 
 
 def concatenate(*parts: Trajectory) -> Trajectory:
-    """Trajectories flown one after the other; each must begin where the one before ends, yaw up to whole turns.
+    """Return trajectories flown one after the other; each must begin where the one before ends, yaw up to whole turns.
 
     Raises:
         AirworthyError: No part, or a gap of more than a micrometre or microradian.

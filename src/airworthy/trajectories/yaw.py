@@ -35,7 +35,7 @@ def yaw_ramp(
     rate: float | None = None,
     acceleration: float | None = None,
 ) -> tuple[Array, Array]:
-    """Yaw that turns in each segment to its end's heading during its first part, then holds it.
+    """Return the yaw that turns in each segment to its end's heading during its first part, then holds it.
 
     Without a bound on the acceleration it turns evenly, as published, and its rate jumps. With one it turns as softly as a
     polynomial of degree 5 from rest to rest does: rate and acceleration begin and end at zero.
@@ -71,7 +71,7 @@ def yaw_ramp(
 
 
 def turn_duration(angle: Any, rate: float | None = None, acceleration: float | None = None) -> Any:
-    """Least time [s] of a turn by an angle >= 0 [rad] within bounds [rad/s, rad/s^2], see `yaw_ramp`.
+    """Return the least time [s] of a turn by an angle >= 0 [rad] within bounds [rad/s, rad/s^2], see `yaw_ramp`.
 
     Args:
         angle: [rad], any shape.
@@ -96,7 +96,8 @@ def yaw_fixed(duration: float, yaw: float) -> tuple[Array, Array]:
 
 
 def yaw_spline(knots: ArrayLike, yaw: ArrayLike) -> tuple[Array, Array]:
-    """Cubic spline through yaw [rad] at knots [s] with zero rate at both ends: the least integrated squared acceleration.
+    """Return the cubic spline through yaw [rad] at knots [s] with zero rate at both ends: the least integrated squared
+    acceleration.
 
     Returns:
         Knots, shape (n + 1,), and ascending coefficients of normalised time, shape (n, 4).
@@ -160,7 +161,7 @@ def yaw_held_back(
 
 
 def path_headings(velocity: ArrayLike, fallback: float = 0.0, slow: float = 0.05) -> Array:
-    """Headings along horizontal velocities, unwrapped; where it is (nearly) zero, the nearest earlier or later one.
+    """Return headings along horizontal velocities, unwrapped; where it is (nearly) zero, the nearest earlier or later one.
 
     Args:
         velocity: Shape (n, 3) [m/s].

@@ -36,19 +36,19 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def inertia_matrix(vehicle: Vehicle) -> np.ndarray:
-    """Inertia about the centre of mass, body axes [kg m^2], shape (3, 3)."""
+    """Return the inertia about the centre of mass, body axes [kg m^2], shape (3, 3)."""
     xx, yy, zz, xy, xz, yz = vehicle.inertia
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def rotor_thrust(rotor: Rotor, state: float) -> float:
-    """Thrust [N] along the axis at a rotor state [rad/s, or N]: c0 + c1 w + c2 w|w|."""
+    """Return thrust [N] along the axis at a rotor state [rad/s, or N]: c0 + c1 w + c2 w|w|."""
     c0, c1, c2 = rotor.thrust
     return c0 + c1 * state + c2 * state * abs(state)
 
 
 def rotor_torque(rotor: Rotor, state: float) -> float:
-    """Reaction torque [N m] at a rotor state: c0 + c1 w + c2 w|w|; times `spin` it is the moment about the axis."""
+    """Return the reaction torque [N m] at a rotor state: c0 + c1 w + c2 w|w|; times `spin` it is the moment about the axis."""
     c0, c1, c2 = rotor.torque
     return c0 + c1 * state + c2 * state * abs(state)
 

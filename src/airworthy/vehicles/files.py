@@ -53,7 +53,7 @@ _PLAIN = ("sources", "extra", "parameters")
 
 
 def text_of(table: dict[str, Any]) -> str:
-    """TOML text of a table of numbers, strings, lists, tables and lists of tables."""
+    """Return TOML text of a table of numbers, strings, lists, tables and lists of tables."""
     lines: list[str] = []
     _section(table, (), lines, set())
     return "\n".join(lines).strip() + "\n"
@@ -90,7 +90,7 @@ def _section(table: dict[str, Any], path: tuple[str, ...], lines: list[str], exp
 
 
 def missing_sources(vehicle: Vehicle) -> list[str]:
-    """Dotted names of the values that differ from their defaults and carry no source."""
+    """Return dotted names of the values that differ from their defaults and carry no source."""
     skipped = {"name", "sources", "extra", "rotors", "sensors"}
     names = [f.name for f in dataclasses.fields(vehicle) if f.name not in skipped and getattr(vehicle, f.name) != default_of(f)]
     for f in dataclasses.fields(vehicle.rotors[0]):

@@ -27,7 +27,7 @@ class RotorResponse:
 
     @classmethod
     def first_order(cls, rise: float, fall: float | None = None) -> RotorResponse:
-        """First-order lag with time constants [s]; `inf` rates (0 s) are not representable: use 1e-4."""
+        """Return the first-order lag with time constants [s]; `inf` rates (0 s) are not representable: use 1e-4."""
         return cls((1.0 / rise, 0.0), (1.0 / (rise if fall is None else fall), 0.0))
 
 

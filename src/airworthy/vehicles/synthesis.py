@@ -32,7 +32,7 @@ HOVER_THRUST_MAX = 0.7
 
 
 def arm_length(airframe: Vehicle) -> float:
-    """Mean distance of the rotor hubs from the vertical through the centre of mass [m]."""
+    """Return the mean distance of the rotor hubs from the vertical through the centre of mass [m]."""
     # From the centre of mass, which scaled airframes may have off their middle.
     offsets = _hubs(airframe)[:, :2] - np.array(airframe.center_of_mass[:2])
     return float(np.linalg.norm(offsets, axis=1).mean())
@@ -74,7 +74,7 @@ def synthesize(
 
 
 def static_faults(airframe: Vehicle) -> list[str]:
-    """Reasons to reject a synthesised profile that need no simulation; empty if there are none."""
+    """Return reasons to reject a synthesised profile that need no simulation; empty if there are none."""
     arm, twr = arm_length(airframe), indicators(airframe).thrust_to_weight
     xx, yy, zz = airframe.inertia[:3]
     # Of a mass at the end of the arm the share is 1; real airframes are well below it.

@@ -60,7 +60,7 @@ class Indicators:
 
 
 def rotor_state_for_thrust(rotor: Rotor, thrust: float) -> float:
-    """Rotor state [rad/s, or N] that gives a thrust [N], on the outer branch of c0 + c1 w + c2 w|w|; not clipped."""
+    """Return the rotor state [rad/s, or N] that gives a thrust [N], on the outer branch of c0 + c1 w + c2 w|w|; not clipped."""
     c0, c1, c2 = rotor.thrust
     # A linear law, as where the rotor state is thrust itself.
     if c2 == 0.0:
@@ -72,7 +72,7 @@ def rotor_state_for_thrust(rotor: Rotor, thrust: float) -> float:
 
 
 def columns(vehicle: Vehicle, reference: Sequence[float], ratios: Sequence[float]) -> np.ndarray:
-    """Wrench per newton of thrust, rows Fx Fy Fz Mx My Mz [N / N, N m / N], body frame, shape (6, rotor_count).
+    """Return the wrench per newton of thrust, rows Fx Fy Fz Mx My Mz [N / N, N m / N], body frame, shape (6, rotor_count).
 
     Args:
         vehicle: Its rotors, in order.
@@ -90,7 +90,7 @@ def columns(vehicle: Vehicle, reference: Sequence[float], ratios: Sequence[float
 
 
 def torque_ratio(rotor: Rotor, thrust: float) -> float:
-    """Torque over thrust [m] at a thrust [N] held within the rotor's reach; 0 for a rotor that gives no thrust."""
+    """Return the torque over thrust [m] at a thrust [N] held within the rotor's reach; 0 for a rotor that gives no thrust."""
     state = min(max(rotor_state_for_thrust(rotor, thrust), rotor.speed_min), rotor.speed_max)
     force = rotor_thrust(rotor, state)
     # A range that begins at or below standstill may hold no thrust at the share asked for: full speed is tried.
@@ -101,7 +101,7 @@ def torque_ratio(rotor: Rotor, thrust: float) -> float:
 
 
 def control_effectiveness(vehicle: Vehicle, reference: Literal["com", "root"] = "com") -> np.ndarray:
-    """Body wrench per newton of rotor thrust.
+    """Return the body wrench per newton of rotor thrust.
 
     Column k is [a_k; (p_k - r) x a_k + spin_k kappa_k a_k] (Aerial Gym 3.1, whose direction d is -spin). kappa is torque over
     thrust: exact where both are proportional, else taken where the rotor carries an equal share of the weight.
@@ -121,7 +121,8 @@ def control_effectiveness(vehicle: Vehicle, reference: Literal["com", "root"] = 
 
 
 def linear_drag(vehicle: Vehicle, states: ArrayLike) -> np.ndarray:
-    """Drag per velocity along each body axis at given rotor states [N s/m], (3,), without turning: body, rotors and hubs."""
+    """Return the drag per velocity along each body axis at given rotor states [N s/m], (3,), without turning: body, rotors and
+    hubs."""
     sizes = np.abs(np.asarray(states, float))
     total = np.add(vehicle.drag.linear, np.multiply(vehicle.drag.rotor_speed, sizes.sum()))
     for rotor, size in zip(vehicle.rotors, sizes, strict=True):
@@ -145,7 +146,7 @@ def pushes_sideways(effectiveness: np.ndarray) -> bool:
 
 
 def indicators(vehicle: Vehicle, from_rest: bool = True) -> Indicators:
-    """Thrust to weight and the largest roll and yaw accelerations, each from its own best rotor states.
+    """Return thrust to weight and the largest roll and yaw accelerations, each from its own best rotor states.
 
     Every output is a sum over rotors of a function of one rotor's state, so each rotor is put at the end of its range that
     helps (FlyingTrust section 2: rotors between 0 and maximum). Accelerations are J^-1 times the moment about the centre of
@@ -215,7 +216,8 @@ class Trim:
         return math.atan2(math.hypot(self.up[0], self.up[1]), self.up[2])
 
     def use(self, vehicle: Vehicle) -> float:
-        """Largest share of a rotor's largest thrust (of its size, where the rotor turns in reverse) that hover takes."""
+        """Return the largest share of a rotor's largest thrust (of its size, where the rotor turns in reverse) that hover
+        takes."""
         shares = [abs(t) / max(abs(a), abs(b)) for t, a, b in zip(self.thrusts, *thrust_limits(vehicle), strict=True) if a < b]
         return max(shares, default=0.0)
 
@@ -231,14 +233,14 @@ class Trim:
 
 
 def thrust_limits(vehicle: Vehicle) -> tuple[Array, Array]:
-    """Least and largest thrust of each rotor [N], at its speed limits."""
+    """Return the least and largest thrust of each rotor [N], at its speed limits."""
     # Sorted afterwards: a polynomial that falls has its largest thrust at the lower end.
     ends = np.array([[rotor_thrust(r, r.speed_min), rotor_thrust(r, r.speed_max)] for r in vehicle.rotors])
     return ends.min(axis=1), ends.max(axis=1)
 
 
 def hover_speed(vehicle: Vehicle) -> Array:
-    """Rotor states that hold the vehicle at rest at its trim attitude, shape (rotor_count,); see `hover_trim`.
+    """Return rotor states that hold the vehicle at rest at its trim attitude, shape (rotor_count,); see `hover_trim`.
 
     Raises:
         AirworthyError: The rotors cannot hold it.
@@ -251,7 +253,8 @@ def hover_speed(vehicle: Vehicle) -> Array:
 
 @lru_cache(maxsize=1024)
 def hover_trim(vehicle: Vehicle) -> Trim:
-    """Attitude and rotor states of hover in still air, or why there is none; see this module's text for which is chosen."""
+    """Return attitude and rotor states of hover in still air, or why there is none; see this module's text for which is
+    chosen."""
     weight = vehicle.mass * vehicle.gravity
     target = np.array([0.0, 0.0, weight, 0.0, 0.0, 0.0])
     bounds = thrust_limits(vehicle)

@@ -64,7 +64,7 @@ def parse(data: bytes) -> Element:
 
 
 def numbers(element: Element | None, attribute: str, count: int, default: str | None = None) -> np.ndarray:
-    """`count` finite numbers of an attribute, shape (count,); raises BrokenXmlError on anything else.
+    """Return `count` finite numbers of an attribute, shape (count,); raises BrokenXmlError on anything else.
 
     Args:
         element: None: it is missing, and the default holds.
@@ -142,14 +142,15 @@ class UrdfTree:
         return math.fsum(link.mass for link in self.links.values())
 
     def center_of_mass(self) -> np.ndarray:
-        """In the root frame [m], (3,)."""
+        """Return the centre of mass in the root frame [m], (3,)."""
         total = self.mass
         # `sum` starts from an array: a tree of massless links must give zeros, not the number 0.
         moment = sum((link.mass * link.center for link in self.links.values()), np.zeros(3))
         return moment / total if total > 0.0 else moment
 
     def inertia(self) -> np.ndarray:
-        """About the total centre of mass, root axes [kg m^2], (3, 3): parallel axes, J + m (d.d I - d d^T)."""
+        """Return the inertia about the total centre of mass, root axes [kg m^2], (3, 3): parallel axes, J + m (d.d I - d
+        d^T)."""
         center = self.center_of_mass()
         total = np.zeros((3, 3))
         for link in self.links.values():

@@ -104,7 +104,7 @@ def search_figures(everything: bool = False) -> Iterator[Figure]:
 
 
 def oracle(situations: Array) -> Array:
-    """Speed and duration of the fastest pair that the limit admits, (k, 2); NaN where there is none."""
+    """Return speed and duration of the fastest pair that the limit admits, (k, 2); NaN where there is none."""
     found = candidates(situations)
     choice = fastest(found)
     at = np.maximum(choice, 0)[:, None]
@@ -134,8 +134,8 @@ def grid_figures() -> Iterator[Figure]:
 
 
 def segment_figures() -> Iterator[Figure]:
-    """Distinct segments of the grid, each judged once: first by (v_prev, d0, theta0, rise, candidate), second by (df, thetaf,
-    rise, speed)."""
+    """Check distinct segments of the grid, each judged once: first by (v_prev, d0, theta0, rise, candidate), second by (df,
+    thetaf, rise, speed)."""
     c = Choices()
     v_prev, low, d0, theta0, high, df, thetaf, _ = (np.array(values) for values in PAPER.values)
     rises = np.unique(np.round(high[:, None] - low[None], 12))
@@ -166,7 +166,7 @@ def _kept(d: Array, turn: Array, rise: Array, start: Array, end: Array, times: A
 
 
 def pruning_figures(count: int) -> Iterator[Figure]:
-    """Random situations of the grid, searched with pruning and exhaustively.
+    """Check random situations of the grid, searched with pruning and exhaustively.
 
     Args:
         count: Of situations.
@@ -252,7 +252,7 @@ maximum by less than that."""
 
 
 def loss_figures() -> Iterator[Figure]:
-    """Size of the network, and where its loss is least, found from its slope and by dense search."""
+    """Check the size of the network, and where its loss is least, found from its slope and by dense search."""
     count = sum(int(np.prod(shape)) for shape in tensor_shapes().values())
     yield Figure("Gates 7: numbers that the network learns", float(count), f"{PARAMETERS:,}", count == PARAMETERS)
     at, value, crossing = loss_minimum()
@@ -289,7 +289,7 @@ def network_figures(networks: Sequence[tuple[str, Path]], repeats: int = 200) ->
 
 
 def plan_figures(names: Sequence[str] = COURSES) -> Iterator[Figure]:
-    """Courses planned with the fastest pairs that the limit admits, their certificates held against dense samples.
+    """Check courses planned with the fastest pairs that the limit admits, their certificates held against dense samples.
 
     Args:
         names: Of courses.

@@ -39,13 +39,13 @@ def ray_table(width: int = 64, height: int = 48, focal: float = 180.0) -> RayTab
 
 
 def quaternions(rng: np.random.Generator, count: int) -> Array:
-    """Uniformly random attitudes (count, 4)."""
+    """Return uniformly random attitudes (count, 4)."""
     drawn = rng.normal(size=(count, 4))
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 
 
 def random_mesh(rng: np.random.Generator, kind: int) -> Mesh:
-    """About 2 m across: triangles anywhere (0), a rough ball (1), a rough terrain (2)."""
+    """Build a mesh about 2 m across: triangles anywhere (0), a rough ball (1), a rough terrain (2)."""
     if kind == 0:
         centre = rng.uniform(-1.0, 1.0, (24, 1, 3))
         return Mesh((centre + rng.normal(0.0, 0.4, (24, 3, 3))).reshape(-1, 3), np.arange(72).reshape(-1, 3))
@@ -62,7 +62,7 @@ def random_mesh(rng: np.random.Generator, kind: int) -> Mesh:
 
 
 def solid_range(shape: Shape, origin: Array, direction: Array) -> Array:
-    """Distance along rays that start outside (n, 3), (n, 3) to a solid, in its frame [m], (n,); +inf: none.
+    """Return the distance along rays that start outside (n, 3), (n, 3) to a solid, in its frame [m], (n,); +inf: none.
 
     Args:
         shape: Box, sphere, cylinder or capsule.
@@ -102,7 +102,7 @@ def placed_range(shape: Shape, position: Array, attitude: Array, origin: Array, 
 
 
 def plane_range(point: Array, normal: Array, origin: Array, direction: Array) -> Array:
-    """Distance along rays to a plane without end [m], (n,); +inf: none.
+    """Return the distance along rays to a plane without end [m], (n,); +inf: none.
 
     Args:
         point: On the plane [m], (3,).
@@ -139,7 +139,8 @@ def _nearest(found: list[Array]) -> Array:
 
 
 def triangle_hits(origin: Array, direction: Array, corners: Array) -> tuple[Array, ArrayInt]:
-    """Nearest of triangles (m, 3, 3) along rays (n, 3), (n, 3): distance [m], +inf, and its number, -1 (Moeller-Trumbore).
+    """Return the nearest of triangles (m, 3, 3) along rays (n, 3), (n, 3): distance [m], +inf, and its number, -1
+    (Moeller-Trumbore).
 
     Args:
         origin: Of the rays [m], (n, 3).
@@ -169,7 +170,7 @@ def _hits(origin: Array, direction: Array, corners: Array) -> tuple[Array, Array
 
 
 def silhouette(labels: ArrayAny) -> ArrayBool:
-    """Pixels of images (c, H, W) with another label among their eight neighbours, and the outermost ones."""
+    """Return pixels of images (c, H, W) with another label among their eight neighbours, and the outermost ones."""
     band = np.ones(labels.shape, bool)
     inner = labels[:, 1:-1, 1:-1]
     height, width = labels.shape[1:]
@@ -205,7 +206,7 @@ _EDGE = 1e-3
 
 
 def embree_figures(data: Path | None, meshes: int = 40, scans: Sequence[str] = SCANS) -> Iterator[Figure]:
-    """Random meshes, and the scans of the reference data where there are.
+    """Check random meshes, and the scans of the reference data where there are.
 
     Args:
         data: Folder of the reference data.
@@ -359,13 +360,13 @@ def _compared(batch: GeometryBatch, table: RayTable, true: Array) -> tuple[float
 
 
 def world_corners(mesh: Mesh, placement: Placement) -> Array:
-    """Corners of the triangles (m, 3, 3) of one placed mesh, float64."""
+    """Return corners of the triangles (m, 3, 3) of one placed mesh, float64."""
     turned = rotate(placement.attitude[0], placement.scale[0] * mesh.vertices.astype(np.float64))
     return np.asarray(turned + placement.position[0])[mesh.faces]
 
 
 def brute_force_figures(meshes: int = 100) -> Iterator[Figure]:
-    """Random meshes in random poses 8 m away, against every triangle in float64."""
+    """Check random meshes in random poses 8 m away, against every triangle in float64."""
     rng, table = np.random.default_rng(1), ray_table(64, 48, 175.0)
     shapes = [random_mesh(rng, k % 3) for k in range(meshes)]
     turned, scale = quaternions(rng, meshes), rng.uniform(0.5, 1.5, meshes)

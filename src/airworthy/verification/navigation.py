@@ -141,7 +141,8 @@ def _small_table() -> list[dict[str, Any]]:
 
 
 def generator_figures(everything: bool = False) -> Iterator[Figure]:
-    """Stated ranges, straight flights that arrive, ways through, equal bytes: with them begin the figures of the places."""
+    """Check stated ranges, straight flights that arrive, ways through, equal bytes: with them begin the figures of the
+    places."""
     return islice(scene_figures(everything), 1 + len(SCENARIOS) + 2)
 
 
@@ -177,7 +178,7 @@ def _rows(arrived: Any) -> list[dict[str, Any]]:
 
 
 def straight_figures(vehicles: Sequence[str] = ("all",), trials: int = 10) -> Iterator[Figure]:
-    """Straight flight through the whole benchmark, or through a part of it.
+    """Check the straight flight through the whole benchmark, or through a part of it.
 
     Args:
         vehicles: Words, as on the command line.

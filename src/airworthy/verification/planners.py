@@ -86,7 +86,7 @@ def _through(path: Array, world: World) -> bool:
 
 
 def demo_figure(name: str, seeds: int) -> Figure:
-    """Arrivals in a demonstration, set-points followed exactly; a flight that was inside a pillar has not arrived.
+    """Return arrivals in a demonstration, set-points followed exactly; a flight that was inside a pillar has not arrived.
 
     Args:
         name: One of DEMOS.
@@ -115,7 +115,7 @@ c'' dt^2 / 8, here some 1e-6 of the cost."""
 
 
 def search_figures(draws: int = 200) -> Iterator[Figure]:
-    """Random pairs of states, a third of them ending at rest.
+    """Check random pairs of states, a third of them ending at rest.
 
     Args:
         draws: How many.
@@ -163,7 +163,7 @@ _START, _END = np.array([-3.0, 0.0, 1.5]), np.array([3.0, 0.0, 1.5])
 
 
 def path_figures(seeds: int = 4) -> Iterator[Figure]:
-    """Classes of ways found, the fewest of some roadmaps, and whether equivalence depends on the order.
+    """Check classes of ways found, the fewest of some roadmaps, and whether equivalence depends on the order.
 
     Args:
         seeds: Roadmaps per place.
@@ -233,7 +233,8 @@ def planner_figures(everything: bool = False) -> Iterator[Figure]:
 
 
 def time_figures(flights: int) -> Iterator[Figure]:
-    """Item 8: how long a call in which a planner works takes here, of one flight on one thread, beside what was published.
+    """Check the item 8: how long a call in which a planner works takes here, of one flight on one thread, beside what was
+    published.
 
     Args:
         flights: Through the benchmark's forest, whose calls are counted.

@@ -43,7 +43,7 @@ class Wall:
         self.along, self.offset = along / np.linalg.norm(along), offset
 
     def distance(self, points: Array) -> tuple[Array, Array]:
-        """Of points (m, 3), and its gradient."""
+        """Return the distance of points (m, 3), and its gradient."""
         return points @ self.along + self.offset, np.broadcast_to(self.along, points.shape)
 
 
@@ -224,7 +224,7 @@ def network_figures(network: Network) -> Iterator[Figure]:
 
 
 def shield_figures(draws: int = 400) -> Iterator[Figure]:
-    """Random velocities before random spheres: those on a way that collides are unsafe, by small steps along it.
+    """Check random velocities before random spheres: those on a way that collides are unsafe, by small steps along it.
 
     Args:
         draws: How many.

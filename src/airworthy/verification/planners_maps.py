@@ -41,7 +41,7 @@ SPEED, MOST, DT, CLEARANCE, EVALUATIONS = 3.0, 2.0, 0.17, 0.4, 300
 
 
 def twin_figures(tries: int = 4) -> Iterator[Figure]:
-    """Whole tries of EGO-Planner; Fast-Planner's search and minimisation; PGO's roadmap.
+    """Check the whole tries of EGO-Planner; Fast-Planner's search and minimisation; PGO's roadmap.
 
     Args:
         tries: Of EGO-Planner, and curves that are minimised.
@@ -188,7 +188,8 @@ def _least(sources: Array, asked: Array, chunk: int = 64) -> Array:
 
 
 def occupancy_figures(moves: int) -> Iterator[Figure]:
-    """Images of rough surfaces with everything that a depth image can hold, from places on a random walk, in two boxes."""
+    """Check images of rough surfaces with everything that a depth image can hold, from places on a random walk, in two
+    boxes."""
     lower, upper = np.array([[-4.0, -5.0, 0.0], [-3.0, -30.0, 0.0]]), np.array([[4.0, 5.05, 3.0], [-0.5, -24.4, 2.0]])
     for name, settings in TABLES.items():
         states, odds, distances, cells = _walked(settings, _mission(lower, upper), moves)

@@ -78,7 +78,7 @@ class World:
         return window_of(self.cells.astype(np.uint8), self.lower, self.lower, self.upper, CELL, signed_distances(self.cells))
 
     def clearance(self, points: Array) -> float:
-        """Least distance of points (k, 3) from the pillars [m]; below 0 inside one."""
+        """Return the least distance of points (k, 3) from the pillars [m]; below 0 inside one."""
         away = np.hypot(*(points[:, None, :2] - self.pillars[None, :, :2]).transpose(2, 0, 1)) - self.pillars[:, 2]
         return float(away.min(initial=np.inf))
 
@@ -86,7 +86,7 @@ class World:
 def forest(
     seed: int, size: tuple[float, float, float], count: int, spacing: float = 0.0, clear: float = 1.0
 ) -> tuple[World, Array, Array]:
-    """Pillars 0.5 to 0.7 m wide, drawn one by one; start and goal 1 m inside the short edges on the centre line.
+    """Return pillars 0.5 to 0.7 m wide, drawn one by one; start and goal 1 m inside the short edges on the centre line.
 
     Args:
         seed: Of the draw.
@@ -118,7 +118,7 @@ class SightMaps:
         self._fields: dict[int, ArrayF32] = {}
 
     def see(self, position: Array) -> None:
-        """Flights at (n, 3) look around."""
+        """Let flights at (n, 3) look around."""
         for k, (world, known) in enumerate(zip(self._worlds, self._known, strict=True)):
             cell = np.floor((position[k] - world.lower) / CELL).astype(int)
             near, wide = (tuple(slice(max(c - r, 0), max(c + r + 1, 0)) for c in cell) for r in (self._reach, self._reach + 20))
@@ -127,7 +127,7 @@ class SightMaps:
         self._fields.clear()
 
     def inflated(self, flight: int) -> tuple[ArrayU8, Array]:
-        """Cells around a flight, and the corner of the first."""
+        """Return cells around a flight, and the corner of the first."""
         window = self._window[flight]
         corner = self._worlds[flight].lower + CELL * np.array([s.start for s in window])
         return self._known[flight][window].astype(np.uint8), corner
@@ -138,7 +138,7 @@ class SightMaps:
         return MapView(cells.astype(np.int8), cells.astype(bool), corner, CELL, float("nan"), 0)
 
     def field(self, flight: int) -> tuple[ArrayF32, Array]:
-        """Distances at their middles."""
+        """Return distances at their middles."""
         cells, corner = self.inflated(flight)
         if flight not in self._fields:
             self._fields[flight] = signed_distances(cells != 0)
@@ -156,7 +156,7 @@ class SightMaps:
         return out
 
     def distance(self, flight: ArrayInt, points: Array) -> tuple[Array, Array]:
-        """Of points (k, m, 3), and its gradient."""
+        """Return the distance of points (k, m, 3), and its gradient."""
         found = []
         for row, number in enumerate(flight):
             field, corner = self.field(int(number))

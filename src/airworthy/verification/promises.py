@@ -41,7 +41,7 @@ def promise_figures() -> Iterator[Figure]:
 
 
 def final_states(flight_ids: np.ndarray | range | list[int], steps: int = 40) -> np.ndarray:
-    """State rows of flights after some control steps, (env, rows)."""
+    """Return state rows of flights after some control steps, (env, rows)."""
     ids = np.asarray(flight_ids, dtype=np.int64)
     sim = Simulator(vehicle("flightgoggles"), _CONFIG, env_count=len(ids), seed=7, flight_ids=ids)
     command = np.tile([9.81, 0.5, -0.3, 0.2], (len(ids), 1)) * (1.0 + 0.1 * np.sin(ids))[:, None]

@@ -232,7 +232,7 @@ def _ranges() -> Figure:
 
 
 def straight_figure(name: str, free: list[bool]) -> Figure:
-    """Straight flights that succeed in the ten configurations of a scenario."""
+    """Return straight flights that succeed in the ten configurations of a scenario."""
     low, high = STRAIGHT.get(name, (0, 0))
     aim = f"{low} to {high}" if low < high else f"{low}"
     return Figure(f"FLYINGTRUST {name}: straight flights that arrive, of 10", float(sum(free)), aim, low <= sum(free) <= high)
@@ -270,7 +270,7 @@ def _export(name: str) -> Figure:
 
 
 def cloud_cells(path: Path, low: Array, high: Array) -> ArrayBool:
-    """Cells that hold a point of a file.
+    """Return cells that hold a point of a file.
 
     Args:
         path: Of the cloud.
@@ -285,7 +285,7 @@ def cloud_cells(path: Path, low: Array, high: Array) -> ArrayBool:
 
 
 def mesh_cells(path: Path, low: Array, high: Array) -> ArrayBool:
-    """Cells that the meshes of a file occupy.
+    """Return cells that the meshes of a file occupy.
 
     Args:
         path: Of the model.
@@ -307,7 +307,8 @@ def mesh_cells(path: Path, low: Array, high: Array) -> ArrayBool:
 
 
 def clearance_figure(hall: str, path: str) -> Figure:
-    """Least distance of a course to everything in its hall but the floor, over which the published courses fly at 0.3 m."""
+    """Return the least distance of a course to everything in its hall but the floor, over which the published courses fly at
+    0.3 m."""
     cleared = scene(hall)
     cleared = replace(cleared, instances=tuple(item for item in cleared.instances if item.semantic != "ground"))
     flight = course(path).trajectory()

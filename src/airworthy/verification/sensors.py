@@ -83,7 +83,7 @@ def _stamps() -> Iterator[Figure]:
 
 
 def exact_step(sample: int, rate: float, physics: float) -> int:
-    """Physics step of a sample, in whole numbers.
+    """Return physics step of a sample, in whole numbers.
 
     Args:
         sample: Its number.
@@ -222,7 +222,7 @@ def _focal_length() -> Iterator[Figure]:
 
 
 def lens_figures(pixels: int = 20_000) -> Iterator[Figure]:
-    """Pixels to rays and back, by the lens itself and by the equations written here."""
+    """Check pixels to rays and back, by the lens itself and by the equations written here."""
     rng = np.random.default_rng(1)
     for name, lens in LENSES.items():
         drawn = rng.uniform((0.5, 0.5), (lens.width - 0.5, lens.height - 0.5), (pixels, 2))

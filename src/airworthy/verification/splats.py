@@ -187,7 +187,7 @@ print(image_digest())
 
 
 def image_digest() -> str:
-    """SHA-256 of an image of a random cloud."""
+    """Return the SHA-256 of an image of a random cloud."""
     rng = np.random.default_rng(1)
     return hashlib.sha256(_ours(_cloud(rng, 3000, 2), _camera(rng)).tobytes()).hexdigest()
 

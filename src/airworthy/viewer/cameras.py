@@ -200,7 +200,7 @@ class RecordedCamera:
 
 
 def recorded_names(folder: Path) -> list[str]:
-    """Sensors of a flight's folder that recorded colour images."""
+    """Return sensors of a flight's folder that recorded colour images."""
     return [
         path.parent.name
         for path in sorted((folder / "sensors").glob("*/calibration.json"))

@@ -47,7 +47,7 @@ class Follower:
         self.mode, self._heading = mode, None
 
     def view(self, time: float, position: ArrayAny, attitude: ArrayAny) -> tuple[ArrayAny, ArrayAny, ArrayAny] | None:
-        """Position, the point looked at, and the direction that is up, for a vehicle's pose; None: the browser's own.
+        """Return position, the point looked at, and the direction that is up, for a vehicle's pose; None: the browser's own.
 
         Args:
             time: Of the flight [s].
@@ -120,7 +120,7 @@ class FirstView:
 
 
 def first_view(scene: Scene | None, track: PlaybackTrack | None) -> FirstView:
-    """At a flight from behind and above, at a scene as its orbit view does.
+    """Look at a flight from behind and above, at a scene as its orbit view does.
 
     Args:
         scene: What stands there; None: nothing.

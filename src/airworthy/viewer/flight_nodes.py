@@ -88,7 +88,8 @@ class VehicleNodes:
 
 
 def reach_of(vehicle: Vehicle) -> float:
-    """From the middle to its rotors' hubs, on average [m]; of a vehicle without rotors, half its body's size."""
+    """Return the mean distance from the middle to its rotors' hubs, on average [m]; of a vehicle without rotors, half its
+    body's size."""
     hubs = np.array([rotor.position for rotor in vehicle.rotors], float).reshape(-1, 3)
     away = np.linalg.norm(hubs - hubs.mean(0), axis=1) if len(hubs) else np.array(vehicle.body.size)
     return max(float(away.mean()), _SIZE_MIN)
@@ -252,7 +253,7 @@ class FlightNodes:
         )
 
     def middle(self) -> Array:
-        """Middle of the path's box [m]."""
+        """Return the middle of the path's box [m]."""
         return 0.5 * (self.track.position.min(0) + self.track.position.max(0)).astype(np.float64)
 
     # ---- inside -----------------------------------------------------------------------------------------------------

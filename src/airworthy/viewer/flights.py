@@ -65,7 +65,7 @@ class ActorPoses:
         """(parts, 4) world."""
 
     def actor(self, name: str) -> tuple[ArrayFloat, ArrayFloat]:
-        """World position (3,) and attitude (4,) of an actor."""
+        """Return the world position (3,) and attitude (4,) of an actor."""
         row = self._names.index(name)
         return self._position[row], self._attitude[row]
 
@@ -77,7 +77,8 @@ GLTF_TURN = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)])
 
 
 def between(times: ArrayFloat, position: ArrayFloat, attitude: ArrayFloat, time: float) -> tuple[ArrayFloat, ArrayFloat]:
-    """Pose at a time [s] from rows in order of time: linear in position, spherical-linear in attitude, held at the ends.
+    """Return the pose at a time [s] from rows in order of time: linear in position, spherical-linear in attitude, held at the
+    ends.
 
     Args:
         times: (n,) [s], rising; n at least 1.
@@ -137,7 +138,7 @@ class PlaybackTrack:
     """(n, rotors) as recorded, rad/s or N; 0 where nothing is known."""
 
     def pose(self, time: float) -> tuple[ArrayFloat, ArrayFloat]:
-        """Position (3,) and attitude (4,) at a time [s], held before the first row and after the last."""
+        """Return the position (3,) and attitude (4,) at a time [s], held before the first row and after the last."""
         return between(self.times, self.position, self.attitude, time)
 
     def row(self, time: float) -> int:
@@ -258,7 +259,7 @@ def _outcomes(folder: Path) -> dict[int, str]:
 
 
 def segments(points: ArrayFloat, limit: int = _POINTS_MAX) -> ArrayF32:
-    """(m, 2, 3) pieces of a path through the finite ones of points (n, 3), thinned to `limit` points."""
+    """Return (m, 2, 3) pieces of a path through the finite ones of points (n, 3), thinned to `limit` points."""
     few = points[np.isfinite(points).all(1)].astype(np.float32)
     if len(few) > limit:
         few = few[np.linspace(0, len(few) - 1, limit).astype(int)]

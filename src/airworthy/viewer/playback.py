@@ -40,7 +40,7 @@ _UNLIT = "KHR_materials_unlit"
 
 
 def surround(api: Any, scene: Scene | None, view: FirstView) -> dict[str, Any]:
-    """Sky and light as the scene has them, and a grid where no meshes stand.
+    """Return sky and light as the scene has them, and a grid where no meshes stand.
 
     Args:
         api: `viser.ViserServer.scene`.
@@ -95,7 +95,7 @@ def add_grid(api: Any, middle: ArrayAny, size: float, height: float) -> Any:
 
 
 def light(api: Any, suns: list[Sun]) -> None:
-    """Soft light from everywhere, and from a scene's sun where it has one."""
+    """Add soft light from everywhere, and from a scene's sun where it has one."""
     api.configure_default_lights(enabled=False)
     api.configure_environment_map(None)  # without a GPU it takes many seconds, and adds little to rough surfaces
     api.add_light_hemisphere("/light/sky", sky_color=(235, 242, 255), ground_color=(150, 140, 130), intensity=3.0)
@@ -209,7 +209,7 @@ class ImageStream:
             return not self._busy and self._wanted is None
 
     def wait(self, timeout: float = 60.0) -> bool:
-        """Until everything wanted is shown; False where that took longer than `timeout` [s]."""
+        """Wait until everything wanted is shown; False where that took longer than `timeout` [s]."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._busy and self._wanted is None, timeout)
 

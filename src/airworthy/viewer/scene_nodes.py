@@ -376,7 +376,7 @@ def _unit(splats: Splats) -> float:
 
 
 def covariances(splats: Splats, unit: float = 1.0) -> ArrayF32:
-    """(n, 3, 3) in `unit`-ths of a metre, squared; in blocks, since double-precision matrices of a million are large."""
+    """Return (n, 3, 3) in `unit`-ths of a metre, squared; in blocks, since double-precision matrices of a million are large."""
     made = np.empty((len(splats), 3, 3), np.float32)
     for start in range(0, len(splats), _BLOCK):
         rows = slice(start, start + _BLOCK)

@@ -322,7 +322,7 @@ _IDLE_LIMITS = {
 
 
 def control_of(config: FlyConfig) -> ControlConfig:
-    """Gains as chosen.
+    """Return gains as chosen.
 
     Raises:
         AirworthyError: One of `gain` is not NAME=NUMBER or NAME=X,Y,Z, or its name or numbers are none.
@@ -424,7 +424,7 @@ def read_as_it_is(config: FlyConfig) -> FlyConfig:
 
 
 def draws(config: FlyConfig) -> bool:
-    """Whether the configuration itself lets flights of one vehicle differ by chance; records and pilots may besides."""
+    """Return whether the configuration itself lets flights of one vehicle differ by chance; records and pilots may besides."""
     return randomization(config.randomize).any or config.turbulence > 0.0
 
 

@@ -101,7 +101,7 @@ class Video:
         return f"Film: {self.path} ({speed}), contact sheet: {self.sheet}" + (f"\n{self.hint}" if self.hint else "")
 
     def described(self) -> dict[str, Any]:
-        """For summary.json; files are named relative to its folder."""
+        """Return the fields for summary.json; files are named relative to its folder."""
         return {
             "file": self.path.name,
             "sha256": sha256_file(self.path),

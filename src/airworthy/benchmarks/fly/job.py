@@ -413,7 +413,7 @@ def drawn_parameters(simulator: Simulator) -> dict[str, Any]:
 
 
 def exactly_turned(simulator: Simulator) -> list[str]:
-    """Vehicles whose rotors advance by their exact solution, being too fast for the integrator's step."""
+    """Return vehicles whose rotors advance by their exact solution, being too fast for the integrator's step."""
     return sorted({item.name for item, exact in zip(simulator.vehicles, simulator.exact_rotors, strict=True) if exact})
 
 

@@ -149,7 +149,7 @@ def judge_flights(
 
 
 def labels_of(config: FlyConfig, course: str | None, waypoints: tuple[str, ...]) -> dict[str, Any]:
-    """Scene, course, pilot and seed of a run, with the way as it was flown.
+    """Return scene, course, pilot and seed of a run, with the way as it was flown.
 
     Args:
         config: Of the run.

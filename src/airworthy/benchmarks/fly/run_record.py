@@ -100,7 +100,7 @@ class RunRecord:
         return scene(str(self.folder / self.copies["scene"])) if "scene" in self.copies else place_of(config)
 
     def digest_now(self, name: str, config: FlyConfig | None = None) -> str:
-        """SHA-256 of an input of `sources`, read again from its file as it is now.
+        """Return the SHA-256 of an input of `sources`, read again from its file as it is now.
 
         Args:
             name: Of the input.
@@ -128,7 +128,7 @@ class RunRecord:
         return _digest_of_vehicle(read_vehicle(source))
 
     def sensor_pictures(self) -> list[dict[str, str]]:
-        """Pictures of what sensors saw last, for the report."""
+        """Return pictures of what sensors saw last, for the report."""
         path = self.folder / _SENSOR_PICTURES
         found = read_json(path, _BYTES_MAX) if path.is_file() else []
         if not isinstance(found, list):
@@ -296,7 +296,7 @@ def digests_of(
     scene: Scene | None,
     gains: Sequence[Mapping[str, Any]],
 ) -> dict[str, str]:
-    """SHA-256 of every input of a run.
+    """Return the SHA-256 of every input of a run.
 
     Args:
         config: Of the run: names files of gains and the folder of a policy.
@@ -342,7 +342,7 @@ def _digest_of(flown: Course) -> str:
 
 
 def digest_of_trajectory(trajectory: Trajectory) -> str:
-    """Of knots and coefficients, to the last bit."""
+    """Return the SHA-256 of knots and coefficients, to the last bit."""
     held = hashlib.sha256()
     for array in (trajectory.knots, trajectory.coefficients, trajectory.yaw_knots, trajectory.yaw_coefficients):
         held.update(f"{array.shape}".encode() + np.ascontiguousarray(array, np.float64).tobytes())

@@ -64,7 +64,7 @@ def place_of(config: FlyConfig) -> Scene | None:
 
 
 def with_course(config: FlyConfig, scene: Scene | None) -> tuple[str | None, tuple[str, ...]]:
-    """Course and waypoints of a run: what was asked for, or else what the scene is made for.
+    """Return course and waypoints of a run: what was asked for, or else what the scene is made for.
 
     A scene's own course; or through its gates from its start; or straight from its start to its goal.
 
@@ -181,7 +181,7 @@ def point_text(point: Array) -> str:
 
 
 def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str, MountedSensor]:
-    """Sensors by their names, from words "DEVICE", "NAME=DEVICE", "NAME=DEVICE:CHANNEL,CHANNEL" or "carried".
+    """Return sensors by their names, from words "DEVICE", "NAME=DEVICE", "NAME=DEVICE:CHANNEL,CHANNEL" or "carried".
 
     A device is a name of the catalogue, FILE.toml:NAME, or FILE.py:CLASS.
 
@@ -261,7 +261,7 @@ def mount(
 
 
 def region_of(scene: Scene | None) -> tuple[Array, Array] | None:
-    """Corners of the scene's bounds [m]."""
+    """Return corners of the scene's bounds [m]."""
     return None if scene is None else (np.array(scene.bounds.lower, float), np.array(scene.bounds.upper, float))
 
 
@@ -319,7 +319,7 @@ def own_of(specifier: str, given: Any = None) -> NavigationMethod | None:
 
 
 def plans(given: Any) -> bool:
-    """Whether a class or an object of the user's is a planner."""
+    """Return whether a class or an object of the user's is a planner."""
     return all(hasattr(given, part) for part in ("update", "setpoints", "reset"))
 
 
@@ -441,7 +441,8 @@ class GoalFlight:
         return made
 
     def plan(self, plan: FlightPlan) -> FlightPlan:
-        """As long as the time limit, and no longer than until every flight has arrived, failed or ended."""
+        """Return a flight plan as long as the time limit, and no longer than until every flight has arrived, failed or
+        ended."""
         return replace(plan, duration=self._rules.time_limit_s, bounds=np.inf, finished=self._finished)
 
     def attached(self, simulator: Simulator, mounted: MountedSensors | None) -> Any:

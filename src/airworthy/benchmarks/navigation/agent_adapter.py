@@ -71,7 +71,7 @@ class OwnPilots:
         return np.array([bool(cause) for cause in self.causes], bool)
 
     def command(self, observation: Observation, rotor_count: int = 4) -> Array:
-        """Commands (n, width) of vehicles with that many rotors; zeros for flights that have failed.
+        """Return commands (n, width) of vehicles with that many rotors; zeros for flights that have failed.
 
         Raises:
             PilotFailure: One pilot of all flights did something wrong.
@@ -169,7 +169,7 @@ class PilotGuide:
         return np.zeros(self._count, bool)
 
     def configured(self, config: SimulatorConfig) -> SimulatorConfig:
-        """As it is."""
+        """Return the configuration as it is."""
         return config
 
     def attach(self, simulator: Simulator, mounted: MountedSensors | None) -> None:
@@ -235,7 +235,7 @@ class Guide(Protocol):
         ...
 
     def command(self, simulator: Simulator, mounted: MountedSensors | None, active: ArrayBool) -> tuple[Array, list[str]]:
-        """Commands (n, width) of the flights that are active (n,), and by flight what went wrong, "" where nothing did.
+        """Return commands (n, width) of the flights that are active (n,), and by flight what went wrong, "" where nothing did.
 
         Args:
             simulator: Of the batch, after the last step.
@@ -248,7 +248,7 @@ class Guide(Protocol):
         ...
 
     def planner_log(self) -> dict[str, list[Any]]:
-        """`PLANNER_LOG` of every flight."""
+        """Return `PLANNER_LOG` of every flight."""
         ...
 
     def seconds(self) -> dict[str, float]:

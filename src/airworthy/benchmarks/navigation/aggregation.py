@@ -39,18 +39,19 @@ _MIDDLE = ("speed_max_m_s", "tracking_rmse_m", "thrust_saturation")
 
 
 def way_done(row: Row) -> float:
-    """Share of the line from start to goal that a flight had behind it when it was decided, by its distance to the goal."""
+    """Return the share of the line from start to goal that a flight had behind it when it was decided, by its distance to the
+    goal."""
     return float(np.clip(1.0 - row["goal_distance_m"] / line_of(row), 0.0, 1.0))
 
 
 def failed_at(rows: Sequence[Row]) -> float:
-    """Mean of `way_done` over flights that failed; NaN where none did."""
+    """Return the mean of `way_done` over flights that failed; NaN where none did."""
     shares = [way_done(row) for row in rows if not row["success"]]
     return float(np.mean(shares)) if shares else float("nan")
 
 
 def failures_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Flights that failed by pilot, scenario, outcome and cause; within a pilot and scenario the commonest first.
+    """Return flights that failed by pilot, scenario, outcome and cause; within a pilot and scenario the commonest first.
 
     Each entry: pilot, scenario, outcome, cause, flights, of (flights of the pilot there), by_category (flights by category of
     vehicle), layouts (configurations in which it happened), quartiles of way (0 to 1), height_m and time_s at the end, and
@@ -98,7 +99,7 @@ def _quantiles(values: Sequence[float], at: Sequence[float]) -> list[float]:
 
 
 def layouts_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Success by pilot and scenario in each configuration: pilot, scenario, flights and rates by configuration."""
+    """Return success by pilot and scenario in each configuration: pilot, scenario, flights and rates by configuration."""
     groups: dict[tuple[str, str], dict[int, list[int]]] = {}
     for row in rows:
         groups.setdefault((row["pilot"], row["scenario"]), {}).setdefault(row["configuration"], []).append(row["success"])
@@ -121,7 +122,7 @@ _MEANS = (*GOAL, "compute_s", "latency_median_s", "latency_p95_s", "latency_max_
 
 
 def pilots_of(rows: Sequence[Row]) -> list[str]:
-    """In the order of the table."""
+    """Return the pilots in the order of the table."""
     return list(dict.fromkeys(row["pilot"] for row in rows))
 
 
@@ -136,7 +137,8 @@ def vehicles_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def rates_by(rows: Sequence[Row], column: str, stratum: str) -> list[dict[str, Any]]:
-    """Success by pilot and value of a column, with intervals: bootstrap, and over other layouts where scenarios are asked.
+    """Return success by pilot and value of a column, with intervals: bootstrap, and over other layouts where scenarios are
+    asked.
 
     Args:
         rows: Flights of all pilots.
@@ -156,7 +158,7 @@ def rates_by(rows: Sequence[Row], column: str, stratum: str) -> list[dict[str, A
 
 
 def summarize(rows: Sequence[Row], protocol: NavigationProtocol | None = None) -> dict[str, Any]:
-    """Everything that a report says, as plain data; the protocol is the one that the flights were judged by."""
+    """Return everything that a report says, as plain data; the protocol is the one that the flights were judged by."""
     pilots = pilots_of(rows)
     by_pilot = {pilot: [row for row in rows if row["pilot"] == pilot] for pilot in pilots}
     timed = timed_scores(rows, protocol or NavigationProtocol())

@@ -345,7 +345,7 @@ def quick(config: NavigationConfig) -> NavigationConfig:
 
 
 def vehicle_names_of(tokens: Sequence[str]) -> list[str]:
-    """Names of vehicles from the words of the command line, each once, in order.
+    """Return names of vehicles from the words of the command line, each once, in order.
 
     Raises:
         UnknownNameError: No such vehicle.
@@ -370,7 +370,7 @@ def is_file(name: str) -> bool:
 
 
 def scenario_names(tokens: Sequence[str]) -> list[str]:
-    """Names of scenarios from the words of the command line, each once, in order; raises UnknownNameError."""
+    """Return names of scenarios from the words of the command line, each once, in order; raises UnknownNameError."""
     found = list(dict.fromkeys(name for item in tokens for name in (SCENARIOS if item == "all" else (item,))))
     for name in found:
         if name not in SCENARIO_NAMES:

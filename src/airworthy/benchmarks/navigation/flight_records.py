@@ -78,7 +78,7 @@ def versions() -> str:
 
 @cache
 def vehicle_digest(name: str, body: str) -> str:
-    """SHA-256 of a vehicle as it is flown."""
+    """Return the SHA-256 of a vehicle as it is flown."""
     from airworthy.vehicles.files import vehicle_text
 
     return sha256(vehicle_text(flown_vehicle(name, body)))
@@ -148,7 +148,7 @@ def _row(flown: FlownBatch, k: int, flight: Flight, pilot: str, pilot_sha256: st
 
 
 def same_row(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Columns in which two rows differ, NaN being equal to NaN; versions may."""
+    """Return columns in which two rows differ, NaN being equal to NaN; versions may."""
 
     def alike(x: Any, y: Any) -> bool:
         return x == y or (isinstance(x, float) and isinstance(y, float) and x != x and y != y)

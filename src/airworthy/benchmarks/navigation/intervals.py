@@ -35,7 +35,7 @@ def stratified_rate(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Mean success over strata, each of the same weight, with its bootstrap percentile interval.
+    """Return the mean success over strata, each of the same weight, with its bootstrap percentile interval.
 
     Strata are kept; within each, configurations are drawn with replacement (the second level), and within each of these its
     repeats. Drawing n of n makes the spread of a stratum's mean too small by sqrt((n - 1) / n); the tails are widened by as
@@ -116,7 +116,7 @@ def _means(table: Array, repeats: Array, rng: np.random.Generator, resamples: in
 def paired_difference(
     rows: Sequence[Row], others: Sequence[Row], *, seed: int = 0, resamples: int = RESAMPLES, confidence: float = CONFIDENCE
 ) -> dict[str, Any]:
-    """Success of one pilot minus another's on the same vehicles, configurations, repeats and draws.
+    """Return success of one pilot minus another's on the same vehicles, configurations, repeats and draws.
 
     Args:
         rows: Flights of the one.
@@ -165,7 +165,7 @@ def paired_difference(
 def layout_difference(
     rows: Sequence[Row], others: Sequence[Row], *, seed: int = 0, resamples: int = RESAMPLES, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Success of one pilot minus another's on the same flights, with the interval over other layouts.
+    """Return success of one pilot minus another's on the same flights, with the interval over other layouts.
 
     A cluster bootstrap: within each scenario the layouts are drawn with replacement, each with all its vehicles and repeats,
     for flights in one layout stand and fall together. Tails are widened for few layouts as in `stratified_rate`. It is what
@@ -210,7 +210,7 @@ def _pair_key(row: Row) -> tuple[Any, ...]:
 def spearman(
     a: ArrayLike, b: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Spearman's rank correlation of two samples (n,) with the bootstrap percentile interval over pairs.
+    """Return Spearman's rank correlation of two samples (n,) with the bootstrap percentile interval over pairs.
 
     NaN where it is undefined; the bounds are NaN for fewer than `CORRELATED_MIN` pairs, too.
 

@@ -60,7 +60,7 @@ __all__ = [
 def fly_block(
     block: FlightBlock, specifier: str, config: NavigationConfig, progress_callback: Callable[[int], None] | None = None
 ) -> tuple[list[Row], dict[str, float]]:
-    """Rows of a block in its order, and what it took by part [s].
+    """Return rows of a block in its order, and what it took by part [s].
 
     Args:
         block: Which flights.

@@ -104,7 +104,7 @@ def register(item: NavigationMethod) -> None:
 
 
 def is_own_pilot(specifier: str) -> bool:
-    """Whether a word is FILE.py:CLASS."""
+    """Return whether a word is FILE.py:CLASS."""
     path, colon, name = specifier.rpartition(":")
     return bool(colon) and path.endswith(".py") and bool(name)
 
@@ -141,7 +141,7 @@ def own_method(made: Any) -> NavigationMethod:
 
 
 def method_names() -> list[str]:
-    """Names of methods."""
+    """Return names of methods."""
     return [*_BUILT_IN, *_MADE]
 
 

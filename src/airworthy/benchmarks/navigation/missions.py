@@ -126,7 +126,7 @@ def scene_of(flight: Flight, config: NavigationConfig) -> Scene:
 
 
 def scene_sha256(flight: Flight, config: NavigationConfig) -> str:
-    """SHA-256 of that scene."""
+    """Return the SHA-256 of that scene."""
     if is_own(flight.scenario):
         assert isinstance(config, OwnSceneConfig)
         return config.own_scene(flight.scenario).sha256
@@ -135,7 +135,7 @@ def scene_sha256(flight: Flight, config: NavigationConfig) -> str:
 
 
 def own_line(flight: Flight, config: NavigationConfig) -> float:
-    """From start to goal of a flight in a place of one's own [m]."""
+    """Return the distance from start to goal of a flight in a place of one's own [m]."""
     start, goal, _, _ = _terms(flight, config)
     return float(np.linalg.norm(np.subtract(goal, start)))
 
@@ -146,7 +146,7 @@ def catalogue_vehicle(name: str) -> Vehicle:
 
 
 def largest_radius(names: Sequence[str], body: str) -> float:
-    """Of the largest body of some vehicles [m]."""
+    """Return the enclosing radius of the largest body of some vehicles [m]."""
     return max(float(flown_vehicle(name, body).body.size[0]) for name in names)
 
 
@@ -207,7 +207,7 @@ def _pillar(
 
 @lru_cache(maxsize=1024)
 def layout_digest(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> str:
-    """SHA-256 of a configuration's scene.
+    """Return the SHA-256 of a configuration's scene.
 
     Args:
         scenario: Its name.
@@ -220,7 +220,7 @@ def layout_digest(scenario: str, configuration: int, layouts: int, movers: int =
 
 
 def standing(mission: Mission, draws: FlightDraws, radius: Array) -> tuple[Array, Array]:
-    """Positions (n, 3) and attitudes (n, 4) of vehicles on the ground below their start, facing along the line.
+    """Return positions (n, 3) and attitudes (n, 4) of vehicles on the ground below their start, facing along the line.
 
     Args:
         mission: Of the n flights: starts and lower corners of the areas [m], world frame, (n, 3).

@@ -148,7 +148,7 @@ def make_own_scene(specifier: str, count: int, radius: float, seed: int = 0, lea
 def feasible_pairs(
     scene: Scene, specifier: str, count: int, radius: float, rng: np.random.Generator, least: float = 0.0
 ) -> list[Pair]:
-    """Pairs of start and goal between which a way is proven; see the module and `make_own_scene`.
+    """Return pairs of start and goal between which a way is proven; see the module and `make_own_scene`.
 
     Args:
         scene: The scene; its bounds are the area.
@@ -210,7 +210,7 @@ def _pair(path: GridPath, ends: Array) -> Pair:
 
 
 def own_scenes_from(records: Sequence[Mapping[str, Any]]) -> tuple[OwnScene, ...]:
-    """Scenes as a manifest tells them.
+    """Return scenes as a manifest tells them.
 
     Raises:
         TypeError, KeyError, ValueError: It tells something else.

@@ -97,13 +97,13 @@ SOURCE: str = _data()["source"]
 
 
 def published_score(pilot: str) -> Mapping[str, Any] | None:
-    """Row of Table II of a pilot: score, variance, final, and what is missing; None where it has none."""
+    """Return the row of Table II of a pilot: score, variance, final, and what is missing; None where it has none."""
     found: Mapping[str, Any] | None = _data()["table"].get(pilot)
     return found
 
 
 def published_time(pilot: str) -> str:
-    """Median planning time per call on one thread [ms], in words; "" where none was published."""
+    """Return the median planning time per call on one thread [ms], in words; "" where none was published."""
     return str(_data()["planning_ms"].get(pilot, ""))
 
 
@@ -157,17 +157,17 @@ class Score:
 
 
 def scenario_weight(name: str) -> float:
-    """w_s, before it is normalised."""
+    """Return w_s, before it is normalised."""
     return 1.2 if name in CLASSIC else 1.0
 
 
 def vehicle_weight(category: str) -> float:
-    """w_m, before it is normalised."""
+    """Return w_m, before it is normalised."""
     return 1.5 if category == "real" else 1.0
 
 
 def cells_of(rows: Sequence[Row], scenarios: Sequence[str], vehicles: Sequence[str]) -> Array:
-    """Mean success by cell, (scenarios, vehicles); NaN where nothing was flown.
+    """Return the mean success by cell, (scenarios, vehicles); NaN where nothing was flown.
 
     Args:
         rows: Flights of one pilot, "success" 0 or 1.
@@ -239,7 +239,7 @@ def final_scores(scores: Sequence[Score], beta: float = BETA) -> list[Score]:
 
 
 def score_table(rows: Sequence[Row], beta: float = BETA) -> list[Score]:
-    """Table 2 of a table of flights: the ranked first, then those for reference only, each by final score.
+    """Return table 2 of a table of flights: the ranked first, then those for reference only, each by final score.
 
     A pilot's cells are held against every scenario and vehicle of the whole table.
     """
@@ -270,12 +270,13 @@ def _line(scenario: str) -> float:
 
 
 def line_of(row: Row) -> float:
-    """From start to goal of a flight [m]; rows of places of one's own say it, scenarios state it."""
+    """Return the distance from start to goal of a flight [m]; rows of places of one's own say it, scenarios state it."""
     return float(row["line_m"]) if "line_m" in row else _line(row["scenario"])
 
 
 def least_time(length: float, speed: float, acceleration: float) -> float:
-    """Of a line from rest to rest under both limits [s]: faster, steady, slower; a short line has no steady part.
+    """Return the least time of a line from rest to rest under both limits [s]: faster, steady, slower; a short line has no
+    steady part.
 
     Args:
         length: Of the line [m].
@@ -289,7 +290,7 @@ def least_time(length: float, speed: float, acceleration: float) -> float:
 
 
 def timed_success(row: Row, protocol: NavigationProtocol) -> float:
-    """Success of a flight times the share that the least time is of its time, 0 to 1.
+    """Return success of a flight times the share that the least time is of its time, 0 to 1.
 
     The way ends at the edge of the goal's region, and the time when the flight came to rest there: the hold is left out.
     """

@@ -70,7 +70,7 @@ def depth_maps(mission: Mission, settings: MapSettings, config: NavigationConfig
 
 
 def odometry_of(config: NavigationConfig) -> Odometry:
-    """Errors of state estimation in a run."""
+    """Return errors of state estimation in a run."""
     return Odometry(drift=config.perturb.drift)
 
 
@@ -129,6 +129,6 @@ class Sensed:
 
 
 def upright(attitude: ArrayLike) -> Array:
-    """Cosine of the tilt of quaternions x, y, z, w, (n,)."""
+    """Return the cosine of the tilt of quaternions x, y, z, w, (n,)."""
     x, y = (np.asarray(attitude, np.float64)[:, k] for k in (0, 1))
     return np.asarray(1.0 - 2.0 * (x * x + y * y))

@@ -73,7 +73,7 @@ WRITTEN = {"decision_timeout": "patience"}
 
 
 def identity_of(config: NavigationConfig) -> dict[str, Any]:
-    """Everything but the pilots that rows depend on, as plain data; of `_UNSAID` only what differs from the default."""
+    """Return everything but the pilots that rows depend on, as plain data; of `_UNSAID` only what differs from the default."""
     default = NavigationConfig()
     left = (*FREE, *(name for name in _UNSAID if getattr(config, name) == getattr(default, name)))
     chosen = {WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in left}
@@ -140,7 +140,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def read_rows(path: str | Path) -> list[Row]:
-    """Rows of a table: a file, or the `results.parquet` of a folder.
+    """Return rows of a table: a file, or the `results.parquet` of a folder.
 
     Raises:
         AssetError: It is missing, too large or no such table.
@@ -150,7 +150,7 @@ def read_rows(path: str | Path) -> list[Row]:
 
 
 def parsed_rows(data: bytes, where: str) -> tuple[dict[str, Any], list[Row]]:
-    """Head and rows of a table; `where` is what it is called in what is said. Raises AssetError where it is damaged."""
+    """Return head and rows of a table; `where` is what it is called in what is said. Raises AssetError where it is damaged."""
 
     def content(table: Any) -> tuple[str, list[Row]]:
         column = _wrong_column(table)
@@ -277,7 +277,7 @@ class NavigationStore(BlockStore):
         self._note(name, data, len(rows), seconds)
 
     def rows(self, name: str) -> list[Row]:
-        """Rows of a finished block; raises AssetError where its file is damaged."""
+        """Return rows of a finished block; raises AssetError where its file is damaged."""
         return parsed_rows(read_bytes(self.path(name), ROWS_MAX), str(self.path(name)))[1]
 
     def seconds(self) -> dict[str, dict[str, float]]:

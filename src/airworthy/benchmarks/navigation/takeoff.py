@@ -71,7 +71,7 @@ class TraceHash:
         self._value = np.where(active, value, self._value)
 
     def texts(self) -> list[str]:
-        """Of every flight, 16 hexadecimal digits."""
+        """Return the digest of every flight, 16 hexadecimal digits."""
         return [f"{int(value):016x}" for value in self._value]
 
 
@@ -101,12 +101,12 @@ class FlownTrack:
         self._time.append(np.array(simulator.time))
 
     def path(self, flight: int) -> Array:
-        """Positions (ticks, 3) of a flight [m]."""
+        """Return positions (ticks, 3) of a flight [m]."""
         kept = [rows[flight, :3] for rows, active in zip(self._rows, self._active, strict=True) if active[flight]]
         return np.array(kept, np.float64).reshape(-1, 3)
 
     def attitudes(self, flight: int) -> Array:
-        """Attitudes (ticks, 4) of a flight."""
+        """Return attitudes (ticks, 4) of a flight."""
         kept = [rows[flight, 6:10] for rows, active in zip(self._rows, self._active, strict=True) if active[flight]]
         turned = np.array(kept, np.float64).reshape(-1, 4)
         return turned / np.linalg.norm(turned, axis=1, keepdims=True)

@@ -43,7 +43,7 @@ _HOVER = 0.05
 
 
 def absorbed_ratio(ratio: ArrayLike, axis: ArrayLike, added: ArrayLike, share: ArrayLike) -> Array:
-    """c_hat = c + (z_B . f_add) / f.
+    """Return c_hat = c + (z_B . f_add) / f.
 
     Args:
         ratio: c = k_th / m [m/s^2], (...).
@@ -59,7 +59,7 @@ def absorbed_ratio(ratio: ArrayLike, axis: ArrayLike, added: ArrayLike, share: A
 
 
 def unexplained(axis: ArrayLike, added: ArrayLike) -> Array:
-    """|f_add| sin(angle to z_B) [m/s^2], (...): what no ratio explains; arguments as `absorbed_ratio`."""
+    """Return |f_add| sin(angle to z_B) [m/s^2], (...): what no ratio explains; arguments as `absorbed_ratio`."""
     axis, added = np.asarray(axis, float), np.asarray(added, float)
     return np.linalg.norm(added - np.sum(axis * added, axis=-1, keepdims=True) * axis, axis=-1)
 
@@ -147,7 +147,7 @@ def _free_rows(table: FlightTable) -> list[slice]:
 
 
 def flown_ratio(table: FlightTable, full: ArrayLike, rotors: int, gravity: float = GRAVITY) -> Array:
-    """(flights,) force of one rotor over mass [N/kg] that explains each flight best, up to its first impact.
+    """Return (flights,) force of one rotor over mass [N/kg] that explains each flight best, up to its first impact.
 
     It is what its own motion tells anybody.
 
@@ -186,7 +186,8 @@ def _ratio_of(time: Array, velocity: Array, attitude: Array, share: Array, gravi
 
 
 def estimated_ratio(table: FlightTable) -> tuple[Array, Array]:
-    """Mean and standard deviation (flights,) of a pilot's estimate up to an impact: force of a rotor over mass [N/kg]."""
+    """Return the mean and standard deviation (flights,) of a pilot's estimate up to an impact: force of a rotor over mass
+    [N/kg]."""
     if "estimate_mass_kg" not in table.columns:
         return np.full(table.env_count, np.nan), np.full(table.env_count, np.nan)
     mass, force = (table.columns[name].astype(float) for name in ("estimate_mass_kg", "estimate_force_n"))
@@ -201,7 +202,7 @@ def estimated_ratio(table: FlightTable) -> tuple[Array, Array]:
 
 
 def ratio_statistics(rows: Sequence[Mapping[str, Any]], name: str = "ratio_told") -> dict[str, float]:
-    """Mean and standard deviation over all samples of several flights, and their true ratio.
+    """Return the mean and standard deviation over all samples of several flights, and their true ratio.
 
     Args:
         rows: Flights of one pilot, family and condition.
@@ -218,7 +219,8 @@ def ratio_statistics(rows: Sequence[Mapping[str, Any]], name: str = "ratio_told"
 
 
 def payload_step(before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    """Share of the way from one true ratio to another that an estimate went; of `ratio_statistics` without and with payload.
+    """Return the share of the way from one true ratio to another that an estimate went; of `ratio_statistics` without and with
+    payload.
 
     1: all the way. NaN where the true ratios are equal or nothing is known.
     """

@@ -64,7 +64,7 @@ _GAP = 4
 def image_strip(
     batch: SceneBatch, walkers: Walkers | None, vehicle: Vehicle, camera: Device, table: FlightTable, env: int = 0
 ) -> ArrayU8:
-    """Images of one flight, evenly in time from its first row to its last, side by side, (H, IMAGES W + gaps, 3).
+    """Return images of one flight, evenly in time from its first row to its last, side by side, (H, IMAGES W + gaps, 3).
 
     Args:
         batch: The scenes; its actors are moved.

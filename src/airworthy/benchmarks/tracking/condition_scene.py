@@ -202,7 +202,7 @@ def populated(scene: Scene, count: int) -> Scene:
 
 
 def person_names(count: int) -> tuple[str, ...]:
-    """Names of the actors."""
+    """Return names of the actors."""
     return tuple(f"walker_{index}" for index in range(count))
 
 
@@ -223,7 +223,7 @@ def _turned(scene: Scene, item: Instance) -> _Turned:
 
 
 def distance(scene: Scene, item: Instance, path: Array) -> float:
-    """Least distance of a thing's box to points (n, 3) [m]; 0 inside.
+    """Return the least distance of a thing's box to points (n, 3) [m]; 0 inside.
 
     Args:
         scene: Has the item's shape.
@@ -377,7 +377,7 @@ class Walkers:
         return np.stack(walks)
 
     def at(self, time: Array) -> tuple[Array, Array]:
-        """Positions (n, people, 3) on the floor and attitudes (n, people, 4), heading forward, at times (n,) [s]."""
+        """Return positions (n, people, 3) on the floor and attitudes (n, people, 4), heading forward, at times (n,) [s]."""
         share = np.clip(np.asarray(time, float) * PERSON_SPEED / STEP, 0.0, self._steps - 1.001)
         first = share.astype(np.int64)
         row = np.arange(len(first))

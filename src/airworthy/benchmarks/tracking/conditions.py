@@ -119,7 +119,7 @@ def _data() -> Mapping[str, Any]:
 
 
 def noise_levels() -> tuple[str, ...]:
-    """Names of the levels, from none to the most."""
+    """Return names of the levels, from none to the most."""
     return tuple(_data()["noise"])
 
 
@@ -144,7 +144,7 @@ def sweeps() -> tuple[Sweep, ...]:
 
 
 def condition_names() -> tuple[str, ...]:
-    """Names of conditions, sweeps and groups that `expanded` takes."""
+    """Return names of conditions, sweeps and groups that `expanded` takes."""
     data = _data()
     return (*data["condition"], *data["sweep"], *data["group"])
 
@@ -187,7 +187,7 @@ def _spelled(value: Any) -> str:
 
 
 def expanded(tokens: Sequence[str]) -> tuple[Condition, ...]:
-    """Conditions by the names of conditions, sweeps and groups, each once, in order.
+    """Return conditions by the names of conditions, sweeps and groups, each once, in order.
 
     Raises:
         UnknownNameError: A name is unknown.

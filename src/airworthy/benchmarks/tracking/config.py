@@ -208,7 +208,8 @@ def vehicle_of(config: EvaluateConfig) -> Vehicle:
 
 
 def from_file(name: str) -> bool:
-    """Whether the name of a vehicle or a course is a file's: only what comes with the package has its version's content."""
+    """Return whether the name of a vehicle or a course is a file's: only what comes with the package has its version's
+    content."""
     return "/" in name or "\\" in name or bool(Path(name).suffix)
 
 
@@ -220,7 +221,7 @@ def vehicle_word(config: EvaluateConfig, flown: Vehicle) -> str:
 def identity_of(
     config: EvaluateConfig, methods: Sequence[TrackingMethod], scenes: Mapping[str, str], flown: Vehicle | None = None
 ) -> dict[str, Any]:
-    """Everything that the numbers depend on, as plain data.
+    """Return everything that the numbers depend on, as plain data.
 
     Args:
         config: What was chosen.

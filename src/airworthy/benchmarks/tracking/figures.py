@@ -105,7 +105,7 @@ def series_of(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
 def figure_published(
     entries: Sequence[Mapping[str, Any]], series: Sequence[Series], protocol: TrackingProtocol | None = None
 ) -> str:
-    """Tracking error and proximity of each condition, with intervals, and what was published beside it.
+    """Return the tracking error and proximity of each condition, with intervals, and what was published beside it.
 
     Args:
         entries: Of the aggregate.
@@ -156,7 +156,7 @@ def _condition(
 
 
 def figure_plans(plans: Sequence[PlanPanel], name: str, description: str) -> str:
-    """Flights from above, a panel per condition; courses that are longer along y are turned.
+    """Return flights from above, a panel per condition; courses that are longer along y are turned.
 
     Args:
         plans: A panel each.
@@ -260,7 +260,7 @@ def _strip(axes: Any, y: float, step: float, rows: Sequence[Mapping[str, Any]], 
 def figure_sweep(
     sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequence[Series], protocol: TrackingProtocol | None = None
 ) -> str:
-    """Success rate and tracking error over a sweep, with intervals.
+    """Return success rate and tracking error over a sweep, with intervals.
 
     Args:
         sweep: Its conditions and their values.
@@ -317,7 +317,7 @@ class EstimatePanel:
 
 
 def figure_estimates(panels: Sequence[EstimatePanel]) -> str:
-    """Estimates over time: mean and standard deviation over flights, dashed what is true."""
+    """Return estimates over time: mean and standard deviation over flights, dashed what is true."""
     with sheet(2.5 * (-(-len(panels) // 2))) as figure:
         grid = np.atleast_1d(figure.subplots(-(-len(panels) // 2), min(2, len(panels)), squeeze=False)).ravel()
         figure.subplots_adjust(left=0.05, right=0.985, top=0.88, bottom=0.17, wspace=0.12, hspace=0.5)

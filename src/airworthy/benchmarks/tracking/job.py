@@ -307,7 +307,7 @@ def summarize(rows: Sequence[Row], conditions: Sequence[Condition], config: Eval
 
 
 def papers(conditions: Sequence[Condition]) -> dict[str, tuple[str, ...]]:
-    """Rows of the paper that several conditions stand beside, and these conditions' names."""
+    """Return rows of the paper that several conditions stand beside, and these conditions' names."""
     named = dict.fromkeys(item.paper for item in conditions if item.paper)
     groups = {paper: tuple(item.name for item in conditions if item.paper == paper) for paper in named}
     return {paper: names for paper, names in groups.items() if len(names) > 1}

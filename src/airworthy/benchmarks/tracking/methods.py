@@ -109,12 +109,12 @@ class Drones:
         return self.vehicle.rotor_count
 
     def full_of(self, family: str) -> Array:
-        """(n,) thrust that a command of full thrust names [N]: in the rigid family what the allocation believes."""
+        """Return (n,) thrust that a command of full thrust names [N]: in the rigid family what the allocation believes."""
         return self.thrust if family == "semi_kinematic" else np.full(len(self.thrust), full_thrust_of(self.vehicle))
 
 
 def keys_of(seed: int, number: ArrayInt) -> ArrayU32:
-    """(n, 4) keys of flights by their numbers: apart from those with which a simulator draws."""
+    """Return (n, 4) keys of flights by their numbers: apart from those with which a simulator draws."""
     own = int(sha256(f"tracking protocol {seed}")[:16], 16)
     return flight_key(own, number)
 
@@ -271,7 +271,7 @@ def catalogue_method(specifier: str) -> TrackingMethod:
 
 
 def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
-    """Pilots by their words; of those whose folders have one name the folder above is named, too.
+    """Return pilots by their words; of those whose folders have one name the folder above is named, too.
 
     Raises:
         UnknownNameError, AssetError: As `method_of`.

@@ -45,7 +45,7 @@ Intervals say how far the numbers would move if these flights were drawn again. 
 def content(
     summary: Mapping[str, Any], config: EvaluateConfig, conditions: Sequence[Condition], identity: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything on the page that is not a picture.
+    """Return everything on the page that is not a picture.
 
     Args:
         summary: Of the run.

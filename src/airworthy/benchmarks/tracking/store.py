@@ -85,15 +85,15 @@ class TrackingStore(BlockStore):
         self._note(name, shas, path)
 
     def rows(self, name: str) -> list[Row]:
-        """Rows of a finished block; raises AssetError where its file is damaged."""
+        """Return rows of a finished block; raises AssetError where its file is damaged."""
         return read_results(self.path(name))[1]
 
     def flights(self, name: str) -> FlightTable:
-        """Flights of a finished block."""
+        """Return flights of a finished block."""
         return read_flight(self.folder / FLIGHTS / name)[0]
 
     def first_image(self, name: str) -> Path | None:
-        """Picture of what the first flight of a block saw, where there is one."""
+        """Return the picture of what the first flight of a block saw, where there is one."""
         path = self.folder / FLIGHTS / name / FIRST_IMAGE
         return path if path.is_file() else None
 

@@ -120,7 +120,7 @@ def class_of(outcome: str) -> str:
 
 
 def select(rows: Sequence[Row], **wanted: Any) -> list[Row]:
-    """Rows whose columns have given values, or one of several."""
+    """Return rows whose columns have given values, or one of several."""
     several = {key: value if isinstance(value, tuple | list | set) else (value,) for key, value in wanted.items()}
     return [row for row in rows if all(row[key] in values for key, values in several.items())]
 
@@ -168,7 +168,8 @@ def _weighted(rows: Sequence[Row], name: str, weight: Any) -> float:
 
 
 def paired(rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
-    """Differences between flights with the same number and family, `rows` minus `others`: they had the same start and drone.
+    """Return differences between flights with the same number and family, `rows` minus `others`: they had the same start and
+    drone.
 
     Mean differences of tracking error and proximity with bootstrap intervals, and in how many pairs only one succeeded.
     """
@@ -186,7 +187,8 @@ def paired(rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
 
 
 def adaptation_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Of every pilot and family: its estimates of thrust over mass by condition, and how far a payload moves them.
+    """Return the adaptation of every pilot and family: its estimates of thrust over mass by condition, and how far a payload
+    moves them.
 
     Two estimates: what the pilot told ("ratio_told", of those with a history network), and what the motion itself tells
     ("ratio_flown").

@@ -352,7 +352,7 @@ def write_report(path: Path, tuned: Tuned, config: TuneConfig) -> Path:
 
 
 def figure_front(tuned: Tuned) -> str:
-    """Tracking error over effort of every candidate, with the front."""
+    """Return the tracking error over effort of every candidate, with the front."""
     with sheet(3.6) as figure:
         axes = figure.add_axes((0.07, 0.14, 0.91, 0.78))
         x, y = 100.0 * tuned.flown.effort, 100.0 * tuned.flown.tracking_error
@@ -387,7 +387,7 @@ def figure_front(tuned: Tuned) -> str:
 
 
 def figure_steps(tuned: Tuned) -> str:
-    """Responses of auto and the choice to the four steps."""
+    """Return responses of auto and the choice to the four steps."""
     with sheet(2.6) as figure:
         for s, (name, _) in enumerate(STEPS):
             axes = figure.add_axes((0.05 + 0.245 * s, 0.18, 0.205, 0.68))
@@ -401,7 +401,7 @@ def figure_steps(tuned: Tuned) -> str:
 
 
 def figure_bode(tuned: Tuned) -> str:
-    """Size and phase of the loop gains."""
+    """Return size and phase of the loop gains."""
     every = slice(None, None, 20)
     w = FREQUENCIES[every]
     with sheet(4.2) as figure:

@@ -61,7 +61,8 @@ class GainCandidate:
         check_fields(self, "Candidate.")
 
     def factors(self) -> dict[str, float]:
-        """Of each gain: stiffness goes with the square of the frequency, damping terms with frequency and damping."""
+        """Return the factor of each gain: stiffness goes with the square of the frequency, damping terms with frequency and
+        damping."""
         return {
             "position_gain": self.position**2,
             "velocity_gain": self.position * self.position_damping,
@@ -237,7 +238,7 @@ class StepFigures:
 
 
 def step_figures(time: Array, response: Array) -> StepFigures:
-    """Rise, overshoot and settling of one response (k,), 0 before and 1 where it should end."""
+    """Return rise, overshoot and settling of one response (k,), 0 before and 1 where it should end."""
     first = [np.flatnonzero(response >= level) for level in (0.1, 0.9)]
     rise = float(time[first[1][0]] - time[first[0][0]]) if all(len(f) for f in first) else math.nan
     outside = np.flatnonzero(np.abs(response - 1.0) > BAND)

@@ -73,7 +73,7 @@ def calibrate(logs: Sequence[FlightLog]) -> list[Calibration]:
 
 
 def integrate_gyro(time: Array, rate: Array) -> Array:
-    """Attitude relative to the first sample, quaternions (n, 4), by the mean rate over each step (second order)."""
+    """Return the attitude relative to the first sample, quaternions (n, 4), by the mean rate over each step (second order)."""
     turns = Rotation.from_rotvec(0.5 * (rate[1:] + rate[:-1]) * np.diff(time)[:, None]).as_quat()
     out = np.empty((len(time), 4))
     out[0] = q = np.array([0.0, 0.0, 0.0, 1.0])
@@ -93,7 +93,7 @@ def integrate_gyro(time: Array, rate: Array) -> Array:
 
 
 def at_times(time: Array, values: Array, query: Array) -> Array:
-    """Linear interpolation of columns, shape (len(query), k).
+    """Return the linear interpolation of columns, shape (len(query), k).
 
     Args:
         time: Of the samples [s], ascending, (n,).
@@ -104,7 +104,7 @@ def at_times(time: Array, values: Array, query: Array) -> Array:
 
 
 def attitude_at(time: Array, quaternions: Array, query: Array) -> Rotation:
-    """Rotations between samples: quaternions of neighbours (2 ms apart) interpolated linearly and normalised.
+    """Return rotations between samples: quaternions of neighbours (2 ms apart) interpolated linearly and normalised.
 
     Args:
         time: Of the samples [s], ascending, (n,).
@@ -171,7 +171,7 @@ def _angle_equations(flight: _Flight) -> tuple[Array, Array]:
 
 
 def robust_weights(residual: Array) -> Array:
-    """Huber weights of vector residuals (n, k) over their robust variance, so that flights can be added up."""
+    """Return Huber weights of vector residuals (n, k) over their robust variance, so that flights can be added up."""
     length = np.linalg.norm(residual, axis=1)
     scale = max(1.4826 * float(np.median(length)) / np.sqrt(residual.shape[1]), 1e-9)
     return np.minimum(1.0, _HUBER * scale * np.sqrt(residual.shape[1]) / np.maximum(length, 1e-12)) / scale**2

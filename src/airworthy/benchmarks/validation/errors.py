@@ -109,7 +109,7 @@ DIVERGED = 1e3
 
 
 def attitude_error(a: Array, b: Array) -> Array:
-    """Rotation vector that takes attitude b to a, in axes of b [rad], (..., 3); its length is the geodesic angle."""
+    """Return the rotation vector that takes attitude b to a, in axes of b [rad], (..., 3); its length is the geodesic angle."""
     ax, ay, az, aw = np.moveaxis(a, -1, 0)
     bx, by, bz, bw = np.moveaxis(b, -1, 0)
     scalar = aw * bw + ax * bx + ay * by + az * bz
@@ -128,7 +128,7 @@ def attitude_error(a: Array, b: Array) -> Array:
 
 
 def error_vectors(prediction: Prediction, windows: LogWindows) -> tuple[Array, Array, Array, Array]:
-    """Position [m], velocity [m/s], attitude [rad] and rate [rad/s] errors, each (model, window, horizon, 3)."""
+    """Return the position [m], velocity [m/s], attitude [rad] and rate [rad/s] errors, each (model, window, horizon, 3)."""
     return (
         prediction.position - windows.position[None, :, 1:],
         prediction.velocity - windows.velocity[None, :, 1:],
@@ -144,11 +144,11 @@ class ErrorSamples:
     values: Array
 
     def rms(self) -> Array:
-        """Root mean square, (quantity, horizon); NaN where no window can be judged."""
+        """Return the root mean square, (quantity, horizon); NaN where no window can be judged."""
         return np.sqrt(self._over_windows(np.nanmean, self.values**2))
 
     def median(self) -> Array:
-        """Median, (quantity, horizon); NaN where no window can be judged."""
+        """Return median, (quantity, horizon); NaN where no window can be judged."""
         return self._over_windows(np.nanmedian, self.values)
 
     def _over_windows(self, statistic: Callable[..., Array], values: Array) -> Array:
@@ -156,12 +156,12 @@ class ErrorSamples:
         return np.where(finite, statistic(np.where(finite, values, 0.0), axis=0), np.nan)
 
     def count(self) -> Array:
-        """Windows judged per horizon, (horizon,)."""
+        """Return windows judged per horizon, (horizon,)."""
         return np.sum(np.isfinite(self.values[:, 0]), axis=0)
 
 
 def error_samples(prediction: Prediction, windows: LogWindows) -> ErrorSamples:
-    """Errors of the first model of a prediction, as lengths in the units of `QUANTITIES`."""
+    """Return errors of the first model of a prediction, as lengths in the units of `QUANTITIES`."""
     lengths = [np.linalg.norm(v[0], axis=-1) for v in error_vectors(prediction, windows)]
     lengths[2] = np.rad2deg(lengths[2])
     values = np.stack(lengths, axis=1)
@@ -170,12 +170,12 @@ def error_samples(prediction: Prediction, windows: LogWindows) -> ErrorSamples:
 
 
 def pooled(samples: Iterable[ErrorSamples]) -> ErrorSamples:
-    """Windows of several flights as one sample."""
+    """Return windows of several flights as one sample."""
     return ErrorSamples(np.concatenate([s.values for s in samples]))
 
 
 def as_dict(samples: ErrorSamples) -> dict[str, dict[str, list[float]]]:
-    """`{statistic: {quantity: [value per horizon]}}` for files."""
+    """Return `{statistic: {quantity: [value per horizon]}}` for files."""
     return {
         name: dict(zip(QUANTITIES, ([float(v) for v in row] for row in table), strict=True))
         for name, table in (("rms", samples.rms()), ("median", samples.median()))

@@ -55,12 +55,12 @@ class ModelFit:
         return self.structure.model(self.theta, name)
 
     def values(self) -> dict[str, float]:
-        """Free parameters by name."""
+        """Return free parameters by name."""
         return dict(zip(self.structure.free, (float(t) for t in self.theta), strict=True))
 
 
 def residuals(models: Sequence[VehicleModel], windows: LogWindows, trim: DisturbanceDecay | None = None) -> Array:
-    """Scaled errors, (model, number); errors at horizons without a trustworthy reference are zero.
+    """Return scaled errors, (model, number); errors at horizons without a trustworthy reference are zero.
 
     Args:
         models: Parameter sets.
@@ -128,7 +128,7 @@ def _cost(residual: Array) -> float:
 
 
 def cost_per_window(model: VehicleModel, windows: LogWindows, trim: DisturbanceDecay | None = None) -> float:
-    """Robust cost of a model's prediction errors per window.
+    """Return the robust cost of a model's prediction errors per window.
 
     Args:
         model: Parameter set.
@@ -139,7 +139,7 @@ def cost_per_window(model: VehicleModel, windows: LogWindows, trim: DisturbanceD
 
 
 def hover_coefficient(windows: LogWindows, mass: float) -> float:
-    """Thrust per squared speed that carries the weight on average [N s^2/rad^2]."""
+    """Return thrust per squared speed that carries the weight on average [N s^2/rad^2]."""
     return mass * GRAVITY / float(np.mean(np.sum(windows.rotor_speed**2, axis=-1)))
 
 
@@ -204,7 +204,7 @@ def folds(windows: LogWindows) -> ArrayInt:
 
 
 def thinned(windows: LogWindows, keep: int = 60) -> LogWindows:
-    """Evenly chosen windows, about `keep` of them."""
+    """Return evenly chosen windows, about `keep` of them."""
     return windows.select(np.arange(0, len(windows), max(1, round(len(windows) / keep))))
 
 

@@ -70,7 +70,8 @@ class AllanDeviation:
     """In the unit of the samples, (k, channels)."""
 
     def slope(self, shortest: float, longest: float) -> Array:
-        """Slope of log deviation over log tau between two averaging times [s], per channel; white noise -1/2, random walk +1/2.
+        """Return the slope of log deviation over log tau between two averaging times [s], per channel; white noise -1/2, random
+        walk +1/2.
 
         Raises:
             AirworthyError: Fewer than three averaging times lie between.
@@ -83,18 +84,19 @@ class AllanDeviation:
         return np.polyfit(np.log(self.tau[inside]), np.log(self.deviation[inside]), 1)[0]
 
     def white_density(self, shortest: float, longest: float) -> Array:
-        """Density of white noise [unit/sqrt(Hz)]: mean of deviation sqrt(tau) where white noise rules, per channel."""
+        """Return the density of white noise [unit/sqrt(Hz)]: mean of deviation sqrt(tau) where white noise rules, per
+        channel."""
         inside = (self.tau >= shortest) & (self.tau <= longest)
         return np.exp(np.mean(np.log(self.deviation[inside] * np.sqrt(self.tau[inside])[:, None]), axis=0))
 
     def walk_density(self, shortest: float, longest: float) -> Array:
-        """Density of a bias random walk [unit/s/sqrt(Hz)]: mean of deviation sqrt(3 / tau), per channel."""
+        """Return the density of a bias random walk [unit/s/sqrt(Hz)]: mean of deviation sqrt(3 / tau), per channel."""
         inside = (self.tau >= shortest) & (self.tau <= longest)
         return np.exp(np.mean(np.log(self.deviation[inside] * np.sqrt(3.0 / self.tau[inside])[:, None]), axis=0))
 
 
 def allan_deviation(samples: Array, rate: float, per_decade: int = 10) -> AllanDeviation:
-    """Overlapping Allan deviation (IEEE 952, annex C).
+    """Return the overlapping Allan deviation (IEEE 952, annex C).
 
     Args:
         samples: Evenly spaced samples, (n, channels), e.g. three gyro and three accelerometer axes.
@@ -122,7 +124,7 @@ def allan_deviation(samples: Array, rate: float, per_decade: int = 10) -> AllanD
 
 
 def imu_statistics(samples: Array, rate: float) -> dict[str, Any]:
-    """Statistics of a still inertial sensor: mean, standard deviation, white and random-walk densities, slopes.
+    """Return statistics of a still inertial sensor: mean, standard deviation, white and random-walk densities, slopes.
 
     Args:
         samples: Three gyro [rad/s] and three accelerometer axes [m/s^2], (n, 6).

@@ -104,7 +104,7 @@ def read_flight_log(path: str | Path, capture_rate: float = CAPTURE_RATE) -> Fli
 
 
 def even_clock(stamps: Array, period: float) -> tuple[Array, float]:
-    """Stamps of an evenly sampled stream with jitter and drop-outs, put on the lattice that fits them best.
+    """Return stamps of an evenly sampled stream with jitter and drop-outs, put on the lattice that fits them best.
 
     Args:
         stamps: Increasing times [s], (n,).

@@ -61,7 +61,7 @@ class ThrustMap:
     """Half the mean difference between the rising and the falling sweep [N]: what the bench itself repeats to."""
 
     def thrust(self, speed: Array) -> Array:
-        """Of one rotor at speeds [rad/s]."""
+        """Return the thrust of one rotor at speeds [rad/s]."""
         return self.linear * speed + self.square * speed**2
 
 
@@ -99,7 +99,7 @@ def read_bench(path: Path) -> Bench:
 
 
 def fit_thrust(bench: Bench) -> ThrustMap | None:
-    """Thrust map of a bench; None where the load cell recorded nothing."""
+    """Return thrust map of a bench; None where the load cell recorded nothing."""
     if not np.any(bench.thrust):
         return None
     speed, thrust = bench.rotor_speed[bench.good], bench.thrust[bench.good]
@@ -113,7 +113,7 @@ def fit_thrust(bench: Bench) -> ThrustMap | None:
 
 
 def fit_sag(bench: Bench) -> tuple[float, float] | None:
-    """Open-circuit voltage [V] and resistance [ohm] of battery and wires, with the charge drawn as a third unknown.
+    """Return the open-circuit voltage [V] and resistance [ohm] of battery and wires, with the charge drawn as a third unknown.
 
     Returns None where the current was not recorded.
     """
@@ -126,7 +126,8 @@ def fit_sag(bench: Bench) -> tuple[float, float] | None:
 
 
 def fit_speed(bench: Bench) -> tuple[float, float]:
-    """Offset [rad/s] and slope [rad/s/V] of rotor speed over duty cycle times battery voltage, where rotors turn well."""
+    """Return the offset [rad/s] and slope [rad/s/V] of rotor speed over duty cycle times battery voltage, where rotors turn
+    well."""
     rows = bench.good & (bench.pwm > 0.2)
     volts = bench.pwm[rows] * bench.voltage[rows]
     slope, offset = np.polyfit(volts, bench.rotor_speed[rows], 1)
@@ -158,12 +159,12 @@ class MotorMap:
     """Motors whose speed was recorded; the others' slope is the mean of theirs."""
 
     def steady(self, pwm: Array, supply: Array | float = 1.0) -> Array:
-        """Steady speed [rad/s] of PWM (..., 4)."""
+        """Return the steady speed [rad/s] of PWM (..., 4)."""
         return supply * (self.offset + self.slope * pwm)
 
 
 def recorded_motors(log: FlightLog) -> tuple[int, ...]:
-    """Motors whose speed sensor worked: its speed never falls to half of its median while the vehicle flies."""
+    """Return motors whose speed sensor worked: its speed never falls to half of its median while the vehicle flies."""
     speed = log.rotor_speed
     return tuple(
         int(m) for m in np.flatnonzero((speed.min(axis=0) > 0.5 * np.median(speed)) & (np.median(speed, axis=0) > 0.0))
@@ -171,7 +172,7 @@ def recorded_motors(log: FlightLog) -> tuple[int, ...]:
 
 
 def lagged(target: Array, start: Array, step: float, rise: float, fall: float) -> Array:
-    """Response to targets (n, ...) held over each step, exact for a first-order lag; shape of `target`.
+    """Return the response to targets (n, ...) held over each step, exact for a first-order lag; shape of `target`.
 
     Args:
         target: Speeds that are aimed at [rad/s], (n, ...).

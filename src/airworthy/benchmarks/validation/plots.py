@@ -32,7 +32,7 @@ HEADINGS = ("position [mm]", "velocity [m/s]", "attitude [deg]", "rate [rad/s]")
 
 
 def cells(samples: ErrorSamples) -> list[str]:
-    """`RMS/median` per quantity and horizon, in the units of `HEADINGS`."""
+    """Return `RMS/median` per quantity and horizon, in the units of `HEADINGS`."""
     rms, median = samples.rms(), samples.median()
     return [
         f"{_short(rms[q, h] * factor)}/{_short(median[q, h] * factor)}"
@@ -42,7 +42,7 @@ def cells(samples: ErrorSamples) -> list[str]:
 
 
 def rows(experiment: Experiment) -> list[tuple[str, str, list[str]]]:
-    """(model, variant, cells), ours first, then the published sets, then the yardstick without a model."""
+    """Return (model, variant, cells), ours first, then the published sets, then the yardstick without a model."""
     table = experiment.pooled()
     order = (
         [k for k in table if k[0] == OURS] + [k for k in table if k[0] not in (OURS, HELD)] + [k for k in table if k[0] == HELD]
@@ -62,7 +62,7 @@ def verdict(experiment: Experiment) -> str:
 
 
 def counts(experiment: Experiment) -> list[int]:
-    """Windows judged at each horizon."""
+    """Return windows judged at each horizon."""
     return [int(n) for n in experiment.pooled()[(OURS, FITTED)].count()]
 
 
@@ -106,7 +106,7 @@ def _print(title: str, experiments: Sequence[Experiment]) -> None:
 
 
 def as_records(experiment: Experiment) -> list[dict[str, Any]]:
-    """Rows for files: model, variant, statistics per quantity and horizon."""
+    """Return rows for files: model, variant, statistics per quantity and horizon."""
     from airworthy.benchmarks.validation.errors import as_dict
 
     return [{"model": name, "variant": variant, **as_dict(s)} for (name, variant), s in experiment.pooled().items()]
@@ -138,7 +138,7 @@ def _save(figure: Any, path: Path) -> Path:
 
 
 def plot_errors(path: Path, experiments: Sequence[Experiment]) -> Path:
-    """RMS errors over the horizon, one row per experiment, one column per quantity."""
+    """Return the RMS errors over the horizon, one row per experiment, one column per quantity."""
     figure, axes = _figure(len(experiments), 4, 15.0, 3.6 * len(experiments))
     for row, experiment in zip(axes, experiments, strict=True):
         for (name, variant), samples in experiment.pooled().items():
@@ -204,7 +204,7 @@ def plot_flight(path: Path, source: LogReference, experiment: Experiment, split:
 
 
 def plot_thrust(path: Path, bench: Bench, thrust_map: ThrustMap, experiments: Sequence[Experiment]) -> Path:
-    """Thrust per rotor over speed: bench, its fit, maps fitted to flights, published maps.
+    """Return thrust per rotor over speed: bench, its fit, maps fitted to flights, published maps.
 
     Args:
         path: Of the PNG.
@@ -240,7 +240,7 @@ def _thrust(polynomial: tuple[float, float, float], speed: Array) -> Array:
 
 
 def plot_motors(path: Path, flights: Sequence[tuple[FlightLog, MotorMap]]) -> Path:
-    """Rotor speed measured and predicted from PWM by the map and lag fitted to that flight."""
+    """Return the rotor speed measured and predicted from PWM by the map and lag fitted to that flight."""
     figure, axes = _figure(len(flights), 1, 13.0, 2.9 * len(flights))
     for axis, (log, motor_map) in zip(axes[:, 0], flights, strict=True):
         motor = motor_map.measured[0]
@@ -265,7 +265,7 @@ def plot_motors(path: Path, flights: Sequence[tuple[FlightLog, MotorMap]]) -> Pa
 
 
 def plot_battery(path: Path, bench: Bench, sag: tuple[float, float], logs: Sequence[FlightLog]) -> Path:
-    """Voltage over current on the bench, voltage over time in flight.
+    """Return the voltage over current on the bench, voltage over time in flight.
 
     Args:
         path: Of the PNG.
@@ -296,7 +296,7 @@ def plot_battery(path: Path, bench: Bench, sag: tuple[float, float], logs: Seque
 
 
 def plot_allan(path: Path, curves: Mapping[str, AllanDeviation], sheet: Mapping[str, float]) -> Path:
-    """Allan deviations, gyro and accelerometer, beside the data sheet's model.
+    """Return Allan deviations, gyro and accelerometer, beside the data sheet's model.
 
     Args:
         path: Of the PNG.

@@ -105,7 +105,7 @@ class Experiment:
     """Structure chosen on each split's training windows, and each structure's cross-validated cost."""
 
     def pooled(self) -> dict[tuple[str, str], ErrorSamples]:
-        """Errors over all splits."""
+        """Return errors over all splits."""
         return {key: pooled(parts) for key, parts in self.samples.items()}
 
     def jobs(self) -> Iterator[Callable[[], None]]:
@@ -171,7 +171,7 @@ def rates_held(airframe: Airframe, windows: LogWindows) -> VehicleModel:
 
 
 def measured_experiments(references: dict[str, LogReference]) -> list[Experiment]:
-    """Fed with measured rotor speeds: brushless flights leaving one out, the brushed flight by halves."""
+    """Return experiments fed with measured rotor speeds: brushless flights leaving one out, the brushed flight by halves."""
     cut = {name: cut_windows(references[name]) for name in BRUSHLESS_FLIGHTS}
     brushless = [Split(out, join_windows([w for name, w in cut.items() if name != out]), cut[out]) for out in BRUSHLESS_FLIGHTS]
     log = references[BRUSHED_FLIGHT].log
@@ -202,7 +202,7 @@ def measured_experiments(references: dict[str, LogReference]) -> list[Experiment
 
 
 def pwm_experiment(references: dict[str, LogReference]) -> tuple[Experiment, dict[str, MotorMap]]:
-    """Fed with PWM through the motor map: each flight judged by map and fit of the other."""
+    """Return an experiment fed with PWM through the motor map: each flight judged by map and fit of the other."""
     maps = {name: fit_motor_map(references[name].log) for name in PWM_FLIGHTS}
     splits = []
     for train, test in (PWM_FLIGHTS, PWM_FLIGHTS[::-1]):

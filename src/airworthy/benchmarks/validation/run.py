@@ -334,7 +334,8 @@ def load_references(folder: Path) -> dict[str, LogReference]:
 def imu_section(
     folder: Path, simulated: Mapping[str, tuple[Array, float]]
 ) -> tuple[dict[str, Any], dict[str, inertial.AllanDeviation]]:
-    """Statistics and Allan deviations of the EuRoC sensor at rest and of simulated sensors, with the data sheet's numbers."""
+    """Return statistics and Allan deviations of the EuRoC sensor at rest and of simulated sensors, with the data sheet's
+    numbers."""
     time, samples = inertial.read_imu_csv(folder / "imu0.csv")
     truth_time, speed = inertial.read_speed(folder / "groundtruth.csv")
     rate = (len(time) - 1) / float(time[-1] - time[0])
@@ -370,7 +371,7 @@ def draw(found: Validation, folder: Path) -> list[Path]:
 
 
 def summary(found: Validation) -> dict[str, Any]:
-    """Everything that was measured, for validation.json."""
+    """Return everything that was measured, for validation.json."""
     return {
         "version": __version__,
         "hardware": describe_machine(),

@@ -135,7 +135,7 @@ def _rates(state: Vector, speed: Array, slope: Array, p: Any, beyond: Wrench | N
 
 
 def past_disturbance(windows: LogWindows, p: Any, beyond: Wrench | None) -> tuple[Vector, Vector]:
-    """Mean force and moment, in the body, that the equations miss along the reference before each window.
+    """Return the mean force and moment, in the body, that the equations miss along the reference before each window.
 
     Measured change of velocity and rate over the past, minus the integral of what the equations say on the reference itself.
 

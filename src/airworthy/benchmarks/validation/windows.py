@@ -218,7 +218,8 @@ class LogWindows:
 
 
 def cut_windows(source: LogReference, rotor_speed: Array | None = None, span: tuple[float, float] | None = None) -> LogWindows:
-    """Windows of one log, one every `WINDOW_STEP`; those without a trustworthy start or any trustworthy horizon are left out.
+    """Return windows of one log, one every `WINDOW_STEP`; those without a trustworthy start or any trustworthy horizon are left
+    out.
 
     Args:
         source: The log with its reference.
@@ -267,7 +268,7 @@ def past_offsets() -> Array:
 
 
 def past_speeds(time: Array, speed: Array, starts: Array) -> Array:
-    """Rotor speeds of the past samples, each a mean over their spacing, (w, PAST_COUNT, 4).
+    """Return rotor speeds of the past samples, each a mean over their spacing, (w, PAST_COUNT, 4).
 
     Args:
         time: Of the samples [s], ascending, (n,).
@@ -278,7 +279,7 @@ def past_speeds(time: Array, speed: Array, starts: Array) -> Array:
 
 
 def sample_columns(time: Array, values: Array, query: Array, width: float = TIME_STEP / 2.0) -> Array:
-    """Columns (n, k) at times of any shape, means over `width` [s] so that faster noise is not folded down, (..., k).
+    """Return columns (n, k) at times of any shape, means over `width` [s] so that faster noise is not folded down, (..., k).
 
     Args:
         time: Of the samples [s], ascending, (n,).
@@ -296,5 +297,5 @@ def sample_columns(time: Array, values: Array, query: Array, width: float = TIME
 
 
 def join_windows(parts: Sequence[LogWindows]) -> LogWindows:
-    """Windows of several logs as one batch."""
+    """Return windows of several logs as one batch."""
     return LogWindows(*(np.concatenate([getattr(p, name) for p in parts]) for name in LogWindows.__dataclass_fields__))

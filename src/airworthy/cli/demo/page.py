@@ -256,7 +256,7 @@ class DemoManifest:
         self.left_out[name] = why
 
     def described(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the record as plain data."""
         command_line = {"made": self.made, "seconds": self.seconds, "left_out": self.left_out}
         commands = {"identity": self.identity, "commands": self.commands}
         return {"version": __version__, "view": "policy", **commands, **command_line, "hardware": describe_machine()}

@@ -33,7 +33,7 @@ STOPPED = "Stopped; what is learnt is kept, and the same command goes on from th
 
 
 def load_torch() -> None:
-    """First of all: without it there is nothing to wait for.
+    """Load PyTorch first of all: without it there is nothing to wait for.
 
     Raises:
         ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
@@ -44,7 +44,7 @@ def load_torch() -> None:
 
 
 def refuse_begun(folders: Iterable[Path]) -> None:
-    """For --no-resume: raise AirworthyError where a folder is not empty."""
+    """Refuse a begun training, for --no-resume: raise AirworthyError where a folder is not empty."""
     for folder in folders:
         if folder.is_dir() and any(folder.iterdir()):
             raise AirworthyError(f"{str(folder)!r} is not empty, and --no-resume was asked for: choose another folder.")
@@ -158,7 +158,7 @@ class TrainSvNetConfig(SvNetOptions, DataConfig):
             super().__post_init__()
 
     def options(self, name: str) -> SvNetOptions:
-        """Of one variant; of all, without what this one has no use for."""
+        """Return the options of one variant; of all, without what this one has no use for."""
         chosen = {item.name: getattr(self, item.name) for item in fields(SvNetOptions)}
         made = SvNetOptions(**{**chosen, "variant": name})
         return without_idle(made, IDLE_RULES) if self.variant == ALL else made

@@ -44,7 +44,7 @@ class TrainAvoidConfig(AvoidOptions):
     """Print JSON, and no progress."""
 
     def options(self) -> AvoidOptions:
-        """Of the training."""
+        """Return the options of the training."""
         return AvoidOptions(**{item.name: getattr(self, item.name) for item in fields(AvoidOptions)})
 
 

@@ -47,7 +47,7 @@ class TrainBoundaryConfig(BoundaryOptions, LabelsConfig):
     """Print JSON, and no progress."""
 
     def options(self) -> BoundaryOptions:
-        """Of the training."""
+        """Return the options of the training."""
         return BoundaryOptions(**{item.name: getattr(self, item.name) for item in fields(BoundaryOptions)})
 
 

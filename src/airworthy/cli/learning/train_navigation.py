@@ -49,7 +49,7 @@ class TrainNavigationConfig(NavigationOptions):
     """Print JSON, and no progress."""
 
     def options(self) -> NavigationOptions:
-        """Of the training."""
+        """Return the options of the training."""
         return NavigationOptions(**{item.name: getattr(self, item.name) for item in fields(NavigationOptions)})
 
 
@@ -65,7 +65,7 @@ class TrainEncoderConfig(EncoderOptions):
     """Print JSON, and no progress."""
 
     def options(self) -> EncoderOptions:
-        """Of the training."""
+        """Return the options of the training."""
         return EncoderOptions(**{item.name: getattr(self, item.name) for item in fields(EncoderOptions)})
 
 

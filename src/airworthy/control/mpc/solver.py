@@ -26,12 +26,12 @@ _ROUNDS = 6
 
 
 def work_rows(horizon: int) -> int:
-    """Numbers of work memory per problem."""
+    """Return numbers of work memory per problem."""
     return 2 * (horizon + 1) * STATE_SIZE + horizon * INPUT_SIZE * (STATE_SIZE + 2)
 
 
 def mpc_source(prefix: str = "") -> str:
-    """Native text of the kernel."""
+    """Return the native text of the kernel."""
     folder = files("airworthy.control.mpc").joinpath("native")
     stage = folder.joinpath("stage.h").read_text().replace("TRACED_BLOCKS", "".join(block.source for block in stage_blocks()))
     names = {"NX": STATE_SIZE, "NU": INPUT_SIZE, "TRIANGLE": TRIANGLE, "ROUNDS": _ROUNDS}
@@ -97,7 +97,7 @@ class MpcReference:
         return len(self.states)
 
     def rows(self) -> Array:
-        """(rows, 14) as the kernel reads them."""
+        """Return (rows, 14) as the kernel reads them."""
         return np.concatenate([self.states, self.thrust[:, None], self.rates], axis=1)
 
 

@@ -135,7 +135,7 @@ Numbers = tuple[Any, ...]
 
 
 def derivative(x: Numbers, u: Numbers, full: Any, gravity: Any) -> Numbers:
-    """Time derivative of the state.
+    """Return the time derivative of the state.
 
     Args:
         x: Position, velocity (world, z up) and quaternion x, y, z, w.
@@ -185,7 +185,7 @@ def back(
     x_bend: Numbers,
     u_bend: Numbers,
 ) -> tuple[list[Any], ...]:
-    """Quadratic model of what is left to pay from a stage on, by changes of its state and input.
+    """Return the quadratic model of what is left to pay from a stage on, by changes of its state and input.
 
     Args:
         x: State.
@@ -219,7 +219,8 @@ def back(
 
 
 def improve(q_xx: Numbers, q_x: Numbers, q_ux: Numbers, gain: Numbers, change: Numbers) -> tuple[list[Any], list[Any]]:
-    """Hessian (upper triangle) and gradient of the stage's value function, with the input's change and feedback put in.
+    """Return the Hessian (upper triangle) and gradient of the stage's value function, with the input's change and feedback put
+    in.
 
     Both terms of the feedback cancel against each other where it is optimal on the free inputs and zero on those at a bound.
 

@@ -70,7 +70,7 @@ def solve_twin(
 
 
 def roll_out(start: ArrayAny, inputs: ArrayAny, full: ArrayAny, config: MpcConfig) -> ArrayAny:
-    """States (n, N + 1, 10) that inputs (n, N, 4) lead to.
+    """Return states (n, N + 1, 10) that inputs (n, N, 4) lead to.
 
     Args:
         start: (n, 10), world, z up.
@@ -85,7 +85,7 @@ def roll_out(start: ArrayAny, inputs: ArrayAny, full: ArrayAny, config: MpcConfi
 
 
 def cost_of(states: ArrayAny, inputs: ArrayAny, wanted: ArrayAny, config: MpcConfig) -> ArrayAny:
-    """Cost (n,) of states and inputs; `wanted` (n, N + 1, 14) holds states and inputs.
+    """Return the cost (n,) of states and inputs; `wanted` (n, N + 1, 14) holds states and inputs.
 
     Args:
         states: (n, N + 1, 10).

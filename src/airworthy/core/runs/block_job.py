@@ -113,7 +113,7 @@ def _below(folder: Path, wanted: str) -> Path | None:
 
 
 def describe_machine() -> dict[str, str | int]:
-    """Processor, usable cores, operating system and Python: the `hardware` of a result's meta."""
+    """Return processor, usable cores, operating system and Python: the `hardware` of a result's meta."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return {
         "processor": _processor(),
@@ -178,12 +178,12 @@ class BlocksDone:
 
 
 def left_of(blocks: Iterable[Block], store: Keeper) -> list[Block]:
-    """Blocks that are still to be done, in order."""
+    """Return blocks that are still to be done, in order."""
     return [block for block in blocks if not store.has(block.name)]
 
 
 def done_of(blocks: Iterable[Block], store: Keeper) -> list[Block]:
-    """Blocks that are finished and whole, in order."""
+    """Return blocks that are finished and whole, in order."""
     return [block for block in blocks if store.has(block.name)]
 
 

@@ -248,11 +248,11 @@ class BlockStore(ABC):
         write_json(self.folder / self.kind.file, {**head, **self._content()})
 
     def path(self, name: str) -> Path:
-        """Where a block's rows are kept."""
+        """Return where a block's rows are kept."""
         return self.folder / BLOCKS / f"{name}{self.ending}"
 
     def has(self, name: str) -> bool:
-        """Whether a block is finished and whole; one that was finished when a run was killed joins the manifest now.
+        """Return whether a block is finished and whole; one that was finished when a run was killed joins the manifest now.
 
         Raises:
             AssetError: It was changed since it was written.

@@ -32,7 +32,7 @@ class WorkerStopped(AirworthyError):
 def in_processes(
     function: Callable[[Item], Result], items: Sequence[Item], workers: int, kept: str
 ) -> Generator[tuple[Item, Result], None, None]:
-    """Items and what came of them in worker processes, as they are finished. Close the iterator to end early.
+    """Yield items and what came of them in worker processes, as they are finished. Close the iterator to end early.
 
     Args:
         function: Called in a worker, which imports it: of a module, or a `functools.partial` of such a one.
@@ -68,7 +68,7 @@ def in_processes(
 def on_cluster(
     function: Callable[[Item], Result], items: Sequence[Item], address: str | None
 ) -> Generator[tuple[Item, Result], None, None]:
-    """Items and what came of them on the machines of a Ray cluster, as they are finished; one processor each.
+    """Yield items and what came of them on the machines of a Ray cluster, as they are finished; one processor each.
 
     Args:
         function: Called there; files that it names must lie under the same path everywhere.

@@ -117,7 +117,7 @@ class DualOps:
 
     @staticmethod
     def repeat(*_: Any) -> Any:
-        """Refuse: how many steps it takes would jump with the value."""
+        """Refuse to repeat: how many steps it takes would jump with the value."""
         raise TracingError("A repeated step has no derivative; keep `repeat` out of what is differentiated.")
 
     @staticmethod
@@ -165,7 +165,7 @@ class DualOps:
 
 
 def jacobian(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) -> tuple[list[Any], list[list[Any]]]:
-    """Values and exact Jacobian of `function(*inputs)`.
+    """Return values and exact Jacobian of `function(*inputs)`.
 
     Args:
         function: An equation returning a flat sequence of scalars.

@@ -39,7 +39,7 @@ class Graph:
         self._index: dict[tuple[Any, ...], int] = {}
 
     def add(self, *node: Any) -> int:
-        """Index of the node, new or already there."""
+        """Return the index of the node, new or already there."""
         # A float key would merge 0.0 with -0.0 and never find NaN again: key constants by their bits.
         key = (node[0], node[1].hex()) if node[0] == "const" else node
         found = self._index.get(key)
@@ -52,7 +52,7 @@ class Graph:
         return len(self.nodes) - 1
 
     def add_loop(self, loop: Loop, arguments: Sequence[int]) -> int:
-        """Index of a new loop; its arguments are where its state starts, then what is fixed."""
+        """Return the index of a new loop; its arguments are where its state starts, then what is fixed."""
         self.nodes.append(("loop", *arguments))
         self.loops[len(self.nodes) - 1] = loop
         return len(self.nodes) - 1
@@ -209,7 +209,7 @@ class Value:
 
 
 def as_value(graph: Graph, x: Any) -> Value:
-    """`x` as a value of this graph; numbers become constants."""
+    """Return `x` as a value of this graph; numbers become constants."""
     if isinstance(x, Value):
         if x.graph is not graph:
             raise TracingError("A traced equation met a value of another trace; hand it over as an input.")

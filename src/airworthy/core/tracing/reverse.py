@@ -18,7 +18,7 @@ from airworthy.core.tracing.graph import Graph, Loop, Mask, TracingError, Value,
 
 
 def adjoint(function: Callable[..., Sequence[Any]], inputs: Sequence[Any], seeds: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Values of `function(*inputs)`, and the derivative of their sum, weighted by `seeds`, by each input.
+    """Return values of `function(*inputs)`, and the derivative of their sum, weighted by `seeds`, by each input.
 
     On numbers and NumPy arrays it is the float64 twin of the same traced code. At kinks it takes the side that `where` takes;
     a root has slope 0 at zero, like `Dual`; comparisons and `floor` have none.

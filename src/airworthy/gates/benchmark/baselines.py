@@ -44,7 +44,7 @@ class Lap:
 def baseline_laps(
     start: tuple[float, float, float], start_yaw: float, gates: Sequence[Gate], limits: Limits, clearance: float, floor: float
 ) -> list[Lap]:
-    """Laps of every planner of OTHERS.
+    """Return laps of every planner of OTHERS.
 
     Args:
         start: [m]

@@ -73,7 +73,7 @@ class GatesStore(BlockStore):
         write_json(self.path(name), {"digest": self.digest, "sha256": sha256(json_text(body)), "content": body})
 
     def content(self, name: str) -> dict[str, Any]:
-        """Of a finished block; raises AssetError where it is damaged."""
+        """Return the content of a finished block; raises AssetError where it is damaged."""
         found = self._read(name)
         if found is None:
             raise AssetError(f"{str(self.path(name))!r} belongs to another benchmark: delete it, and it is made again.")
@@ -167,7 +167,7 @@ def _laps(made: BoundaryPlan, config: GatesBenchConfig, others: bool) -> dict[st
 
 
 def flights_content(specifier: str, family: str, config: GatesBenchConfig, predictor: Any) -> dict[str, Any]:
-    """Randomised flights of one approved plan in one family; none where it was refused.
+    """Return randomised flights of one approved plan in one family; none where it was refused.
 
     Args:
         specifier: Name of the course.
@@ -198,7 +198,7 @@ def _offset(flown: PlanFlights, ahead: Array) -> Array:
 
 
 def random_content(numbers: Sequence[int], config: GatesBenchConfig, predictor: Any, others: bool = True) -> dict[str, Any]:
-    """Random courses: planned together, each approved one flown once in each family.
+    """Return random courses: planned together, each approved one flown once in each family.
 
     Args:
         numbers: Of the courses, which fix what their flights draw.

@@ -43,7 +43,7 @@ _LEAST_THRUST = 0.5
 
 
 def weakest_lift(families: Sequence[str], spread: float) -> float:
-    """Thrust over mass of the heaviest drone of the weakest family [m/s^2]."""
+    """Return thrust over mass of the heaviest drone of the weakest family [m/s^2]."""
     lifts = []
     for name in families:
         nominal = vehicle(family_named(name).vehicle)
@@ -61,7 +61,7 @@ def limits_for(
     yaw_acceleration: float | None = YAW_ACCELERATION,
     rotor_shares: tuple[float, float] | None = ROTOR_SHARES,
 ) -> Limits:
-    """Limits that every drone of these families can keep.
+    """Return limits that every drone of these families can keep.
 
     Args:
         families: Who flies.
@@ -96,7 +96,8 @@ def limits_for(
 
 
 def rotor_bounds(families: Sequence[str], spread: float, shares: tuple[float, float] = ROTOR_SHARES) -> tuple[RotorBound, ...]:
-    """Rotors of the heaviest and the lightest drone of every family that has rotors, with the most inertia that is drawn.
+    """Return rotors of the heaviest and the lightest drone of every family that has rotors, with the most inertia that is
+    drawn.
 
     Args:
         families: Names of the vehicles' families.
@@ -335,7 +336,7 @@ def course_of(specifier: str) -> Course:
 
 
 def identity_of(config: GatesBenchConfig, predictors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Everything that the numbers depend on: settings, the courses themselves, who predict, the version."""
+    """Return everything that the numbers depend on: settings, the courses themselves, who predict, the version."""
     options = {
         _WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in _FREE
     }

@@ -44,7 +44,7 @@ _CHUNK = 2000
 
 
 def dense_row(made: BoundaryPlan, options: PlanOptions) -> dict[str, Any]:
-    """Largest share used of the limits, least clearance and least height at 10 kHz, and whether a promise is broken.
+    """Return the largest share used of the limits, least clearance and least height at 10 kHz, and whether a promise is broken.
 
     Args:
         made: An approved plan.
@@ -70,7 +70,7 @@ def dense_row(made: BoundaryPlan, options: PlanOptions) -> dict[str, Any]:
 
 
 def passages(path: Trajectory, gates: Sequence[Gate]) -> list[tuple[Gate, bool]]:
-    """Gates whose openings a path goes through, and whether forwards, in order of time, by samples at 10 kHz."""
+    """Return gates whose openings a path goes through, and whether forwards, in order of time, by samples at 10 kHz."""
     t = np.arange(int(path.duration * DENSE_RATE) + 1) / DENSE_RATE
     position = path.sample(t).position
     met: list[tuple[float, Gate, bool]] = []
@@ -98,7 +98,7 @@ def _nearest(points: Array, bars: Sequence[YawedBox], known: float) -> float:
 
 
 def box_distance(points: Array, box: YawedBox) -> Array:
-    """Distance of points (n, 3) to a box, 0 inside [m], (n,)."""
+    """Return the distance of points (n, 3) to a box, 0 inside [m], (n,)."""
     c, s = np.cos(box.yaw), np.sin(box.yaw)
     x, y, z = (points - np.array(box.center)).T
     local = np.stack((c * x + s * y, c * y - s * x, z), axis=-1)
@@ -106,7 +106,7 @@ def box_distance(points: Array, box: YawedBox) -> Array:
 
 
 def dense_sum(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Over all approved plans."""
+    """Return sums over all approved plans."""
     held = [row["held"] for row in rows if row["held"]]
     return {
         "plans": len(rows),
@@ -138,7 +138,7 @@ _NOTHING = (0.0, 0.0, 0.0)
 
 
 def held_row(path: Trajectory, limits: Limits) -> dict[str, Any]:
-    """Largest rates, accelerations and use of rotors, and whether a promise is broken.
+    """Return the largest rates, accelerations and use of rotors, and whether a promise is broken.
 
     Args:
         path: Of an approved plan.

@@ -144,7 +144,7 @@ OWN_SPREAD = "competition"
 
 
 def mass_spread_of(family: str, spread: float = FlightSpread.mass) -> float:
-    """By how much masses of a family's flights differ, +- [kg], where the competition's differ by `spread`."""
+    """Return by how much masses of a family's flights differ, +- [kg], where the competition's differ by `spread`."""
     return spread if family == OWN_SPREAD else spread / 3.0
 
 
@@ -192,7 +192,7 @@ def believed(family: FlightFamily, nominal: Vehicle) -> Vehicle:
 
 
 def hover_integrals(family: FlightFamily, nominal: Vehicle, flown: Sequence[Vehicle]) -> Array:
-    """Vertical position integral [m s] that each flight has come to at hover, within its clamp, shape (flights,).
+    """Return the vertical position integral [m s] that each flight has come to at hover, within its clamp, shape (flights,).
 
     Args:
         family: Of vehicle and controller.

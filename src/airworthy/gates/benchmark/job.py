@@ -63,7 +63,7 @@ def course_row(content: Row) -> dict[str, Any]:
 
 
 def flights_row(rows: Sequence[Row]) -> dict[str, Any]:
-    """Rates and errors over flights; rates with 95 % intervals."""
+    """Return rates and errors over flights; rates with 95 % intervals."""
     count = len(rows)
     crashed = sum(row["outcome"] == "collision" for row in rows)
     missed = [row for row in rows if row["outcome"] == "partial"]
@@ -87,7 +87,7 @@ def flights_row(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def random_row(blocks: Sequence[Row]) -> dict[str, Any]:
-    """Over all random courses: how plans came out, and flights by family."""
+    """Return sums over all random courses: how plans came out, and flights by family."""
     plans = [row for block in blocks for row in block["plans"]]
     count = len(plans)
     approved = [row for row in plans if row["flyable"]]
@@ -129,7 +129,7 @@ def _ratios(rows: Sequence[Row], name: str) -> list[float]:
 
 
 def errors_row(content: Row) -> dict[str, Any]:
-    """Shares of unsafe errors per output, where their distributions lie [%], and the joint test."""
+    """Return shares of unsafe errors per output, where their distributions lie [%], and the joint test."""
     percent = np.array([[np.nan if x is None else x for x in row] for row in content["percent"]], dtype=np.float64)
     table: dict[str, Any] = {name: content[name] for name in ("asked", "without_label", "clipped", "known")}
     for k, (name, sign) in enumerate((("speed", 1.0), ("time", -1.0))):
@@ -184,7 +184,7 @@ def summary_of(
     contents: Mapping[str, Row],
     digest: str,
 ) -> dict[str, Any]:
-    """Content of summary.json.
+    """Return the content of summary.json.
 
     Args:
         config: Of the run.

@@ -91,7 +91,8 @@ def search_of(network: Boundary, where: str) -> SearchOptions:
 
 
 def fastest_answers(choices: Choices) -> Ask:
-    """Situations (k, 8) -> speed and duration (k, 2) of the fastest candidate that the limit admits, NaN where none is."""
+    """Return situations (k, 8) -> speed and duration (k, 2) of the fastest candidate that the limit admits, NaN where none
+    is."""
 
     def ask(situations: Array) -> Array:
         found = candidates(situations, choices)
@@ -104,7 +105,7 @@ def fastest_answers(choices: Choices) -> Ask:
 
 
 def search_answers(options: SearchOptions, device: str = "cpu") -> Ask:
-    """As `fastest_answers`, of the search by simulated flight.
+    """Return answers as `fastest_answers`, of the search by simulated flight.
 
     What its flights draw follows from the situation itself: an answer does not depend on what else is asked along with it.
     """

@@ -73,7 +73,7 @@ def plan_row(made: BoundaryPlan) -> dict[str, Any]:
 
 
 def limit_used(made: BoundaryPlan) -> float:
-    """Largest proved share of any limit; NaN without a path."""
+    """Return the largest proved share of any limit; NaN without a path."""
     if made.certificate is None:
         return float("nan")
     checks = made.certificate.limit.checks
@@ -101,7 +101,7 @@ _PATIENCE = 1.0
 
 
 def off_grid(count: int, seed: int, ranges: Array = RANGES) -> Array:
-    """Situations drawn evenly inside the ranges, heights among the grid's two, shape (count, 8).
+    """Return situations drawn evenly inside the ranges, heights among the grid's two, shape (count, 8).
 
     Args:
         count: Situations wanted.
@@ -116,7 +116,7 @@ def off_grid(count: int, seed: int, ranges: Array = RANGES) -> Array:
 
 
 def errors_content(count: int, seed: int, own: GatesMethod) -> dict[str, Any]:
-    """Predictions held against a fresh search of the same kind as they learnt from, between its grid's points.
+    """Return predictions held against a fresh search of the same kind as they learnt from, between its grid's points.
 
     Args:
         count: Situations.
@@ -150,7 +150,8 @@ def errors_content(count: int, seed: int, own: GatesMethod) -> dict[str, Any]:
 
 
 def us_per_gate(own: GatesMethod) -> float:
-    """Median time per gate of predicting whole courses one after the other, one question at a time, on one core [us].
+    """Return the median time per gate of predicting whole courses one after the other, one question at a time, on one core
+    [us].
 
     The window's sliding, scaling and clamping are part of it; forming the situations of a course, which is done once for all
     its gates, is too.

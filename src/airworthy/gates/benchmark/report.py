@@ -52,7 +52,7 @@ MOST = ("envelope", "thrust_max", "body_rate")
 
 
 def figure_laps(courses: Sequence[Content]) -> str:
-    """Lap times of every planner, a line per course; hollow where its certificate or its passage failed."""
+    """Return the lap times of every planner, a line per course; hollow where its certificate or its passage failed."""
     tall = 0.85 + 0.33 * len(courses)
     with sheet(tall) as figure:
         axes = figure.add_axes((0.15, 0.42 / tall, 0.835, (tall - 0.85) / tall))
@@ -136,7 +136,7 @@ def _gate_heights(axes: Any, course: Content) -> None:
 
 
 def figure_error(flown: Sequence[Content], name: str) -> str:
-    """Position error over time in each family: median and the middle nine tenths of the flights."""
+    """Return the position error over time in each family: median and the middle nine tenths of the flights."""
     with sheet(2.3) as figure:
         axes = figure.add_axes((0.045, 0.19, 0.94, 0.62))
         for item in flown:
@@ -152,7 +152,7 @@ def figure_error(flown: Sequence[Content], name: str) -> str:
 
 
 def figure_limit(course: Content, name: str) -> str:
-    """Speed and use of the limits along a plan."""
+    """Return speed and use of the limits along a plan."""
     path, checks = course["path"], course["plan"]["certificate"]["checks"]
     t = np.asarray(path["t_s"])
     ends = np.cumsum(course["plan"]["durations_s"])[:-1]
@@ -175,7 +175,7 @@ def figure_limit(course: Content, name: str) -> str:
 
 
 def figure_random(plans: Sequence[Content]) -> str:
-    """Random courses: lap times over the least possible, and the proved use of the limit and clearance."""
+    """Return random courses: lap times over the least possible, and the proved use of the limit and clearance."""
     approved = [row for row in plans if row["flyable"]]
     columns = (
         _laps_column(approved),
@@ -223,7 +223,8 @@ def short_name(full_name: str, most: int = 26) -> str:
 
 
 def figure_errors(content: Content, name: str) -> str:
-    """Figure 2 of the paper, off the grid: percent errors of speed and time, logarithmic counts; labels of 0 left out."""
+    """Return figure 2 of the paper, off the grid: percent errors of speed and time, logarithmic counts; labels of 0 left
+    out."""
     rows = [[np.nan if x is None else x for x in row] for row in content["percent"]]
     percent = np.array(rows, dtype=float).reshape(-1, 2)
     with sheet(2.3) as figure:
@@ -255,7 +256,7 @@ def _histogram(axes: Any, values: Array, unsafe: tuple[float, float]) -> None:
 
 
 def figure_baselines(rows: Sequence[Content], courses: Sequence[Sequence[Content]]) -> str:
-    """Methods beside each other: laps by course, random courses approved, flights that were clean.
+    """Return methods beside each other: laps by course, random courses approved, flights that were clean.
 
     Args:
         rows: Of `airworthy.gates.benchmark.job.compared`.
@@ -447,7 +448,7 @@ def verdict(summary: Mapping[str, Any]) -> str:
 
 
 def cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Large numbers under the title."""
+    """Return large numbers under the title."""
     made = []
     for name, row in summary["aggregate"].items():
         below = f"{row['crashes']} crashes, {row['skips']} skips, {row['wrong_ways']} wrong ways of {row['flights']}"

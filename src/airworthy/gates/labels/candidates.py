@@ -48,7 +48,7 @@ class Candidates:
 
 
 def candidates(situations: ArrayLike, choices: Choices | None = None) -> Candidates:
-    """Speeds, durations and the limit's verdict for situations, shape (k, 8).
+    """Return speeds, durations and the limit's verdict for situations, shape (k, 8).
 
     Args:
         situations: Shape (k, 8).

@@ -86,11 +86,11 @@ class GateLabelsConfig:
         return grid_named(self.grid)
 
     def numbers(self) -> Any:
-        """Situation numbers to label, (k,)."""
+        """Return situation numbers to label, (k,)."""
         return np.arange(0, self.situations().size, self.every)
 
     def options(self, randomisation: str = "") -> SearchOptions:
-        """Of the search; with another randomisation where one is named."""
+        """Return the options of the search; with another randomisation where one is named."""
         choices = Choices(
             speeds=self.speeds, speed_max=self.speed_max, ratios=self.ratios, limit=self.limit, thrust=self.thrust
         )
@@ -146,7 +146,7 @@ IDLE_RULES = (
 
 
 def identity_of(config: GateLabelsConfig, device: str) -> dict[str, Any]:
-    """Everything on which the labels' bytes depend."""
+    """Return everything on which the labels' bytes depend."""
     options = config.options()
     record = vehicle_of(config)
     # By what it is, so that an edited file of the same name is another vehicle; sources and extra facts do not fly.

@@ -159,7 +159,8 @@ def _body(vehicle: Vehicle) -> tuple[float, float]:
 
 
 def gyro_filter(cutoff: float, rate: float = 1.0 / DT) -> tuple[float, float, float]:
-    """Second-order Butterworth low-pass by the bilinear transform with prewarping: b0 and a1, a2 (b1 = 2 b0, b2 = b0).
+    """Return the second-order Butterworth low-pass by the bilinear transform with prewarping: b0 and a1, a2 (b1 = 2 b0, b2 =
+    b0).
 
     Args:
         cutoff: [Hz], below half the rate.
@@ -175,7 +176,8 @@ def gyro_filter(cutoff: float, rate: float = 1.0 / DT) -> tuple[float, float, fl
 
 
 def hover(controller_model: ControllerModel, mass: ArrayLike) -> tuple[Array, Array]:
-    """Rotor speed [rad/s] that carries a mass [kg], and the height integral [m s] at which the controller asks for it.
+    """Return the rotor speed [rad/s] that carries a mass [kg], and the height integral [m s] at which the controller asks for
+    it.
 
     The integral stays within its clamp: what it cannot hold, the height error does.
     """

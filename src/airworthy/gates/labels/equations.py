@@ -52,7 +52,7 @@ class FlightState(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Vector) -> FlightState:
-        """From its numbers in this order."""
+        """Build one from its numbers in this order."""
         ends = (0, 3, 6, 10, 13, 16, 19, 22, 28, 32)
         return cls(*(tuple(numbers[a:b]) for a, b in itertools.pairwise(ends)))
 
@@ -83,7 +83,7 @@ class Lane(NamedTuple):
 
     @classmethod
     def of(cls, x: Vector) -> Lane:
-        """From its numbers in this order."""
+        """Build one from its numbers in this order."""
         return cls(x[0], x[1], x[2:5], x[5:8], x[8:11], x[11:14], x[14:16], x[16:18], x[18], x[19])
 
 
@@ -264,7 +264,7 @@ def _passed(before: Vector, after: Vector, p: Lane) -> Scalar:
 
 
 def reference_at(sigma: Scalar, coefficients: Vector, pace: Scalar) -> Vector:
-    """Position, velocity and acceleration (3 each) of a segment.
+    """Return position, velocity and acceleration (3 each) of a segment.
 
     Args:
         sigma: Part of the segment flown, less a half: about the middle the powers do not cancel in float32.

@@ -47,7 +47,7 @@ class LabelTask:
 
 
 def counts_of(situations: Array, labels: Labels, options: SearchOptions) -> dict[str, Any]:
-    """Whole numbers that add up over shards.
+    """Return the whole numbers that add up over shards.
 
     Args:
         situations: (k, 8).
@@ -93,7 +93,7 @@ def added(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def shares_of(counts: dict[str, Any]) -> dict[str, float]:
-    """Shares of the situations that have a candidate."""
+    """Return shares of the situations that have a candidate."""
     some = max(counts["situations"] - counts["without_candidate"], 1)
     return {
         "changed": counts["changed"] / some,

@@ -94,7 +94,7 @@ def make_lanes(
     controller_model: ControllerModel,
     options: SearchOptions,
 ) -> RolloutLanes:
-    """Rollouts of situations, shape (k, 8), each with one speed [m/s] and two durations [s], shapes (k,).
+    """Return rollouts of situations, shape (k, 8), each with one speed [m/s] and two durations [s], shapes (k,).
 
     Args:
         situations: (k, 8) [m/s, m, rad].
@@ -159,7 +159,8 @@ def _shift() -> Array:
 
 
 def centred(coefficients: Array) -> Array:
-    """Coefficients of powers of sigma = tau - 1/2, shape (..., 8); summed in a fixed order, so equal whatever the batch."""
+    """Return coefficients of powers of sigma = tau - 1/2, shape (..., 8); summed in a fixed order, so equal whatever the
+    batch."""
     shift = _shift()
     total = np.zeros_like(coefficients)
     for k in range(8):
@@ -188,7 +189,7 @@ def flight_blocks(controller_model: ControllerModel) -> tuple[TracedBlock, ...]:
 
 
 def flight_source(controller_model: ControllerModel, prefix: str = "") -> str:
-    """Native text of the kernel."""
+    """Return the native text of the kernel."""
     blocks = "".join(block.source for block in flight_blocks(controller_model))
     names = {"STATE_SIZE": STATE_SIZE, "LANE_SIZE": LANE_SIZE, "REFERENCE_SIZE": REFERENCE_SIZE, "NOISE_SIZE": NOISE_SIZE}
     numbers = "enum { " + ", ".join(f"{name} = {number}" for name, number in names.items()) + " };"

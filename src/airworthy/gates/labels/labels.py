@@ -72,7 +72,7 @@ class Labels:
 
 
 def join_labels(parts: list[Labels]) -> Labels:
-    """Labels of several calls, one after the other."""
+    """Return labels of several calls, one after the other."""
     return Labels(*(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(Labels)))
 
 

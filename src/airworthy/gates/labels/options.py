@@ -146,7 +146,7 @@ class SearchOptions:
             raise AirworthyError(f"command_rate is {self.command_rate!r} Hz: the control loop itself runs at 500.")
 
     def described(self) -> dict[str, Any]:
-        """As plain data; no limit is None instead of infinity, which JSON lacks."""
+        """Return the options as plain data; no limit is None instead of infinity, which JSON lacks."""
         plain = asdict(self)
         most, cubic = self.choices.limit
         plain["choices"]["limit"] = [most if np.isfinite(most) else None, cubic]

@@ -38,7 +38,7 @@ class LabelFolder:
 
 
 def shard_file(number: int) -> str:
-    """Name of a shard's file."""
+    """Return the name of a shard's file."""
     return f"labels-{number:05d}.parquet"
 
 

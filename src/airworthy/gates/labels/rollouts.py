@@ -50,7 +50,7 @@ class Flights:
 
 
 def second_duration(df: ArrayLike, v: ArrayLike) -> Array:
-    """Duration of the uniform stop over df [m] from v [m/s]; 2 df seconds from rest."""
+    """Return the duration of the uniform stop over df [m] from v [m/s]; 2 df seconds from rest."""
     distance, speed = np.broadcast_arrays(np.asarray(df, dtype=np.float64), np.asarray(v, dtype=np.float64))
     # As `candidates._STILL`, so that search and flight take the same branch.
     moving = speed >= 1e-10
@@ -58,7 +58,7 @@ def second_duration(df: ArrayLike, v: ArrayLike) -> Array:
 
 
 def cost_of(crashed: ArrayBool, skipped: ArrayBool, error_mean: Array, t0: Array) -> Array:
-    """Equation 7.
+    """Return the equation 7.
 
     Args:
         crashed: (k,)
@@ -158,7 +158,7 @@ def command_time(step: int, rate: float) -> float:
 
 
 def reference_of(lanes: RolloutLanes, time: float, yaw_ramp: float) -> tuple[Array, ...]:
-    """Position, velocity, acceleration, yaw and yaw rate at a time [s], eleven arrays (k,).
+    """Return position, velocity, acceleration, yaw and yaw rate at a time [s], eleven arrays (k,).
 
     Args:
         lanes: What is flown.

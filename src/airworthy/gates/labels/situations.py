@@ -78,7 +78,7 @@ class Grid:
         return np.array([(min(values), max(values)) for values in self.values])
 
     def situations(self, index: ArrayLike | None = None) -> Array:
-        """Situations with these numbers, shape (k, 8); all of them by default.
+        """Return situations with these numbers, shape (k, 8); all of them by default.
 
         Raises:
             AirworthyError: The grid has no such number.
@@ -121,7 +121,7 @@ def grid_named(name: str) -> Grid:
 
 
 def corners(situations: ArrayLike) -> tuple[Array, Array]:
-    """Gates of situations, the first at the origin of the plane with heading 0, each later one facing along its leg.
+    """Return gates of situations, the first at the origin of the plane with heading 0, each later one facing along its leg.
 
     Args:
         situations: Shape (k, 8).
@@ -141,7 +141,7 @@ def corners(situations: ArrayLike) -> tuple[Array, Array]:
 
 
 def encode(positions: ArrayLike, headings: ArrayLike, v_prev: ArrayLike) -> tuple[Array, Array]:
-    """Situations of gates in the world, and how far each field lies outside its range.
+    """Return situations of gates in the world, and how far each field lies outside its range.
 
     A situation holds no heading of gates i and i + 1: bearings are measured from the heading of the gate behind, whatever it
     is, and a gate that does not face along its leg is encoded all the same.
@@ -192,14 +192,14 @@ class RolloutDraws:
     """For the noise of each step, shape (k, 4)."""
 
     def at(self, rows: ArrayInt | list[int]) -> RolloutDraws:
-        """Of some of the rollouts, in this order."""
+        """Return the draws of some of the rollouts, in this order."""
         return RolloutDraws(self.mass[rows], self.inertia[rows], self.keys[rows])
 
 
 def draw(
     controller_model: ControllerModel, law: Randomisation, seed: int, index: ArrayLike, number: ArrayLike = 0
 ) -> RolloutDraws:
-    """Mass, inertia and keys of rollouts.
+    """Return mass, inertia and keys of rollouts.
 
     Args:
         controller_model: Has the nominal values.
@@ -217,7 +217,7 @@ def draw(
 
 
 def noise(keys: ArrayU32, step: int, law: Randomisation) -> Array:
-    """Outer force [N] and noise of each motor's thrust [N] in one step, shape (k, 7).
+    """Return the outer force [N] and noise of each motor's thrust [N] in one step, shape (k, 7).
 
     One block of four words serves a step, so that each number has 16 bits: uniform numbers lie on a grid of 2^16, and
     normals reach 4.9 deviations.

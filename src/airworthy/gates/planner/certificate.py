@@ -177,7 +177,7 @@ class BoundaryPlan:
         return self.trajectory
 
     def report(self) -> dict[str, Any]:
-        """Everything as data, for a file."""
+        """Return everything as data, for a file."""
         return {
             "course": self.name,
             "gates": len(self.gates),
@@ -235,7 +235,7 @@ class GridCheck:
 
     @classmethod
     def of(cls, beyond: Array, departure: Array, ranges: Array | None = None) -> GridCheck:
-        """From how far each field was outside (n, 8), the departures (n,), and the predictor's ranges (8, 2).
+        """Return the check from how far each field was outside (n, 8), the departures (n,), and the predictor's ranges (8, 2).
 
         A predictor takes each gate to face along the leg that reaches it: a gate turned by more than the turns that it knows
         is as unknown as a leg turned by as much, the last gate too, which no leg follows.
@@ -289,7 +289,7 @@ class Certificate:
         return (*checks, _crossing_sentence(self.crossings), *_grid_sentences(self.grid))
 
     def described(self) -> dict[str, Any]:
-        """As data."""
+        """Return the certificate as data."""
         checks = {check.quantity: check for check in (*self.limit.checks, self.clearance, self.floor)}
         numbers = {
             name: {

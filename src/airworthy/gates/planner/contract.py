@@ -110,12 +110,12 @@ class BoundaryContract:
 
 
 def tensor_shapes() -> dict[str, tuple[int, ...]]:
-    """Name -> shape of each tensor, float32; 145,282 numbers."""
+    """Return name -> shape of each tensor, float32; 145,282 numbers."""
     return layer_shapes(WIDTHS)
 
 
 def contract_table(contract: BoundaryContract, weights: Mapping[str, Any]) -> dict[str, Any]:
-    """Content of contract.json.
+    """Return the content of contract.json.
 
     Args:
         contract: What is meant.
@@ -142,7 +142,7 @@ def contract_table(contract: BoundaryContract, weights: Mapping[str, Any]) -> di
 
 
 def contract_of(table: Any, where: str) -> tuple[BoundaryContract, str]:
-    """Contract and digest of the weights in a parsed contract.json.
+    """Return contract and digest of the weights in a parsed contract.json.
 
     Args:
         table: The file's content.
@@ -180,7 +180,7 @@ WEIGHTS_LIMIT_BYTES = 2 * 1024 * 1024
 
 
 def shipped_networks() -> dict[str, Path]:
-    """Name -> folder of the networks that come with the package."""
+    """Return name -> folder of the networks that come with the package."""
     assets = Path(str(files("airworthy.gates.planner"))) / "assets"
     if not assets.is_dir():
         return {}
@@ -221,7 +221,7 @@ def write_network(folder: str | Path, contract: BoundaryContract, weights: Mappi
 
 
 def read_network(folder: str | Path) -> tuple[BoundaryContract, dict[str, ArrayF32]]:
-    """Contract and tensors of a network's folder.
+    """Return contract and tensors of a network's folder.
 
     Raises:
         AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
@@ -231,7 +231,7 @@ def read_network(folder: str | Path) -> tuple[BoundaryContract, dict[str, ArrayF
 
 
 def network_tensors(data: bytes, folder: str | Path) -> dict[str, ArrayF32]:
-    """Tensors of the file of weights of a folder; raises AssetError where they are others."""
+    """Return tensors of the file of weights of a folder; raises AssetError where they are others."""
     where = str(Path(folder) / WEIGHTS_FILE)
     return network_files.checked_tensors(data, tensor_shapes(), " of a boundary network", where)
 

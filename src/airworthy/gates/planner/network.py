@@ -59,7 +59,7 @@ class Skew:
 
 
 def safe_error(label: ArrayLike, predicted: ArrayLike, eps: float = 0.1) -> Array:
-    """Eq. 8, (..., 2): (y - yh) / (y + eps) of the speed, its negative of the time; above zero is safe.
+    """Return Eq. 8, (..., 2): (y - yh) / (y + eps) of the speed, its negative of the time; above zero is safe.
 
     Args:
         label: (..., 2) scaled to [0, 1].
@@ -71,7 +71,7 @@ def safe_error(label: ArrayLike, predicted: ArrayLike, eps: float = 0.1) -> Arra
 
 
 def percent_error(label: ArrayLike, predicted: ArrayLike) -> Array:
-    """100 (yh - y) / y, (..., 2) [%], for plots; NaN where the label is zero: the paper leaves those out.
+    """Return 100 (yh - y) / y, (..., 2) [%], for plots; NaN where the label is zero: the paper leaves those out.
 
     Args:
         label: (..., 2) speed and time, scaled or not.
@@ -88,7 +88,7 @@ def unsafe_percent(percent: ArrayLike) -> Array:
 
 
 def loss_of(error: ArrayLike, skew: Skew | None = None) -> Array:
-    """Eq. 9 of each safe error, any shape: s W_S e - (1 - s) W_U e with s = 1 / (1 + exp(-alpha e))."""
+    """Return Eq. 9 of each safe error, any shape: s W_S e - (1 - s) W_U e with s = 1 / (1 + exp(-alpha e))."""
     k, e = skew or Skew(), np.asarray(error, np.float64)
     # tanh, not exp: it does not overflow, and 1 - s loses no digits.
     half = 0.5 * np.tanh(0.5 * k.alpha * e)
@@ -153,7 +153,8 @@ class Boundary:
 
     @classmethod
     def read(cls, where: str | Path) -> Boundary:
-        """From a folder that `airworthy train boundary` wrote, or by the name of a network that comes with the package.
+        """Read a boundary from a folder that `airworthy train boundary` wrote, or by the name of a network that comes with the
+        package.
 
         Raises:
             AssetError: There is none, or it is damaged.
@@ -177,7 +178,7 @@ class Boundary:
         """The same by field."""
 
     def predict(self, situations: ArrayLike) -> Array:
-        """Speed through the next gate [m/s] and time to it [s], (k, 2).
+        """Return the speed through the next gate [m/s] and time to it [s], (k, 2).
 
         Fields outside of their range are taken at its edge, and counted in `clamped` and `clamped_fields`.
 

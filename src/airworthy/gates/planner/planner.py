@@ -163,7 +163,7 @@ def plan_gates(
     predictor: Any,
     options: PlanOptions | None = None,
 ) -> BoundaryPlan:
-    """As `plan`, from rest at `start` [m], heading `start_yaw` [rad], through gates in order.
+    """Plan as `plan`, from rest at `start` [m], heading `start_yaw` [rad], through gates in order.
 
     Args:
         gates: In the order to be flown.
@@ -178,7 +178,7 @@ def plan_gates(
 def plan_many(
     courses: Sequence[Course], predictor: Any, options: PlanOptions | None = None, lap_count: int | None = None
 ) -> list[BoundaryPlan]:
-    """As `plan` for many courses: those with equally many gates are asked about together.
+    """Plan as `plan` for many courses: those with equally many gates are asked about together.
 
     Args:
         courses: Of kind "gates".

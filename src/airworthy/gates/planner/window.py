@@ -56,14 +56,14 @@ class GateRoute:
         return np.stack((np.cos(self.headings), np.sin(self.headings), np.zeros_like(self.headings)), axis=-1)
 
     def stopping_at(self, distance: float) -> Array:
-        """Positions with the end this far [m] beyond the last gate, shape (n + 2, 3)."""
+        """Return positions with the end this far [m] beyond the last gate, shape (n + 2, 3)."""
         positions = self.positions.copy()
         positions[-1] = positions[-2] + distance * self.directions[-2]
         return positions
 
 
 def route_of(start: Sequence[float], start_yaw: float, gates: Sequence[Gate], rule: Headings = "given") -> GateRoute:
-    """Positions and headings of a course.
+    """Return positions and headings of a course.
 
     Args:
         start: Where it begins, at rest [m].

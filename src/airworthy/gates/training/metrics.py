@@ -29,7 +29,7 @@ __all__ = [
 
 
 def torch_loss(label: Any, predicted: Any, signs: Any, skew: Skew) -> Any:
-    """Mean of eq. 9 over items and both outputs, a tensor; may be negative.
+    """Return the mean of eq. 9 over items and both outputs, a tensor; may be negative.
 
     Args:
         label: Tensor (n, 2), scaled.
@@ -53,14 +53,14 @@ BEYOND = (0.0, 5.0, 10.0)
 
 
 def clipped(labels: ArrayLike, scales: tuple[float, float]) -> Array:
-    """Labels (n, 2) with times at most where the output ends."""
+    """Return labels (n, 2) with times at most where the output ends."""
     return np.minimum(np.asarray(labels, np.float64), scales)
 
 
 def metrics_of(
     labels: ArrayLike, predicted: ArrayLike, scales: tuple[float, float], skew: Skew | None = None
 ) -> dict[str, Any]:
-    """Errors by output, shares on the unsafe side, and the loss.
+    """Return errors by output, shares on the unsafe side, and the loss.
 
     Args:
         labels: (n, 2) speed [m/s] and time [s]; times are clipped here.

@@ -81,7 +81,7 @@ class BoundaryOptions(TrainingOptions):
         return Skew(self.safe, self.unsafe, self.alpha, self.eps)
 
     def rate_of(self, epoch: int) -> float:
-        """Adam's step in an epoch, counted from 0."""
+        """Return Adam's step in an epoch, counted from 0."""
         # 0.01 * 0.8^19 = 1.4e-4 in the last fifty epochs.
         return float(self.rate * self.gamma ** (epoch // self.rate_step))
 

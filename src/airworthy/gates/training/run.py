@@ -52,7 +52,7 @@ class BoundaryNet(nn.Module):
             self.layers.append(layer)
 
     def forward(self, x: Tensor, masks: Sequence[Tensor] = ()) -> Tensor:
-        """(n, 8) -> (n, 2), both in [0, 1].
+        """Return (n, 8) -> (n, 2), both in [0, 1].
 
         Args:
             x: Scaled inputs.
@@ -164,17 +164,17 @@ class BoundaryRun:
         return True
 
     def watched_loss(self) -> float:
-        """Of the rows that are watched, with nothing dropped and no noise."""
+        """Return the loss of the rows that are watched, with nothing dropped and no noise."""
         inputs, labels = self._watched
         predicted = _predicted(self.model, inputs)
         return float(torch_loss(labels.double(), predicted.double(), self._signs.double(), self.options.skew))
 
     def weights(self, kind: str) -> dict[str, ArrayF32]:
-        """Tensors of the "best" epoch, or of the "last"."""
+        """Return tensors of the "best" epoch, or of the "last"."""
         return self._state.weights(kind)
 
     def save(self) -> Checkpoint:
-        """Everything that the next epoch depends on, as of the last whole one."""
+        """Return everything that the next epoch depends on, as of the last whole one."""
         return self._saved
 
     def restore(self, checkpoint: Checkpoint) -> None:

@@ -103,7 +103,8 @@ def _marks(at: float, least: float, crossing: float) -> list[tuple[float, float,
 
 
 def training_log_chart(training_log: Sequence[Mapping[str, Any]], best_epoch: int) -> str:
-    """Loss by epoch, of the rows learnt from (with noise and dropout) and of those watched; the best epoch is marked."""
+    """Return the loss by epoch, of the rows learnt from (with noise and dropout) and of those watched; the best epoch is
+    marked."""
     if len(training_log) < 2:
         return ""
     x = np.array([row["epoch"] for row in training_log], np.float64)
@@ -398,7 +399,7 @@ def part_metrics(
     skew: Skew,
     thrust: float | None = None,
 ) -> dict[str, Any]:
-    """Errors of a network on labelled situations, and how many of its pairs keep the limit on both segments.
+    """Return errors of a network on labelled situations, and how many of its pairs keep the limit on both segments.
 
     Args:
         network: To be judged.

@@ -40,7 +40,7 @@ class FirstFlights:
 
 
 def single_spaces(task: VectorTask) -> tuple[Any, Any]:
-    """Gymnasium's spaces of one environment: what is seen, which has no bounds, and actions within [-1, 1]."""
+    """Return Gymnasium's spaces of one environment: what is seen, which has no bounds, and actions within [-1, 1]."""
     from gymnasium.spaces import Box
 
     return (
@@ -50,12 +50,12 @@ def single_spaces(task: VectorTask) -> tuple[Any, Any]:
 
 
 def term_means(result: StepResult, names: Sequence[str]) -> dict[str, float]:
-    """Means of the reward's named parts over all environments, under `/reward/NAME`."""
+    """Return means of the reward's named parts over all environments, under `/reward/NAME`."""
     return {f"/reward/{name}": float(result.terms[name].mean()) for name in names}
 
 
 def episode_means(ends: EpisodeEnds) -> dict[str, float]:
-    """Means over the flights that ended in a step, under `/episode/NAME`; empty where none did."""
+    """Return means over the flights that ended in a step, under `/episode/NAME`; empty where none did."""
     over = ends.ended
     if not over.any():
         return {}

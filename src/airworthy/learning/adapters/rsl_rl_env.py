@@ -46,7 +46,7 @@ class RslRlEnv(VecEnv):
         self.episode_length_buf.copy_(values)
 
     def get_observations(self) -> TensorDict:
-        """Present observations."""
+        """Return present observations."""
         return self._group(self.task.observation)
 
     def reset(self) -> tuple[TensorDict, dict[str, Any]]:

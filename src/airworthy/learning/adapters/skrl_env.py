@@ -71,12 +71,12 @@ class SkrlEnv(Wrapper):
         return seen, rest[0].view(-1, 1), rest[1].view(-1, 1), rest[2].view(-1, 1), info
 
     def state(self) -> None:
-        """None: see `state_space`."""
+        """Return none: see `state_space`."""
         return
 
     def render(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing is drawn; flights are looked at by `airworthy view`."""
+        """Draw nothing is drawn; flights are looked at by `airworthy view`."""
         return
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing: nothing is open."""

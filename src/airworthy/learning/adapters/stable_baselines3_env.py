@@ -63,16 +63,16 @@ class StableBaselinesEnv(VecEnv):
         return result.observation.copy(), result.reward.copy(), ends.ended, infos
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing: nothing is open."""
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Attribute of the environments, once for each of `indices`; all share one."""
+        """Return the attribute of the environments, once for each of `indices`; all share one."""
         # Asked for by VecEnv while it is built, which warns of environments without it.
         value = None if attr_name == "render_mode" else getattr(self.task, attr_name)
         return [value] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refused: environments are rows of one batch.
+        """Refuse: environments are rows of one batch.
 
         Args:
             attr_name: What.
@@ -82,7 +82,7 @@ class StableBaselinesEnv(VecEnv):
         raise AirworthyError(f"{attr_name!r} cannot be set: environments are rows of one batch; make a VectorTask with it.")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Refused: environments are rows of one batch.
+        """Refuse: environments are rows of one batch.
 
         Args:
             method_name: Of what.
@@ -95,5 +95,5 @@ class StableBaselinesEnv(VecEnv):
         )
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Whether a wrapper is around each of `indices`: none has any."""
+        """Return whether a wrapper is around each of `indices`: none has any."""
         return [False] * len(list(self._get_indices(indices)))

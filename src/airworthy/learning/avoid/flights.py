@@ -244,7 +244,7 @@ class AvoidFlights:
     # ---- checkpoints ----------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, ArrayAny]:
-        """Everything that the next decision depends on, by name."""
+        """Return everything that the next decision depends on, by name."""
         found = {name: getattr(self, name).numpy() for name in _STATE}
         found |= {name: getattr(self.body, name).numpy() for name in _BODY}
         found |= {name: getattr(self.looks, name) for name in ("layout", "offset", "counts")}

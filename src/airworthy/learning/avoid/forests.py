@@ -28,7 +28,7 @@ _TRIES = 20_000
 
 
 def draw_trunks(seed: int, number: int, area: float) -> Array:
-    """Trunks of one forest: x, y, radius [m], (n, 3).
+    """Return trunks of one forest: x, y, radius [m], (n, 3).
 
     Args:
         seed: Of all forests.

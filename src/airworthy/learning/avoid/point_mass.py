@@ -57,7 +57,7 @@ def advance(
 
 
 def attitude_axes(act: Any, heading: Any, ops: Any) -> tuple[Any, Any, Any]:
-    """Body axes forward, left and up, (env, 3) each, of a vehicle whose thrust gives an acceleration.
+    """Return body axes forward, left and up, (env, 3) each, of a vehicle whose thrust gives an acceleration.
 
     Args:
         act: Net of gravity, world [m/s^2], (env, 3).

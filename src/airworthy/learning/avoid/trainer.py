@@ -136,7 +136,7 @@ class AvoidTraining:
         return AvoidContract(self.options.hidden, FLOWN_MARGIN, self.options.fastest, self.options.blind, told)
 
     def save(self) -> Checkpoint:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
         arrays = self._state.arrays(dict(self.net.named_parameters()), self._adam) | self.flights.arrays()
         return Checkpoint(self.iteration, arrays, {"skipped": self.skipped})
 

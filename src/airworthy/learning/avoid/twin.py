@@ -26,7 +26,8 @@ class AvoidObstacles:
     """Of the square that repeats itself [m]."""
 
     def about(self, point: Array) -> tuple[Array, Array, Array]:
-        """Middles of trunks (n, 2), balls (m, 3) and boxes (k, 3), of each the image nearest to a point, relative to it."""
+        """Return middles of trunks (n, 2), balls (m, 3) and boxes (k, 3), of each the image nearest to a point, relative to
+        it."""
         return (
             self._image(self.trunks[:, :2] - point[:2]),
             np.concatenate([self._image(self.balls[:, :2] - point[:2]), self.balls[:, 2:3] - point[2]], 1),
@@ -38,7 +39,7 @@ class AvoidObstacles:
 
 
 def depths(o: AvoidObstacles, position: ArrayLike, camera: ArrayLike, rays: ArrayLike, reach: float, spread: float) -> Array:
-    """Depth along the optical axis [m] of each ray, (ray,).
+    """Return the depth along the optical axis [m] of each ray, (ray,).
 
     Args:
         o: Obstacles.
@@ -83,7 +84,7 @@ def _round(d: Array, middle: Array, radius: float, spread: float) -> Array:
 
 
 def nearest(o: AvoidObstacles, point: ArrayLike) -> tuple[float, Array]:
-    """Signed distance [m] of a point to what is nearest, ground included, and the unit vector along which it grows.
+    """Return the signed distance [m] of a point to what is nearest, ground included, and the unit vector along which it grows.
 
     Args:
         o: Obstacles.
@@ -109,7 +110,7 @@ def nearest(o: AvoidObstacles, point: ArrayLike) -> tuple[float, Array]:
 
 
 def set_trunks(candidates: ArrayLike, room: int, side: float, gap: float) -> Array:
-    """Trunks (n, 3) of one place, n at most `room`: candidates that leave gaps to all before them, in order.
+    """Return trunks (n, 3) of one place, n at most `room`: candidates that leave gaps to all before them, in order.
 
     Args:
         candidates: x, y, radius [m], (tried, 3).

@@ -38,7 +38,7 @@ SMALL = 2 * WIDTH // 3
 
 
 def pictures_of(dataset: ExpertDataset) -> Content:
-    """Plans, contact sheets and one roll-out tick by tick, with what is said of them."""
+    """Return plans, contact sheets and one roll-out tick by tick, with what is said of them."""
     names, shared = dataset.config.courses, _same_scene(dataset)
     width = WIDTH if len(names) == 1 else SMALL
     plans = []

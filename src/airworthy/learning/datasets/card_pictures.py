@@ -106,7 +106,8 @@ def _draw_grid(draw: Any, low: Array, high: Array, pixels: Any) -> None:
 
 
 def spread_pairs(dataset: ExpertDataset, count: int, courses: Sequence[str] = ()) -> ArrayInt:
-    """Pairs spread evenly over the time of courses (none named: all), each of another roll-out, as far as there are so many.
+    """Return pairs spread evenly over the time of courses (none named: all), each of another roll-out, as far as there are so
+    many.
 
     Args:
         dataset: The roll-outs.
@@ -131,7 +132,7 @@ def _spread(dataset: ExpertDataset, name: str, count: int) -> ArrayInt:
 
 
 def sheet(images: ImageStack, pairs: ArrayInt, labels: Sequence[str], columns: int, width: int = 2 * WIDTH) -> ArrayU8:
-    """Images beside and below each other, each with a word on it.
+    """Return images beside and below each other, each with a word on it.
 
     Args:
         images: Of the data set.

@@ -71,7 +71,7 @@ def histogram(panel: Panel) -> str:
 
 
 def time_bar(seconds: Mapping[str, float]) -> str:
-    """Shares of time as one bar with its key, HTML."""
+    """Return shares of time as one bar with its key, HTML."""
     total = sum(seconds.values()) or 1.0
     parts = [(name, value) for name, value in seconds.items() if value > 0.0]
     bar = "".join(f'<i class="stage{k % 5}" style="flex:{value / total:.4f}"></i>' for k, (_, value) in enumerate(parts))

@@ -75,7 +75,7 @@ ROLLOUT_FIELDS: dict[str, type] = {
 
 
 def shard_name(index: int) -> str:
-    """Folder of a shard."""
+    """Return the folder of a shard."""
     return f"shard_{index:05d}"
 
 
@@ -212,7 +212,7 @@ def scene_of(config: DatasetConfig) -> Scene | None:
 
 
 def vehicle_digest(flown: Vehicle) -> str:
-    """SHA-256 of a vehicle's record."""
+    """Return the SHA-256 of a vehicle's record."""
     return sha256(json_text(flown))
 
 
@@ -222,7 +222,7 @@ def is_vehicle_file(config: DatasetConfig) -> bool:
 
 
 def described_identity(config: DatasetConfig, device: str, scene: Scene | None) -> dict[str, Any]:
-    """Everything a data set's bytes depend on, but the instruction set of the machine.
+    """Return everything a data set's bytes depend on, but the instruction set of the machine.
 
     Args:
         config: Of the data set.

@@ -61,7 +61,7 @@ Finished = Iterator[tuple[int, ShardFacts]]
 
 
 def made_here(maker: ShardMaker, groups: Sequence[Group]) -> Finished:
-    """Shards made by this process, as they are finished."""
+    """Return shards made by this process, as they are finished."""
     for group in groups:
         yield from zip(group, maker.make(group), strict=True)
 
@@ -136,7 +136,7 @@ class Made:
         return len(self.shards) == self.shard_count
 
     def total(self, name: str) -> int:
-        """Of all finished shards: rollouts, kept or pairs."""
+        """Return the total of all finished shards: rollouts, kept or pairs."""
         return sum(getattr(item, name) for item in self.shards)
 
 

@@ -91,7 +91,7 @@ FEATURES: dict[str, dict[str, Any]] = {
 
 
 def frame_values(data: ExpertDataset, pairs: ArrayInt, episode: int, courses: Sequence[str]) -> Values:
-    """Values (k, ...) of frames, by feature.
+    """Return values (k, ...) of frames, by feature.
 
     Args:
         data: The data set.
@@ -119,7 +119,7 @@ def frame_values(data: ExpertDataset, pairs: ArrayInt, episode: int, courses: Se
 
 
 def stats_of(values: ArrayAny) -> Kinds:
-    """Statistics over frames (k, ...) -> (n,) each, and the count."""
+    """Return statistics over frames (k, ...) -> (n,) each, and the count."""
     flat = values.reshape(len(values), -1).astype(np.float64)
     found: Kinds = {"min": flat.min(0), "max": flat.max(0), "mean": flat.mean(0), "std": flat.std(0)}
     found["count"] = np.array([len(flat)])
@@ -128,7 +128,7 @@ def stats_of(values: ArrayAny) -> Kinds:
 
 
 def image_stats(images: ArrayU8) -> Kinds:
-    """Statistics of some images of an episode per channel, values in [0, 1], (3, 1, 1) each, and the count."""
+    """Return statistics of some images of an episode per channel, values in [0, 1], (3, 1, 1) each, and the count."""
     some = images[np.unique(np.round(np.linspace(0, len(images) - 1, IMAGES_COUNTED)).astype(int))]
     levels = np.arange(256) / 255.0
     counts = np.stack([np.bincount(some[..., channel].ravel(), minlength=256) for channel in range(3)]).astype(np.float64)
@@ -146,7 +146,8 @@ def image_stats(images: ArrayU8) -> Kinds:
 
 
 def merged(parts: Sequence[Mapping[str, ArrayAny]]) -> Kinds:
-    """Statistics of several episodes as one; quantiles are means of theirs, weighted by count, as LeRobot merges them."""
+    """Return statistics of several episodes as one; quantiles are means of theirs, weighted by count, as LeRobot merges
+    them."""
     count = np.array([float(part["count"][0]) for part in parts])
     share = count / count.sum()
 
@@ -211,7 +212,7 @@ def episode_table(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def task_table(tasks: Sequence[str]) -> Any:
-    """Tasks with their numbers; pandas reads the task as the row's name."""
+    """Return tasks with their numbers; pandas reads the task as the row's name."""
     import pyarrow as pa
 
     table = pa.table({"task_index": pa.array(np.arange(len(tasks))), "task": pa.array(list(tasks))})

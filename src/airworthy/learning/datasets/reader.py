@@ -68,7 +68,7 @@ class ImageStack:
         return self.take(which)
 
     def take(self, which: ArrayInt) -> ArrayU8:
-        """Images (n, H, W, 3) by their numbers (n,), copied; numbers in order are read fastest."""
+        """Return images (n, H, W, 3) by their numbers (n,), copied; numbers in order are read fastest."""
         found = np.empty((len(which), *self.shape[1:]), np.uint8)
         owner = np.searchsorted(self._first, which, side="right") - 1
         for shard in np.unique(owner):

@@ -64,14 +64,14 @@ class ShardFacts:
     """Bytes and SHA-256 of each file."""
 
     def described(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the entry as plain data."""
         files = {name: {"bytes": size, "sha256": digest} for name, (size, digest) in self.files.items()}
         counts = {"rollouts": self.rollouts, "kept": self.kept, "pairs": self.pairs}
         return {"name": self.name, "digest": self.digest, "course": self.course, **counts, "files": files}
 
 
 def facts_of(value: Any, where: str) -> ShardFacts:
-    """Facts from what `described` gave.
+    """Return facts from what `described` gave.
 
     Raises:
         AssetError: They are not.

@@ -64,7 +64,7 @@ class Sharding:
         return self._first[1:] - 1
 
     def numbers(self, shard: int) -> ArrayInt:
-        """Roll-outs of a shard, in the order of its files."""
+        """Return roll-outs of a shard, in the order of its files."""
         course = int(self.course[shard])
         begin = (shard - int(self._first[course])) * self._size
         return self._order(course)[begin : begin + self._size]
@@ -238,7 +238,7 @@ class ShardMaker:
 
 
 def pair_columns(flown: Rollouts) -> Columns:
-    """Columns of `pairs.parquet`, roll-out by roll-out, tick by tick."""
+    """Return columns of `pairs.parquet`, roll-out by roll-out, tick by tick."""
     count, ticks = flown.command.shape[:2]
     tick = np.tile(np.arange(ticks), count)
     found: Columns = {
@@ -252,7 +252,7 @@ def pair_columns(flown: Rollouts) -> Columns:
 
 
 def rollout_columns(flown: Rollouts) -> Columns:
-    """Columns of `rollouts.parquet`."""
+    """Return columns of `rollouts.parquet`."""
     return {
         "rollout": flown.number,
         "course": flown.course,

@@ -160,7 +160,7 @@ class DistillTraining:
     # ---- stopping and going on ---------------------------------------------------------------------------------------
 
     def save(self) -> Checkpoint:
-        """Everything that the next round depends on."""
+        """Return everything that the next round depends on."""
         arrays = {"flat": self._descent.flat, "moments": self._descent.moments, "seen": self._seen, "wanted": self._wanted}
         return Checkpoint(self.iteration, {name: np.array(x) for name, x in arrays.items()}, {"lost": self.lost})
 
@@ -173,7 +173,7 @@ class DistillTraining:
 
 
 def imitation_gradient(weights: Sequence[ArrayF32], seen: ArrayF32, wanted: ArrayF32) -> tuple[float, list[ArrayF32]]:
-    """Mean squared error of actions, and its gradient, shaped as the weights.
+    """Return the mean squared error of actions, and its gradient, shaped as the weights.
 
     Args:
         weights: Weight (rows, columns) and bias of each layer; tanh behind each.

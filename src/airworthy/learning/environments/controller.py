@@ -29,7 +29,7 @@ _PER_ROTOR = ("inverse", "collective", "thrust_min", "thrust_max_rotor", "thrust
 
 
 def controller_rows(vehicle: Vehicle, traits: TaskTraits, period: float, rows: Array, layout: Layout) -> Array:
-    """Parameter rows whose controller is the task's; the vehicle that it believes in is the one before any draw.
+    """Return parameter rows whose controller is the task's; the vehicle that it believes in is the one before any draw.
 
     Args:
         vehicle: As recorded.
@@ -87,7 +87,7 @@ class Controller:
         return SimpleNamespace(**{n: v[: self.count] if n in _PER_ROTOR else v for n, v in vars(whole).items()})
 
     def wrench(self, state: Vector, wanted: Vector, p: Any) -> Vector:
-        """Force [N] and moment [N m] that the law asks for, body, 6.
+        """Return the force [N] and moment [N m] that the law asks for, body, 6.
 
         Args:
             state: Of the flight.
@@ -103,15 +103,15 @@ class Controller:
         return (force_x, force_y, thrust, *moment)
 
     def exact(self, wrench: Vector, p: Any) -> tuple[Vector, Any]:
-        """Thrusts of the pseudo-inverse, and by how much the worst rotor leaves its limits."""
+        """Return thrusts of the pseudo-inverse, and by how much the worst rotor leaves its limits."""
         return laws.exact_thrusts(wrench, p.control)
 
     def within(self, wrench: Vector, p: Any) -> Vector:
-        """Thrusts by the bounded allocation: those of `exact` where these are within limits."""
+        """Return thrusts by the bounded allocation: those of `exact` where these are within limits."""
         return tuple(laws.bounded_thrusts(wrench, p.control, self.priority))
 
     def rotors(self, state: Vector, thrusts: Vector, p: Any) -> Vector:
-        """Rotor states for thrusts, within the rotors' limits.
+        """Return rotor states for thrusts, within the rotors' limits.
 
         Args:
             state: Of the flight.
@@ -124,7 +124,7 @@ class Controller:
         return tuple(eq.clip_rotors(states, p.rotor_min, p.rotor_max, 1.0))
 
     def commanded(self, state: Vector, wanted: Vector, p: Any) -> Vector:
-        """Rotor states for a command: what the launch does in parts, as one.
+        """Return rotor states for a command: what the launch does in parts, as one.
 
         Args:
             state: Of the flight.

@@ -120,7 +120,7 @@ class EnvironmentShape:
         return physics_step(state, command, p, self.form, self.dt, self.traits.wrench(state, p))
 
     def flown(self, state: Vector, action: Vector, p: Any, most: int | None = None) -> Vector:
-        """State after a policy step: what the launch does in parts, as one.
+        """Return the state after a policy step: what the launch does in parts, as one.
 
         Args:
             state: Before it.
@@ -290,7 +290,7 @@ class EnvironmentParameters:
         return self.record(read, past, flight, memory)
 
     def started(self, uniforms: Vector, guide: Any, p: Any) -> Vector:
-        """State of a new flight: the task's, or the goal.
+        """Return the state of a new flight: the task's, or the goal.
 
         Args:
             uniforms: 16 numbers of the task's start.

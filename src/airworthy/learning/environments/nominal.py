@@ -24,7 +24,8 @@ __all__ = ["nominal_row", "shape_of"]
 def shape_of(
     task: LearningTask, vehicles: Sequence[Vehicle], spread: Randomization, least: float, conditions: FlightConditions
 ) -> tuple[EnvironmentShape, Array]:
-    """Shape that fits all of some vehicles, and the simulator's parameter rows of each as recorded, (rows, vehicles).
+    """Return the shape that fits all of some vehicles, and the simulator's parameter rows of each as recorded, (rows,
+    vehicles).
 
     Args:
         task: That is flown.

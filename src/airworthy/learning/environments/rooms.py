@@ -121,7 +121,7 @@ def _boxes(kind: BoxKind, pool: int, rng: np.random.Generator) -> Array:
 
 
 def euler_matrices(angles: Array) -> Array:
-    """Rotation matrices (..., 3, 3) of Z-Y-X Euler angles roll, pitch, yaw [rad], (..., 3)."""
+    """Return rotation matrices (..., 3, 3) of Z-Y-X Euler angles roll, pitch, yaw [rad], (..., 3)."""
     (cr, cp, cy), (sr, sp, sy) = (np.moveaxis(f(angles), -1, 0) for f in (np.cos, np.sin))
     rows = [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
@@ -132,7 +132,7 @@ def euler_matrices(angles: Array) -> Array:
 
 
 def placed_boxes(form: RoomForm, pool: ArrayF32, place: ArrayFloat) -> tuple[Array, Array, Array]:
-    """Boxes of one flight: middles (n, 3) world [m], axes (n, 3, 3), half edges (n, 3) [m]; columns of axes are edges.
+    """Return boxes of one flight: middles (n, 3) world [m], axes (n, 3, 3), half edges (n, 3) [m]; columns of axes are edges.
 
     Args:
         form: Of the rooms.

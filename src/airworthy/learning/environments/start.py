@@ -12,13 +12,13 @@ _TURN = 6.283185307179586
 
 
 def any_quaternion(u: Vector) -> Vector:
-    """Attitude x, y, z, w, uniform over all, from three numbers in (0, 1) (Shoemake, Graphics Gems III, 1992)."""
+    """Return the attitude x, y, z, w, uniform over all, from three numbers in (0, 1) (Shoemake, Graphics Gems III, 1992)."""
     (s1, c1), (s2, c2), a, b = sin_cos(_TURN * u[1]), sin_cos(_TURN * u[2]), sqrt(1.0 - u[0]), sqrt(u[0])
     return (a * s1, a * c1, b * s2, b * c2)
 
 
 def tilted_quaternion(u: Vector, most: float) -> Vector:
-    """Attitude x, y, z, w, turned by a uniform angle about any axis.
+    """Return the attitude x, y, z, w, turned by a uniform angle about any axis.
 
     Args:
         u: Three numbers in (0, 1).
@@ -31,7 +31,7 @@ def tilted_quaternion(u: Vector, most: float) -> Vector:
 
 
 def in_ball(u: Vector, radius: Scalar) -> Vector:
-    """Vector within a ball from three numbers in (0, 1): the cube around it, pulled in along each direction.
+    """Return the vector within a ball from three numbers in (0, 1): the cube around it, pulled in along each direction.
 
     Args:
         u: In (0, 1).
@@ -44,7 +44,7 @@ def in_ball(u: Vector, radius: Scalar) -> Vector:
 
 
 def euler_quaternion(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Vector:
-    """Quaternion x, y, z, w of Z-Y-X Euler angles.
+    """Return the quaternion x, y, z, w of Z-Y-X Euler angles.
 
     Args:
         roll: [rad]
@@ -68,7 +68,7 @@ def turned_start(
     rotors: Scalar = 0.0,
     heading: Scalar = 3.141592653589793,
 ) -> Vector:
-    """State of a new flight: uniform in boxes, Z-Y-X Euler angles.
+    """Return the state of a new flight: uniform in boxes, Z-Y-X Euler angles.
 
     Args:
         uniforms: 16 numbers in (0, 1): position 3, velocity 3, roll, pitch, yaw, body rate 3, rotors 4.

@@ -73,11 +73,11 @@ class LearningTask(Protocol):
         ...
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """State of a new flight from 16 uniform numbers in (0, 1)."""
+        """Return the state of a new flight from 16 uniform numbers in (0, 1)."""
         ...
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Rotor states commanded by an action, whose entries are within [-1, 1]."""
+        """Return rotor states commanded by an action, whose entries are within [-1, 1]."""
         ...
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
@@ -91,7 +91,7 @@ class LearningTask(Protocol):
         ...
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward of a step from state `before` to `after` by `action`, after the action `past`.
+        """Return reward of a step from state `before` to `after` by `action`, after the action `past`.
 
         Args:
             before: State before the step.
@@ -108,7 +108,7 @@ REQUIRED = ("name", "vehicle", "rate", "episode_steps", "noise", "start", "comma
 
 
 def peak(x: Scalar, height: float, sharpness: float) -> Scalar:
-    """E(x; m, a) = m exp(-a x^2) of Aerial Gym's rewards.
+    """Return E(x; m, a) = m exp(-a x^2) of Aerial Gym's rewards.
 
     Args:
         x: What is measured.
@@ -119,7 +119,7 @@ def peak(x: Scalar, height: float, sharpness: float) -> Scalar:
 
 
 def penalty(x: Scalar, height: float, sharpness: float) -> Scalar:
-    """P(x; m, a) = m (exp(-a x^2) - 1), 0 at best.
+    """Return P(x; m, a) = m (exp(-a x^2) - 1), 0 at best.
 
     Args:
         x: What is measured.
@@ -130,7 +130,7 @@ def penalty(x: Scalar, height: float, sharpness: float) -> Scalar:
 
 
 def cusp(x: Scalar, height: float, sharpness: float) -> Scalar:
-    """A(x; m, a) = m exp(-a |x|).
+    """Return A(x; m, a) = m exp(-a |x|).
 
     Args:
         x: What is measured.
@@ -141,7 +141,7 @@ def cusp(x: Scalar, height: float, sharpness: float) -> Scalar:
 
 
 def cusp_penalty(x: Scalar, height: float, sharpness: float) -> Scalar:
-    """AP(x; m, a) = m (exp(-a |x|) - 1), 0 at best.
+    """Return AP(x; m, a) = m (exp(-a |x|) - 1), 0 at best.
 
     Args:
         x: What is measured.
@@ -152,7 +152,7 @@ def cusp_penalty(x: Scalar, height: float, sharpness: float) -> Scalar:
 
 
 def crashed_terms(terms: dict[str, Scalar], crashed: Any, value: float) -> dict[str, Scalar]:
-    """Terms of a reward that is `value` in a crash, whatever they are.
+    """Return terms of a reward that is `value` in a crash, whatever they are.
 
     Args:
         terms: By name.
@@ -163,7 +163,7 @@ def crashed_terms(terms: dict[str, Scalar], crashed: Any, value: float) -> dict[
 
 
 def thrust_command(thrusts: Vector, p: Any) -> Vector:
-    """Rotor states whose steady thrust is asked for, within their limits: the polynomial's positive root.
+    """Return rotor states whose steady thrust is asked for, within their limits: the polynomial's positive root.
 
     Args:
         thrusts: Of each rotor [N].
@@ -217,7 +217,7 @@ def learning_task(name: str, **options: Any) -> LearningTask:
 
 
 def learning_tasks() -> Iterator[str]:
-    """Names of all that are registered."""
+    """Return names of all that are registered."""
     from airworthy.learning.environments import tasks
 
     _ = tasks

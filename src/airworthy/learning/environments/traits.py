@@ -66,12 +66,12 @@ class TaskTraits:
         return self.level == "rotor_speed"
 
     def control(self, vehicle: Vehicle) -> ControlConfig:
-        """Gains of the controller between command and rotors: `control_for(vehicle)`, or the vehicle's own."""
+        """Return gains of the controller between command and rotors: `control_for(vehicle)`, or the vehicle's own."""
         chosen = getattr(self.task, "control_for", None)
         return ControlConfig() if chosen is None else chosen(vehicle)
 
     def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
-        """Memory of a new flight.
+        """Return the memory of a new flight.
 
         Args:
             uniforms: 16 numbers in (0, 1).
@@ -81,7 +81,7 @@ class TaskTraits:
         return tuple(self.task.begin(uniforms, state, p)) if self.remembers else ()
 
     def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
-        """Memory after a step.
+        """Return the memory after a step.
 
         Args:
             before: State before it.
@@ -92,7 +92,7 @@ class TaskTraits:
         return tuple(self.task.remember(before, after, action, p)) if self.remembers else ()
 
     def wrench(self, state: Vector, p: Any) -> tuple[Vector, Vector] | None:
-        """Force and moment from outside; None where the task has none."""
+        """Return force and moment from outside; None where the task has none."""
         return self.task.wrench(state, p) if self.pushed else None
 
     def observe_critic(self, state: Vector, p: Any) -> Vector:
@@ -105,14 +105,14 @@ class TaskTraits:
         return tuple(self.task.observe_critic(state, p)) if self.privileged else ()
 
     def goal(self, p: Any) -> Vector:
-        """State in which guided flights begin: `goal(p)`, or hover at the origin."""
+        """Return the state in which guided flights begin: `goal(p)`, or hover at the origin."""
         if hasattr(self.task, "goal"):
             return tuple(self.task.goal(p))
         nothing = (0.0,) * 3
         return (*nothing, *nothing, *nothing, 1.0, *nothing, *p.hover)
 
     def error(self, state: Vector, p: Any) -> Any:
-        """How far the flight is from what the task asks for [m]: `error(state, p)`, or the distance from the origin.
+        """Return how far the flight is from what the task asks for [m]: `error(state, p)`, or the distance from the origin.
 
         None where the task has `error = None`, there being no such distance.
 

@@ -185,7 +185,7 @@ class VectorTwin:
             self._seen = np.where(over, newest, self._seen)
 
     def observe(self) -> Array:
-        """Present observations, (env, k)."""
+        """Return present observations, (env, k)."""
         return self._late(self._seen, 0).T if len(self._seen) else self._observed().T
 
 

@@ -171,7 +171,7 @@ class VectorTask:
         }
 
     def command(self, action: Array) -> Array:
-        """Rotor states that an action commands of the vehicle as it is recorded, (rotors,).
+        """Return rotor states that an action commands of the vehicle as it is recorded, (rotors,).
 
         Args:
             action: (actions,).
@@ -411,7 +411,7 @@ class VectorTask:
         return {**self._host, "observation": self._host["observation"][0]}
 
     def saved(self) -> dict[str, ArrayAny]:
-        """Everything that the next step depends on, by name."""
+        """Return everything that the next step depends on, by name."""
         found = self._memory_of_all()
         kept = {name: found[name].copy() for name in self._saved_names}
         return kept if self._curriculum is None else {**kept, "curriculum": self._curriculum.counts.copy()}
@@ -439,7 +439,7 @@ class VectorTask:
             array[:] = saved[name]
 
     def parameter(self, name: str) -> ArrayF32:
-        """Parameter rows of the present flights' vehicles, (k, env); those that the task reads.
+        """Return parameter rows of the present flights' vehicles, (k, env); those that the task reads.
 
         `hover` and `hover_action` are rotor states of hover, and actions that command them.
         """
@@ -455,7 +455,7 @@ class VectorTask:
 
 
 def reward_terms(task: LearningTask) -> tuple[str, ...]:
-    """Names of the parts of a task's reward, found by tracing it with its own vehicle; no kernel is built."""
+    """Return names of the parts of a task's reward, found by tracing it with its own vehicle; no kernel is built."""
     vehicle = _vehicle(traits_of(task).airframe)
     return parameters_of(shape_of(task, [vehicle], Randomization(), 1.0, FlightConditions())[0]).terms
 

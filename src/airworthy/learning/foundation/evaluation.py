@@ -103,7 +103,7 @@ def traits(vehicle: Vehicle) -> dict[str, float]:
 
 
 def held_figures(own: MotorPolicy, vehicle: Vehicle, protocol: FoundationProtocol) -> dict[str, Any]:
-    """Figures of flights that hold a place, and whether the vehicle is held.
+    """Return figures of flights that hold a place, and whether the vehicle is held.
 
     Args:
         own: The policy, fitted to the vehicle.
@@ -150,7 +150,7 @@ def _commands(simulator: Simulator, own: MotorPolicy | None) -> Callable[[float]
 
 
 def fly_tour(vehicle: Vehicle, protocol: FoundationProtocol, own: MotorPolicy | None = None) -> dict[str, Any]:
-    """Figures of the tour: quantiles of the mean and of the largest distance of flights [m], and whether it is flown.
+    """Return figures of the tour: quantiles of the mean and of the largest distance of flights [m], and whether it is flown.
 
     Args:
         vehicle: That flies.

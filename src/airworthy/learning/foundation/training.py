@@ -149,7 +149,7 @@ def _banded(vehicle: Vehicle) -> Vehicle:
 
 
 def foundation_contract(training: FoundationTraining, notes: str = "") -> MotorContract:
-    """Contract of the policy that a training holds now.
+    """Return the contract of the policy that a training holds now.
 
     Args:
         training: In whatever state.

@@ -107,7 +107,7 @@ class Critic:
             slow += np.float32(1.0 - _TARGET_KEEP) * (quick - slow)
 
     def gradient(self) -> list[ArrayF32]:
-        """Gradient of half the mean squared error on the last window, shaped as the weights."""
+        """Return the gradient of half the mean squared error on the last window, shaped as the weights."""
         weights = self._descent.weights
         np.concatenate([w.ravel() for w in (*weights, *(w.T for w in weights[:4:2]))], out=self._held["value"])
         self.prepare().launch()
@@ -125,7 +125,7 @@ class Critic:
         return self._launcher
 
     def arrays(self) -> dict[str, ArrayAny]:
-        """Everything that its next step depends on, by name."""
+        """Return everything that its next step depends on, by name."""
         slow = np.concatenate([w.ravel() for w in self._slow])
         found = {"flat": self._descent.flat, "moments": self._descent.moments, "slow": slow}
         return {f"critic.{name}": np.array(values) for name, values in found.items()}

@@ -76,7 +76,7 @@ class StepEquations:
         return tuple(self.shape.task.command(a, self.record(p, b, m, h)))
 
     def physics(self, x: Vector, w: Vector, p: Any, b: Vector, m: Vector, h: Any) -> Vector:
-        """Body and rotors a step of physics later.
+        """Return body and rotors a step of physics later.
 
         Args:
             x: Body and rotors.
@@ -106,7 +106,7 @@ class StepEquations:
         return law.rotors(x, held, p)
 
     def finish(self, s: Vector, x: Vector, a: Vector, p: Any, b: Vector, m: Vector, h: Any) -> Vector:
-        """Rows of the flight after a step but its age, what is seen, cost, terminated, success.
+        """Return rows of the flight after a step but its age, what is seen, cost, terminated, success.
 
         Args:
             s: Body and rotors before it.
@@ -139,7 +139,7 @@ class StepEquations:
         return tuple(self.shape.task.observe(x, (0.0,) * 16, self.record(p, b, m, h)))
 
     def parts(self) -> dict[str, tuple[Callable[..., Vector], dict[str, int | None], int]]:
-        """By name: the function, the lengths of its inputs, and how many of its results have a slope."""
+        """Return the parts by name: the function, the lengths of its inputs, and how many of its results have a slope."""
         state, wide, p = self.shape.state, self.shape.actions, self.parameters
         about: dict[str, int | None] = {"p": len(p.used), "b": wide, "m": p.memory, "h": None}
         finished = self.rows - 1 + p.observed + 1
@@ -327,7 +327,7 @@ class StepTwin:
         return path, about, a, wanted
 
     def forward(self, state: Array, action: Array, parameters: Array) -> tuple[Array, Array, Array]:
-        """Next rows (rows, env), what is seen (observed, env), and `FLAGS` (4, env).
+        """Return the next rows (rows, env), what is seen (observed, env), and `FLAGS` (4, env).
 
         Args:
             state: Rows of flights, (rows, env).
@@ -348,7 +348,7 @@ class StepTwin:
     def backward(
         self, state: Array, action: Array, parameters: Array, seeds: Array, sound: Array, keep: float = 1.0
     ) -> tuple[Array, Array, Array]:
-        """Slopes by state (rows, env), action (actions, env), and parameters (used rows, env).
+        """Return slopes by state (rows, env), action (actions, env), and parameters (used rows, env).
 
         Args:
             state: As of `forward`.

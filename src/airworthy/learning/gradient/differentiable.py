@@ -221,7 +221,7 @@ class DifferentiableSimulator:
         return total / (self.horizon * self.env_count), state.detach()
 
     def parameters(self, **factors: Tensor) -> Tensor:
-        """Parameters of vehicles changed by factors, (rows, env), through which gradients flow to these.
+        """Return parameters of vehicles changed by factors, (rows, env), through which gradients flow to these.
 
         Args:
             factors: Of `FACTORS`, each one number or one per flight: 1 is the vehicle as it is recorded. A controller between

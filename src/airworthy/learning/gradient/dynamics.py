@@ -78,7 +78,7 @@ class Surrogate:
 
 
 def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig, env_count: int, seed: int = 0) -> Surrogate:
-    """Vehicles, drawn as the configuration says, at a physics rate that integrates their rotors well.
+    """Return vehicles, drawn as the configuration says, at a physics rate that integrates their rotors well.
 
     Args:
         vehicles: One for all environments, or one each; all with the same number of rotors.
@@ -112,7 +112,7 @@ def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig,
 def vehicle_step(
     state: Vector, command: Vector, p: Any, form: Form, step_s: float, wrench: tuple[Vector, Vector] | None = None
 ) -> Vector:
-    """State after one policy step under one command.
+    """Return the state after one policy step under one command.
 
     Args:
         state: Position, velocity (world), attitude x y z w, body rate, rotor states: 13 + n.
@@ -131,7 +131,7 @@ def vehicle_step(
 def physics_step(
     state: Vector, command: Vector, p: Any, form: Form, dt: float, wrench: tuple[Vector, Vector] | None = None
 ) -> Vector:
-    """RK4, as the simulator's step: rotors clipped to their limits and the quaternion normalised after it.
+    """Return RK4, as the simulator's step: rotors clipped to their limits and the quaternion normalised after it.
 
     Args:
         state: As of `vehicle_step`.

@@ -139,7 +139,7 @@ def conditions(winds: bool = True) -> list[HoverCondition]:
 
 
 def has_drag(vehicle: Vehicle) -> bool:
-    """Whether wind does anything to a vehicle."""
+    """Return whether wind does anything to a vehicle."""
     trial = Simulator(vehicle, SimulatorConfig(), 1)
     names = (
         "drag_linear",

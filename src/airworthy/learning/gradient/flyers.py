@@ -46,7 +46,7 @@ class Flyer(Protocol):
         """Begin flights in a simulator."""
 
     def command(self, simulator: Simulator, noise: Array | None) -> Array:
-        """Commands of now.
+        """Return commands of now.
 
         Args:
             simulator: Whose state is seen.
@@ -108,7 +108,7 @@ class LearntPolicy:
             self._memory = np.zeros((simulator.env_count, len(self._weights[1])), np.float32)
 
     def command(self, simulator: Simulator, noise: Array | None) -> Array:
-        """Rotor states, (env, rotors)."""
+        """Return rotor states, (env, rotors)."""
         names = ("position", "velocity", "attitude", "rate")
         state = np.concatenate([np.asarray(simulator.field(name), float).T for name in names])
         if noise is not None:

@@ -67,7 +67,7 @@ class HoverCost:
 
 
 def hover_start(uniforms: Array, hover: Array, lower: Array, upper: Array, spread: HoverStart) -> Array:
-    """States of new flights.
+    """Return states of new flights.
 
     Args:
         uniforms: In (0, 1), (START_UNIFORMS, flights); the n-th flight of an environment always gets the same ones.
@@ -106,7 +106,7 @@ def hover_observation(state: Vector) -> Vector:
 
 
 def hover_command(action: Vector, p: Any) -> Vector:
-    """Rotor states that actions in [-1, 1] command: from the least to the largest of each rotor."""
+    """Return rotor states that actions in [-1, 1] command: from the least to the largest of each rotor."""
     # The network's tanh bounds actions: a clip would end the slope at a limit (specification, 6.1).
     return tuple(
         0.5 * (low + high) + 0.5 * (high - low) * a for a, low, high in zip(action, p.rotor_min, p.rotor_max, strict=True)
@@ -114,7 +114,7 @@ def hover_command(action: Vector, p: Any) -> Vector:
 
 
 def hover_cost(state: Vector, action: Vector, hover: Vector, weights: HoverCost) -> Any:
-    """Cost of a step that led to `state`.
+    """Return the cost of a step that led to `state`.
 
     Args:
         state: After the step.

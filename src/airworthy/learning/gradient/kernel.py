@@ -87,7 +87,7 @@ def observe(state: Vector, shape: WindowShape) -> Vector:
 
 
 def hover_step(state: Vector, action: Vector, p: Any, shape: WindowShape) -> Vector:
-    """Next state, its observation, and the cost of the step.
+    """Return the next state, its observation, and the cost of the step.
 
     Args:
         state: `WindowShape.state` scalars.

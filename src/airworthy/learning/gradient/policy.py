@@ -20,7 +20,7 @@ __all__ = ["contract_of_training", "write_motor_policy"]
 
 
 def contract_of_training(training: HoverTraining, notes: str = "") -> MotorContract:
-    """Contract of the policy that a training holds now.
+    """Return the contract of the policy that a training holds now.
 
     Args:
         training: In whatever state; how far it came is noted.

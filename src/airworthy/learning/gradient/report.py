@@ -166,7 +166,7 @@ def _grid(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def flat_options(options: Mapping[str, Any], head: str = "") -> list[tuple[str, Any]]:
-    """Options as names and values, those of tables with dots."""
+    """Return options as names and values, those of tables with dots."""
     pairs: list[tuple[str, Any]] = []
     for name, value in options.items():
         pairs += flat_options(value, f"{head}{name}.") if isinstance(value, Mapping) else [(f"{head}{name}", value)]

@@ -123,7 +123,7 @@ class GradientOptions(TrainingOptions):
 
 
 def initial_weights(matrices: Sequence[tuple[int, int]], hover: Array, seed: int) -> Weights:
-    """Weights of a network that hovers whatever it sees, nearly: its last layer is small and biased to hover's actions.
+    """Return weights of a network that hovers whatever it sees, nearly: its last layer is small and biased to hover's actions.
 
     Args:
         matrices: Rows and columns of each.
@@ -142,7 +142,7 @@ def initial_weights(matrices: Sequence[tuple[int, int]], hover: Array, seed: int
 
 
 def network_action(weights: Sequence[ArrayFloat], observed: ArrayFloat) -> ArrayFloat:
-    """Actions in [-1, 1] of observations (env, observed): (env, actions)."""
+    """Return actions in [-1, 1] of observations (env, observed): (env, actions)."""
     x: ArrayFloat = observed
     for w, b in zip(weights[::2], weights[1::2], strict=True):
         x = np.tanh(x @ w.T + b)
@@ -150,7 +150,7 @@ def network_action(weights: Sequence[ArrayFloat], observed: ArrayFloat) -> Array
 
 
 def recurrent_action(weights: Sequence[ArrayFloat], observed: ArrayFloat, memory: ArrayFloat) -> tuple[ArrayFloat, ArrayFloat]:
-    """Actions in [-1, 1] of a network whose middle layer is a GRU, (env, actions), and its memory then, (env, hidden).
+    """Return actions in [-1, 1] of a network whose middle layer is a GRU, (env, actions), and its memory then, (env, hidden).
 
     Args:
         weights: As of `FlightWindow.run`.
@@ -343,7 +343,7 @@ class GradientTraining:
     # ---- stopping and going on ---------------------------------------------------------------------------------------
 
     def save(self) -> Checkpoint:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
         # Vehicles, delays and starts follow from the seed, and are drawn again.
         named = {"state": self.window.state, "episode": self.episode, "age": self.age}
         named |= {f"weight_{k}": w for k, w in enumerate(self.weights)} | {"moments": self._descent.moments}

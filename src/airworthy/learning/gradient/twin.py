@@ -20,7 +20,8 @@ Layers = list[Array]
 
 
 def gru_twin(weights: Sequence[Array], x: Array, memory: Array) -> tuple[Array, Layers]:
-    """Memory after a step of a GRU (Cho et al. 2014, as torch has it), and reset, update, new, and what reset multiplies.
+    """Return the memory after a step of a GRU (Cho et al. 2014, as torch has it), and reset, update, new, and what reset
+    multiplies.
 
     Args:
         weights: Matrix by what comes in (3 hidden, hidden), bias, matrix by memory, bias.
@@ -47,7 +48,7 @@ def value_twin(ahead: Ahead, seen: Array) -> tuple[Array, list[Array]]:
 
 
 def returns_twin(ahead: Ahead, costs: Array, seen: Sequence[Array]) -> Array:
-    """Lambda returns (Sutton and Barto 2018, equation 12.20) of a window, (steps, env), as large as a step's cost.
+    """Return lambda returns (Sutton and Barto 2018, equation 12.20) of a window, (steps, env), as large as a step's cost.
 
     Args:
         ahead: The critic.

@@ -69,7 +69,7 @@ class L2fGradientTraining:
         return [of_task_inputs(first), *rest]
 
     def contract(self) -> TaskContract:
-        """Contract of the policy as it is now."""
+        """Return the contract of the policy as it is now."""
         noted = {"trainer": self.trainer, "iterations": self.iteration, "env_steps": self.env_steps}
         form = NetworkForm((self.options.hidden, self.options.hidden))
         return contract_of_task(self.environments, form, {**noted, "options": asdict(self.options)})
@@ -88,7 +88,7 @@ class L2fGradientTraining:
         return {**self.inner.metrics(cost), "reward": -cost}
 
     def save(self) -> Checkpoint:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
         return self.inner.save()
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -97,7 +97,7 @@ class L2fGradientTraining:
 
 
 def of_task_inputs(first: ArrayF32) -> ArrayF32:
-    """First layer over what l2f_position shows, from one over what the gradient's flights see: the same function.
+    """Return the first layer over what l2f_position shows, from one over what the gradient's flights see: the same function.
 
     Args:
         first: Over position 3, half the velocity 3, rotation matrix by columns 9, a tenth of the body rate 3, past actions;

@@ -55,7 +55,8 @@ class NetworkSizes:
 
 
 def scratch_rows(sizes: NetworkSizes) -> dict[str, int]:
-    """First row of what the update keeps of a slice, by name: layers, and slopes of their sums; `ROWS` is their number."""
+    """Return the first row of what the update keeps of a slice, by name: layers, and slopes of their sums; `ROWS` is their
+    number."""
     first, second = sizes.first, sizes.second
     layers = {"POLICY1": first, "POLICY2": second, "VALUE1": first, "VALUE2": second}
     counts = {**layers, **{f"D_{name}": count for name, count in layers.items()}, "D_ACTION": sizes.actions, "D_VALUE": 1}

@@ -24,7 +24,7 @@ def ppo_loss(
     value_weight: float,
     entropy_weight: float,
 ) -> tuple[Scalar, Scalar, Scalar]:
-    """Loss of one sample, its part of the divergence between old and new policy, and its squared error of the value.
+    """Return the loss of one sample, its part of the divergence between old and new policy, and its squared error of the value.
 
     Args:
         mean: Of the new policy's Gaussian, per action.

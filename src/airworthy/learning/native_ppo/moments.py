@@ -48,7 +48,7 @@ class RunningMoments:
         return np.sqrt(np.maximum(self._squares / self.count, _LEAST)) if self.count else np.ones_like(self.mean)
 
     def saved(self) -> dict[str, ArrayAny]:
-        """Everything, by name."""
+        """Return everything, by name."""
         return {"count": np.array([self.count]), "mean": self.mean.copy(), "squares": self._squares.copy()}
 
     def restore(self, saved: Mapping[str, ArrayAny]) -> None:

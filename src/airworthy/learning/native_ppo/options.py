@@ -99,12 +99,12 @@ class PpoOptions(TrainingOptions):
             raise AirworthyError(f"last_std {self.last_std:g} changes nothing without decay_steps, over which it falls.")
 
     def rate_left(self, env_steps: int) -> float:
-        """Share of the learning rate that is left after so many decisions: it falls linearly."""
+        """Return the share of the learning rate that is left after so many decisions: it falls linearly."""
         # The last update still moves a little: a rate of nothing would waste its rollout.
         return max(_LEAST_LEFT, 1.0 - env_steps / self.decay_steps) if self.decay_steps else 1.0
 
     def bounds_of_std(self, env_steps: int) -> tuple[float, float]:
-        """Least and largest deviation of actions after so many decisions."""
+        """Return the least and largest deviation of actions after so many decisions."""
         if not self.last_std:
             return self.least_std, math.inf
         # Half of the training explores; a fifth makes what is learnt right for flights nearly without noise (ours).
@@ -114,11 +114,11 @@ class PpoOptions(TrainingOptions):
 
     @classmethod
     def settings(cls) -> PpoOptions:
-        """Ours, which learn the motor-command task in the published number of steps (docs/howto/learn_hover.md)."""
+        """Return our settings: they learn the motor-command task in the published steps (docs/howto/learn_hover.md)."""
         return cls(**_OURS)
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
+        """Return fields in which an earlier training differs, in words."""
         held = before.get("hidden")  # JSON has lists for tuples
         return super().differences({**before, "hidden": tuple(held)} if isinstance(held, list) else before)
 

@@ -70,7 +70,7 @@ class Rollout:
 def generalized_advantages(
     rewards: Array, values: ArrayFloat, last: ArrayFloat, ended: ArrayBool, cut_values: Array, gamma: float, lam: float
 ) -> Array:
-    """Generalised advantages (Schulman et al. 2016), right at time limits.
+    """Return generalised advantages (Schulman et al. 2016), right at time limits.
 
     Args:
         rewards: (steps, env).
@@ -96,7 +96,7 @@ def generalized_advantages(
 
 
 def orthogonal(seed: int, layer: int, shape: tuple[int, int], gain: float) -> Array:
-    """First weights of a layer, (rows, columns): orthogonal, drawn for (seed, layer).
+    """Return the first weights of a layer, (rows, columns): orthogonal, drawn for (seed, layer).
 
     Args:
         seed: Of the training.
@@ -146,7 +146,7 @@ def check_symmetric(task: str, symmetric: bool, more: bool) -> None:
 
 
 def noise_keys(seed: int, flight_ids: ArrayAny) -> ArrayU32:
-    """Keys of the noise of actions, (4, env)."""
+    """Return keys of the noise of actions, (4, env)."""
     return np.ascontiguousarray(flight_key(seed, flight_ids, _NOISE_EPISODE).T.astype(np.uint32))
 
 
@@ -175,7 +175,8 @@ class ActionNoise:
         self._launcher = Launcher(_noise_kernel(actions), padded // CPU_LANES, [*shared, padded, steps], "cpu", 1)
 
     def draw(self, first: int) -> ArrayF32:
-        """Noise of the steps from `first` of the training on, (steps, env, actions): a view that the next call writes over."""
+        """Return the noise of the steps from `first` of the training on, (steps, env, actions): a view that the next call
+        writes over."""
         self._first[0] = first
         self._launcher.launch()
         return self._drawn[:, : self._count]

@@ -245,7 +245,7 @@ class NativePpo:
         np.exp(self._views[-1], out=self._deviation)
 
     def gradient(self, blocks: ArrayAny) -> tuple[Array, Array]:
-        """Gradient of the mean loss of a minibatch, and its sums of loss, divergence and squared error.
+        """Return the gradient of the mean loss of a minibatch, and its sums of loss, divergence and squared error.
 
         Args:
             blocks: Which blocks of `samples`, counted through its first two axes.
@@ -312,7 +312,7 @@ class NativePpo:
     # ---- what was learnt ---------------------------------------------------------------------------------------------
 
     def action(self, observation: ArrayFloat) -> Array:
-        """Deterministic actions, (env, actions), of observations (env, observed)."""
+        """Return deterministic actions, (env, actions), of observations (env, observed)."""
         return np.asarray(np.tanh(self._forward(observation, 0)))
 
     def value(self, observation: ArrayFloat) -> ArrayFloat:
@@ -327,7 +327,7 @@ class NativePpo:
         return np.asarray(x @ v[first + 4].T + v[first + 5])
 
     def save(self) -> Checkpoint:
-        """Everything that the next update depends on."""
+        """Return everything that the next update depends on."""
         environments = {f"environment_{name}": array for name, array in self.environments.saved().items()}
         arrays = {"parameters": self.parameters, "first": self._first, "second": self._second, **environments}
         if self.options.noise_memory:

@@ -97,7 +97,7 @@ class PpoTrainingOptions(TrainingOptions):
         return MOTOR_COMMAND_START if self.task == "motor_command" else HoverStart()
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
+        """Return fields in which an earlier training differs, in words."""
         inner = before.get("ppo")
         found = super().differences({**before, "ppo": asdict(self.ppo)})
         return [*found, *self.ppo.differences(inner if isinstance(inner, Mapping) else {})]
@@ -237,7 +237,7 @@ class PpoTraining:
         return {**row, "cost": cost, "lost": self.lost}
 
     def save(self) -> Checkpoint:
-        """Everything that the next update depends on."""
+        """Return everything that the next update depends on."""
         inner = self.ppo.save()
         return Checkpoint(inner.number, inner.arrays, {**inner.notes, "lost": self.lost})
 

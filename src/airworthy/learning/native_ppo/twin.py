@@ -29,7 +29,7 @@ def network_layers(weights: Sequence[ArrayFloat], observation: Array) -> list[Ar
 
 
 def loss_gradient(sizes: NetworkSizes, weights: Sequence[ArrayFloat], samples: Array) -> tuple[Array, Array]:
-    """Gradient of the mean loss, and the sums of loss, divergence and squared error.
+    """Return the gradient of the mean loss, and the sums of loss, divergence and squared error.
 
     Args:
         sizes: Of network and loss.

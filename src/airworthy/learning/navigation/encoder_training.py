@@ -36,7 +36,7 @@ _PUBLISHED_PIXELS = 270 * 480
 
 
 def draw_poses(form: RoomForm, count: int, rng: np.random.Generator) -> ArrayF32:
-    """Poses of cameras in rooms of any level, (count, `POSE_NUMBERS`): anywhere, more often heading along the room.
+    """Return poses of cameras in rooms of any level, (count, `POSE_NUMBERS`): anywhere, more often heading along the room.
 
     Args:
         form: Of the rooms.
@@ -59,7 +59,7 @@ def draw_poses(form: RoomForm, count: int, rng: np.random.Generator) -> ArrayF32
 
 
 def image_pairs(sight: RoomSight, poses: ArrayF32, radius: float) -> tuple[ArrayF32, ArrayF32]:
-    """Depth images, over reach and -1 where invalid, and collision images, over reach: (n, 36, 64) each.
+    """Return depth images, over reach and -1 where invalid, and collision images, over reach: (n, 36, 64) each.
 
     Args:
         sight: Of the rooms.
@@ -139,7 +139,8 @@ class EncoderTraining:
 
     @torch.no_grad()
     def judged(self) -> dict[str, float]:
-        """Errors of what is made again of images of unseen rooms, where the camera sees, beside two that learn nothing."""
+        """Return errors of what is made again of images of unseen rooms, where the camera sees, beside two that learn
+        nothing."""
         o = self.options
         form = replace(self._form, seed=UNSEEN_SEED)
         sight = RoomSight(form, CAMERA, _JUDGED, self._threads)
@@ -180,7 +181,7 @@ class EncoderTraining:
         return EncoderContract(o.channels, o.latent, o.radius, told)
 
     def save(self) -> Checkpoint:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
         return Checkpoint(self.iteration, self._state.arrays(dict(self.net.named_parameters()), self._adam), {})
 
     def restore(self, checkpoint: Checkpoint) -> None:

@@ -197,7 +197,7 @@ class NavigationEnvironments:
         return int(self.flights.level[0])
 
     def saved(self) -> dict[str, ArrayAny]:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
         return {**self.flights.saved(), **{name: x.copy() for name, x in self._kept().items()}}
 
     def _kept(self) -> dict[str, ArrayF32]:
@@ -212,7 +212,7 @@ class NavigationEnvironments:
 
 
 def sight_term(task: NavigationTask, distance: ArrayF32, directions: Array, velocity: ArrayFloat, poses: ArrayF32) -> Array:
-    """Term of the reward that reads the image, (n,), before the curriculum's factor.
+    """Return the term of the reward that reads the image, (n,), before the curriculum's factor.
 
     Args:
         task: Whose.
@@ -232,7 +232,7 @@ def sight_term(task: NavigationTask, distance: ArrayF32, directions: Array, velo
 
 
 def time_to_collision(distance: ArrayF32, directions: Array, velocity: ArrayFloat, poses: ArrayF32) -> Array:
-    """Least range over approach [s], of rays that approach, within 0 and 10, (n,).
+    """Return the least range over approach [s], of rays that approach, within 0 and 10, (n,).
 
     Args:
         distance: (n, rows, columns) [m].

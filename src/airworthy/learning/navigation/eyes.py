@@ -47,7 +47,8 @@ class NavigationEye(Protocol):
 
 
 def depth_image(distance: ArrayF32, reach: float = CAMERA.reach) -> ArrayF32:
-    """Image as it is published, (n, rows, columns): depth over reach, `INVALID` where it is nearer than the camera sees."""
+    """Return the image as it is published, (n, rows, columns): depth over reach, `INVALID` where it is nearer than the camera
+    sees."""
     return np.where(distance < NEAREST, np.float32(INVALID), distance * np.float32(1.0 / reach)).astype(np.float32)
 
 

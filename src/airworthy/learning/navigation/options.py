@@ -102,7 +102,7 @@ class NavigationOptions(TrainingOptions):
         )
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
+        """Return fields in which an earlier training differs, in words."""
         held = before.get("hidden")  # JSON has lists for tuples
         return super().differences({**before, "hidden": tuple(held)} if isinstance(held, list) else before)
 

@@ -41,7 +41,7 @@ class Rays:
 
 
 def camera_rays(rows: int, columns: int, field_of_view: float, reach: float) -> Rays:
-    """Rays of a pinhole camera with square pixels, through their middles.
+    """Return rays of a pinhole camera with square pixels, through their middles.
 
     Args:
         rows: Of the image, a multiple of 4.
@@ -57,7 +57,7 @@ def camera_rays(rows: int, columns: int, field_of_view: float, reach: float) -> 
 
 
 def lidar_rays(rows: int, columns: int, elevation: tuple[float, float], reach: float) -> Rays:
-    """Rays of a LiDAR, turning from +180 degrees of azimuth on, without the doubled last column.
+    """Return rays of a LiDAR, turning from +180 degrees of azimuth on, without the doubled last column.
 
     Args:
         rows: Of the image, from the highest elevation to the lowest; a multiple of 4.

@@ -45,7 +45,7 @@ def _between(least: Vector, most: Vector, u: Vector) -> Vector:
 
 
 def level_frame(attitude: Vector) -> tuple[Scalar, Scalar]:
-    """Cosine and sine of the heading, of the frame in which velocities are commanded."""
+    """Return cosine and sine of the heading, of the frame in which velocities are commanded."""
     x = matrix_columns(attitude)[0]
     length = maximum(sqrt(x[0] * x[0] + x[1] * x[1]), 1e-9)
     return x[0] / length, x[1] / length
@@ -120,7 +120,7 @@ class NavigationTask:
         return ControlConfig(gains=self.vehicle if vehicle.name == self.vehicle else "auto")
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """State of a new flight, level, nearly at rest, at the near end of its room.
+        """Return the state of a new flight, level, nearly at rest, at the near end of its room.
 
         Args:
             uniforms: 16 numbers in (0, 1).
@@ -134,7 +134,7 @@ class NavigationTask:
         return (*position, *scale(u[3:6], _START_SPEED), *attitude, *scale(u[7:10], _START_SPEED), *p.hover)
 
     def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
-        """Target 3, mounting of the sensor 6, heading that is asked for.
+        """Return the target 3, mounting of the sensor 6, heading that is asked for.
 
         Args:
             uniforms: 16 numbers in (0, 1).
@@ -165,11 +165,12 @@ class NavigationTask:
         return (*state[:3], *state[6:10], *p.memory[3:9], *(p.place or (0.0,) * 9))
 
     def error(self, state: Vector, p: Any) -> Scalar:
-        """Distance to the target [m]."""
+        """Return the distance to the target [m]."""
         return norm(sub(tuple(p.memory[:3]), state[:3]))
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """17 numbers: direction to the target 3, distance, roll, pitch, error of heading, velocity 3, rate 3, last command 4.
+        """Return 17 numbers: direction to the target 3, distance, roll, pitch, error of heading, velocity 3, rate 3, last
+        command 4.
 
         The direction is in the level frame, velocity and rate are in the body's.
 
@@ -194,15 +195,15 @@ class NavigationTask:
         return (*direction, distance, roll, pitch, self._turn(state, p), *body, *state[10:13], *self.commanded(p.past, p))
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Command of the level."""
+        """Return the command of the level."""
         return self.commanded(action, p)
 
     def commanded(self, action: Vector, p: Any) -> Vector:
-        """Four numbers of the command."""
+        """Return four numbers of the command."""
         raise NotImplementedError
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward of a step, but for what sees the image.
+        """Return reward of a step, but for what sees the image.
 
         Args:
             before: State before it.
@@ -256,12 +257,12 @@ class DepthNavigation(NavigationTask):
         return (-1.0, 0.0, 0.0)
 
     def commanded(self, action: Vector, p: Any) -> Vector:
-        """Velocity 3 [m/s] in the level frame, within 45 degrees of forward, at most 2 m/s, and yaw rate [rad/s]."""
+        """Return the velocity 3 [m/s] in the level frame, within 45 degrees of forward, at most 2 m/s, and yaw rate [rad/s]."""
         speed, (sine, cosine) = action[0] + 1.0, sin_cos(CLIMB * action[1])
         return (speed * cosine, 0.0 * speed, speed * sine, YAW_RATE * action[2])
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published, but for what sees the image; -100 where something was touched.
+        """Return reward as published, but for what sees the image; -100 where something was touched.
 
         Args:
             before: State before the step.
@@ -328,7 +329,7 @@ class LidarNavigation(NavigationTask):
         return ControlConfig(gains=super().control_for(vehicle).gains, acceleration_frame=frame)
 
     def commanded(self, action: Vector, p: Any) -> Vector:
-        """Acceleration 3 [m/s^2] and yaw rate [rad/s]."""
+        """Return the acceleration 3 [m/s^2] and yaw rate [rad/s]."""
         return (*scale(action[:3], 2.0), YAW_RATE * action[3])
 
     def _turn(self, state: Vector, p: Any) -> Scalar:
@@ -338,7 +339,7 @@ class LidarNavigation(NavigationTask):
         return arctan2(sine * x[0] - cosine * x[1], cosine * x[0] + sine * x[1])
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published, but for the time to collision; -10 where something was touched.
+        """Return reward as published, but for the time to collision; -10 where something was touched.
 
         Args:
             before: State before the step.

@@ -117,7 +117,7 @@ class NavigationTraining:
         return NavigationPolicy(self.contract, self.weights)
 
     def save(self) -> Checkpoint:
-        """Everything that the next update depends on."""
+        """Return everything that the next update depends on."""
         inner = self.ppo.save()
         return Checkpoint(inner.number, inner.arrays, {**inner.notes, "seconds": self.seconds})
 

@@ -90,14 +90,14 @@ class LearnerShape:
         return self.observed + self.actions + 2 + self.known
 
     def matrices(self, network: int) -> list[tuple[int, int]]:
-        """Matrices (rows, columns) of the actor (0) or of a critic (1, 2); a bias follows each."""
+        """Return matrices (rows, columns) of the actor (0) or of a critic (1, 2); a bias follows each."""
         widths = (
             (self.observed, self.first, self.second, self.raw) if network == 0 else (self.judged, self.first, self.second, 1)
         )
         return [(rows, columns) for columns, rows in pairwise(widths)]
 
     def size(self, network: int) -> int:
-        """Numbers of a network in memory, which is filled up to whole vectors."""
+        """Return numbers of a network in memory, which is filled up to whole vectors."""
         count = sum(rows * columns + rows for rows, columns in self.matrices(network))
         return -(-count // CPU_LANES) * CPU_LANES
 
@@ -140,7 +140,7 @@ class LearnerShape:
 
 
 def scratch_rows(shape: LearnerShape) -> dict[str, int]:
-    """First row of what an update keeps of its batch, by name; `ROWS` is their number."""
+    """Return the first row of what an update keeps of its batch, by name; `ROWS` is their number."""
     first, second = shape.first, shape.second
     counts = {
         # An action behind what critics see: together they are their inputs.

@@ -255,7 +255,7 @@ class OffPolicy:
     # ---- what was learnt ---------------------------------------------------------------------------------------------
 
     def views(self, network: int, target: bool = False) -> list[ArrayF32]:
-        """Weight (rows, columns) and bias (rows,) of each layer of the actor (0) or a critic (1, 2): views.
+        """Return the weight (rows, columns) and bias (rows,) of each layer of the actor (0) or a critic (1, 2): views.
 
         Args:
             network: Which.
@@ -275,7 +275,7 @@ class OffPolicy:
         return [*views[:4], views[4][:a], views[5][:a]]
 
     def action(self, observation: ArrayFloat) -> ArrayFloat:
-        """Actions without noise, (env, actions), of observations (env, observed)."""
+        """Return actions without noise, (env, actions), of observations (env, observed)."""
         x, w = observation, self.policy_weights
         for k in (0, 2, 4):
             x = np.tanh(x @ w[k].T + w[k + 1])
@@ -284,7 +284,7 @@ class OffPolicy:
     # ---- stopping and going on ---------------------------------------------------------------------------------------
 
     def save(self, folder: Path | None = None) -> Checkpoint:
-        """Everything that the next step depends on.
+        """Return everything that the next step depends on.
 
         Args:
             folder: For what was flown, a part each time; None: it goes whole into the checkpoint.

@@ -112,7 +112,7 @@ class OffPolicyTrainingOptions(TrainingOptions):
         return HoverStart()
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
+        """Return fields in which an earlier training differs, in words."""
         inner = before.get("learner")
         found = super().differences({**before, "learner": asdict(self.learner)})
         held = dict(inner) if isinstance(inner, Mapping) else {}
@@ -205,7 +205,7 @@ class OffPolicyTraining:
         return [w.copy() for w in self.learner.policy_weights]
 
     def contract(self) -> TaskContract:
-        """Contract of the policy as it is now."""
+        """Return the contract of the policy as it is now."""
         noted = {"trainer": self.trainer, "iterations": self.iteration, "env_steps": self.env_steps}
         return contract_of_task(self.environments, NetworkForm(self.hidden), {**noted, "options": asdict(self.options)})
 
@@ -241,7 +241,7 @@ class OffPolicyTraining:
             self._folder.rmdir()
 
     def save(self) -> Checkpoint:
-        """Everything that the next launch depends on."""
+        """Return everything that the next launch depends on."""
         inner = self.learner.save(self._folder)
         return Checkpoint(self.iteration, inner.arrays, {**inner.notes, "lost": self.lost})
 

@@ -31,7 +31,7 @@ def network_layers(weights: Sequence[ArrayFloat], x: Array) -> list[Array]:
 
 
 def layer_gradients(weights: Sequence[Array], layers: Sequence[Array], slope: Array) -> tuple[list[Array], Array]:
-    """Gradient by weights and biases, and slopes by the inputs.
+    """Return the gradient by weights and biases, and slopes by the inputs.
 
     Args:
         weights: As of `network_layers`.
@@ -48,7 +48,7 @@ def layer_gradients(weights: Sequence[Array], layers: Sequence[Array], slope: Ar
 
 
 def drawn_batch(seed: int, step: int, first: int, count: int, batch: int, actions: int) -> tuple[ArrayAny, Array]:
-    """Which steps of the replay an update draws, (batch,), and its noise, (batch, actions).
+    """Return which steps of the replay an update draws, (batch,), and its noise, (batch, actions).
 
     Args:
         seed: Of the training.

@@ -40,14 +40,14 @@ class Gaussian:
     squash: bool
 
     def log_probability(self, taken: Tensor) -> Tensor:
-        """Of what was drawn (before squashing), (...,)."""
+        """Return the log probability of what was drawn (before squashing), (...,)."""
         z = (taken - self.mean) * torch.exp(-self.log_std)
         found = (-0.5 * z * z - self.log_std).sum(-1) - taken.shape[-1] * _HALF_LOG_TWO_PI
         # By change of variables the density of a = tanh(u) is that of u over da/du = 1 - tanh(u)^2.
         return found - _log_slope(taken).sum(-1) if self.squash else found
 
     def entropy(self, noise: Tensor | None = None) -> Tensor:
-        """Mean over all; of squashed actions, which have no closed form, estimated with noise (..., actions)."""
+        """Return the mean over all; of squashed actions, which have no closed form, estimated with noise (..., actions)."""
         plain = (self.log_std + (_HALF_LOG_TWO_PI + 0.5)).sum(-1).mean()
         if not self.squash or noise is None:
             return plain
@@ -101,7 +101,7 @@ class Trunk(nn.Module):
                 weight.data.copy_(torch.cat(parts))
 
     def features(self, x: Tensor) -> Tensor:
-        """Without memory, (..., width of the last hidden layer); of observations (..., observed)."""
+        """Return features without memory, (..., width of the last hidden layer); of observations (..., observed)."""
         if self.image:
             picture = x[..., self.vector :].reshape(-1, *self.image)
             for layer in self.convolutions:
@@ -112,7 +112,7 @@ class Trunk(nn.Module):
         return x
 
     def forward(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """One instant: (batch, width), and the memory after it (batch, width)."""
+        """Run one instant: (batch, width), and the memory after it (batch, width)."""
         found = self.features(x)
         if self.cell is None:
             return found, memory
@@ -120,7 +120,7 @@ class Trunk(nn.Module):
         return memory, memory
 
     def sequence(self, x: Tensor, memory: Tensor, ended: Tensor) -> tuple[Tensor, Tensor]:
-        """Instants one after the other: (time, batch, width), and the memory behind the last.
+        """Run instants one after the other: (time, batch, width), and the memory behind the last.
 
         Args:
             x: (time, batch, observed).
@@ -174,7 +174,7 @@ class ActorCritic(nn.Module):
             self.log_std_layer.bias.data.fill_(math.log(share / (1.0 - share)))
 
     def ordered_parameters(self) -> list[Tensor]:
-        """Those of the policy, of the critic, and deviations, in the order of `NativePpo.parameters`."""
+        """Return those of the policy, of the critic, and deviations, in the order of `NativePpo.parameters`."""
         found: list[Tensor] = [*self.actor.parameters(), *self.mean.parameters()]
         if not self.options.shared:
             found += self.critic.parameters()
@@ -184,7 +184,7 @@ class ActorCritic(nn.Module):
         return [*found, *self.log_std_layer.parameters()]
 
     def policy(self, features: Tensor) -> Gaussian:
-        """Distribution of actions, of what the policy's trunk makes of observations."""
+        """Return the distribution of actions, of what the policy's trunk makes of observations."""
         o = self.options
         sums = self.mean(features)
         if o.deviation == "parameter":
@@ -196,11 +196,11 @@ class ActorCritic(nn.Module):
         return Gaussian(sums if o.squash else torch.tanh(sums), log_std, o.squash)
 
     def value(self, features: Tensor) -> Tensor:
-        """Value (...,), of what the critic's trunk makes of what it sees."""
+        """Return the value (...,), of what the critic's trunk makes of what it sees."""
         return self.value_layer(features).squeeze(-1)
 
     def memory(self, count: int, device: torch.device) -> Tensor:
-        """Memory of new flights, (env, width); without recurrent layers of width 0."""
+        """Return the memory of new flights, (env, width); without recurrent layers of width 0."""
         return torch.zeros(count, self.options.recurrent, device=device)
 
 

@@ -77,6 +77,6 @@ class TorchPpoOptions(PpoOptions):
             raise AirworthyError("Samples are mirrored of networks without memory or image; expected mirror 'none' here.")
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
+        """Return fields in which an earlier training differs, in words."""
         held = before.get("image")  # JSON has lists for tuples
         return super().differences({**before, "image": tuple(held)} if isinstance(held, list) else before)

@@ -47,7 +47,7 @@ class PpoEnvironments(Protocol):
         """Take a step everywhere."""
 
     def saved(self) -> dict[str, ArrayAny]:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
 
     def restore(self, saved: Any) -> None:
         """Go on from what `saved` gave."""
@@ -125,7 +125,7 @@ class Flown:
             self.cuts.append(Cut(step, where, torch.from_numpy(critic_last[where]).to(self.device)))
 
     def sound(self) -> Tensor:
-        """1 for samples of numbers, else 0, (steps, env); what is none is set to 0, so that no sum turns into it."""
+        """Return 1 for samples of numbers, else 0, (steps, env); what is none is set to 0, so that no sum turns into it."""
         fine = self._rewarded.clone()
         for rows in {id(x): x for x in (self.seen, self.critic_seen, self.taken)}.values():
             # One sum instead of a test of each number: it is none where one of them is.

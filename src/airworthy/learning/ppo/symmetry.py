@@ -48,13 +48,13 @@ class Mirror:
     """Signs of the numbers of an observation, (observed,)."""
 
     def state(self, state: Array) -> Array:
-        """States of the image, (13 + rotors, env): position, velocity, attitude x y z w, body rate, rotor states."""
+        """Return states of the image, (13 + rotors, env): position, velocity, attitude x y z w, body rate, rotor states."""
         s, axial = self.signs, np.prod(self.signs) * self.signs
         signs = np.concatenate([s, s, axial, [1.0], axial])
         return np.concatenate([state[:BODY] * signs[:, None], state[BODY:][self.rotors]])
 
     def action(self, action: Array) -> Array:
-        """Actions of the image, (env, rotors)."""
+        """Return actions of the image, (env, rotors)."""
         return action[:, self.rotors]
 
 

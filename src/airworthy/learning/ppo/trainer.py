@@ -278,7 +278,8 @@ class TorchPpo:
         return PpoUpdate(0, 0.0, *told, 0.0, 0.0, 0.0, norm, 0, 0, 0.0, passes=passes, skipped=skipped)
 
     def gradient(self, order: ArrayAny, samples: Samples, inputs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Array]:
-        """Gradient of the mean loss of a minibatch, (parameters,) float64, and its sums of loss, divergence, squared error.
+        """Return the gradient of the mean loss of a minibatch, (parameters,) float64, and its sums of loss, divergence, squared
+        error.
 
         Args:
             order: Which blocks of samples; of networks with memory, which environments.
@@ -379,7 +380,7 @@ class TorchPpo:
 
     @torch.no_grad()
     def action(self, observation: ArrayFloat, memory: Tensor | None = None) -> Array:
-        """Deterministic actions, (env, actions), of observations (env, observed); without recurrent layers.
+        """Return deterministic actions, (env, actions), of observations (env, observed); without recurrent layers.
 
         Args:
             observation: As the task gives it.
@@ -423,7 +424,7 @@ class TorchPpo:
         return self._seen
 
     def save(self) -> Checkpoint:
-        """Everything that the next update depends on."""
+        """Return everything that the next update depends on."""
         arrays: dict[str, ArrayAny] = {f"environment_{k}": x for k, x in self.environments.saved().items()}
         arrays |= self._adam.saved()
         for name, moments in self._moments():

@@ -111,7 +111,7 @@ class Adaptation:
     """The same share so many seconds after a payload has come in mid-flight, mean of the flights."""
 
     def described(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the record as plain data."""
         found = asdict(self)
         for name in ("nominal", "payload"):
             found[name]["error"] = getattr(self, name).error
@@ -119,7 +119,7 @@ class Adaptation:
 
 
 def estimated_parameters(weights: Mapping[str, ArrayAny], history: ArrayLike) -> Array:
-    """Mass [kg] and force of a rotor [N], (..., 2), that a history network tells of histories (..., 75); in float64."""
+    """Return mass [kg] and force of a rotor [N], (..., 2), that a history network tells of histories (..., 75); in float64."""
     x = np.asarray(history, np.float64)
     for number in range(3):
         # In NumPy: to ask a trained network needs no torch.

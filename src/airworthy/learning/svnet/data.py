@@ -28,7 +28,7 @@ class Stack(Protocol):
     shape: tuple[int, ...]
 
     def take(self, which: ArrayInt) -> ArrayU8:
-        """Images (n, H, W, 3) by their numbers (n,)."""
+        """Return images (n, H, W, 3) by their numbers (n,)."""
 
 
 class ExpertPairs(Protocol):
@@ -63,7 +63,7 @@ class ExpertPairs(Protocol):
         """Return indices of pairs to train on, and held out."""
 
     def of_rollouts(self, values: ArrayLike) -> ArrayAny:
-        """(pairs, ...) as (rollouts, ticks, ...)."""
+        """Return (pairs, ...) as (rollouts, ticks, ...)."""
 
 
 class SizedImages:
@@ -95,7 +95,7 @@ class SizedImages:
         return int(self._stack.shape[0])
 
     def take(self, which: ArrayInt) -> ArrayU8:
-        """Images (n, side, side, 3) by their numbers (n,)."""
+        """Return images (n, side, side, 3) by their numbers (n,)."""
         found = self._stack.take(which)
         return found if self._view is None else np.asarray(self._view.of(found), np.uint8)
 
@@ -190,7 +190,7 @@ _STAGES = ("history", "command")
 
 
 def batch_order(which: ArrayInt, size: int, seed: int, stage: str, epoch: int) -> Iterator[ArrayInt]:
-    """Minibatches of an epoch: an order that depends on (seed, stage, epoch) alone; the last may be smaller.
+    """Yield minibatches of an epoch: an order that depends on (seed, stage, epoch) alone; the last may be smaller.
 
     The pairs of a minibatch are sorted, which changes nothing but lets images be read in the order of the file.
 

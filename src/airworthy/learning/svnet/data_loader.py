@@ -37,7 +37,7 @@ PLAIN = 0.4
 def normalized(
     images: Tensor, generator: torch.Generator | None = None, brightness: float = 0.0, noise: float = 0.0, paste: float = 0.0
 ) -> Tensor:
-    """(n, H, W, 3) of 8 bits -> (n, 3, H, W), channels last in memory, mean and spread of ImageNet taken off.
+    """Return (n, H, W, 3) of 8 bits -> (n, 3, H, W), channels last in memory, mean and spread of ImageNet taken off.
 
     Args:
         images: Red, green, blue.
@@ -61,7 +61,7 @@ def normalized(
 
 
 def pasted(images: Tensor, generator: torch.Generator, share: float) -> Tensor:
-    """Images with things in them that do not belong there: rectangles of a plain colour, or of another image, mirrored.
+    """Return images with things in them that do not belong there: rectangles of a plain colour, or of another image, mirrored.
 
     Random erasing (Zhong et al., arXiv 1708.04896) and CutMix (Yun et al., arXiv 1905.04899) without its change of the target:
     what a drone has to do does not depend on what else stands about.
@@ -114,7 +114,7 @@ class DataLoader:
         return self._tables[name]
 
     def numbers(self, which: ArrayInt, name: str) -> Tensor:
-        """Rows of a field."""
+        """Return rows of a field."""
         return self._tables[name][torch.from_numpy(which).to(self.device)]
 
     def inputs(self, which: ArrayInt, images: Tensor | None) -> Inputs:
@@ -123,7 +123,7 @@ class DataLoader:
         return Inputs(self._tables["state"][index], self._tables["objective"][index], self._tables["history"][index], images)
 
     def stream(self, batches: Iterable[ArrayInt]) -> Iterator[tuple[ArrayInt, Tensor | None]]:
-        """Minibatches with their images (n, H, W, 3) of 8 bits on the device; None where the network sees none."""
+        """Yield minibatches with their images (n, H, W, 3) of 8 bits on the device; None where the network sees none."""
         if self.data.images is None:
             yield from ((which, None) for which in batches)
             return

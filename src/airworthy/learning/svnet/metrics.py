@@ -20,21 +20,22 @@ __all__ = ["command_metrics", "history_figures", "history_metrics", "ratio_of"]
 
 
 def ratio_of(parameters: ArrayLike) -> Array:
-    """Force of one rotor over mass (..., ) [N/kg] of (..., 2): mass, force."""
+    """Return the force of one rotor over mass (..., ) [N/kg] of (..., 2): mass, force."""
     given = np.asarray(parameters, np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return given[..., 1] / given[..., 0]
 
 
 def history_metrics(data: TrainingData, estimate: ArrayFloat) -> dict[str, float | None]:
-    """Root mean square of the ratio's relative error, held out, where the history is full, and that of the mean predictor."""
+    """Return the root mean square of the ratio's relative error, held out, where the history is full, and that of the mean
+    predictor."""
     known = data.ticks[data.held_out] >= HISTORY_TICKS
     found = history_figures(data, estimate, known)
     return {"ratio_error": found["ratio_error"], "ratio_error_of_mean": found["ratio_error_of_mean"]}
 
 
 def history_figures(data: TrainingData, estimate: ArrayFloat, which: ArrayBool | None = None) -> dict[str, Any]:
-    """Errors of estimates (held-out, 2) of mass and force, beside those of the mean of what was trained on.
+    """Return errors of estimates (held-out, 2) of mass and force, beside those of the mean of what was trained on.
 
     Args:
         data: The pairs.
@@ -62,7 +63,7 @@ def history_figures(data: TrainingData, estimate: ArrayFloat, which: ArrayBool |
 
 
 def command_metrics(data: TrainingData, command: ArrayFloat) -> dict[str, Any]:
-    """Root mean square errors (4) of thrust share and body rates [rad/s], held out."""
+    """Return root mean square errors (4) of thrust share and body rates [rad/s], held out."""
     off = np.asarray(command, np.float64) - data.command[data.held_out]
     return {"command_rms": [_rms(off[:, k]) for k in range(off.shape[1])]}
 

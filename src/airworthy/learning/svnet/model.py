@@ -74,7 +74,7 @@ class Fire(nn.Module):
         self.expand3x3 = nn.Conv2d(squeezed, expanded, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, C, H, W) -> (n, 2 expanded, H, W)"""
+        """Return (n, C, H, W) -> (n, 2 expanded, H, W)"""
         x = functional.relu(self.squeeze(x), inplace=True)
         return functional.relu(torch.cat([self.expand1x1(x), self.expand3x3(x)], dim=1), inplace=True)
 
@@ -96,7 +96,7 @@ class SqueezeNet(nn.Module):
                 nn.init.zeros_(layer.bias)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(n, 3, H, W) -> (n, 1000)"""
+        """Return (n, 3, H, W) -> (n, 1000)"""
         x = functional.relu(self.features["0"](images), inplace=True)
         for number in self._order:
             pooled = number in POOLS
@@ -114,7 +114,7 @@ class HistoryNetwork(nn.Module):
         self.estimate = nn.Linear(LATENT, ESTIMATE)
 
     def forward(self, history: Tensor, masks: Masks | None = None) -> tuple[Tensor, Tensor]:
-        """(n, 75) -> (n, 8), (n, 2)"""
+        """Return (n, 75) -> (n, 8), (n, 2)"""
         # The latent is rectified, as in the published code (spec/sousvide section 7); the estimate is not.
         latent = functional.relu(_chained(self.body, history, masks))
         return latent, self.estimate(latent)
@@ -129,7 +129,7 @@ class Vision(nn.Module):
         self.head = _linears(CLASSES + VISION_SIZE, *HEAD_HIDDEN, FEATURES)
 
     def forward(self, images: Tensor, state: Tensor, masks: Masks | None = None) -> Tensor:
-        """(n, 3, H, W), (n, 5) -> (n, 128)
+        """Return (n, 3, H, W), (n, 5) -> (n, 128)
 
         Args:
             images: (n, 3, H, W), mean and spread of ImageNet taken off.
@@ -165,7 +165,7 @@ class SvNet(nn.Module):
             self.command = _linears(self.variant.command_input, *COMMAND_HIDDEN, COMMAND)
 
     def forward(self, inputs: Inputs, masks: Masks | None = None, history: tuple[Tensor, Tensor] | None = None) -> Tensor:
-        """Commands (n, 4): thrust in [-1, 0] and body rates [rad/s], z down, not clipped.
+        """Return commands (n, 4): thrust in [-1, 0] and body rates [rad/s], z down, not clipped.
 
         Args:
             inputs: Of n pairs.
@@ -192,7 +192,8 @@ class SvNet(nn.Module):
 
 
 def mask_widths(kind: Variant, stage: str) -> dict[str, tuple[int, ...]]:
-    """Widths of the hidden layers from which numbers are dropped in a stage ("history" or "command"), by block, in order."""
+    """Return widths of the hidden layers from which numbers are dropped in a stage ("history" or "command"), by block, in
+    order."""
     if stage == "history":
         return {"history": HISTORY_HIDDEN}
     found: dict[str, tuple[int, ...]] = {}
@@ -204,7 +205,7 @@ def mask_widths(kind: Variant, stage: str) -> dict[str, tuple[int, ...]]:
 
 
 def draw_masks(count: int, widths: Sequence[tuple[int, float]], generator: Any, device: Any) -> list[Tensor] | None:
-    """Masks (count, width) for layers and the share of numbers dropped from each; None: nothing is dropped from any.
+    """Return masks (count, width) for layers and the share of numbers dropped from each; None: nothing is dropped from any.
 
     Args:
         count: Rows, (n,).
@@ -248,7 +249,7 @@ _HOW = (
 
 
 def read_backbone(path: str | Path) -> dict[str, ArrayF32]:
-    """Tensors of SqueezeNet 1.1 by torchvision's names.
+    """Return tensors of SqueezeNet 1.1 by torchvision's names.
 
     Args:
         path: A .safetensors; torch's own .pth holds pickles, which can run code, and is not read.
@@ -307,7 +308,7 @@ def pretrained_init(options: SvNetOptions, precision: str) -> SvNet:
 
 
 def pretrained_digests(options: SvNetOptions) -> dict[str, str | None]:
-    """SHA-256 of the files that a training begins with; None where it needs none.
+    """Return the SHA-256 of the files that a training begins with; None where it needs none.
 
     Raises:
         AssetError: There is no such file.

@@ -29,7 +29,7 @@ POINTS_MOST = 600
 
 
 def scatter(title: str, true: ArrayLike, predicted: ArrayLike, role: str = "flown") -> str:
-    """Predicted over true values, with the diagonal on which they agree; evenly chosen points where there are many.
+    """Return the predicted over true values, with the diagonal on which they agree; evenly chosen points where there are many.
 
     Args:
         title: Of the figure.
@@ -127,7 +127,7 @@ def _cards(figures: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def training_curves(training_log: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Titles and figures (SVG) of a training log: loss of both steps, error of k/m; empty where there is nothing."""
+    """Return titles and figures (SVG) of a training log: loss of both steps, error of k/m; empty where there is nothing."""
     found = []
     for stage, title in (("command", "Command step: loss"), ("history", "History step: loss")):
         rows = [row for row in training_log if row["stage"] == stage]

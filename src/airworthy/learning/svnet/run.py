@@ -89,11 +89,11 @@ class SvNetRun:
                 yield self.number
 
     def weights(self, kind: str) -> dict[str, ArrayF32]:
-        """Tensors of the "best" epoch, or of the "last"."""
+        """Return tensors of the "best" epoch, or of the "last"."""
         return self._state.weights(kind)
 
     def save(self) -> Checkpoint:
-        """Everything that the next minibatch depends on."""
+        """Return everything that the next minibatch depends on."""
         at = {"stage": self._index, "step": self._step, "sum": self._sum, "counted": self._counted}
         # Everything random is a function of these: that is the whole state of the generators.
         random = {"seed": self.options.seed, "stage": self._index, "step": self._step}

@@ -107,14 +107,14 @@ class TrainingStage(ABC):
         return float(value)
 
     def rate(self, step: int) -> float:
-        """Size of Adam's step."""
+        """Return the size of Adam's step."""
         share = min(1.0, (step + 1) / self.options.warmup) if self.options.warmup else 1.0
         if self.options.schedule == "cosine":
             share *= 0.5 * (1.0 + math.cos(math.pi * step / self.minibatches))
         return self.plan.rate * share
 
     def evaluated(self, which: ArrayInt) -> tuple[float, ArrayF32]:
-        """Loss over some pairs with nothing dropped, and what is predicted (n, k)."""
+        """Return the loss over some pairs with nothing dropped, and what is predicted (n, k)."""
         found, total = [], 0.0
         # In parts: the images of all pairs would not fit into memory.
         batches = [which[first : first + EVALUATED_AT_ONCE] for first in range(0, len(which), EVALUATED_AT_ONCE)]
@@ -127,12 +127,12 @@ class TrainingStage(ABC):
         return total / max(len(which), 1), np.concatenate(found)
 
     def stream(self, batches: Any) -> Any:
-        """Minibatches, with images where this step sees them."""
+        """Return minibatches, with images where this step sees them."""
         return ((which, None) for which in batches)
 
     @abstractmethod
     def predicted(self, which: ArrayInt, images: Tensor | None, masks: Any) -> Tensor:
-        """(n, k)
+        """Return (n, k)
 
         Args:
             which: Pairs (n,).
@@ -142,14 +142,14 @@ class TrainingStage(ABC):
 
     @abstractmethod
     def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:
-        """Mean of squares."""
+        """Return the mean of squares."""
 
     def physical(self, predicted: Tensor) -> Tensor:
-        """In units of the data."""
+        """Return the output in units of the data."""
         return predicted
 
     def finish(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Weights as they are used afterwards."""
+        """Return weights as they are used afterwards."""
         return state
 
     def _shown(self, images: Tensor | None) -> Tensor | None:
@@ -170,7 +170,7 @@ class HistoryStage(TrainingStage):
         self._asked = self._spread("parameters", train)
 
     def predicted(self, which: ArrayInt, images: Tensor | None, masks: Any) -> Tensor:
-        """(n, 2)
+        """Return (n, 2)
 
         Args:
             which: Pairs (n,).
@@ -182,17 +182,17 @@ class HistoryStage(TrainingStage):
         return found
 
     def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:
-        """Over both numbers."""
+        """Return the loss over both numbers."""
         mean, spread = self._asked
         return ((predicted - (self.data_loader.numbers(which, "parameters") - mean) / spread) ** 2).mean()
 
     def physical(self, predicted: Tensor) -> Tensor:
-        """kg, N"""
+        """Return the output kg, N"""
         mean, spread = self._asked
         return predicted * spread + mean
 
     def finish(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Mean and spread of inputs and outputs, folded into the first and last layer."""
+        """Return the mean and spread of inputs and outputs, folded into the first and last layer."""
         if not self.options.normalize:
             return state
         (mean, spread), (offset, scale) = self._given, self._asked
@@ -247,7 +247,7 @@ class CommandStage(TrainingStage):
         self._weight = torch.from_numpy((1.0 / spread).astype(np.float32)).to(data_loader.device)
 
     def predicted(self, which: ArrayInt, images: Tensor | None, masks: Any) -> Tensor:
-        """(n, 4)
+        """Return (n, 4)
 
         Args:
             which: Pairs (n,).
@@ -263,11 +263,11 @@ class CommandStage(TrainingStage):
         return found
 
     def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:
-        """Over all four numbers."""
+        """Return the loss over all four numbers."""
         return (((predicted - self.data_loader.numbers(which, "command")) * self._weight) ** 2).mean()
 
     def stream(self, batches: Any) -> Any:
-        """With images."""
+        """Return minibatches with images."""
         return self.data_loader.stream(batches)
 
 

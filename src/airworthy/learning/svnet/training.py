@@ -83,7 +83,7 @@ def contract_of(data: TrainingData, options: SvNetOptions, identity: Mapping[str
 
 
 def figures_of(data: TrainingData, commands: ArrayF32, estimate: ArrayF32 | None, notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures of the finished weights on held-out pairs, in float32, all of one run and all of its data the same.
+    """Return figures of the finished weights on held-out pairs, in float32, all of one run and all of its data the same.
 
     Args:
         data: The pairs.
@@ -140,7 +140,7 @@ def write_results(
 
 
 def write_figures(folder: Path, figures: Mapping[str, Any]) -> Path:
-    """`report.json`, last: where it lies, all is done."""
+    """Return `report.json`, last: where it lies, all is done."""
     return write_json(folder / FIGURES_FILE, figures)
 
 

@@ -47,7 +47,7 @@ SIDE_MIN, SIDE_MAX = 16, 1024
 
 
 def view_side(view: str) -> int | None:
-    """Side of a policy's image [px]; None: the view is one of `VIEWS`.
+    """Return the side of a policy's image [px]; None: the view is one of `VIEWS`.
 
     Raises:
         UnknownNameError: It is neither a name nor a number.

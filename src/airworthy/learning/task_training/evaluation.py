@@ -54,7 +54,7 @@ class Acting(Protocol):
     """What an action is taken from."""
 
     def action(self, seen: ArrayFloat) -> ArrayFloat:
-        """Actions (env, actions) of observations (env, observed)."""
+        """Return actions (env, actions) of observations (env, observed)."""
         ...
 
 
@@ -251,7 +251,7 @@ class PathController:
         """Begin flights: nothing is kept."""
 
     def command(self, simulator: Simulator, noise: Array | None) -> Array:
-        """Position, velocity, acceleration, jerk, yaw 0, (env, 14)."""
+        """Return position, velocity, acceleration, jerk, yaw 0, (env, 14)."""
         f, span = self._flights, self._SPAN
         steps = span * self.rate
         p = f.record()
@@ -270,7 +270,7 @@ def _within(vectors: Array, most: float) -> Array:
 
 
 def known_controllers(task: LearningTask, protocol: TaskProtocol) -> list[tuple[Flyer, int]]:
-    """Who flies beside a policy of a task, and how many flights: where it holds a place, or follows a path.
+    """Return who flies beside a policy of a task, and how many flights: where it holds a place, or follows a path.
 
     Args:
         task: That is judged.

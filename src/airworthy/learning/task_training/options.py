@@ -128,7 +128,7 @@ class TaskTrainingOptions(TrainingOptions):
         return math.ceil(self.steps / (self.env_count * self.ppo.rollout))
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
+        """Return fields in which an earlier training differs, in words."""
         inner = before.get("ppo")
         found = super().differences({**before, "ppo": asdict(self.ppo)})
         return [*found, *self.ppo.differences(inner if isinstance(inner, Mapping) else {})]

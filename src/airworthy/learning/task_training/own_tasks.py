@@ -21,12 +21,12 @@ KEPT = "task"
 
 
 def is_own_task(word: str) -> bool:
-    """Whether a word names a class in a file rather than a registered task."""
+    """Return whether a word names a class in a file rather than a registered task."""
     return word.rpartition(":")[0].endswith(".py")
 
 
 def is_learning_task(word: str) -> bool:
-    """Whether a word names a registered learning task, or a class in a file."""
+    """Return whether a word names a registered learning task, or a class in a file."""
     return is_own_task(word) or word in learning_tasks()
 
 
@@ -39,7 +39,7 @@ class OwnTask:
 
     @classmethod
     def of(cls, word: str) -> OwnTask:
-        """Of FILE.py:NAME.
+        """Read the own task of FILE.py:NAME.
 
         Raises:
             AssetError: The file is not there.

@@ -161,7 +161,7 @@ class PathGradientTraining:
         return [w.copy() for w in self._descent.weights]
 
     def contract(self) -> TaskContract:
-        """Contract of the policy as it is now."""
+        """Return the contract of the policy as it is now."""
         noted = {"trainer": self.trainer, "iterations": self.iteration, "env_steps": self.env_steps}
         return contract_of_task(self.environments, NetworkForm(self.options.hidden), {**noted, "options": asdict(self.options)})
 
@@ -170,7 +170,7 @@ class PathGradientTraining:
         self.flights.prepare()
 
     def action(self, seen: torch.Tensor) -> torch.Tensor:
-        """Actions (env, actions) of observations (env, observed), through which gradients flow."""
+        """Return actions (env, actions) of observations (env, observed), through which gradients flow."""
         for w, b in zip(self._parameters[::2], self._parameters[1::2], strict=True):
             seen = torch.tanh(seen @ w.T + b)
         return seen
@@ -207,7 +207,7 @@ class PathGradientTraining:
         return {"cost": cost, "lost": self.lost, "reward": -cost}
 
     def save(self) -> Checkpoint:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
         arrays = {
             "weights": self._descent.flat,
             "moments": self._descent.moments,

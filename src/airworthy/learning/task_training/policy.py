@@ -34,7 +34,7 @@ class NetworkForm:
 
 
 def task_options(task: LearningTask) -> dict[str, Any]:
-    """Options of a task as JSON gives them back; empty of one that is no dataclass."""
+    """Return options of a task as JSON gives them back; empty of one that is no dataclass."""
     if not is_dataclass(task) or isinstance(task, type):
         return {}
     found: dict[str, Any] = parse_json(json_text(asdict(task)), "options of a task")
@@ -44,7 +44,7 @@ def task_options(task: LearningTask) -> dict[str, Any]:
 def contract_of_task(
     environments: VectorTask, network: NetworkForm, training: Mapping[str, Any], rate: float | None = None, notes: str = ""
 ) -> TaskContract:
-    """Contract of a policy that was learnt in environments.
+    """Return the contract of a policy that was learnt in environments.
 
     Args:
         environments: In which; task, vehicle and controller are theirs.

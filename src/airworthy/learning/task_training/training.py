@@ -58,7 +58,7 @@ class TaskWork(Protocol):
         ...
 
     def contract(self) -> TaskContract:
-        """Contract of the policy as it is now."""
+        """Return the contract of the policy as it is now."""
         ...
 
     def prepare(self) -> None:
@@ -74,7 +74,7 @@ class TaskWork(Protocol):
         ...
 
     def save(self) -> Checkpoint:
-        """Everything that the next update depends on."""
+        """Return everything that the next update depends on."""
         ...
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -138,11 +138,11 @@ class TaskTraining:
         return [w.copy() for w in self.ppo.policy_weights]
 
     def action(self, observation: Array) -> Array:
-        """Deterministic actions, (env, actions)."""
+        """Return deterministic actions, (env, actions)."""
         return self.ppo.action(observation)
 
     def contract(self) -> TaskContract:
-        """Contract of the policy as it is now."""
+        """Return the contract of the policy as it is now."""
         noted = {"trainer": self.trainer, "iterations": self.iteration, "env_steps": self.env_steps}
         options = asdict(self.options)
         return contract_of_task(self.environments, NetworkForm(self.options.ppo.hidden), {**noted, "options": options})
@@ -171,7 +171,7 @@ class TaskTraining:
         return {"level": float(np.mean(self.environments.level))}
 
     def save(self) -> Checkpoint:
-        """Everything that the next update depends on."""
+        """Return everything that the next update depends on."""
         inner = self.ppo.save()
         return Checkpoint(inner.number, inner.arrays, {**inner.notes, "lost": self.lost})
 

@@ -139,7 +139,7 @@ def _fields(table: ContractTable) -> AvoidContract:
 
 
 def avoid_contract(table: Any, where: str) -> tuple[AvoidContract, str]:
-    """Contract and digest of the weights in a parsed contract.json.
+    """Return contract and digest of the weights in a parsed contract.json.
 
     Args:
         table: The file's content.
@@ -152,7 +152,7 @@ def avoid_contract(table: Any, where: str) -> tuple[AvoidContract, str]:
 
 
 def avoid_tensors(contract: AvoidContract, data: bytes, folder: str | Path) -> dict[str, ArrayF32]:
-    """Tensors of the file of weights of a folder, by the names of `tensor_shapes`.
+    """Return tensors of the file of weights of a folder, by the names of `tensor_shapes`.
 
     Args:
         contract: Gives the shapes.

@@ -72,7 +72,7 @@ def limited(asked: Any, ops: Any) -> Any:
 
 
 def towards(goal: Array, position: Array, speed: Array) -> tuple[Array, Array]:
-    """Wanted velocity [m/s] and direction, (env, 3) each: to the goal, at most so fast.
+    """Return wanted velocity [m/s] and direction, (env, 3) each: to the goal, at most so fast.
 
     Args:
         goal: World [m], (env, 3).
@@ -166,7 +166,7 @@ class AvoidPilot:
         """(env,) since the flight began."""
 
     def goal(self, time: Array) -> Array:
-        """Goals (env, 3) at times (env,)."""
+        """Return goals (env, 3) at times (env,)."""
         return np.asarray(self._goal(time) if callable(self._goal) else self._goal, np.float64)
 
     def command(self, observation: Observation) -> Array:
@@ -224,7 +224,7 @@ class GoalPilot(AvoidPilot):
         return config
 
     def attach(self, simulator: Simulator, mounted: MountedSensors | None, name: str) -> None:
-        """Nothing to prepare.
+        """Prepare nothing.
 
         Args:
             simulator: Not kept.

@@ -52,7 +52,7 @@ _NEAREST, _SCALE, _SHIFT = 0.3, 3.0, 0.6
 
 
 def rays() -> ArrayF32:
-    """Left and up, per metre of depth, of the rays through the middles of the network's pixels, row by row, (2, 192)."""
+    """Return left and up, per metre of depth, of the rays through the middles of the network's pixels, row by row, (2, 192)."""
     rows, columns = IMAGE
     pitch = 2.0 * HALF_TANGENT / columns
     left = -(np.arange(columns) + 0.5 - columns / 2) * pitch

@@ -178,7 +178,8 @@ def layer_widths(contract: MotorContract) -> tuple[int, ...]:
 
 
 def motor_shapes(contract: MotorContract) -> dict[str, tuple[int, ...]]:
-    """Shape of each tensor by name, in the order of `MotorPolicy.weights`; gates of a GRU as torch's: reset, update, new."""
+    """Return the shape of each tensor by name, in the order of `MotorPolicy.weights`; gates of a GRU as torch's: reset, update,
+    new."""
     plain = layer_shapes(layer_widths(contract))
     if not contract.memory:
         return plain
@@ -190,7 +191,7 @@ def motor_shapes(contract: MotorContract) -> dict[str, tuple[int, ...]]:
 
 
 def vehicle_digest(vehicle: Vehicle) -> str:
-    """SHA-256 of a vehicle's record, as a run's record has it."""
+    """Return the SHA-256 of a vehicle's record, as a run's record has it."""
     return sha256(vehicle_text(vehicle))
 
 
@@ -248,7 +249,7 @@ def _range(limits: Sequence[tuple[float, float]], unit: str) -> str:
 
 
 def motor_tensors(contract: MotorContract, data: bytes, folder: str | Path) -> list[ArrayF32]:
-    """Weight and bias of each layer, first to last, of the file of weights of a folder.
+    """Return weight and bias of each layer, first to last, of the file of weights of a folder.
 
     Args:
         contract: Gives the shapes.
@@ -320,7 +321,7 @@ def _outputs(contract: MotorContract) -> list[dict[str, Any]]:
 
 
 def motor_contract(table: Any, where: str) -> tuple[MotorContract, str]:
-    """Contract and digest of the weights in a parsed contract.json.
+    """Return contract and digest of the weights in a parsed contract.json.
 
     Args:
         table: The file's content.
@@ -385,7 +386,7 @@ def write_motor_folder(folder: str | Path, contract: MotorContract, weights: Seq
 
 
 def read_motor_folder(folder: str | Path) -> tuple[MotorContract, list[ArrayF32]]:
-    """Contract of a policy's folder, and weight and bias of each layer.
+    """Return the contract of a policy's folder, and weight and bias of each layer.
 
     Raises:
         AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.

@@ -92,7 +92,7 @@ class MotorPolicy:
         return MotorPolicy(own, tuple(terms.fitted(self.weights)))
 
     def command(self, action: ArrayLike) -> Array:
-        """Rotor states [unit of the contract] that actions (env, rotors) command."""
+        """Return rotor states [unit of the contract] that actions (env, rotors) command."""
         low, high = np.array(self.contract.limits).T
         return commanded_states(np.asarray(action, float), low, high, self.contract.action)
 

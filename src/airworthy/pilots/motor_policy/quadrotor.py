@@ -40,7 +40,7 @@ class QuadrotorTerms:
 
     @classmethod
     def of(cls, vehicle: Vehicle, band: float) -> QuadrotorTerms:
-        """Terms of a vehicle.
+        """Return terms of a vehicle.
 
         Args:
             vehicle: Any quadrotor.
@@ -75,7 +75,7 @@ class QuadrotorTerms:
         return cls(order, turn, hover * (1.0 - share), hover * (1.0 + share))
 
     def seen(self, observed: int) -> Array:
-        """Matrix that makes of what a vehicle's own policy sees what this one sees, (observed, observed).
+        """Return the matrix that makes of what a vehicle's own policy sees what this one sees, (observed, observed).
 
         Args:
             observed: Numbers that are seen: position, velocity, rotation by columns and body rate, then past actions.
@@ -92,7 +92,7 @@ class QuadrotorTerms:
         return matrix
 
     def fitted(self, weights: Sequence[ArrayF32]) -> list[ArrayF32]:
-        """Weights of the vehicle's own network, which sees and commands its record's axes and rotors.
+        """Return weights of the vehicle's own network, which sees and commands its record's axes and rotors.
 
         Args:
             weights: Weight (rows, columns) and bias (rows,) of each layer of the policy for all quadrotors.

@@ -171,7 +171,7 @@ def _fields(table: ContractTable) -> NavigationContract:
 
 
 def navigation_contract(table: Any, where: str) -> tuple[NavigationContract, str]:
-    """Contract and digest of the weights in a parsed contract.json.
+    """Return contract and digest of the weights in a parsed contract.json.
 
     Args:
         table: The file's content.
@@ -184,7 +184,7 @@ def navigation_contract(table: Any, where: str) -> tuple[NavigationContract, str
 
 
 def navigation_tensors(contract: NavigationContract, data: bytes, folder: str | Path) -> dict[str, ArrayF32]:
-    """Tensors of the file of weights of a folder, by the names of `NavigationContract.shapes`.
+    """Return tensors of the file of weights of a folder, by the names of `NavigationContract.shapes`.
 
     Args:
         contract: Gives the shapes.

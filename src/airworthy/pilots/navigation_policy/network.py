@@ -48,7 +48,7 @@ class NavigationPolicy:
         return np.zeros((count, self.contract.recurrent), np.float32)
 
     def act(self, observation: ArrayF32, memory: ArrayF32) -> tuple[ArrayF32, ArrayF32]:
-        """Actions (n, actions) within [-1, 1], and the memory behind them.
+        """Return actions (n, actions) within [-1, 1], and the memory behind them.
 
         Args:
             observation: (n, 17 + numbers).

@@ -100,7 +100,7 @@ class NavigationPilot:
         """(env,) since the flight began."""
 
     def goal(self, time: Array) -> Array:
-        """Goals (env, 3) at times (env,)."""
+        """Return goals (env, 3) at times (env,)."""
         return np.asarray(self._goal(time) if callable(self._goal) else self._goal, np.float64)
 
     def command(self, observation: Observation) -> Array:
@@ -157,7 +157,7 @@ class NavigationGoalPilot(NavigationPilot):
         return config
 
     def attach(self, simulator: Simulator, mounted: MountedSensors | None, name: str) -> None:
-        """Nothing to prepare.
+        """Prepare nothing.
 
         Args:
             simulator: Not kept.

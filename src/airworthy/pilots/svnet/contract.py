@@ -165,7 +165,7 @@ def tensor_bytes(weights: Mapping[str, ArrayAny], name: str) -> bytes:
 
 
 def checked_tensors(data: bytes, name: str, where: str) -> dict[str, ArrayF32]:
-    """Tensors of a safetensors file, which the caller has bounded.
+    """Return tensors of a safetensors file, which the caller has bounded.
 
     Args:
         data: Of the file.
@@ -300,7 +300,7 @@ def read_contract(folder: str | Path) -> PolicyContract:
 
 
 def read_policy(folder: str | Path) -> tuple[PolicyContract, dict[str, ArrayF32]]:
-    """Contract and tensors of a policy's folder.
+    """Return contract and tensors of a policy's folder.
 
     Raises:
         AssetError: A file is missing, too large, damaged, of another variant, or not the one that the contract names.
@@ -311,7 +311,7 @@ def read_policy(folder: str | Path) -> tuple[PolicyContract, dict[str, ArrayF32]
 
 
 def policy_tensors(contract: PolicyContract, data: bytes, folder: str | Path) -> dict[str, ArrayF32]:
-    """Tensors of the file of weights of a folder; raises AssetError where they are others.
+    """Return tensors of the file of weights of a folder; raises AssetError where they are others.
 
     Args:
         contract: Names the variant.
@@ -355,7 +355,7 @@ def _table(contract: PolicyContract, weights: Mapping[str, Any]) -> dict[str, An
 
 
 def contract_and_digest(table: Any, where: str) -> tuple[PolicyContract, str]:
-    """Contract and the digest of its weights; raises AssetError as `contract_from`."""
+    """Return contract and the digest of its weights; raises AssetError as `contract_from`."""
     return contract_and_weights(table, where, "a contract of SV-Net", (KIND, VERSION), _fields)
 
 

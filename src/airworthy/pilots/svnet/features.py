@@ -53,14 +53,14 @@ IMAGE_STD = (0.229, 0.224, 0.225)
 
 
 def z_down(state: ArrayLike) -> Array:
-    """States (..., 10), position, velocity and quaternion, from z-up frames."""
+    """Return states (..., 10), position, velocity and quaternion, from z-up frames."""
     given = np.asarray(state, np.float64)
     parts = (z_down_vector(given[..., :3]), z_down_vector(given[..., 3:6]), z_down_attitude(given[..., 6:]))
     return np.concatenate(parts, axis=-1)
 
 
 def observable(state: ArrayLike) -> Array:
-    """Height, velocity and quaternion (..., 8) of sensed states (..., 10), z up; the lateral position is dropped here.
+    """Return height, velocity and quaternion (..., 8) of sensed states (..., 10), z up; the lateral position is dropped here.
 
     Of the two quaternions of an attitude it is the one with w >= 0: a network that was shown the one in roll-outs, and is shown
     the other in a flight that has turned round since, would not know where it is.
@@ -73,7 +73,7 @@ def observable(state: ArrayLike) -> Array:
 
 
 def vision_state(observed: ArrayLike) -> Array:
-    """Height and quaternion (..., 5) of what `observable` gave (..., 8)."""
+    """Return height and quaternion (..., 5) of what `observable` gave (..., 8)."""
     given = np.asarray(observed, np.float64)
     return np.concatenate([given[..., :1], given[..., 4:]], axis=-1)
 
@@ -85,7 +85,7 @@ def from_command(command: ArrayLike) -> Array:
 
 
 def to_command(output: ArrayLike) -> Array:
-    """Share of full thrust and body rates (..., 4), z up, from the network's command: its own inverse."""
+    """Return the share of full thrust and body rates (..., 4), z up, from the network's command: its own inverse."""
     return from_command(output)
 
 
@@ -102,7 +102,7 @@ def to_objective(objective: ArrayLike) -> Array:
 def history_rows(
     time: Array, observed: Array, command: Array, before_time: Array, before: Array, form: Form = "paper"
 ) -> Array:
-    """Rows (..., 15) of ticks k from these and the ticks before them (eq. 3), in the specification's frames.
+    """Return rows (..., 15) of ticks k from these and the ticks before them (eq. 3), in the specification's frames.
 
     Args:
         time: (...,) of tick k [s].
@@ -123,7 +123,7 @@ def history_rows(
 
 
 def history_features(time: ArrayLike, state: ArrayLike, command: ArrayLike, form: Form = "paper") -> Array:
-    """Histories (n, k, 75) at every tick of whole roll-outs, as a flight would have them.
+    """Return histories (n, k, 75) at every tick of whole roll-outs, as a flight would have them.
 
     Args:
         time: (n, k) or (k,) [s].
@@ -191,11 +191,11 @@ class History:
         self._last["seen"] = np.where(mine[:, None], now, self._last["seen"])
 
     def features(self) -> Array:
-        """(n, 75), zeros where nothing has happened yet."""
+        """Return (n, 75), zeros where nothing has happened yet."""
         return _flat(self._rows)
 
     def reset(self, ids: ArrayLike | None = None) -> None:
-        """Flights begin anew (None: all)."""
+        """Begin flights anew (None: all)."""
         which = slice(None) if ids is None else np.asarray(ids)
         self._rows[which] = 0.0
         self._last["time"][which] = np.nan

@@ -27,7 +27,7 @@ PIXELS_ALONE = 6
 
 
 def layers_source(prefix: str = "") -> str:
-    """Native text of the kernel."""
+    """Return the native text of the kernel."""
     folder = files("airworthy.pilots.svnet").joinpath("native")
     convolve = folder.joinpath("convolve.h").read_text()
     convolutions = [convolve.replace("VECTORS", str(number)) for number in (1, 2, 3, 4)]
@@ -108,7 +108,7 @@ class LayerStack:
     """Floats of work memory for an image."""
 
     def area(self, height: int, width: int, channels: int, border: int = 0) -> Area:
-        """Room for an image, on a cache line.
+        """Return the room for an image, on a cache line.
 
         Args:
             height: [px]
@@ -121,7 +121,7 @@ class LayerStack:
         return made
 
     def normalise(self, into: Area) -> None:
-        """Colours of 8 bits to floats."""
+        """Turn colours of 8 bits to floats."""
         self._add(kind=NORMALISE, into=into.inside, into_row=into.row, height=into.height, width=into.width)
 
     def convolve(
@@ -167,7 +167,7 @@ class LayerStack:
         self._add(kind=POOL, blocks=given.channels // CPU_LANES, **where, **size)
 
     def mean(self, given: Area) -> None:
-        """Over all pixels, to the scores."""
+        """Average over all pixels, to the scores."""
         where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
         self._add(kind=MEAN, blocks=given.channels // CPU_LANES, height=given.height, width=given.width, **where)
 
@@ -180,7 +180,7 @@ class LayerStack:
         return np.concatenate(self.parts) if self.parts else np.zeros(0, np.float32)
 
     def items(self) -> list[int]:
-        """Parts of each layer that a GPU computes apart; see `Layer::items` of native/layers.h."""
+        """Return parts of each layer that a GPU computes apart; see `Layer::items` of native/layers.h."""
         found = []
         for row in self.rows:
             kind, count, lanes = row["kind"], row.get("count", 0), row.get("blocks", 0) * CPU_LANES
@@ -209,7 +209,7 @@ class LayerStack:
 
 
 def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int) -> LayerStack:
-    """SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`.
+    """Return SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`.
 
     Args:
         weights: Tensors by name, float32.
@@ -265,7 +265,8 @@ def _pooled(side: int) -> int:
 def chain_layers(
     weights: Sequence[tuple[ArrayF32, ArrayF32]], rows: int, rectified: bool = False
 ) -> tuple[LayerStack, Area, Area]:
-    """Linear layers with a rectifier between them, on `rows` rows at once; work memory of what goes in and of what comes out.
+    """Return linear layers with a rectifier between them, on `rows` rows at once; work memory of what goes in and of what comes
+    out.
 
     Args:
         weights: Matrices (out, in) and biases (out,).

@@ -323,7 +323,7 @@ def svnet_twin(contract: PolicyContract, weights: Weights, reading: Reading) -> 
 
 
 def normalised(contract: PolicyContract, images: ArrayU8) -> ArrayF32:
-    """8-bit images (n, H, W, 3) as the network reads them."""
+    """Return 8-bit images (n, H, W, 3) as the network reads them."""
     mean, std = np.asarray(contract.image_mean, np.float32), np.asarray(contract.image_std, np.float32)
     return (images.astype(np.float32) / np.float32(255.0) - mean) / std
 

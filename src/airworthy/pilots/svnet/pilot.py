@@ -55,7 +55,7 @@ _SAME = 0.02
 
 
 def policy_images(view: PolicyImage, rgb: ArrayAny) -> ArrayU8:
-    """8-bit images (n, H, W, 3) at a policy's view, from those of a camera: at this view already, or whole.
+    """Return 8-bit images (n, H, W, 3) at a policy's view, from those of a camera: at this view already, or whole.
 
     Args:
         view: Of the policy.

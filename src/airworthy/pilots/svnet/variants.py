@@ -70,12 +70,12 @@ def backbone_shapes() -> dict[str, tuple[int, ...]]:
 
 
 def least_size() -> int:
-    """Side of the smallest image that leaves something after three poolings [px]."""
+    """Return the side of the smallest image that leaves something after three poolings [px]."""
     return 17
 
 
 def squeezenet(images: ArrayF32, weights: Mapping[str, ArrayF32]) -> ArrayF32:
-    """Scores (n, 1000) of normalised images (n, H, W, 3).
+    """Return scores (n, 1000) of normalised images (n, H, W, 3).
 
     Args:
         images: Red, green, blue, mean and deviation of ImageNet taken off.
@@ -222,7 +222,8 @@ def tensor_shapes(name: str) -> dict[str, tuple[int, ...]]:
 
 
 def parameter_count(name: str, block: str = "") -> int:
-    """Numbers that are learnt, of a variant or of one block of it ("history", "vision.backbone", "vision.head", "command")."""
+    """Return numbers that are learnt, of a variant or of one block of it ("history", "vision.backbone", "vision.head",
+    "command")."""
     return sum(prod(shape) for key, shape in tensor_shapes(name).items() if key.startswith(block))
 
 

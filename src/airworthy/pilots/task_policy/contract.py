@@ -146,7 +146,7 @@ class TaskContract:
 
 
 def program_inputs(rotors: int, actions: int, memory: int, points: int) -> dict[str, int]:
-    """Names and lengths of what programs read.
+    """Return names and lengths of what programs read.
 
     Args:
         rotors: Of the vehicle.
@@ -219,7 +219,7 @@ def _table(c: TaskContract, weights: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def task_contract(table: Any, where: str) -> tuple[TaskContract, str]:
-    """Contract and digest of the weights in a parsed contract.json.
+    """Return contract and digest of the weights in a parsed contract.json.
 
     Args:
         table: The file's content.
@@ -275,7 +275,7 @@ def _fields(table: ContractTable) -> TaskContract:
 
 
 def task_tensors(contract: TaskContract, data: bytes, folder: str | Path) -> list[ArrayF32]:
-    """Weight and bias of each layer, first to last, of the file of weights of a folder.
+    """Return weight and bias of each layer, first to last, of the file of weights of a folder.
 
     Args:
         contract: Gives the shapes.
@@ -315,7 +315,7 @@ def write_task_folder(folder: str | Path, contract: TaskContract, weights: Seque
 
 
 def read_task_folder(folder: str | Path) -> tuple[TaskContract, list[ArrayF32]]:
-    """Contract of a policy's folder, and weight and bias of each layer.
+    """Return the contract of a policy's folder, and weight and bias of each layer.
 
     Raises:
         AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.

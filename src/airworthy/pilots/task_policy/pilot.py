@@ -29,7 +29,7 @@ class TaskPolicy:
     """Weight (rows, columns) and bias (rows,) of each layer, first to last."""
 
     def action(self, seen: ArrayFloat) -> ArrayF32:
-        """Actions within [-1, 1], (env, actions), float32, of observations (env, observed).
+        """Return actions within [-1, 1], (env, actions), float32, of observations (env, observed).
 
         Raises:
             AirworthyError: They have another shape.
@@ -83,7 +83,7 @@ class TaskPilot:
         return self._past.T.copy()
 
     def command(self, observation: Observation) -> Array:
-        """Commands of the level, (env, numbers)."""
+        """Return commands of the level, (env, numbers)."""
         begun, due = self._clock.at(observation.time)
         c = self.policy.contract
         self._past[:, begun] = np.array(c.hover)[:, None]

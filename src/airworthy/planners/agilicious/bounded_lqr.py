@@ -66,7 +66,7 @@ class _Bound(NamedTuple):
 
 
 def solve_bounded(problem: LinearProblem, iterations: int = ITERATIONS) -> tuple[Array, Array]:
-    """States (N + 1, n, s) and inputs (N, n, m), the inputs within their bounds."""
+    """Return states (N + 1, n, s) and inputs (N, n, m), the inputs within their bounds."""
     x, u = np.zeros_like(problem.state_error), np.zeros_like(problem.input_error)
     x[0] = problem.start
     rows = problem.bounded

@@ -58,7 +58,7 @@ class DfbcWish(NamedTuple):
 def dfbc_control(
     position: Vector, velocity: Vector, attitude: Vector, rate: Vector, wanted: Any, gains: Any, air: Vector, thrust: Scalar
 ) -> DfbcWish:
-    """Thrust and angular acceleration that follow a reference.
+    """Return thrust and angular acceleration that follow a reference.
 
     Args:
         position: World [m].
@@ -96,7 +96,7 @@ _GRAVITY = 9.81
 
 
 def tilt_first(attitude: Vector, target: Vector, tilt: Scalar, yaw: Scalar) -> Vector:
-    """2 / sqrt(w^2 + z^2) diag(k_xy, k_xy, k_z) (w x - y z, w y + x z, sign(w) z) of q_e = q^-1 q_target.
+    """Return 2 / sqrt(w^2 + z^2) diag(k_xy, k_xy, k_z) (w x - y z, w y + x z, sign(w) z) of q_e = q^-1 q_target.
 
     The first two turn body z by the shortest way, whatever the yaw is.
 
@@ -126,7 +126,8 @@ def _product(p: Vector, q: Vector) -> Vector:
 
 
 def quaternion_of_axes(axes: tuple[Vector, Vector, Vector]) -> Vector:
-    """Quaternion x, y, z, w of body axes in the world: the largest of its four numbers first, so that none cancels."""
+    """Return the quaternion x, y, z, w of body axes in the world: the largest of its four numbers first, so that none
+    cancels."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = axes
     squares = (1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz)
     sums = (

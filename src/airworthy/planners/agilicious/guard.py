@@ -45,7 +45,7 @@ class RateCommand:
     ahead: tuple[float, ...] = ()
 
     def control(self) -> ControlConfig:
-        """Rates are followed by the vehicle's own gains."""
+        """Return the configuration rates are followed by the vehicle's own gains."""
         return ControlConfig()
 
     def configure(self, simulator: Simulator) -> None:
@@ -55,7 +55,7 @@ class RateCommand:
         self._before: Array | None = None
 
     def command(self, given: BackendInput) -> Array:
-        """Thrust [N] and body rates [rad/s], (n, 4)."""
+        """Return thrust [N] and body rates [rad/s], (n, 4)."""
         wanted, motion = given.wanted, given.motion
         e_p = np.clip(wanted.position - motion.position, -POSITION_MAX, POSITION_MAX)
         e_v = np.clip(wanted.velocity - motion.velocity, -VELOCITY_MAX, VELOCITY_MAX)
@@ -144,7 +144,7 @@ class Guarded:
         self._box = mission.lower + self.limits.margin, mission.upper - self.limits.margin
 
     def control(self) -> ControlConfig:
-        """As the first controller's."""
+        """Return the configuration as the first controller's."""
         return self.main.control()
 
     def configure(self, simulator: Simulator) -> None:
@@ -156,7 +156,7 @@ class Guarded:
         self._yaw = np.zeros(simulator.env_count)
 
     def command(self, given: BackendInput) -> Array:
-        """Rotor thrusts [N], (n, rotors)."""
+        """Return rotor thrusts [N], (n, rotors)."""
         wanted, motion = given.wanted, given.motion
         thrusts = self.main.command(given)
         new = ~self.taken & (self._strayed(wanted, motion) | ~np.isfinite(thrusts).all(axis=1))

@@ -37,7 +37,7 @@ _SMALL = 1e-8
 
 
 def exponential(turn: Array) -> Array:
-    """Quaternions of small or large turns (..., 3) [rad]."""
+    """Return quaternions of small or large turns (..., 3) [rad]."""
     angle = np.linalg.norm(turn, axis=-1, keepdims=True)
     half = 0.5 * angle
     share = np.where(angle > _SMALL, np.sin(half) / np.where(angle > _SMALL, angle, 1.0), 0.5)
@@ -70,7 +70,7 @@ def added(state: Array, change: Array) -> Array:
 
 
 def skew(v: Array) -> Array:
-    """Matrices (..., 3, 3) of the cross product with v."""
+    """Return matrices (..., 3, 3) of the cross product with v."""
     x, y, z = np.moveaxis(v, -1, 0)
     zero = np.zeros_like(x)
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=-1).reshape(*v.shape, 3)
@@ -85,10 +85,10 @@ class NmpcModel(ABC):
 
     @abstractmethod
     def slope(self, state: Array, inputs: Array) -> tuple[Array, Array, Array]:
-        """Acceleration, body rates and their slope of states (..., n, 10 or 13)."""
+        """Return acceleration, body rates and their slope of states (..., n, 10 or 13)."""
 
     def step(self, state: Array, inputs: Array, dt: float) -> Array:
-        """States a step later, inputs held: midpoint rule, the turn by the exponential of the mean rate.
+        """Return states a step later, inputs held: midpoint rule, the turn by the exponential of the mean rate.
 
         Args:
             state: (..., n, 10 or 13): position [m], velocity [m/s], quaternion, body rates [rad/s] of the full model; world.
@@ -239,7 +239,7 @@ class Tracking:
         self._inputs: Array = np.zeros(0)
 
     def solve(self, state: Array, states: Array, inputs: Array, fresh: ArrayBool, due: ArrayBool | None = None) -> Array:
-        """First inputs (n, m), of the solution that is kept for the next tick.
+        """Return the first inputs (n, m), of the solution that is kept for the next tick.
 
         Args:
             state: Measured, (n, 10 or 13).
@@ -275,7 +275,7 @@ class Tracking:
 
 
 def wanted_states(ahead: Sequence[Setpoints], rates: bool) -> tuple[Array, Array]:
-    """States (N + 1, n, 10 or 13) of set-points by flatness, and thrust over mass (N + 1, n) [m/s^2]."""
+    """Return states (N + 1, n, 10 or 13) of set-points by flatness, and thrust over mass (N + 1, n) [m/s^2]."""
     position, velocity, acceleration = (
         np.array([getattr(point, name) for point in ahead]) for name in ("position", "velocity", "acceleration")
     )
@@ -311,7 +311,7 @@ class Nmpc:
         self._share = bodies.allocated(bodies.mass * 9.81, [np.zeros(len(bodies))] * 3) / (bodies.mass * 9.81)[:, None]
 
     def wish(self, wanted: Setpoints, measured: Measured) -> tuple[Array, Array]:
-        """Of the first rotor thrusts of the solution."""
+        """Return the wish of the first rotor thrusts of the solution."""
         motion = measured.motion
         state = np.concatenate([motion.position, motion.velocity, motion.attitude, measured.rate], axis=1)
         tick = np.floor(motion.time * SOLVING_RATE + 0.2).astype(np.int64)
@@ -337,11 +337,11 @@ class RateMpc:
     ahead: tuple[float, ...] = tuple(RATE_STEP * k for k in range(RATE_NODES + 1))
 
     def control(self) -> ControlConfig:
-        """Rates are followed by the vehicle's own gains."""
+        """Return a configuration whose rates the vehicle's own gains follow."""
         return ControlConfig()
 
     def configure(self, simulator: Simulator) -> None:
-        """Bounds of each vehicle: the published ones over mass, within what its rotors give."""
+        """Set bounds of each vehicle: the published ones over mass, within what its rotors give."""
         bodies = VehicleBodies([upright(item) for item in simulator.vehicles])
         count = len(bodies)
         most = np.minimum(THRUST_RANGE[1] / RANGE_MASS, bodies.wrench(bodies.highest)[:, 2] / bodies.mass)
@@ -353,7 +353,7 @@ class RateMpc:
         self._mass, self._time = bodies.mass, np.full(count, np.inf)
 
     def command(self, given: BackendInput) -> Array:
-        """Thrust [N] and body rates [rad/s], (n, 4)."""
+        """Return thrust [N] and body rates [rad/s], (n, 4)."""
         motion = given.motion
         step = motion.time - self._time
         fresh, self._time = ~((step > 0.0) & (step < 1.0)), motion.time.copy()

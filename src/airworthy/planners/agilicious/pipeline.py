@@ -82,7 +82,7 @@ class Butterworth:
 
 
 def plain_moment(turn: Vector, rate: Vector, inertia: Vector) -> Vector:
-    """J alpha + w x J w [N m].
+    """Return J alpha + w x J w [N m].
 
     Args:
         turn: Wanted angular acceleration, body [rad/s^2].
@@ -94,7 +94,7 @@ def plain_moment(turn: Vector, rate: Vector, inertia: Vector) -> Vector:
 
 
 def indi_moment(turn: Vector, rate: Vector, measured: Vector, acting: Vector, inertia: Vector) -> Vector:
-    """tau_f + J (alpha - w'_f) about roll and pitch, J alpha + w x J w about yaw, which else would swing [N m].
+    """Return tau_f + J (alpha - w'_f) about roll and pitch, J alpha + w x J w about yaw, which else would swing [N m].
 
     Args:
         turn: Wanted angular acceleration, body [rad/s^2].
@@ -145,20 +145,21 @@ class VehicleBodies:
         return len(self.mass)
 
     def inertia_columns(self) -> tuple[Array, ...]:
-        """xx, yy, zz, xy, xz, yz, (n,) each, as equations take them."""
+        """Return xx, yy, zz, xy, xz, yz, (n,) each, as equations take them."""
         return tuple(self.inertia.T)
 
     def thrusts(self, speed: Array) -> Array:
-        """Thrust of each rotor at speeds (n, rotors) [N]."""
+        """Return thrust of each rotor at speeds (n, rotors) [N]."""
         c0, c1, c2 = np.moveaxis(self._polynomial, -1, 0)
         return np.asarray(c0 + c1 * speed + c2 * speed * np.abs(speed))
 
     def wrench(self, thrusts: Array) -> Array:
-        """Force and moment, body, (n, 6)."""
+        """Return force and moment, body, (n, 6)."""
         return np.asarray(np.einsum("nij,nj->ni", self.effect, thrusts))
 
     def allocated(self, force: Array, moment: Sequence[Array]) -> Array:
-        """Rotor thrusts (n, rotors) [N] within limits for a force along body z and moments (n,); yaw is given up first."""
+        """Return rotor thrusts (n, rotors) [N] within limits for a force along body z and moments (n,); yaw is given up
+        first."""
         zero = np.zeros(len(self))
         wrench = np.stack([zero, zero, force, *moment], axis=1)
         thrusts = np.asarray(np.einsum("nij,nj->ni", self._inverse, wrench))
@@ -232,7 +233,7 @@ class Outer(Protocol):
         ...
 
     def wish(self, wanted: Setpoints, measured: Measured) -> tuple[Array, Array]:
-        """Thrust [N], (n,), and angular acceleration, body [rad/s^2], (n, 3)."""
+        """Return thrust [N], (n,), and angular acceleration, body [rad/s^2], (n, 3)."""
         ...
 
 
@@ -273,7 +274,7 @@ class So3:
     ahead: tuple[float, ...] = ()
 
     def configure(self, bodies: VehicleBodies, simulator: Simulator) -> None:
-        """Gains of each vehicle."""
+        """Set gains of each vehicle."""
         # The inner loop's filters add a lag of their own: with the published attitude gains it would ring.
         gains = [so3_gains(upright(v), lag_share=GENTLE_SHARE) for v in simulator.vehicles]
         names = ("position", "velocity", "attitude", "rate")
@@ -333,7 +334,7 @@ class Pipeline:
         self.outer.configure(self.bodies, simulator)
 
     def command(self, given: BackendInput) -> Array:
-        """Rotor thrusts [N], (n, rotors)."""
+        """Return rotor thrusts [N], (n, rotors)."""
         rate = np.asarray(given.observation["rate"], float)
         thrusts = self.bodies.thrusts(np.asarray(given.observation["rotor_speed"], float))
         measured, turning, acting = self._measure(given, rate, thrusts)
@@ -364,11 +365,11 @@ class Pipeline:
 
 
 def columns(rows: Array) -> tuple[Array, ...]:
-    """(n, k) as k arrays (n,), as equations take them."""
+    """Return (n, k) as k arrays (n,), as equations take them."""
     return tuple(np.ascontiguousarray(rows.T))
 
 
 def reference(wanted: Setpoints, jerk: Array) -> SimpleNamespace:
-    """Set-points as equations take them."""
+    """Return set-points as equations take them."""
     vectors = {name: columns(getattr(wanted, name)) for name in ("position", "velocity", "acceleration")}
     return SimpleNamespace(**vectors, jerk=columns(jerk), yaw=wanted.yaw, yaw_rate=wanted.yaw_rate)

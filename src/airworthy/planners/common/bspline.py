@@ -35,12 +35,12 @@ DEGREE = 3
 
 
 def uniform_knots(count: int, interval: ArrayLike) -> Array:
-    """Knots (i - 3) dt of cubic splines of `count` control points, shape (n, count + 4); `interval` (n,) [s]."""
+    """Return knots (i - 3) dt of cubic splines of `count` control points, shape (n, count + 4); `interval` (n,) [s]."""
     return (np.arange(count + DEGREE + 1) - float(DEGREE)) * np.atleast_1d(np.asarray(interval, np.float64))[:, None]
 
 
 def duration(knots: Array, count: ArrayLike | None = None, degree: int = DEGREE) -> Array:
-    """Length of the valid time [u_p, u_N] of each spline [s], shape (n,).
+    """Return the length of the valid time [u_p, u_N] of each spline [s], shape (n,).
 
     Args:
         knots: (n, N + 4) [s] of a cubic.
@@ -52,7 +52,7 @@ def duration(knots: Array, count: ArrayLike | None = None, degree: int = DEGREE)
 
 
 def evaluate(control: Array, knots: Array, time: ArrayLike, count: ArrayLike | None = None, degree: int = DEGREE) -> Array:
-    """Points of splines with any knots, by de Boor's recursion.
+    """Return points of splines with any knots, by de Boor's recursion.
 
     Args:
         control: Control points, shape (n, N, d).
@@ -82,7 +82,7 @@ def evaluate(control: Array, knots: Array, time: ArrayLike, count: ArrayLike | N
 
 
 def derivative(control: Array, knots: Array, degree: int = DEGREE) -> tuple[Array, Array]:
-    """Control points (n, N - 1, d) and knots of the time derivative, a spline of one degree less.
+    """Return control points (n, N - 1, d) and knots of the time derivative, a spline of one degree less.
 
     Args:
         control: (n, N, d) [m or rad].
@@ -94,7 +94,8 @@ def derivative(control: Array, knots: Array, degree: int = DEGREE) -> tuple[Arra
 
 
 def differences(control: Array, interval: ArrayLike, order: int) -> Array:
-    """Control points of a derivative of evenly knotted splines, shape (n, N - order, d): 1 velocity, 2 acceleration, 3 jerk.
+    """Return control points of a derivative of evenly knotted splines, shape (n, N - order, d): 1 velocity, 2 acceleration, 3
+    jerk.
 
     Args:
         control: (n, N, d) [m or rad].
@@ -110,7 +111,7 @@ _FALLING = [np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 2.0, 3.0]), np.array(
 
 
 def evaluate_uniform(control: Array, interval: Array, time: ArrayLike, order: int = 0, count: ArrayLike | None = None) -> Array:
-    """Points (n, m, d), or a time derivative, of evenly knotted cubics at times (n, m) [s] clipped to [0, duration].
+    """Return points (n, m, d), or a time derivative, of evenly knotted cubics at times (n, m) [s] clipped to [0, duration].
 
     Args:
         control: Shape (n, N, d).
@@ -137,7 +138,7 @@ def evaluate_uniform(control: Array, interval: Array, time: ArrayLike, order: in
 
 
 def fit(points: ArrayLike, interval: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike) -> Array:
-    """Control points of cubic splines through points at their knots, with velocities and accelerations at both ends.
+    """Return control points of cubic splines through points at their knots, with velocities and accelerations at both ends.
 
     K + 4 rows for K + 2 unknowns: [1 4 1]/6 at the points, [-1 0 1]/(2 dt) and [1 -2 1]/dt^2 at both ends, in the sense of
     least squares. The rows touch three neighbours each, so the normal equations have two side diagonals; with the intervals of
@@ -227,7 +228,8 @@ def limits_ratio(
 
 
 def lengthen(knots: Array, ratio: ArrayLike) -> Array:
-    """Knots with those between the fifth and the fifth from behind stretched evenly by `ratio` (n,), the rest moved along.
+    """Return knots with those between the fifth and the fifth from behind stretched evenly by `ratio` (n,), the rest moved
+    along.
 
     Raises:
         AirworthyError: Fewer than 8 control points: there is nothing between them.

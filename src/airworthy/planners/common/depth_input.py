@@ -75,7 +75,7 @@ class OdometryErrors:
         self._walk = np.zeros((2, len(flight), 3))
 
     def at(self, time: Array) -> tuple[Array, Array]:
-        """Errors of position and velocity at the newest samples of times (n,), (n, 3) each; times must not fall."""
+        """Return errors of position and velocity at the newest samples of times (n,), (n, 3) each; times must not fall."""
         if self.odometry.ideal:
             return np.zeros((len(time), 3)), np.zeros((len(time), 3))
         sample = np.floor(time * RATE + 1e-6)
@@ -110,7 +110,7 @@ OTHER = "other"
 
 @cache
 def recorded_costs() -> dict[str, float]:
-    """Seconds per counted unit by kind of work; `compute_costs.toml` says where each comes from."""
+    """Return seconds per counted unit by kind of work; `compute_costs.toml` says where each comes from."""
     kinds = packaged_toml("airworthy.planners.common", "compute_costs.toml")["kinds"]
     return {kind: float(entry["seconds"]) for kind, entry in kinds.items()}
 
@@ -142,7 +142,7 @@ class ComputeModel:
         self.stored = {}
 
     def counted(self, work: Mapping[str, Any], count: int) -> Array:
-        """Seconds of each flight's work by the constants, (n,)."""
+        """Return seconds of each flight's work by the constants, (n,)."""
         costs = self.costs or recorded_costs()
         total = np.zeros(count)
         for kind, units in work.items():

@@ -36,7 +36,8 @@ __all__ = [
 
 
 def enclosing_radius(vehicle: Vehicle) -> float:
-    """Of the sphere that encloses a vehicle [m]; where its record does not say, rotors and their propellers."""
+    """Return the radius of the sphere that encloses a vehicle [m]; where its record does not say, rotors and their
+    propellers."""
     recorded = vehicle.extra.get("body_radius_m")
     if recorded is not None:
         return float(recorded)
@@ -243,11 +244,11 @@ class MapView:
         return x, y, z
 
     def index(self, points: Array) -> ArrayInt:
-        """Cells (m, 3) in which points (m, 3) [m] lie; beyond the grid numbers are below 0 or too large."""
+        """Return cells (m, 3) in which points (m, 3) [m] lie; beyond the grid numbers are below 0 or too large."""
         return np.floor((np.asarray(points, np.float64) - self.origin) / self.resolution).astype(np.int64)
 
     def centers(self, index: ArrayInt) -> Array:
-        """Middles (m, 3) [m] of cells (m, 3)."""
+        """Return middles (m, 3) [m] of cells (m, 3)."""
         return np.asarray(self.origin + self.resolution * (np.asarray(index) + 0.5))
 
 
@@ -262,7 +263,8 @@ class Maps(Protocol):
         ...
 
     def distance(self, flight: ArrayInt, points: Array) -> tuple[Array, Array]:
-        """Signed distance (k, m) [m] to what is occupied, and its gradient (k, m, 3), of points (k, m, 3); needs the field."""
+        """Return the signed distance (k, m) [m] to what is occupied, and its gradient (k, m, 3), of points (k, m, 3); needs the
+        field."""
         ...
 
     def inflated(self, flight: int) -> tuple[ArrayU8, Array]:

@@ -251,18 +251,18 @@ Function = Callable[[Array], tuple[float, Array]]
 
 
 def lbfgs_source(problem: str, name: str = "Lbfgs") -> str:
-    """Native text of the minimiser for one struct of problems; two kinds in one kernel take two names."""
+    """Return the native text of the minimiser for one struct of problems; two kinds in one kernel take two names."""
     text = files("airworthy.planners.common").joinpath("native", "lbfgs.h").read_text()
     return text.replace("LBFGS_PROBLEM", problem).replace("LBFGS_NAME", name)
 
 
 def lbfgs_work(size: int, memory: int = MEMORY) -> int:
-    """Doubles of work memory of one native problem of `size` unknowns."""
+    """Return doubles of work memory of one native problem of `size` unknowns."""
     return (2 * memory + 5) * size + 2 * memory
 
 
 def ordered_dot(a: Array, b: Array) -> float:
-    """Sum of products from the first to the last, as a loop adds them."""
+    """Return the sum of products from the first to the last, as a loop adds them."""
     return float(np.add.accumulate(a * b)[-1])
 
 

@@ -35,7 +35,7 @@ _JERK = np.array([[720.0, -360.0, 60.0], [-360.0, 192.0, -36.0], [60.0, -36.0, 9
 
 
 def quintic(start: ArrayLike, end: ArrayLike, duration: ArrayLike) -> Array:
-    """Coefficients (..., 6, d) of the quintic between states.
+    """Return coefficients (..., 6, d) of the quintic between states.
 
     Args:
         start: Position, velocity, acceleration, shape (..., 3, d).
@@ -55,7 +55,8 @@ def quintic(start: ArrayLike, end: ArrayLike, duration: ArrayLike) -> Array:
 
 
 def quintic_pair(start: ArrayLike, middle: ArrayLike, end: ArrayLike, duration: float) -> Array:
-    """Coefficients (2, 6, d) of two quintics of equal `duration` [s] through a middle point, with the least squared jerk.
+    """Return coefficients (2, 6, d) of two quintics of equal `duration` [s] through a middle point, with the least squared
+    jerk.
 
     Jerk and snap are continuous in the middle, which by symmetry gives its acceleration and velocity one by one.
 
@@ -75,7 +76,7 @@ def quintic_pair(start: ArrayLike, middle: ArrayLike, end: ArrayLike, duration: 
 
 
 def least_jerk(points: ArrayLike, durations: ArrayLike, velocity: ArrayLike, acceleration: ArrayLike) -> Array:
-    """Coefficients (m, 6, d) of m quintics through m + 1 points with the least integral of squared jerk.
+    """Return coefficients (m, 6, d) of m quintics through m + 1 points with the least integral of squared jerk.
 
     Args:
         points: Shape (m + 1, d).
@@ -118,7 +119,7 @@ _FACTOR = [np.ones(6), np.arange(1.0, 6.0), np.array([2.0, 6.0, 12.0, 20.0]), np
 
 
 def evaluate_polynomial(coefficients: Array, time: ArrayLike, order: int = 0) -> Array:
-    """Value (..., d), or derivative up to the third, of polynomials (..., 6, d) at times (...) [s].
+    """Return the value (..., d), or derivative up to the third, of polynomials (..., 6, d) at times (...) [s].
 
     Args:
         coefficients: (..., 6, d), ascending powers of time.
@@ -158,7 +159,7 @@ class VelocityReference:
         self._begins = np.zeros(count)
 
     def decide(self, ids: ArrayIndex, time: Array, position: Array, wanted: Array) -> None:
-        """Decisions of flights (k,) at times (k,) and positions (k, 3); in force at once, unless `adopt` says later.
+        """Take decisions of flights (k,) at times (k,) and positions (k, 3); in force at once, unless `adopt` says later.
 
         Args:
             ids: Flights (k,).
@@ -180,7 +181,7 @@ class VelocityReference:
         self._begins = self._begins + delay
 
     def at(self, time: Array) -> tuple[Array, Array]:
-        """Position and velocity at times (n,), (n, 3) each."""
+        """Return position and velocity at times (n,), (n, 3) each."""
         first, second = self._at(self._old, time), self._at(self._new, time)
         ready = (time >= self._begins)[:, None]
         position, velocity = (np.where(ready, b, a) for a, b in zip(first, second, strict=True))
@@ -282,7 +283,7 @@ class References:
         self.duration[flight] = self._ends[flight, len(times) - 1]
 
     def sample(self, flights: ArrayLike, time: ArrayLike, order: int = 0) -> Array:
-        """Positions, or derivatives, of flights (k,) at times (k, m) [s] clipped to their references; (k, m, 3).
+        """Return positions, or derivatives, of flights (k,) at times (k, m) [s] clipped to their references; (k, m, 3).
 
         Args:
             flights: Flights (k,).

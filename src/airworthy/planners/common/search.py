@@ -54,7 +54,8 @@ PATH_MAX = 20_000
 
 
 def planning_source(*names: str) -> str:
-    """`prelude.h` and the named headers of `planning/native`, joined: `cells.h`, `search.h`, `bspline.h`, `polynomial.h`."""
+    """Return `prelude.h` and the named headers of `planning/native`, joined: `cells.h`, `search.h`, `bspline.h`,
+    `polynomial.h`."""
     folder = files("airworthy.planners.common").joinpath("native")
     texts = (folder.joinpath(name).read_text().replace("SEARCH_WAITING", str(WAITING)) for name in names)
     return "\n".join([shared_source("prelude.h"), *texts])

@@ -93,12 +93,12 @@ class TakeOffs:
         return waiting & ~ready & (motion.time - self._begun > self.settings.timeout)
 
     def settling(self, position: Array) -> ArrayBool:
-        """Flights (n,) at or near their start or beyond it: those whose maps are worth filling."""
+        """Return flights (n,) at or near their start or beyond it: those whose maps are worth filling."""
         near = np.abs(position[:, 2] - self.mission.start[:, 2]) < self.settings.settle_distance
         return near | ~np.isnan(self.issued)
 
     def setpoints(self, time: Array) -> Setpoints:
-        """Of every flight at times (n,) on its clock."""
+        """Return the set-points of every flight at times (n,) on its clock."""
         displacement = self.mission.start - self._from
         duration = np.maximum(np.linalg.norm(displacement, axis=1) / self.settings.speed, 0.5)
         s = np.clip((time - self._begun) / duration, 0.0, 1.0)
@@ -110,7 +110,7 @@ class TakeOffs:
 
 
 def yaw_of(attitude: Array) -> Array:
-    """Yaw of quaternions x, y, z, w, (n,) [rad]."""
+    """Return the yaw of quaternions x, y, z, w, (n,) [rad]."""
     x, y, z, w = attitude.T
     return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
@@ -254,7 +254,7 @@ class PlannerPilot:
             self._depth_input.attach(simulator, mounted, sensor)
 
     def command(self, observation: Observation) -> Array:
-        """Commands at the controller's level, (n, width)."""
+        """Return commands at the controller's level, (n, width)."""
         errors = self._errors.at(np.asarray(observation.time, float))
         true = [np.asarray(observation[name], float) for name in _STATE]
         motion = Motion(np.asarray(observation.time, float), true[0] + errors[0], true[1] + errors[1], true[2])
@@ -297,12 +297,12 @@ class PlannerPilot:
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def wants_images(self, position: Array) -> ArrayBool:
-        """Flights (n,) whose maps are to be filled, with true positions (n, 3)."""
+        """Return flights (n,) whose maps are to be filled, with true positions (n, 3)."""
         near = np.ones(self.count, bool) if self._takeoffs is None else self._takeoffs.settling(position)
         return near & ~self.over & ~self.failed
 
     def odometry_error(self, time: Array) -> tuple[Array, Array]:
-        """Errors of position and velocity at times (n,) of the flights' clocks."""
+        """Return errors of position and velocity at times (n,) of the flights' clocks."""
         return self._errors.at(time)
 
     def _issue(self, motion: Motion) -> None:

@@ -137,7 +137,7 @@ def _deliverable(vehicle: Vehicle) -> float:
 
 
 def so3_rows(vehicles: Sequence[Vehicle], fixed: bool = False, lag_share: float = LAG_SHARE) -> dict[str, Array]:
-    """Parameters of the simulator that make its "tracking" level this controller, by name, (env, 3).
+    """Return parameters of the simulator that make its "tracking" level this controller, by name, (env, 3).
 
     Args:
         vehicles: One per environment, as their controllers believe them to be.
@@ -174,7 +174,7 @@ class So3State(NamedTuple):
 
 
 def so3_control(state: So3State, reference: Any, gains: Any, mass: Scalar, inertia: Vector, gravity: Scalar = 9.81) -> Any:
-    """Thrust [N] and moment [N m] of the published law, an equation.
+    """Return thrust [N] and moment [N m] of the published law, an equation.
 
     f = m (g z + Kx e_p + Kv e_v + a_d + diag(k_a) (a_d - a)), k_a = 0.2 |e| per axis where |e| <= 3 and e is the sum of the
     three errors; tau = -K_R e_R - K_W w + w x J w; thrust f . R z, none where the attitude is more than 90 degrees off.
@@ -244,7 +244,7 @@ class Backend(Protocol):
         ...
 
     def control(self) -> ControlConfig:
-        """With which the simulator must be built."""
+        """Return the configuration with which the simulator must be built."""
         ...
 
     def configure(self, simulator: Simulator) -> None:
@@ -287,7 +287,7 @@ class Fused:
                 simulator.set_parameter(name, rows)
 
     def command(self, given: BackendInput) -> Array:
-        """Position, velocity, acceleration, no jerk, yaw, yaw rate; the law runs inside the step, on the true state."""
+        """Return position, velocity, acceleration, no jerk, yaw, yaw rate; the law runs inside the step, on the true state."""
         wanted, errors = given.wanted, given.errors
         zero = np.zeros_like(wanted.position)
         heading = np.stack([wanted.yaw, wanted.yaw_rate], axis=1)

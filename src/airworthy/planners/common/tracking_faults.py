@@ -46,7 +46,7 @@ class Guard:
         return np.array([bool(cause) for cause in self.causes], bool)
 
     def fail(self, flights: ArrayAny, cause: str) -> None:
-        """Flights, by mask (n,) or numbers, that fail; the first cause of each counts."""
+        """Fail flights, by mask (n,) or numbers, that fail; the first cause of each counts."""
         for flight in np.arange(self._count)[flights]:
             self.causes[flight] = self.causes[flight] or cause
 
@@ -77,7 +77,7 @@ class Guard:
         return report
 
     def adopt(self, delay: Array) -> None:
-        """As of the planner."""
+        """Adopt as of the planner."""
         try:
             contained(self.planner.adopt, delay)
         except PilotFailure as failure:
@@ -193,7 +193,7 @@ class Alone:
                 guard.adopt(delay[flight : flight + 1])
 
     def setpoints(self, time: Array) -> Setpoints:
-        """Of each; of flights that failed, their last."""
+        """Return the set-points of each; of flights that failed, their last."""
         for flight, guard in enumerate(self._guards):
             found = None if guard.causes[0] else guard.setpoints(time[flight : flight + 1])
             if found is not None and not guard.causes[0]:

@@ -25,7 +25,7 @@ def _total(terms: Array) -> float:
 
 
 def smooth_cost(q: Array) -> tuple[float, Array]:
-    """Sum of |Q_{i+3} - 3 Q_{i+2} + 3 Q_{i+1} - Q_i|^2."""
+    """Return the sum of |Q_{i+3} - 3 Q_{i+2} + 3 Q_{i+1} - Q_i|^2."""
     jerk = q[3:] - 3.0 * q[2:-1] + 3.0 * q[1:-2] - q[:-3]
     t, gradient = 2.0 * jerk, np.zeros_like(q)
     gradient[3:] += t
@@ -36,7 +36,8 @@ def smooth_cost(q: Array) -> tuple[float, Array]:
 
 
 def collision_cost(q: Array, pairs: list[list[Pair]], clearance: float) -> tuple[float, Array]:
-    """For e = d0 - (Q - p).v > 0: e^3 up to d0, beyond it the parabola with the same value, slope and curvature.
+    """Return the cost and its gradient for e = d0 - (Q - p).v > 0: e^3 up to d0, beyond it the parabola with the same value,
+    slope and curvature.
 
     Args:
         q: Control points (N, 3) [m], world.
@@ -62,7 +63,7 @@ def collision_cost(q: Array, pairs: list[list[Pair]], clearance: float) -> tuple
 
 
 def feasibility_cost(q: Array, interval: float, speed: float, acceleration: float) -> tuple[float, Array]:
-    """Per axis (|v| - v_max)^2 / dt^2 and (|a| - a_max)^2, where positive.
+    """Return the cost and its gradient per axis (|v| - v_max)^2 / dt^2 and (|a| - a_max)^2, where positive.
 
     Args:
         q: Control points (N, 3) [m], world.
@@ -88,7 +89,8 @@ def feasibility_cost(q: Array, interval: float, speed: float, acceleration: floa
 
 
 def fitness_cost(q: Array, reference: Array) -> tuple[float, Array]:
-    """Distance of the curve's knots from reference points (N - 2, 3): a fifth of it counts along the way, all across it."""
+    """Return the distance of the curve's knots from reference points (N - 2, 3): a fifth of it counts along the way, all across
+    it."""
     x = (q[1:-3] + 4.0 * q[2:-2] + q[3:-1]) / 6.0 - reference[1:-1]
     v = reference[2:] - reference[:-2]
     along = np.sqrt(_dots(v, v))[:, None]

@@ -24,12 +24,12 @@ Segment = tuple[int, int]
 
 
 def dot(a: Array, b: Array) -> float:
-    """Sum of three products, from the first."""
+    """Return the sum of three products, from the first."""
     return float(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
 
 
 def length(a: Array) -> float:
-    """Of a vector (3,)."""
+    """Return the length of a vector (3,)."""
     return float(np.sqrt(dot(a, a)))
 
 
@@ -74,7 +74,7 @@ def _down(start: float, step: float) -> Array:
 
 
 def new_obstacles(q: Array, cells: Cells, pairs: list[list[Pair]]) -> list[Segment] | None:
-    """Free control points around those in obstacles from which they are not pushed yet; None: the end is taken.
+    """Return free control points around those in obstacles from which they are not pushed yet; None: the end is taken.
 
     Args:
         q: Control points (N, 3) [m], world.

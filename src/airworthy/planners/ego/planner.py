@@ -58,7 +58,7 @@ class SplineServer:
         return (self.count - 3) * self.interval
 
     def hold(self, which: ArrayBool, position: Array, yaw: Array) -> None:
-        """Before the first trajectory: where flights are, and how they look.
+        """Hold, before the first trajectory, where flights are and how they look.
 
         Args:
             which: Flights (n,).
@@ -96,7 +96,8 @@ class SplineServer:
             self._next_begin[due] = np.inf
 
     def state(self, flights: ArrayInt, time: Array) -> Array:
-        """Position, velocity, acceleration of flights (k,) at times (k,), (k, 3, 3); at rest where the trajectory is over."""
+        """Return position, velocity, acceleration of flights (k,) at times (k,), (k, 3, 3); at rest where the trajectory is
+        over."""
         t = (time - self.begin[flights])[:, None]
         parts = [
             evaluate_uniform(self.control[flights], self.interval[flights], t, order, self.count[flights])[:, 0]
@@ -107,7 +108,7 @@ class SplineServer:
         return np.stack(parts, axis=1)
 
     def ahead(self, flights: ArrayInt, time: Array) -> Array:
-        """Positions (k, m, 3) of flights (k,) at times (k, m) since their trajectories began."""
+        """Return positions (k, m, 3) of flights (k,) at times (k, m) since their trajectories began."""
         return evaluate_uniform(self.control[flights], self.interval[flights], time, 0, self.count[flights])
 
     def setpoints(self, time: Array) -> Setpoints:
@@ -175,7 +176,7 @@ class EgoPlanner:
 
     @classmethod
     def for_body(cls, radius: float) -> EgoPlanner:
-        """As published, but for maps that are inflated for a body of this radius [m]."""
+        """Return a planner as published, but for maps that are inflated for a body of this radius [m]."""
         return cls(maps=MapSettings().for_body(radius))
 
     def reset(self, mission: Mission) -> None:
@@ -230,13 +231,13 @@ class EgoPlanner:
         return np.asarray(np.isin(self._state, (EgoState.NEW, EgoState.REPLAN, EgoState.STOP)))
 
     def adopt(self, delay: Array) -> None:
-        """Plans of the last update begin `delay` (n,) later, and until then nothing is thought."""
+        """Adopt plans of the last update `delay` (n,) later, and until then nothing is thought."""
         self._server.delay(self._asked, delay[self._asked])
         self._busy = np.where(self._worked, self._time + delay, self._busy)
         self._asked = np.zeros(0, np.int64)
 
     def setpoints(self, time: Array) -> Setpoints:
-        """From the trajectories that hold at times (n,)."""
+        """Return set-points from the trajectories that hold at times (n,)."""
         return self._server.setpoints(time)
 
     # ---- the state machine ------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class SplineDescent:
         return records
 
     def fitted(self, fits: list[FitPoints]) -> list[Array]:
-        """Control points (K + 2, 3) of splines through points, nothing optimised; in one launch."""
+        """Return control points (K + 2, 3) of splines through points, nothing optimised; in one launch."""
         records = np.zeros(len(fits), DESCENT)
         for record, fit in zip(records, fits, strict=True):
             put_points(record, fit.points, fit.ends)
@@ -149,7 +149,7 @@ def _added(q: Array, gradient: Array | None) -> Array:
 
 
 def smoothness(q: Array, weight: float = 1.0, gradient: Array | None = None) -> tuple[float, Array]:
-    """Sum of squared third differences, and the gradient of weight times it, added to `gradient`.
+    """Return the sum of squared third differences, and the gradient of weight times it, added to `gradient`.
 
     Args:
         q: Control points (N, d) [m or rad], world.
@@ -168,7 +168,7 @@ def smoothness(q: Array, weight: float = 1.0, gradient: Array | None = None) -> 
 def nearness(
     q: Array, view: WindowTwin, clearance: float, weight: float = 1.0, gradient: Array | None = None, last: int | None = None
 ) -> tuple[float, Array]:
-    """Sum of (D - clearance)^2 over points 3 to `last` nearer than that.
+    """Return the sum of (D - clearance)^2 over points 3 to `last` nearer than that.
 
     The gradient is along the field's, but of unit length, as in the source: a trilinear field is steeper or flatter than 1
     where it is kinked, and the push should not depend on it. It is the cost's own gradient where the field's has length 1.
@@ -222,7 +222,7 @@ def excess(
 
 
 def ending(q: Array, target: Array, weight: float = 1.0, gradient: Array | None = None) -> tuple[float, Array]:
-    """Squared distance of the curve's end to a point (3,).
+    """Return the squared distance of the curve's end to a point (3,).
 
     Args:
         q: Control points (N, d) [m or rad], world.

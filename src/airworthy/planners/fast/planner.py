@@ -27,7 +27,7 @@ __all__ = ["FastPlanner", "PlannerStage", "clearer_goal"]
 
 
 def candidates(goal: Array) -> Array:
-    """Points around a goal (3,): radii 0.5 to 2.5 m, every 30 degrees, three heights; (180, 3)."""
+    """Return points around a goal (3,): radii 0.5 to 2.5 m, every 30 degrees, three heights; (180, 3)."""
     angles = np.radians(np.arange(-90.0, 270.0, 30.0))
     offsets = [
         (r * np.cos(a), r * np.sin(a), z) for r in (0.5, 1.0, 1.5, 2.0, 2.5) for a in angles.tolist() for z in (0.3, 0.0, -0.3)
@@ -77,7 +77,7 @@ class FastPlanner(TimedPlanner):
 
     @classmethod
     def for_body(cls, radius: float) -> FastPlanner:
-        """As published, but for maps that are inflated for a body of this radius [m]."""
+        """Return a planner as published, but for maps that are inflated for a body of this radius [m]."""
         plain = FastSettings()
         return cls(replace(plain, maps=plain.maps.for_body(radius)))
 

@@ -100,7 +100,7 @@ def unwrapped(before: float, angle: float) -> float:
 
 
 def headings(positions: Array, ahead: Array, start: float) -> Array:
-    """Directions (k,) [rad] from positions to points ahead, each (k, 3), without turns over pi; without a way, the last.
+    """Return directions (k,) [rad] from positions to points ahead, each (k, 3), without turns over pi; without a way, the last.
 
     Args:
         positions: (k, 3) [m], world.
@@ -237,7 +237,7 @@ class FlightPlans:
         self.duration[flight] = plan.knots[count] - plan.knots[3]
 
     def spline(self, flight: int) -> tuple[Array, Array]:
-        """Control points (N, 3) and knots (N + 4,) of a flight's plan."""
+        """Return control points (N, 3) and knots (N + 4,) of a flight's plan."""
         count = int(self._count[flight])
         return self._control[0][flight, :count], self._knots[0][flight, : count + 4]
 
@@ -248,12 +248,13 @@ class FlightPlans:
         records["knots"] = self._knots[0][flights]
 
     def state(self, flights: ArrayInt, time: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration (k, 3) of flights' plans at times (k,) of their clocks, clipped to the plans."""
+        """Return position, velocity and acceleration (k, 3) of flights' plans at times (k,) of their clocks, clipped to the
+        plans."""
         found = [self._evaluated(flights, time[:, None], order)[:, 0] for order in range(3)]
         return found[0], found[1], found[2]
 
     def positions(self, flights: ArrayInt, time: Array) -> Array:
-        """Positions (k, m, 3) on flights' plans at times (k, m) of their clocks."""
+        """Return positions (k, m, 3) on flights' plans at times (k, m) of their clocks."""
         return self._evaluated(flights, time, 0)
 
     def _evaluated(self, flights: ArrayInt, time: Array, order: int) -> Array:
@@ -264,7 +265,7 @@ class FlightPlans:
         return evaluate(control, knots, time - self.begin[flights, None], count, 3 - order)
 
     def heading(self, flights: ArrayInt, time: Array) -> tuple[Array, Array, Array]:
-        """Yaw, rate and acceleration (k,) of flights' plans at times (k,) [rad, s], clipped to the plans."""
+        """Return yaw, rate and acceleration (k,) of flights' plans at times (k,) [rad, s], clipped to the plans."""
         dt, pieces = self._yaw_interval[flights], self._yaw_count[flights] - 3
         scaled = np.clip((time - self.begin[flights]) / dt, 0.0, pieces)
         piece = np.minimum(scaled.astype(np.int64), pieces - 1)

@@ -41,7 +41,7 @@ def _terms(start: State, end: State) -> tuple[float, float, float, float]:
 
 
 def cost_of_time(start: State, end: State, weight: float, t: float) -> float:
-    """Least cost of going from state to state, each (position, velocity), in exactly t [s].
+    """Return the least cost of going from state to state, each (position, velocity), in exactly t [s].
 
     Args:
         start: State (position [m], velocity [m/s]), world.
@@ -54,7 +54,7 @@ def cost_of_time(start: State, end: State, weight: float, t: float) -> float:
 
 
 def least_cost(start: State, end: State, weight: float, speed: float) -> tuple[float, float]:
-    """Least cost over all times, and that time [s].
+    """Return the least cost over all times, and that time [s].
 
     Times in which the way cannot be flown at half of `speed` per axis are left out: T >= max |dp| / (0.5 speed).
 
@@ -162,7 +162,7 @@ class KinoPath:
         return float(self.durations.sum()) + self.curve_time
 
     def sample(self, times: Array) -> Array:
-        """Positions [m] at times (m,) since its beginning [s], (m, 3)."""
+        """Return positions [m] at times (m,) since its beginning [s], (m, 3)."""
         ends = np.cumsum(self.durations)
         total = float(ends[-1]) if len(ends) else 0.0
         points = np.empty((len(times), 3))
@@ -179,7 +179,7 @@ class KinoPath:
         return points
 
     def boundary(self) -> Array:
-        """Velocities at start and end, then accelerations, (2, 2, 3)."""
+        """Return velocities at start and end, then accelerations, (2, 2, 3)."""
         t, c = self.curve_time, self.curve
         first = self.states[0, 3:] if len(self.states) else c[:, 1]
         first_acceleration = self.inputs[0] if len(self.states) else 2.0 * c[:, 2]

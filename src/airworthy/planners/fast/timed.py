@@ -84,7 +84,7 @@ class Watcher:
 
 
 def probe(work: PlannerWork, which: list[int], points: list[Array], windows: MapWindows) -> list[Array]:
-    """Distances (m,) [m] at the cells of points (m, 3), m up to `MOST_PROBES`, in the windows of those numbers.
+    """Return distances (m,) [m] at the cells of points (m, 3), m up to `MOST_PROBES`, in the windows of those numbers.
 
     Args:
         work: Work memory and workers.
@@ -102,7 +102,7 @@ def probe(work: PlannerWork, which: list[int], points: list[Array], windows: Map
 
 
 def first_meeting(control: Array, knots: Array, now: float, ahead: float, view: WindowTwin) -> tuple[float, float]:
-    """Seconds from `now` until a plan first meets something, and how far away that is [m]; -1 if it does not. The twin.
+    """Return seconds from `now` until a plan first meets something, and how far away that is [m]; -1 if it does not. The twin.
 
     Args:
         control: (N, 3) [m], world.
@@ -128,7 +128,7 @@ def first_meeting(control: Array, knots: Array, now: float, ahead: float, view: 
 
 
 def adjusted(control: Array, knots: Array, speed: float, most: float, sweeps: int = 3) -> Array:
-    """Knots (N + 4,) of a cubic (N, 3), made slower where its velocity or acceleration control points exceed the limits.
+    """Return knots (N + 4,) of a cubic (N, 3), made slower where its velocity or acceleration control points exceed the limits.
 
     A sweep visits every point once and stretches its knots by at most a tenth, so a limit may still be broken afterwards.
 
@@ -183,7 +183,7 @@ def _sweep(q: Array, u: Array, speed: float, most: float) -> bool:
 
 
 def derivative_peaks(control: Array, knots: Array) -> tuple[float, float]:
-    """Largest components of the control points of velocity [m/s] and acceleration [m/s^2]."""
+    """Return the largest components of the control points of velocity [m/s] and acceleration [m/s^2]."""
     fastest = max(float(np.abs(_velocity(control, knots, i)).max()) for i in range(len(control) - 1))
     hardest = max(float(np.abs(_acceleration(control, knots, i)).max()) for i in range(len(control) - 2))
     return fastest, hardest
@@ -321,6 +321,6 @@ class TimedPlanner:
 
 
 def headings_of(attitude: Array) -> Array:
-    """Headings (k,) [rad] of quaternions (k, 4)."""
+    """Return headings (k,) [rad] of quaternions (k, 4)."""
     x, y, z, w = np.moveaxis(attitude, -1, 0)
     return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))

@@ -48,7 +48,7 @@ NO_WINDOWS = MapWindows(np.zeros(1, WINDOW), ())
 
 
 def windows_of(maps: Maps, flights: ArrayInt, lower: Array, upper: Array, resolution: float, field: bool) -> MapWindows:
-    """Windows of flights `flights` (k,), whose boxes are (k, 3) each [m]; with distances where `field` is set.
+    """Return windows of flights `flights` (k,), whose boxes are (k, 3) each [m]; with distances where `field` is set.
 
     Args:
         maps: Of all flights.
@@ -159,16 +159,17 @@ class WindowTwin:
         return self._at_cells(self.cells, points, 0) != 0
 
     def coarse(self, points: Array) -> Array:
-        """Distance at the cells of points (m, 3) [m], (m,)."""
+        """Return the distance at the cells of points (m, 3) [m], (m,)."""
         return self._at_cells(self.field, points, FAR)
 
     def distance(self, points: Array) -> tuple[Array, Array]:
-        """Trilinear distance (m,) [m] and its gradient (m, 3) at points (m, 3); far where not all eight cells are known."""
+        """Return the trilinear distance (m,) [m] and its gradient (m, 3) at points (m, 3); far where not all eight cells are
+        known."""
         return trilinear_in(self.field, self.corner, self.resolution, points)
 
 
 def trilinear_in(field: Array, corner: Array, resolution: float, points: Array) -> tuple[Array, Array]:
-    """Trilinear distance (m,) [m] and gradient (m, 3) at points (m, 3) in a plain field (nx, ny, nz).
+    """Return the trilinear distance (m,) [m] and gradient (m, 3) at points (m, 3) in a plain field (nx, ny, nz).
 
     Args:
         field: Distances (nx, ny, nz) [m].

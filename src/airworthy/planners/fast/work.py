@@ -100,7 +100,7 @@ def planning_kernel() -> Any:
 
 
 def workers_for(count: int) -> int:
-    """Workers for so many flights: one per thread that may be used, at most one per flight."""
+    """Return workers for so many flights: one per thread that may be used, at most one per flight."""
     return max(1, min(thread_limit(), count))
 
 

@@ -47,7 +47,7 @@ _UNKNOWN = 0.01
 
 
 def logit(p: float) -> float:
-    """Log-odds of a probability."""
+    """Return log-odds of a probability."""
     return math.log(p / (1.0 - p))
 
 
@@ -85,13 +85,13 @@ class Rules:
 
 
 def floor_layers(s: MapSettings) -> int:
-    """Lowest layers of cells that a known floor takes, inflation included; 0 where it is not known."""
+    """Return the lowest layers of cells that a known floor takes, inflation included; 0 where it is not known."""
     below = max(0, math.floor(-s.ground / s.resolution + 1e-6))
     return below + 1 + math.ceil(s.inflation / s.resolution) if s.floor else 0
 
 
 def lengths(s: MapSettings) -> Array:
-    """Cell, longest and least ray, least and most depth, reach along x, y, z [m]; (8,)."""
+    """Return cell, longest and least ray, least and most depth, reach along x, y, z [m]; (8,)."""
     return np.array([s.resolution, s.ray_max, s.ray_min, s.depth_min, s.depth_max, *s.reach])
 
 
@@ -217,7 +217,7 @@ class MapBoxes:
         return len(self.origin)
 
     def window(self, camera: Array, flight: ArrayInt) -> NDArray[np.int32]:
-        """First cells (k, 3) of windows centred on positions (k, 3) [m], as far as the boxes allow."""
+        """Return the first cells (k, 3) of windows centred on positions (k, 3) [m], as far as the boxes allow."""
         cell = np.floor((camera - self.origin[flight]) / self.resolution)
         room = np.maximum(self.cells[flight] - self.side[flight], 0)
         room[:, 2] = -(-room[:, 2] // CPU_LANES) * CPU_LANES
@@ -232,7 +232,7 @@ class MapBoxes:
 
 
 def map_boxes(mission: Mission, settings: MapSettings, *, whole: bool = False) -> MapBoxes:
-    """Boxes of a mission's flights; `whole` keeps all of each in memory.
+    """Return boxes of a mission's flights; `whole` keeps all of each in memory.
 
     Args:
         mission: With the flights' boxes [m], world.
@@ -266,7 +266,8 @@ def map_boxes(mission: Mission, settings: MapSettings, *, whole: bool = False) -
 
 
 def window_side(settings: MapSettings) -> int:
-    """Cells along an edge of the window: all that one image can touch, what the margin keeps, and the shell, on both sides."""
+    """Return cells along an edge of the window: all that one image can touch, what the margin keeps, and the shell, on both
+    sides."""
     reach = math.ceil(settings.ray_max / settings.resolution) + 1
     return 2 * (reach + max(settings.margin, math.ceil(settings.field_margin / settings.resolution)) + SHELL) + 1
 

@@ -319,20 +319,20 @@ class LocalMaps(CellMaps):
     # ---- asking
 
     def bound(self, flight: int) -> tuple[Array, Array]:
-        """Corners (3,) and (3,) [m] of what the newest image of a flight touched; equal before the first."""
+        """Return corners (3,) and (3,) [m] of what the newest image of a flight touched; equal before the first."""
         lo, hi = self._bounds[flight]
         if hi[0] < 0:
             return self.boxes.origin[flight].copy(), self.boxes.origin[flight].copy()
         return self.boxes.origin[flight] + self.boxes.resolution * lo, self.boxes.origin[flight] + self.boxes.resolution * hi
 
     def state(self, flight: ArrayLike, points: ArrayLike) -> NDArray[np.int8]:
-        """UNKNOWN, FREE or OCCUPIED, before inflation, at points (k, m, 3) [m]; (k, m). Outside the box: UNKNOWN."""
+        """Return UNKNOWN, FREE or OCCUPIED, before inflation, at points (k, m, 3) [m]; (k, m). Outside the box: UNKNOWN."""
         odds = self.log_odds(flight, points)
         known = np.where(odds > self.rules.occupied / UNIT, OCCUPIED, FREE)
         return np.where(odds >= self.rules.least / UNIT, known, UNKNOWN).astype(np.int8)
 
     def log_odds(self, flight: ArrayLike, points: ArrayLike) -> Array:
-        """Log-odds of the cells in which points (k, m, 3) [m] lie; (k, m). Below the least: never seen, or forgotten."""
+        """Return log-odds of the cells in which points (k, m, 3) [m] lie; (k, m). Below the least: never seen, or forgotten."""
         number, at = self._asked(flight, points)
         boxes, chosen = self.boxes, number.astype(np.int64)
         fits = np.isfinite(at).all(-1, keepdims=True)

@@ -56,7 +56,7 @@ class MapLayers:
 
 
 def slots(layers: MapLayers, flight: ArrayInt, cell: ArrayInt) -> tuple[ArrayInt, ArrayBool]:
-    """Places in flat arrays of cells (k, m, 3) of flights (k,), and whether they are in the window; (k, m).
+    """Return places in flat arrays of cells (k, m, 3) of flights (k,), and whether they are in the window; (k, m).
 
     Args:
         layers: Of the maps.
@@ -103,13 +103,14 @@ def occupied_cells(layers: MapLayers, flight: ArrayInt, points: Array) -> ArrayB
 
 
 def metres(squared: NDArray[np.int16], resolution: float) -> Array:
-    """Distances [m] of entries of the distance layer."""
+    """Return distances [m] of entries of the distance layer."""
     s = squared.astype(np.float64)
     return np.where(s >= 0.0, resolution * np.sqrt(np.abs(s)), resolution - resolution * np.sqrt(np.abs(s)))
 
 
 def distances(layers: MapLayers, flight: ArrayInt, points: Array) -> tuple[Array, Array]:
-    """Trilinear distance (k, m) [m] and its gradient (k, m, 3) at points (k, m, 3); 0 and no gradient outside the box.
+    """Return the trilinear distance (k, m) [m] and its gradient (k, m, 3) at points (k, m, 3); 0 and no gradient outside the
+    box.
 
     Args:
         layers: Of the maps.
@@ -133,7 +134,7 @@ def distances(layers: MapLayers, flight: ArrayInt, points: Array) -> tuple[Array
 
 
 def trilinear(corner: Array, t: Array, h: float) -> tuple[Array, Array]:
-    """Value and analytic gradient between eight corners (..., 2, 2, 2) at fractions (..., 3) of cells of edge h [m].
+    """Return value and analytic gradient between eight corners (..., 2, 2, 2) at fractions (..., 3) of cells of edge h [m].
 
     Args:
         corner: Values (..., 2, 2, 2) [m].
@@ -160,7 +161,7 @@ POINTS_PER_TASK = 256
 
 
 def lookup_source() -> str:
-    """Native text of `struct Lookup`, for kernels that ask maps themselves; see `CellMaps.device_arrays`."""
+    """Return the native text of `struct Lookup`, for kernels that ask maps themselves; see `CellMaps.device_arrays`."""
     return f"enum {{ FAR = {FAR} }};\n" + files("airworthy.planners.mapping").joinpath("native", "lookup.h").read_text()
 
 
@@ -245,7 +246,8 @@ class CellMaps:
         return self._ask(number, at, 0, taken, None).view(bool)
 
     def distance(self, flight: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
-        """Signed distance (k, m) [m] and gradient (k, m, 3) at points (k, m, 3) [m]; 0 without gradient outside the box.
+        """Return the signed distance (k, m) [m] and gradient (k, m, 3) at points (k, m, 3) [m]; 0 without gradient outside the
+        box.
 
         Raises:
             AirworthyError: As `occupied`, and where no field is kept.
@@ -256,14 +258,15 @@ class CellMaps:
         return answer[..., 0], answer[..., 1:]
 
     def inflated(self, flight: int) -> tuple[ArrayU8, Array]:
-        """Inflated cells (nx, ny, nz) of a flight's window, 1 where occupied, and the lower corner (3,) of the first [m].
+        """Return inflated cells (nx, ny, nz) of a flight's window, 1 where occupied, and the lower corner (3,) of the first
+        [m].
 
         Valid until the next image; asked again before it, the same array is given.
         """
         return self._dense("inflated", flight)  # type: ignore[return-value]
 
     def field(self, flight: int) -> tuple[ArrayF32, Array]:
-        """Distances (nx, ny, nz) [m] at the middles of the same cells, and that corner; needs the field."""
+        """Return distances (nx, ny, nz) [m] at the middles of the same cells, and that corner; needs the field."""
         self._check_field()
         return self._dense("field", flight)  # type: ignore[return-value]
 
@@ -284,7 +287,7 @@ class CellMaps:
         return MapView(cells, inflated, corner, self.boxes.resolution, time, images)
 
     def views(self, flights: ArrayLike | None = None) -> list[MapView]:
-        """`view` of some flights, by their numbers (k,) in the batch; None: of all."""
+        """Return `view` of some flights, by their numbers (k,) in the batch; None: of all."""
         chosen = range(len(self)) if flights is None else np.asarray(flights, np.int64).reshape(-1).tolist()
         return [self.view(int(flight)) for flight in chosen]
 
@@ -367,7 +370,7 @@ class CellMaps:
 
 
 def unrolled(ring: ArrayAny, first: NDArray[np.int32], count: NDArray[np.int32]) -> ArrayAny:
-    """Cells (count) of a ring in their order, of which the first lies in slot `first`; a view where nothing wraps.
+    """Return cells (count) of a ring in their order, of which the first lies in slot `first`; a view where nothing wraps.
 
     Args:
         ring: (sx, sy, sz), in which indices wrap.

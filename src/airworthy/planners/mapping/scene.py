@@ -104,7 +104,7 @@ def maps_of_cells(
 
 
 def grown(cells: ArrayBool, radius: int) -> ArrayBool:
-    """Cells (nx, ny, nz) of which one lies within a cube of +-radius cells."""
+    """Return cells (nx, ny, nz) of which one lies within a cube of +-radius cells."""
     out = cells.copy()
     for axis in range(3):
         before = np.moveaxis(out.copy(), axis, 0)

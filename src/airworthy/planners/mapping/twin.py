@@ -56,12 +56,12 @@ def ray_end(
 
 
 def norm(v: Array) -> float:
-    """Length of a vector, summed in the order of the native text."""
+    """Return the length of a vector, summed in the order of the native text."""
     return math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
 
 
 def walk(start: Array, cell: Cell, stop: Array, goal: Cell, least: float) -> list[Cell]:
-    """Cells from a point back to the camera (Amanatides and Woo, 1987).
+    """Return cells from a point back to the camera (Amanatides and Woo, 1987).
 
     Args:
         start: The point, in cells from the corner of the box, (3,).

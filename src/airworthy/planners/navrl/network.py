@@ -101,7 +101,7 @@ class Network:
         self._w = {name: np.asarray(weights[name], np.float64) for name in SHAPES}
 
     def forward(self, state: Array, scan: Array, moving: Array | None = None) -> Output:
-        """Velocity and value.
+        """Return velocity and value.
 
         Args:
             state: (n, 8): unit vector to the goal, horizontal distance, vertical offset, velocity; in the goal's frame.

@@ -66,7 +66,7 @@ class MovingObstacles:
 
 
 def goal_frames(start: Array, goal: Array) -> Array:
-    """Rotations from the world into the goals' frames, (n, 3, 3): x level from start (n, 3) to goal, z up."""
+    """Return rotations from the world into the goals' frames, (n, 3, 3): x level from start (n, 3) to goal, z up."""
     offset = (goal - start)[:, :2]
     length = np.linalg.norm(offset, axis=1)
     usable = length > _SMALLEST
@@ -78,7 +78,7 @@ def goal_frames(start: Array, goal: Array) -> Array:
 
 
 def state_rows(frames: Array, position: Array, velocity: Array, goal: Array) -> Array:
-    """(n, 8): unit vector to the goal, horizontal distance, vertical offset, velocity; in the goal's frame.
+    """Return (n, 8): unit vector to the goal, horizontal distance, vertical offset, velocity; in the goal's frame.
 
     Args:
         frames: Rotations from the world to the goal's frame, (n, 3, 3).
@@ -112,7 +112,7 @@ def ray_directions(frames: Array) -> Array:
 def scan_ranges(
     maps: Any, flights: ArrayInt, position: Array, directions: Array, ceiling: Array, unknown_stops: bool = False
 ) -> Array:
-    """Distances at which rays meet what the maps know to be occupied, (k, 36, 4) [m]; RANGE where nothing does.
+    """Return distances at which rays meet what the maps know to be occupied, (k, 36, 4) [m]; RANGE where nothing does.
 
     The maps' virtual ceiling stops no ray: it is a rule for planners, not a thing.
 
@@ -138,7 +138,7 @@ def scan_ranges(
 
 
 def moving_rows(frames: Array, position: Array, moving: MovingObstacles | None) -> Array:
-    """(n, 5, 10): of the nearest moving obstacles within RANGE, by horizontal distance.
+    """Return (n, 5, 10): of the nearest moving obstacles within RANGE, by horizontal distance.
 
     Args:
         frames: Rotations from the world to the goal's frame, (n, 3, 3).
@@ -288,11 +288,11 @@ class NavRL:
         return {"work": report, "replans": due.astype(np.int64), "state": self._state.copy()}
 
     def adopt(self, delay: Array) -> None:
-        """Decisions act after their compute."""
+        """Adopt decisions, which act after their compute."""
         self._reference.adopt(np.where(self._decided, delay, 0.0))
 
     def setpoints(self, time: Array) -> Setpoints:
-        """From the velocity in force."""
+        """Return set-points from the velocity in force."""
         position, velocity = self._reference.at(time)
         return Setpoints(position, velocity, np.zeros_like(velocity), self._yaw.copy(), np.zeros(len(time)))
 

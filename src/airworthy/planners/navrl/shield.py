@@ -73,7 +73,7 @@ def nearest_velocity(wanted: Sequence[float] | Array, planes: Sequence[Plane], s
 
 
 def violation(plane: Plane, v: Sequence[float] | Array) -> float:
-    """By how much a velocity is outside a half space [m/s]; negative inside."""
+    """Return by how much a velocity is outside a half space [m/s]; negative inside."""
     (px, py, pz), (nx, ny, nz) = plane
     return nx * (px - v[0]) + ny * (py - v[1]) + nz * (pz - v[2])
 
@@ -210,7 +210,8 @@ class Verdict:
 
 
 def clusters(points: Array, near: float = NEAR, fewest: int = FEWEST) -> ArrayInt:
-    """DBSCAN: cluster of each point (m, 3), -1 for noise. Points with `fewest` neighbours, themselves included, are cores.
+    """Return DBSCAN: cluster of each point (m, 3), -1 for noise. Points with `fewest` neighbours, themselves included, are
+    cores.
 
     Args:
         points: (m, 3) [m].
@@ -251,7 +252,7 @@ def spheres_of_scan(points: Array) -> list[ShieldSphere]:
 
 
 def stacked_spheres(position: Array, size: Array, velocity: Array) -> list[ShieldSphere]:
-    """Spheres that cover a moving box, one above the other: radius half the horizontal diagonal, the vehicle's added.
+    """Return spheres that cover a moving box, one above the other: radius half the horizontal diagonal, the vehicle's added.
 
     Args:
         position: Middle of the box, from the vehicle (3,) [m].
@@ -311,7 +312,7 @@ def _reaches(v: Array, r: Array, radius: float) -> bool:
 
 
 def height_planes(height: float, climb: float, lowest: float, highest: float) -> list[Plane]:
-    """Half spaces of a vehicle that would leave its heights within the horizon [m, m/s].
+    """Return half spaces of a vehicle that would leave its heights within the horizon [m, m/s].
 
     Args:
         height: Of the vehicle [m].

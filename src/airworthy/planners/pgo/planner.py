@@ -230,7 +230,7 @@ class PgoPlanner(TimedPlanner):
 
     @classmethod
     def for_body(cls, radius: float) -> PgoPlanner:
-        """As published, but for maps that are inflated for a body of this radius [m]."""
+        """Return a planner as published, but for maps that are inflated for a body of this radius [m]."""
         plain = PgoSettings()
         return cls(replace(plain, maps=plain.maps.for_body(radius)))
 

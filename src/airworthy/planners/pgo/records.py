@@ -46,19 +46,19 @@ __all__ = [
 
 
 def path_length(path: Array) -> float:
-    """Of corners (k, 3) [m]."""
+    """Return the length of corners (k, 3) [m]."""
     return float(np.sqrt((np.diff(path, axis=0) ** 2).sum(1)).sum())
 
 
 def resampled(path: Array, count: int) -> Array:
-    """`count` points (count, 3) evenly along a path (k, 3)."""
+    """Return `count` points (count, 3) evenly along a path (k, 3)."""
     ends = np.append(0.0, np.cumsum(np.sqrt((np.diff(path, axis=0) ** 2).sum(1))))
     lengths = np.linspace(0.0, ends[-1], count)
     return np.stack([np.interp(lengths, ends, path[:, k]) for k in range(3)], axis=1)
 
 
 def guided(control: Array, guide: Array, smooth: float, weight: float) -> Array:
-    """Control points (N, 3) that minimise smooth * sum |third differences|^2 + weight * sum |Q_i - g_i|^2.
+    """Return control points (N, 3) that minimise smooth * sum |third differences|^2 + weight * sum |Q_i - g_i|^2.
 
     The first and the last three stay; `guide` (N - 6, 3) draws the others. The problem is linear and solved exactly.
 
@@ -72,7 +72,7 @@ def guided(control: Array, guide: Array, smooth: float, weight: float) -> Array:
 
 
 def squared_jerk(control: Array, interval: float) -> float:
-    """Integral of the squared jerk of an evenly knotted cubic (N, 3)."""
+    """Return the integral of the squared jerk of an evenly knotted cubic (N, 3)."""
     jerk = differences(control[None], interval, 3)[0]
     return float((jerk**2).sum() * interval)
 
@@ -88,7 +88,8 @@ class CollisionRange:
 
 
 def collision_range(control: Array, interval: float, times: Array, safe: ArrayBool) -> CollisionRange | str:
-    """From the first entry to the last exit of what is not safe, at times (m,) [s] of an evenly knotted cubic (N, 3).
+    """Return the range from the first entry to the last exit of what is not safe, at times (m,) [s] of an evenly knotted cubic
+    (N, 3).
 
     Args:
         control: (N, 3) [m], world.
@@ -305,7 +306,7 @@ class GuidePath:
         return self._control is not None and abs(self._to - self.duration) < 1e-3
 
     def sample(self, time: Array, order: int = 0) -> Array:
-        """Positions, or a derivative, at times (m,) of its clock [s]; (m, 3)."""
+        """Return positions, or a derivative, at times (m,) of its clock [s]; (m, 3)."""
         before = time <= self._from
         shifted = np.where(before, time - self._later + self._last_later, time - self._later)
         found = self._references.sample([self._flight], shifted[None], order)[0]
@@ -347,7 +348,7 @@ class GuidePath:
         return part, self.points(part, int(length / spacing))
 
     def points(self, part: Segment, pieces: int) -> FitPoints:
-        """Points on a part, evenly in time, with the derivatives at its ends."""
+        """Return points on a part, evenly in time, with the derivatives at its ends."""
         count = min(max(pieces, _LEAST_PIECES), _MOST_PIECES)
         interval = part.duration / count
         ends = part.begin + np.array([0.0, part.duration])

@@ -32,7 +32,8 @@ class Visibility:
         self._field, self._lower, self._upper = view.field, view.lower, view.upper
 
     def cell_distance(self, cell: tuple[int, ...]) -> float:
-        """At a cell by its number; outside the box in which to fly nothing is free, what is not known is."""
+        """Return the distance at a cell by its number; outside the box in which to fly nothing is free, what is not known
+        is."""
         middle = self._corner + self.resolution * (np.array(cell) + 0.5)
         if ((middle < self._lower - 1e-9) | (middle > self._upper + 1e-9)).any():
             return -1.0
@@ -40,7 +41,7 @@ class Visibility:
         return float(self._field[cell]) if known else FAR
 
     def coarse(self, point: Array) -> float:
-        """At the cell of a point (3,)."""
+        """Return the distance at the cell of a point (3,)."""
         return self.cell_distance(tuple(np.floor((point - self._corner) / self.resolution).astype(int).tolist()))
 
     def met(self, start: Array, end: Array, least: float) -> Array | None:
@@ -69,7 +70,7 @@ class Visibility:
 
     @staticmethod
     def length(path: Array) -> float:
-        """Of corners (k, 3) [m]."""
+        """Return the length of corners (k, 3) [m]."""
         total = 0.0
         for a, b in pairwise(path):
             total += _apart(a, b)
@@ -87,7 +88,8 @@ class Visibility:
         return np.array(found)
 
     def equivalent(self, a: Array, b: Array) -> bool:
-        """Uniform visibility deformation: points at the same share of both lengths see each other; symmetric."""
+        """Return whether two paths are equivalent by uniform visibility deformation: points at the same share of both lengths
+        see each other; symmetric."""
         lengths = self.length(a), self.length(b)
         count = max(math.ceil(max(lengths) / self.resolution), 2)
         first, second = (
@@ -101,7 +103,7 @@ class Visibility:
         return True
 
     def shortcut(self, path: Array, rounds: int) -> Array:
-        """Shorter by lines of sight; where sight is lost the path is pushed off what is in the way."""
+        """Return the shorter by lines of sight; where sight is lost the path is pushed off what is in the way."""
         for _ in range(rounds):
             shorter = self._shortened(path)
             if shorter is None or self.length(shorter) > self.length(path):

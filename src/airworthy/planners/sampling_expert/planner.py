@@ -50,11 +50,11 @@ class Polyline:
     expansions: int
 
     def at(self, along: Array) -> Array:
-        """Points (..., 3) at arc lengths (...)."""
+        """Return points (..., 3) at arc lengths (...)."""
         return np.stack([np.interp(along, self.along, self.points[:, i]) for i in range(3)], axis=-1)
 
     def progress(self, position: Array, last: float) -> float:
-        """Arc length of the nearest point a little ahead of the last one."""
+        """Return the arc length of the nearest point a little ahead of the last one."""
         grid = last + np.arange(0.0, _WINDOW, 0.1)
         away = np.linalg.norm(self.at(grid) - position, axis=1)
         return float(min(grid[int(away.argmin())], self.along[-1]))
@@ -223,7 +223,7 @@ class SamplingExpert:
         self._holds_from[self._decided] += delay[self._decided]
 
     def setpoints(self, time: Array) -> Setpoints:
-        """Along the path in force."""
+        """Return set-points along the path in force."""
         rows = [self._row(flight, float(t)) for flight, t in enumerate(time)]
         position, velocity, acceleration = (np.array([row[k] for row in rows]) for k in range(3))
         fast = np.hypot(velocity[:, 0], velocity[:, 1]) > 0.3

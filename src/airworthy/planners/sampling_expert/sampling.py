@@ -42,7 +42,8 @@ ANCHORS = 3
 
 @cache
 def spline_points() -> Array:
-    """(10, 4): points of the natural cubic spline through the vehicle and three anchors at equal times, from these four."""
+    """Return (10, 4): points of the natural cubic spline through the vehicle and three anchors at equal times, from these
+    four."""
     step = HORIZON / ANCHORS
     # Second derivatives of the inner knots: m0 + 4 m1 + m2 = 6 (y0 - 2 y1 + y2) / h^2, zero at both ends.
     system = np.array([[4.0, 1.0], [1.0, 4.0]])
@@ -60,7 +61,7 @@ def spline_points() -> Array:
 
 
 def powers(time: Array, degree: int, derivative: int = 0) -> Array:
-    """(..., degree + 1): derivatives of 1, t, t^2, ... at times (...).
+    """Return (..., degree + 1): derivatives of 1, t, t^2, ... at times (...).
 
     Args:
         time: (...) [s].
@@ -77,7 +78,7 @@ def powers(time: Array, degree: int, derivative: int = 0) -> Array:
 
 @cache
 def constrained_fit(degree: int, held: int) -> tuple[Array, Array]:
-    """Least squares of a polynomial through the ten points with its first `held` derivatives at the start given.
+    """Return the least squares of a polynomial through the ten points with its first `held` derivatives at the start given.
 
     Returns:
         (degree + 1, 10) and (degree + 1, held): coefficients from the points and from what is held.
@@ -144,7 +145,8 @@ class Sampled:
 
 
 def collision_cost(maps: Any, flights: ArrayInt, points: Array, turn: Array) -> tuple[Array, Array]:
-    """Cost of each point (n, m, 3) of bodies with axes in the columns of `turn` (n, m, 3, 3), and its distance (n, m) [m].
+    """Return the cost of each point (n, m, 3) of bodies with axes in the columns of `turn` (n, m, 3, 3), and its distance (n,
+    m) [m].
 
     Args:
         maps: With a distance field.
@@ -161,7 +163,7 @@ def collision_cost(maps: Any, flights: ArrayInt, points: Array, turn: Array) -> 
 
 
 def axes_of(acceleration: Array, velocity: Array) -> Array:
-    """Attitudes by flatness with the nose along the way: body axes as columns (..., 3, 3)."""
+    """Return attitudes by flatness with the nose along the way: body axes as columns (..., 3, 3)."""
     push = acceleration + np.array([0.0, 0.0, 9.81])
     z = push / np.maximum(np.linalg.norm(push, axis=-1, keepdims=True), 1e-9)
     yaw = np.arctan2(velocity[..., 1], velocity[..., 0])
@@ -171,7 +173,8 @@ def axes_of(acceleration: Array, velocity: Array) -> Array:
 
 
 def trajectory_cost(maps: Any, flights: ArrayInt, coefficients: Array, goal: Goal) -> Array:
-    """Cost of polynomials (n, c, 9, 3) of c chains per flight, (n, c); infinite where one comes too near to anything.
+    """Return the cost of polynomials (n, c, 9, 3) of c chains per flight, (n, c); infinite where one comes too near to
+    anything.
 
     Args:
         maps: With a distance field.

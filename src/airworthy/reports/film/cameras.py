@@ -45,7 +45,7 @@ _SLOW = 0.5
 
 
 def following(specifier: str, track: FlightTrack, times: Array, vehicle: Vehicle, batch: SceneBatch) -> tuple[Array, Array]:
-    """Poses of a camera that keeps a vehicle in view: smooth, and never inside or behind what stands there.
+    """Return poses of a camera that keeps a vehicle in view: smooth, and never inside or behind what stands there.
 
     Args:
         specifier: "chase": behind the direction of flight; "orbit": round the vehicle, evenly.
@@ -72,7 +72,7 @@ def following(specifier: str, track: FlightTrack, times: Array, vehicle: Vehicle
 
 
 def reach(vehicle: Vehicle) -> float:
-    """From a vehicle's middle to its farthest rotor's tip, or the edge of its body [m]."""
+    """Return the distance from a vehicle's middle to its farthest rotor's tip, or the edge of its body [m]."""
     tips = [math.dist(rotor.position, vehicle.center_of_mass) + rotor.radius for rotor in vehicle.rotors]
     return max([*tips, max(vehicle.body.size)])
 

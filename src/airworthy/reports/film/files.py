@@ -45,7 +45,7 @@ def can_write_mp4() -> bool:
 
 
 def video_suffix() -> str:
-    """Of the best film that can be written here."""
+    """Return the suffix of the best film that can be written here."""
     return ".mp4" if can_write_mp4() else ".webp"
 
 

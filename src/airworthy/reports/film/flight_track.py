@@ -255,7 +255,8 @@ class FlightTrack:
         return [slice(first, last) for first, last in pairwise(cuts)]
 
     def pose(self, times: Array) -> tuple[Array, Array, Array]:
-        """Position (k, 3), attitude (k, 4) and velocity (k, 3) at times (k,) [s], held before the first row and after the last.
+        """Return the position (k, 3), attitude (k, 4) and velocity (k, 3) at times (k,) [s], held before the first row and
+        after the last.
 
         Positions are cubic between rows, through their velocities (Hermite); attitudes turn at constant speed on the
         shortest way. Where the vehicle was put somewhere else it stays until it is there.

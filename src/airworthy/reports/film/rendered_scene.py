@@ -52,7 +52,7 @@ class Puppet:
     """(rotors, 2, k, 3) points round the edge of each disc, and round the inner edge of its ring [m]."""
 
     def placement(self) -> Placement:
-        """Rows of a scene batch's extra movers: the body, then the discs."""
+        """Return rows of a scene batch's extra movers: the body, then the discs."""
         count = len(self.shapes)
         return Placement.of(shape=np.arange(count), material=np.full(count, _PLATE), collide=np.zeros(count, bool))
 
@@ -197,7 +197,7 @@ class RenderedScene:
         self._outlines = np.zeros((0, 0, 2, 0, 3))
 
     def set(self, times: Array, position: Array, attitude: Array) -> None:
-        """Everything at the times of at most `count` frames: (k,) [s], the vehicle's (k, 3) [m] and (k, 4).
+        """Set everything at the times of at most `count` frames: (k,) [s], the vehicle's (k, 3) [m] and (k, 4).
 
         Args:
             times: Of the frames [s], (k,).
@@ -217,7 +217,8 @@ class RenderedScene:
         self._outlines = position[:, None, None, None] + frames.rotate(attitude[:, None, None, None], self._puppet.outlines)
 
     def shoot(self, path: CameraPath, rows: slice) -> ArrayF32:
-        """Linear radiance (k, height, width, 3) that a camera sees at frames `rows` of its path, which `set` has staged."""
+        """Return the linear radiance (k, height, width, 3) that a camera sees at frames `rows` of its path, which `set` has
+        staged."""
         position, attitude = path.position[rows], path.attitude[rows]
         if not path.sees_vehicle:
             return self._rendered(path.projection, position, attitude, _EMPTY)

@@ -104,7 +104,7 @@ def contact_sheet(stills: Sequence[ArrayU8], times: Array, track: FlightTrack, s
 
 
 def shortened(text: str, fits: Callable[[str], bool]) -> str:
-    """Words that fit, with an ellipsis where their end had to go."""
+    """Return words that fit, with an ellipsis where their end had to go."""
     if fits(text):
         return text
     return next((cut for n in range(len(text) - 1, 0, -1) if fits(cut := text[:n].rstrip() + "\u2026")), "")
@@ -196,7 +196,7 @@ def _draw_path(draw: Any, line: Array, jumps: ArrayBool) -> None:
 
 
 def label_places(points: Array, size: Array, radius: float) -> Array:
-    """Middles of the numbers (k, 2) of marked points: at the point where there is room, else as near to it as there is.
+    """Return middles of the numbers (k, 2) of marked points: at the point where there is room, else as near to it as there is.
 
     No two numbers overlap, and all lie in the picture. A number that lies on its own point comes first; the others are moved
     round, in rings of growing size, and keep off every other point as long as they can.

@@ -50,7 +50,7 @@ class Folder:
     """Bytes read so far."""
 
     def path(self, name: str, where: str) -> Path:
-        """Path of a file by its name in the scene file."""
+        """Return the path of a file by its name in the scene file."""
         if not name or "\x00" in name or name.startswith(("/", "\\")) or _SCHEME.match(name):
             raise AssetError(
                 f"{where} is {short(name)!r}; expected the name of a file beside the scene file, not a remote or absolute one."
@@ -64,7 +64,7 @@ class Folder:
         return Path(found)
 
     def read(self, name: str, where: str) -> bytes:
-        """Bytes of a file; all of them together are bounded."""
+        """Return bytes of a file; all of them together are bounded."""
         data = read_bytes(self.path(name, where), max(self.limits.file_bytes - self.taken, 0))
         self.taken += len(data)
         return data
@@ -74,7 +74,7 @@ class Folder:
 
 
 def read_arrays(data: bytes, where: str) -> Arrays:
-    """Arrays of a safetensors file; raises AssetError where it is damaged."""
+    """Return arrays of a safetensors file; raises AssetError where it is damaged."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -214,7 +214,7 @@ def _check_track(track: Track, width: int) -> None:
 
 
 def read_image(data: bytes, limits: FileLimits, where: str) -> ArrayU8:
-    """Pixels (h, w, 1, 3 or 4) of a PNG or JPEG; raises AssetError where it is damaged or too large.
+    """Return pixels (h, w, 1, 3 or 4) of a PNG or JPEG; raises AssetError where it is damaged or too large.
 
     Args:
         data: The file's bytes.

@@ -59,7 +59,7 @@ def fit_capsule(points: NDArray[np.floating]) -> tuple[Capsule, Array, Array]:
 
 
 def fit_capsules(skeleton: Skeleton, shapes: dict[str, Mesh]) -> dict[int, tuple[Capsule, Array, Array]]:
-    """Capsules in the skeleton's rest pose by joint, each around the vertices that the joint moves most.
+    """Return capsules in the skeleton's rest pose by joint, each around the vertices that the joint moves most.
 
     Args:
         skeleton: Joints and weights.

@@ -102,7 +102,7 @@ def with_solids(scene: Scene, rows: list[tuple[str, SplatPlacement, SolidRow]]) 
 
 
 def read_clouds(items: list[tuple[str, Any]], folder: Folder, where: str) -> dict[str, Splats]:
-    """Clouds by their names in a scene file; all of them together are bounded. Raises AssetError.
+    """Return clouds by their names in a scene file; all of them together are bounded. Raises AssetError.
 
     Args:
         items: Name and parsed entry of each.
@@ -194,7 +194,7 @@ _ROWS = ("instances", "splats", "models", "spawn", "gates", "beacons")
 
 
 def text_of(table: dict[str, Any]) -> str:
-    """TOML text of a scene's table."""
+    """Return TOML text of a scene's table."""
     later = (*_SECTIONS, *_TABLES, "lights", "actors")
     lines = [_entry(key, value) for key, value in table.items() if key not in later]
     for name in _TABLES:

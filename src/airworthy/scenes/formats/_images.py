@@ -25,19 +25,19 @@ _SMALLEST = 64  # an image is not halved below this many pixels a side
 
 
 def srgb_to_linear(values: ArrayAny) -> ArrayF32:
-    """Linear light of sRGB-encoded values in [0, 1] (IEC 61966-2-1); values outside are clipped, NaN becomes 1."""
+    """Return the linear light of sRGB-encoded values in [0, 1] (IEC 61966-2-1); values outside are clipped, NaN becomes 1."""
     encoded = np.nan_to_num(values, nan=1.0).clip(0.0, 1.0).astype(np.float32)
     return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4).astype(np.float32)
 
 
 def linear_to_srgb(values: ArrayAny) -> ArrayF32:
-    """Inverse of `srgb_to_linear`."""
+    """Return the inverse of `srgb_to_linear`."""
     linear = np.asarray(values, np.float32).clip(0.0, 1.0)
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055).astype(np.float32)
 
 
 def decode(source: ModelSource, data: bytes, name: str) -> ArrayU8:
-    """Pixels of an image, (height, width, 1, 3 or 4); at half, quarter, ... size where it would take too much memory.
+    """Return pixels of an image, (height, width, 1, 3 or 4); at half, quarter, ... size where it would take too much memory.
 
     Args:
         source: The model file, whose limits apply.
@@ -132,7 +132,7 @@ class TextureImages:
         self._lost: set[Hashable] = set()
 
     def pixels_if_sound(self, key: Hashable, load: Callable[[], bytes], name: str) -> ArrayU8 | None:
-        """Pixels of an image; None, with a warning, where it cannot be used: it costs the model no more than this image.
+        """Return pixels of an image; None, with a warning, where it cannot be used: it costs the model no more than this image.
 
         Args:
             key: Of the image within the model.
@@ -150,7 +150,7 @@ class TextureImages:
             return None
 
     def pixels(self, key: Hashable, load: Callable[[], bytes], name: str) -> ArrayU8:
-        """Pixels of an image that is loaded at first use.
+        """Return pixels of an image that is loaded at first use.
 
         Args:
             key: Of the image within the model.
@@ -167,7 +167,7 @@ class TextureImages:
         return self._pixels[key]
 
     def texture(self, key: Hashable, pixels: ArrayU8, name: str, srgb: bool, wrap: Wrap = "repeat") -> str:
-        """Name of the texture of these pixels used in this way.
+        """Return the name of the texture of these pixels used in this way.
 
         Args:
             key: Of the pixels within the model.

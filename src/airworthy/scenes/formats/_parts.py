@@ -84,7 +84,7 @@ def material_of(model: Model, name: str) -> Material:
 
 
 def label(instance: Instance, index: int) -> str:
-    """Name of an instance in a file."""
+    """Return the name of an instance in a file."""
     return clean_name(instance.name, f"{instance.shape}_{index}")
 
 
@@ -121,14 +121,14 @@ def parts(thing: Writable, *, segments: int = 32) -> Iterator[MeshPart]:
 
 
 def shape_of(model: Model, instance: Instance) -> Shape:
-    """Shape of an instance; raises AirworthyError where the model has not got it."""
+    """Return the shape of an instance; raises AirworthyError where the model has not got it."""
     if instance.shape not in model.shapes:
         raise AirworthyError(f"Instance {instance.name!r} uses the shape {instance.shape!r}, which is not among the shapes.")
     return model.shapes[instance.shape]
 
 
 def faces_by_material(mesh: Mesh) -> Iterator[tuple[int, ArrayAny]]:
-    """(material number, faces) in rising order; empty groups are left out."""
+    """Yield (material number, faces) in rising order; empty groups are left out."""
     if mesh.face_material is None:
         if len(mesh.faces):
             yield 0, mesh.faces
@@ -230,7 +230,7 @@ def _keep_vertices(raw: RawMesh, keep: ArrayBool) -> None:
 
 
 def compact(raw: RawMesh) -> RawMesh:
-    """Without the vertices that no face uses."""
+    """Return the mesh without the vertices that no face uses."""
     used = np.zeros(len(raw.vertices), bool)
     used[raw.faces.reshape(-1)] = True
     if not used.all():
@@ -239,7 +239,7 @@ def compact(raw: RawMesh) -> RawMesh:
 
 
 def vertex_normals(vertices: ArrayF32, faces: NDArray[np.int32]) -> ArrayF32:
-    """(V, 3) unit normals, faces weighted by area; vertices without a face get z."""
+    """Return (V, 3) unit normals, faces weighted by area; vertices without a face get z."""
     total = np.zeros((len(vertices), 3))
     for start in range(0, len(faces), _BLOCK):
         block = faces[start : start + _BLOCK]
@@ -252,7 +252,7 @@ def vertex_normals(vertices: ArrayF32, faces: NDArray[np.int32]) -> ArrayF32:
 
 
 def unit(vectors: NDArray) -> tuple[ArrayF32, ArrayBool]:
-    """Rows of length one, and which of them had a direction; the others become z."""
+    """Return rows of length one, and which of them had a direction; the others become z."""
     wide = vectors.astype(np.float64)
     largest = np.abs(wide).max(1, initial=0.0)
     good = np.isfinite(largest) & (largest > 0)

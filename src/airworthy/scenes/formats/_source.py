@@ -64,11 +64,11 @@ class ModelSource(Untrusted):
         self._taken += size
 
     def give_back(self, size: int) -> None:
-        """Memory that was only needed for a while."""
+        """Give back memory that was only needed for a while."""
         self._taken -= size
 
     def reference(self, uri: str, *, escaped: bool) -> bytes:
-        """Bytes of a file named by this one, in its folder or below, or of a data URI.
+        """Return bytes of a file named by this one, in its folder or below, or of a data URI.
 
         Args:
             uri: The name as it stands in the file.
@@ -88,7 +88,7 @@ class ModelSource(Untrusted):
         return data
 
     def data_uri(self, uri: bytes | memoryview) -> bytes:
-        """Bytes that a data URI holds; the URI is read where it lies, since it may be nearly the whole file.
+        """Return bytes that a data URI holds; the URI is read where it lies, since it may be nearly the whole file.
 
         Raises:
             AssetError: It is not base64, or too long.

@@ -30,7 +30,8 @@ _INTEGER = _table(b"0123456789- \n")
 
 
 def blocks(source: ModelSource, data: bytes) -> Iterator[bytes]:
-    """Whole lines, a block at a time: without comments, indentation, tabs and carriage returns; each ends in a line end."""
+    """Yield whole lines, a block at a time: without comments, indentation, tabs and carriage returns; each ends in a line
+    end."""
     start = 0
     while start < len(data):
         end = len(data) if len(data) - start <= BLOCK else data.rfind(b"\n", start, start + BLOCK) + 1
@@ -112,7 +113,7 @@ class Lines:
         return len(self.starts)
 
     def begin_with(self, key: bytes) -> ArrayBool:
-        """(lines,) whose first word is this one."""
+        """Return (lines,) whose first word is this one."""
         last = len(self.characters) - 1
         result = np.ones(len(self), bool)
         for offset, character in enumerate(key):
@@ -120,7 +121,7 @@ class Lines:
         return result & (self.characters[np.minimum(self.starts + len(key), last)] <= 32)
 
     def rest(self, chosen: ArrayBool, token_length: int) -> bytes:
-        """Text of the chosen lines with their first word blanked out."""
+        """Return the text of the chosen lines with their first word blanked out."""
         text = self.characters[np.repeat(chosen, self.lengths)]
         lengths = self.lengths[chosen]
         first = np.cumsum(lengths) - lengths
@@ -135,7 +136,7 @@ class Lines:
 
 
 def tokens_per_line(text: bytes) -> ArrayInt:
-    """(lines,) number of words."""
+    """Return (lines,) number of words."""
     characters = np.frombuffer(text, np.uint8)
     if not len(characters):
         return np.zeros(0, np.int64)

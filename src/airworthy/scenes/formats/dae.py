@@ -25,7 +25,7 @@ _INPUTS_MAX = 32
 
 
 def read_dae(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Model of a COLLADA file, z up and in metres as its asset says, every placed geometry a mesh of its own.
+    """Return the model of a COLLADA file, z up and in metres as its asset says, every placed geometry a mesh of its own.
 
     Raises:
         AssetError: The file is damaged, hostile, too large, or shows no triangle.

@@ -56,12 +56,12 @@ class XmlElement:
 
 
 def escaped(text: str) -> str:
-    """Text that XML can hold."""
+    """Return the text that XML can hold."""
     return html.escape(_FORBIDDEN.sub("?", text), quote=True)
 
 
 def numbers(values: object) -> str:
-    """Numbers with blanks between them; nine digits keep every float32."""
+    """Return numbers with blanks between them; nine digits keep every float32."""
     return " ".join(f"{value:.9g}" for value in values)  # type: ignore[attr-defined]
 
 

@@ -75,7 +75,7 @@ def looks_like_normals(pixels: ArrayU8) -> bool:
 def read_maps(
     paths: Mapping[str, str | Path], *, height_scale: float = 0.02, limits: FileLimits = DEFAULT_LIMITS
 ) -> tuple[Material, dict[str, Texture]]:
-    """Material of an object whose maps are image files of their own.
+    """Return the material of an object whose maps are image files of their own.
 
     Args:
         paths: File of each map by name, any of `MAP_NAMES`.
@@ -153,7 +153,7 @@ Entry = dict[str, Any]
 
 
 def read_libraries(source: ModelSource, images: TextureImages, names: list[str]) -> dict[str, Material]:
-    """Materials of all libraries that an OBJ file names; a missing library or image is warned of.
+    """Return materials of all libraries that an OBJ file names; a missing library or image is warned of.
 
     Args:
         source: The OBJ file; libraries lie beside it.
@@ -323,7 +323,7 @@ Corners = NDArray[np.int32]
 
 
 def read_obj(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Model of an OBJ file as one mesh, materials of its MTL files included.
+    """Return the model of an OBJ file as one mesh, materials of its MTL files included.
 
     Colours behind the vertices are taken as sRGB. Groups, smoothing, lines, points and curves are passed over. Coordinates are
     taken as they are: a file made y up lies on its back.

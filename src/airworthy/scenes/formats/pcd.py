@@ -24,7 +24,7 @@ RATIO_MAX = 88
 
 
 def decompress(source: ModelSource, data: bytes, size: int) -> bytes:
-    """Exactly `size` bytes from LZF data; refuses data that hold more, less, or refer to what was not yet written.
+    """Return exactly `size` bytes from LZF data; refuses data that hold more, less, or refer to what was not yet written.
 
     A control byte below 32 is followed by that many literal bytes and one more; otherwise its upper three bits are a length (7:
     one more byte of length follows), its lower five and the next byte a distance back.
@@ -107,7 +107,7 @@ class _Header:
 
 
 def read_pcd(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Points:
-    """Points of a PCD file; its view point is not applied, points that are not finite are dropped.
+    """Return points of a PCD file; its view point is not applied, points that are not finite are dropped.
 
     Raises:
         AssetError: The file is damaged, too large, or holds no points.

@@ -64,7 +64,7 @@ class PlyElement:
 
 
 def read_comments(source: ModelSource) -> list[str]:
-    """Comments of a header that `read_header` accepts."""
+    """Return comments of a header that `read_header` accepts."""
     end = max(source.data.find(b"end_header", 0, _HEADER_MAX), 0)
     # Every byte is a letter of latin-1: comments of any encoding pass, if perhaps misspelt.
     lines = source.data[:end].decode("latin-1").splitlines()
@@ -72,7 +72,7 @@ def read_comments(source: ModelSource) -> list[str]:
 
 
 def read_header(source: ModelSource) -> tuple[str, list[PlyElement], int]:
-    """Byte order ("ascii", "<", ">"), elements, and where the body begins."""
+    """Return the byte order ("ascii", "<", ">"), elements, and where the body begins."""
     data = source.data
     # Three kinds of line ends are in use, those of old Macs among them.
     if data[:5] not in (b"ply\n", b"ply\r\n") and data[:4] not in (b"ply\n", b"ply\r"):
@@ -402,7 +402,7 @@ _FANS = 1 << 15
 
 
 def read_ply(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Model of a PLY file with faces: one mesh; integer colours are taken as sRGB, fractional ones as linear.
+    """Return the model of a PLY file with faces: one mesh; integer colours are taken as sRGB, fractional ones as linear.
 
     Raises:
         AssetError: The file is damaged, too large, or holds no faces.
@@ -430,7 +430,7 @@ def read_ply(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
 
 
 def read_ply_points(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Points:
-    """Point cloud of a PLY file: its vertices, with colours and intensity where there are.
+    """Return the point cloud of a PLY file: its vertices, with colours and intensity where there are.
 
     Raises:
         AssetError: The file is damaged, too large, or holds no points.

@@ -32,8 +32,8 @@ POINT_SUFFIXES = tuple(_POINTS)
 
 
 def read_model(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Meshes, materials, textures, instances, lights and skeletons of a .glb, .gltf, .obj, .stl, .ply or .dae file, or of an
-    SDF world, URDF or USD stage (extra `usd`).
+    """Return meshes, materials, textures, instances, lights and skeletons of a .glb, .gltf, .obj, .stl, .ply or .dae file, or
+    of an SDF world, URDF or USD stage (extra `usd`).
 
     glTF is turned from y up to z up, COLLADA and USD as they say; the other formats do not say what is up, and are taken as
     they are. What was dropped or mended stands in the model's warnings.
@@ -50,7 +50,7 @@ def read_model(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
 
 
 def read_points(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Points:
-    """Point cloud of a .ply or .pcd file; raises AssetError as `read_model`."""
+    """Return the point cloud of a .ply or .pcd file; raises AssetError as `read_model`."""
     points: Points = _reader(path, _POINTS, "a point cloud")(path, limits)
     return points
 

@@ -96,7 +96,7 @@ _CELLS_MAX = 2_000_000_000
 
 
 def sample_points(thing: Writable, spacing: float = SPACING, *, ground: bool = True, inside: bool = False) -> Points:
-    """Points on a grid, on the surfaces of a mesh, model or scene.
+    """Return points on a grid, on the surfaces of a mesh, model or scene.
 
     The cells of the grid begin at the world's origin; each occupied one that has a free neighbour across a face gives its
     middle, in the order x, y, z. Only what collides counts. The points' note says what it takes to read them back as the same

@@ -26,7 +26,7 @@ def weld(mesh: Mesh) -> Mesh:
 
 
 def levels_of_detail(mesh: Mesh, shares: tuple[float, ...] = (1.0, 0.25, 0.06)) -> tuple[Mesh, ...]:
-    """Versions of a mesh with about these shares of its triangles, or fewer; a share of 1 is the mesh itself.
+    """Return versions of a mesh with about these shares of its triangles, or fewer; a share of 1 is the mesh itself.
 
     Raises:
         AirworthyError: If a share is not above 0.
@@ -187,7 +187,7 @@ def coarser(scene: Scene, share: float) -> Scene:
 
 
 def mesh_bytes(scene: Scene) -> int:
-    """Bytes of the unique meshes of a scene, as its record holds them."""
+    """Return bytes of the unique meshes of a scene, as its record holds them."""
     unique = {id(shape): shape for shape in scene.shapes.values() if isinstance(shape, Mesh)}
     arrays = ("vertices", "faces", "normals", "uv", "colors", "face_material")
     held = (getattr(shape, name) for shape in unique.values() for name in arrays)

@@ -10,7 +10,7 @@ from airworthy.geometry import Box, Cylinder, Mesh, Shape, Sphere
 
 
 def tessellate(shape: Shape, segments: int = 32) -> Mesh:
-    """Triangles of a solid, counter-clockwise seen from outside; a mesh is returned as it is.
+    """Return triangles of a solid, counter-clockwise seen from outside; a mesh is returned as it is.
 
     Args:
         shape: The solid. Vertices of round ones lie on the surface, so the mesh is inside the solid.

@@ -20,7 +20,7 @@ _FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute
 
 
 def read_stl(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Model of an STL file: one mesh, equal corners merged; stored normals and colours are passed over.
+    """Return the model of an STL file: one mesh, equal corners merged; stored normals and colours are passed over.
 
     A file is binary if its length fits its count of triangles, also where it begins with the word "solid".
 

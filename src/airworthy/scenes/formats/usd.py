@@ -37,7 +37,7 @@ _AXES = {"X": ((0, 0, 1), (0, 1, 0), (-1, 0, 0)), "Y": ((1, 0, 0), (0, 0, 1), (0
 
 
 def read_usd(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Model of a USD stage at its earliest time, z up and in metres as its metadata say.
+    """Return the model of a USD stage at its earliest time, z up and in metres as its metadata say.
 
     Faces are split into fans; what is invisible, guide or proxy is left out. Colours are those of UsdPreviewSurface, else
     `displayColor`; textures are left out. Prototypes and point instancers are read, and what is moved, turned and scaled evenly

@@ -65,7 +65,7 @@ def parse_xml(source: ModelSource, tag: str) -> Element:
 
 
 def children(element: Element, tag: str) -> list[Element]:
-    """Elements of a kind directly below another."""
+    """Return elements of a kind directly below another."""
     return element.findall(tag)
 
 
@@ -75,7 +75,7 @@ def find(element: Element, path: str) -> Element | None:
 
 
 def floats(source: ModelSource, text: str | None, count: int = 0) -> Array:
-    """Finite numbers of a text, as many as asked for; 0: any number.
+    """Return finite numbers of a text, as many as asked for; 0: any number.
 
     Args:
         source: Refuses.
@@ -93,7 +93,7 @@ def floats(source: ModelSource, text: str | None, count: int = 0) -> Array:
 
 
 def whole(source: ModelSource, text: str | None, low: int, high: int) -> ArrayInt:
-    """Whole numbers of a text within low..high - 1.
+    """Return the whole numbers of a text within low..high - 1.
 
     Args:
         source: Refuses.
@@ -120,7 +120,8 @@ _MESHES = (".glb", ".gltf", ".obj", ".stl", ".dae", ".ply")
 
 
 def read_sdf(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Model of an SDF world or model: links' visuals and collisions where their poses put them, and directional lights.
+    """Return the model of an SDF world or model: links' visuals and collisions where their poses put them, and directional
+    lights.
 
     A visual and a collision of one pose and geometry are one instance. Includes and foreign frames are named in the warnings.
 
@@ -141,7 +142,7 @@ def read_sdf(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
 
 
 def read_urdf_scene(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Model of a URDF with every joint in its neutral position; raises AssetError as `read_sdf`."""
+    """Return the model of a URDF with every joint in its neutral position; raises AssetError as `read_sdf`."""
     source = ModelSource(path, limits)
     world = _World(source)
     world.urdf(parse_xml(source, "robot"))

@@ -28,7 +28,7 @@ from airworthy.scenes.record import Material
 
 
 def png(pixels: ArrayU8) -> bytes:
-    """PNG of (height, width, 1, 3 or 4) pixels, the same bytes for the same pixels."""
+    """Return PNG of (height, width, 1, 3 or 4) pixels, the same bytes for the same pixels."""
     from PIL import Image
 
     file = io.BytesIO()

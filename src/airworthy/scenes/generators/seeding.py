@@ -20,7 +20,7 @@ __all__ = ["DAY", "DAY_SKY", "TEXTURE_SIZE", "checked", "digest", "generator", "
 
 
 def digest(*parts: object) -> int:
-    """128 bits of SHA-256 over the parts' texts."""
+    """Return 128 bits of SHA-256 over the parts' texts."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
 
@@ -85,7 +85,7 @@ _KINDS: dict[str, tuple[str, float, Color, float]] = {
 
 
 def surfaces(*names: str) -> dict[str, Material]:
-    """Materials by name. `bark~3` is the third tint of `bark`.
+    """Return materials by name. `bark~3` is the third tint of `bark`.
 
     Raises:
         KeyError: If a kind is not in the table; names come from our own generators only.
@@ -111,7 +111,7 @@ def textures_of(materials: dict[str, Material]) -> dict[str, Texture]:
 
 
 def shape_name(shape: Shape) -> str:
-    """Kind and full measures of a solid, so that equal solids share one entry.
+    """Return kind and full measures of a solid, so that equal solids share one entry.
 
     Measures are written in full: two solids that differ by a bit have different names.
     """

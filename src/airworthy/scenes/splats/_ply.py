@@ -24,7 +24,7 @@ _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
 
 
 def from_smallest_three(largest: NDArray[np.integer], three: NDArray[np.floating]) -> ArrayF32:
-    """(n, 4) unit quaternions of the place of the largest component, (n,), and the three others in order, (n, 3).
+    """Return (n, 4) unit quaternions of the place of the largest component, (n,), and the three others in order, (n, 3).
 
     The largest is taken as positive, which q and -q being the same rotation allows.
     """
@@ -39,7 +39,7 @@ def from_smallest_three(largest: NDArray[np.integer], three: NDArray[np.floating
 
 
 def smallest_three(rotation: NDArray[np.floating]) -> tuple[ArrayInt, ArrayF32]:
-    """Inverse of `from_smallest_three`."""
+    """Return the inverse of `from_smallest_three`."""
     largest = np.abs(rotation).argmax(1)
     rows = np.arange(len(rotation))
     sign = np.where(rotation[rows, largest] < 0, -1.0, 1.0)
@@ -48,7 +48,7 @@ def smallest_three(rotation: NDArray[np.floating]) -> tuple[ArrayInt, ArrayF32]:
 
 
 def wxyz_to_xyzw(rotation: NDArray[np.floating]) -> ArrayF32:
-    """(n, 4) with the real part last."""
+    """Return (n, 4) with the real part last."""
     return np.ascontiguousarray(rotation[:, [1, 2, 3, 0]], np.float32)
 
 
@@ -109,22 +109,22 @@ def reserve(source: ModelSource, count: int, degree: int) -> None:
 
 
 def sigmoid(values: NDArray[np.floating]) -> ArrayF32:
-    """Opacities of logits; infinities become 0 and 1, NaN stays."""
+    """Return opacities of logits; infinities become 0 and 1, NaN stays."""
     return np.asarray(1.0 / (1.0 + np.exp(-values.astype(np.float32))), np.float32)
 
 
 def exponential(values: NDArray[np.floating]) -> ArrayF32:
-    """Scales of their logarithms; too large ones become infinite, and are dropped later."""
+    """Return scales of their logarithms; too large ones become infinite, and are dropped later."""
     return np.exp(values.astype(np.float32))
 
 
 def first_harmonic(colors: NDArray[np.floating]) -> ArrayF32:
-    """Coefficients of degree 0, (n, 1, 3), of colours (n, 3) in [0, 1]."""
+    """Return coefficients of degree 0, (n, 1, 3), of colours (n, 3) in [0, 1]."""
     return np.asarray((colors.astype(np.float32) - 0.5) / C0, np.float32)[:, None, :]
 
 
 def joined(parts: list[Raw]) -> Raw:
-    """Gaussians of several files; harmonics of a lower degree are filled with zeros."""
+    """Return gaussians of several files; harmonics of a lower degree are filled with zeros."""
     if len(parts) == 1:
         return parts[0]
     degree = max(COEFFICIENTS.index(part.harmonics.shape[1]) for part in parts)
@@ -138,7 +138,7 @@ def joined(parts: list[Raw]) -> Raw:
 
 
 def checked(source: ModelSource, raw: Raw) -> tuple[Splats, dict[str, int]]:
-    """Splats of what is sound, and how many gaussians were dropped by reason; each is counted once.
+    """Return splats of what is sound, and how many gaussians were dropped by reason; each is counted once.
 
     Raises:
         AssetError: Nothing is left.
@@ -211,7 +211,7 @@ _HEADER_MAX = 1 << 16
 
 
 def decode_ply(source: ModelSource) -> Decoded:
-    """Gaussians of a PLY file of either form."""
+    """Return gaussians of a PLY file of either form."""
     tables = read_tables(source, ("chunk", "vertex", "sh"))
     vertex = tables.get("vertex", Table())
     if _PACKED[0] in vertex.columns:

@@ -43,12 +43,12 @@ _JSON_EXPANSION = 24
 
 
 def siblings(source: ModelSource, folder: str = "") -> Fetch:
-    """Files in the folder of the source, or in one below it."""
+    """Return files in the folder of the source, or in one below it."""
     return lambda name: source.reference(f"{folder}/{name}" if folder else name, escaped=False)
 
 
 def archive(source: ModelSource) -> tuple[bytes, Fetch]:
-    """meta.json of a zip archive, and its other members; names are looked up in the archive, never on the disk."""
+    """Return meta.json of a zip archive, and its other members; names are looked up in the archive, never on the disk."""
     if source.data.count(b"PK\x01\x02") > _MEMBERS_MAX:
         source.refuse(f"it is an archive of more than {_MEMBERS_MAX} files")
     try:
@@ -83,7 +83,7 @@ def _member(source: ModelSource, file: zipfile.ZipFile, info: zipfile.ZipInfo) -
 
 
 def read_fields(source: ModelSource, text: bytes, where: str) -> JsonFields:
-    """Object of a JSON file.
+    """Return the object of a JSON file.
 
     Args:
         source: Refuses, and counts memory.
@@ -103,7 +103,7 @@ def read_fields(source: ModelSource, text: bytes, where: str) -> JsonFields:
 
 
 def pixels(source: ModelSource, fetch: Fetch, name: str) -> ArrayU8:
-    """(height, width, 4) of an image of numbers; the size is held against the limits before it is decoded.
+    """Return (height, width, 4) of an image of numbers; the size is held against the limits before it is decoded.
 
     Args:
         source: Refuses, and counts memory.
@@ -139,13 +139,13 @@ _TAG = 252
 
 
 def decode_sog(source: ModelSource) -> Decoded:
-    """Gaussians of a bundled SOG."""
+    """Return gaussians of a bundled SOG."""
     text, fetch = archive(source)
     return finished(*decode_images(source, read_fields(source, text, "its meta.json"), fetch), "bundled SOG version 2")
 
 
 def decode_meta(source: ModelSource, meta: JsonFields) -> Decoded:
-    """Gaussians of a SOG whose meta.json was read."""
+    """Return gaussians of a SOG whose meta.json was read."""
     return finished(*decode_images(source, meta, siblings(source)), "SOG version 2")
 
 
@@ -162,7 +162,7 @@ def finished(raw: Raw, antialiased: bool, container: str, levels: int = 1) -> De
 
 
 def decode_images(source: ModelSource, meta: JsonFields, fetch: Fetch) -> tuple[Raw, bool]:
-    """Gaussians of a meta.json and its images, and whether they were trained anti-aliased.
+    """Return gaussians of a meta.json and its images, and whether they were trained anti-aliased.
 
     Args:
         source: Refuses, and counts memory.
@@ -287,7 +287,7 @@ _CHUNKS_MAX = 4096
 
 
 def decode_streamed(source: ModelSource, meta: JsonFields, level: int, chunks: Sequence[int] | None) -> Decoded:
-    """Gaussians of one level of a lod-meta.json; chunks are leaves of its tree, in the order in which they stand there.
+    """Return gaussians of one level of a lod-meta.json; chunks are leaves of its tree, in the order in which they stand there.
 
     Args:
         source: Refuses, and counts memory.

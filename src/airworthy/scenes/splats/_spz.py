@@ -42,7 +42,7 @@ class _Header:
 
 
 def decode_spz(source: ModelSource, data: bytes | memoryview | None = None) -> Decoded:
-    """Gaussians of an SPZ file, or of SPZ data inside another."""
+    """Return gaussians of an SPZ file, or of SPZ data inside another."""
     data = source.data if data is None else bytes(data)
     if data[:2] == GZIP:
         header, body = _inflated(source, data)

@@ -25,7 +25,8 @@ _VARIANCE_MIN = 1e-18
 
 
 def thinned(splats: Splats, count: int) -> Splats:
-    """About `count` gaussians, and at most that many, in the order of their cells; the splats themselves if they are no more.
+    """Return about `count` gaussians, and at most that many, in the order of their cells; the splats themselves if they are no
+    more.
 
     Raises:
         AirworthyError: The count is below 1.
@@ -61,7 +62,7 @@ def thinned(splats: Splats, count: int) -> Splats:
 
 
 def levels_of_detail(splats: Splats, counts: Sequence[int]) -> tuple[Splats, ...]:
-    """Levels of falling numbers of gaussians, each made from the splats themselves."""
+    """Return levels of falling numbers of gaussians, each made from the splats themselves."""
     return tuple(thinned(splats, count) for count in counts)
 
 
@@ -122,7 +123,7 @@ _BLOCK = 1 << 16
 def transformed(
     splats: Splats, rotation: ArrayLike = IDENTITY, translation: ArrayLike = (0.0, 0.0, 0.0), scale: float = 1.0
 ) -> Splats:
-    """Splats scaled about the origin, then rotated, then moved; what depends on the viewing direction turns with them.
+    """Return splats scaled about the origin, then rotated, then moved; what depends on the viewing direction turns with them.
 
     Args:
         splats: The splats.
@@ -174,7 +175,7 @@ def _moved(
 
 
 def up_turn(up: str) -> tuple[float, float, float, float]:
-    """Quaternion that turns a file's up axis into z.
+    """Return the quaternion that turns a file's up axis into z.
 
     Raises:
         UnknownNameError: The axis is none of `UP_TURNS`.
@@ -217,7 +218,7 @@ class EditBox:
         return cls(tuple((low + high) / 2), tuple(high - low))
 
     def holds(self, points: ArrayLike) -> ArrayBool:
-        """(n,) whether points (n, 3) lie in it, its faces included."""
+        """Return (n,) whether points (n, 3) lie in it, its faces included."""
         points = np.asarray(points, float)
         # What is farther away along an axis than its corners from its middle is outside, however it is turned.
         near, reach = np.arange(len(points)), 0.5 * (1.0 + 1e-9) * float(np.linalg.norm(self.size))
@@ -249,12 +250,12 @@ def cropped(splats: Splats, boxes: EditBox | Iterable[EditBox]) -> Splats:
 
 
 def deleted(splats: Splats, boxes: EditBox | Iterable[EditBox]) -> Splats:
-    """Without the gaussians whose centre is in one of the boxes."""
+    """Return the splats without the gaussians whose centre is in one of the boxes."""
     return selected(splats, ~_inside(splats, boxes))
 
 
 def merged(parts: Sequence[Splats]) -> Splats:
-    """Several splats as one, in their order; harmonics of a lower degree are filled with zeros.
+    """Return several splats as one, in their order; harmonics of a lower degree are filled with zeros.
 
     Raises:
         AirworthyError: There are none.
@@ -297,7 +298,7 @@ def duplicated(
 
 
 def recolored(splats: Splats, matrix: ArrayLike, offset: ArrayLike = (0.0, 0.0, 0.0)) -> Splats:
-    """Colours, as encoded, become matrix @ colour + offset, from every direction.
+    """Return colours, as encoded, become matrix @ colour + offset, from every direction.
 
     Args:
         splats: The splats.
@@ -318,7 +319,8 @@ def recolored(splats: Splats, matrix: ArrayLike, offset: ArrayLike = (0.0, 0.0, 
 
 
 def brightened(splats: Splats, factor: float) -> Splats:
-    """Splats as if lit `factor` times as brightly: the radiance of what is rendered is multiplied, not its encoded value.
+    """Return splats as if lit `factor` times as brightly: the radiance of what is rendered is multiplied, not its encoded
+    value.
 
     The sRGB curve above its toe is a power of c + 0.055, so scaling the radiance by f is the affine map
     c -> f^(1/2.4) (c + 0.055) - 0.055 of the encoded colour. Blending is linear, so an opaque image changes by the same map.

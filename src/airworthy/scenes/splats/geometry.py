@@ -92,7 +92,7 @@ _ARGUMENTS = """
 
 @cache
 def splat_occupancy_kernel() -> Any:
-    """Light that passes cells, as a Warp kernel; compiled at first launch, then cached on disk."""
+    """Return light that passes cells, as a Warp kernel; compiled at first launch, then cached on disk."""
     return native_kernel("splat_occupancy", splat_occupancy_source(), _ARGUMENTS)
 
 
@@ -120,7 +120,7 @@ def occupancy(
     support: int = 1,
     filled: bool = False,
 ) -> ArrayBool:
-    """Occupied cells of a box, from opacity.
+    """Return occupied cells of a box, from opacity.
 
     A cell is occupied where 1 - product of (1 - opacity_i exp(-d_i^2 / 2)) reaches the threshold, d_i being the distance in
     standard deviations of gaussian i from the nearest part of the cell, taken along each of its axes by itself; gaussians
@@ -269,7 +269,7 @@ class SplatGeometry:
         return distance_field(np.pad(self.occupied, 1), self.resolution, self.lower - self.resolution, signed=True)
 
     def clearance(self, points: ArrayLike) -> Array:
-        """Signed distance from points (n, 3) to the nearest occupied cell [m], (n,); +inf where nothing is occupied.
+        """Return the signed distance from points (n, 3) to the nearest occupied cell [m], (n,); +inf where nothing is occupied.
 
         Trilinear between centres of cells. Since every cell that a surface touches is occupied, the answer is on the safe side:
         at most about a cell and a third less than the distance of the surface itself, and no more than it by rounding. Outside
@@ -294,7 +294,7 @@ class SplatGeometry:
 def splat_geometry(
     splats: Splats, resolution: float, lower: ArrayLike | None = None, upper: ArrayLike | None = None, **options: Any
 ) -> SplatGeometry:
-    """Geometry of splats in a box; without one, around everything that is not faint.
+    """Return the geometry of splats in a box; without one, around everything that is not faint.
 
     Args:
         splats: Gaussians.
@@ -327,7 +327,8 @@ def splat_box(splats: Splats, faint: float = 0.1) -> tuple[Array, Array]:
 
 
 def splat_clearance(splats: Splats, points: ArrayLike, resolution: float, **options: Any) -> Array:
-    """Signed distance from points to splats [m], (n,): `SplatGeometry.clearance` of `splat_geometry`, for one question.
+    """Return the signed distance from points to splats [m], (n,): `SplatGeometry.clearance` of `splat_geometry`, for one
+    question.
 
     Args:
         splats: Gaussians.

@@ -145,7 +145,8 @@ def standing(splats: Splats, position: ArrayLike, yaw: float = 0.0, scale: float
 
 
 def surface_resolution(lower: ArrayLike, upper: ArrayLike) -> float:
-    """Edge of the cells that suit a box [m]: an eightieth of its longest side within `RESOLUTIONS`, but few enough cells."""
+    """Return the edge of the cells that suit a box [m]: an eightieth of its longest side within `RESOLUTIONS`, but few enough
+    cells."""
     size = np.maximum(np.asarray(upper, float) - np.asarray(lower, float), 1e-3)
     fit = float(np.clip(size.max() / _CELLS_ALONG, *RESOLUTIONS))
     # A large room would otherwise have more cells than memory.
@@ -153,7 +154,7 @@ def surface_resolution(lower: ArrayLike, upper: ArrayLike) -> float:
 
 
 def surface_geometry(scene: Scene, resolution: float | None = None, **options: Any) -> SplatGeometry:
-    """Occupied cells of a scene's standing splats, within its bounds.
+    """Return occupied cells of a scene's standing splats, within its bounds.
 
     Args:
         scene: The scene.

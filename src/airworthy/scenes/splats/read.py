@@ -54,7 +54,7 @@ _RANGE = (1, 32767, 32767)
 
 
 def decode_splat(source: ModelSource) -> Decoded:
-    """Gaussians of a .splat file."""
+    """Return gaussians of a .splat file."""
     count, rest = divmod(len(source.data), _SPLAT.itemsize)
     if rest or not count:
         source.refuse(f"it has {len(source.data):,} bytes, which is no multiple of {_SPLAT.itemsize}")
@@ -68,7 +68,7 @@ def decode_splat(source: ModelSource) -> Decoded:
 
 
 def decode_ksplat(source: ModelSource) -> Decoded:
-    """Gaussians of a .ksplat file."""
+    """Return gaussians of a .ksplat file."""
     data = source.data
     if len(data) < _HEADER:
         source.refuse("it ends within its header")
@@ -212,7 +212,7 @@ class _SplatFile(GltfFile):
 
 
 def decode_gltf(source: ModelSource) -> Decoded:
-    """Gaussians of all nodes that the file shows, placed by their nodes."""
+    """Return gaussians of all nodes that the file shows, placed by their nodes."""
     file = _SplatFile(source)
     parts = []
     count = 0
@@ -456,7 +456,7 @@ def read_splats(
     chunks: Sequence[int] | None = None,
     transforms: str | Path | bool | None = None,
 ) -> LoadedSplats:
-    """Gaussians of a splat file, in the frame of a scene: z up, x as in the file where that is possible.
+    """Return gaussians of a splat file, in the frame of a scene: z up, x as in the file where that is possible.
 
     Containers: PLY of 3DGS, plain and packed, binary and text; SPZ versions 2 to 4; SOG version 2 as a bundle (.sog), a folder
     or its meta.json, a streamed set (lod-meta.json), or a folder of SOGs named <level>_<chunk>; .splat; .ksplat; glTF with

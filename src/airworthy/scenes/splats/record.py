@@ -70,7 +70,7 @@ _DIRECTIONS = 64
 
 
 def basis(directions: ArrayLike, degree: int = 3) -> Array:
-    """Values of the real harmonics with the Condon-Shortley phase (the basis of 3DGS and of KHR_gaussian_splatting).
+    """Return values of the real harmonics with the Condon-Shortley phase (the basis of 3DGS and of KHR_gaussian_splatting).
 
     Args:
         directions: Unit vectors from the camera to the gaussian, (..., 3).
@@ -102,7 +102,7 @@ def basis(directions: ArrayLike, degree: int = 3) -> Array:
 
 
 def colors(harmonics: ArrayLike, directions: ArrayLike) -> Array:
-    """Colours seen from directions: sRGB-encoded, (..., 3), clamped to at least 0.
+    """Return colours seen from directions: sRGB-encoded, (..., 3), clamped to at least 0.
 
     Args:
         harmonics: (..., k, 3), k of `COEFFICIENTS`.
@@ -119,7 +119,7 @@ def colors(harmonics: ArrayLike, directions: ArrayLike) -> Array:
 
 
 def turn_matrix(rotation: ArrayLike, degree: int = 3) -> Array:
-    """(k, k) matrix that turns coefficients with a scene, k = (degree + 1)^2; blocks by degree, orthogonal.
+    """Return (k, k) matrix that turns coefficients with a scene, k = (degree + 1)^2; blocks by degree, orthogonal.
 
     The turned colour from direction d must be the old one from R^-1 d. Each degree is closed under rotation, so the matrix
     follows from the values at enough directions: B(d) M = B(R^-1 d), solved by least squares, exactly up to rounding.
@@ -150,7 +150,7 @@ def _frame(degree: int) -> tuple[Array, Array]:
 
 
 def turned(harmonics: ArrayFloat, rotation: ArrayLike) -> ArrayF32:
-    """Harmonics (n, k, 3) of gaussians whose scene was rotated by a quaternion x, y, z, w."""
+    """Return harmonics (n, k, 3) of gaussians whose scene was rotated by a quaternion x, y, z, w."""
     n, k, _ = harmonics.shape
     if k == 1:
         return harmonics.astype(np.float32)
@@ -160,7 +160,7 @@ def turned(harmonics: ArrayFloat, rotation: ArrayLike) -> ArrayF32:
 
 
 def with_degree(harmonics: ArrayFloat, degree: int) -> ArrayF32:
-    """Harmonics (n, k, 3) cut, or filled with zeros, to a degree."""
+    """Return harmonics (n, k, 3) cut, or filled with zeros, to a degree."""
     wanted = COEFFICIENTS[degree]
     have = harmonics.shape[1]
     if have >= wanted:

@@ -80,7 +80,7 @@ class ThinLens:
         return cls(focal, focal / settings.f_number, settings.focus, pixel)
 
     def circle(self, depth: ArrayLike) -> Array:
-        """Diameter of the disc that points at depths [m] become, on the chip [m]; +inf is as far as it gets."""
+        """Return the diameter of the disc that points at depths [m] become, on the chip [m]; +inf is as far as it gets."""
         d, s, f = np.asarray(depth, np.float64), self.focus, self.focal_length
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = np.where(np.isfinite(d), np.abs(1.0 - s / d), 1.0)
@@ -92,7 +92,7 @@ class ThinLens:
 
 
 def aperture_points(samples: int) -> Array:
-    """Points evenly over the unit disc (samples, 2), in an order in which neighbours lie apart (Vogel, 1979)."""
+    """Return points evenly over the unit disc (samples, 2), in an order in which neighbours lie apart (Vogel, 1979)."""
     number = np.arange(samples)
     radius, angle = np.sqrt((number + 0.5) / samples), number * _GOLDEN
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1)[_spread(samples)]
@@ -196,7 +196,8 @@ def _gathered(image: ArrayF32, depth: ArrayAny, radius: ArrayF32, reach: int, sa
 
 
 def exposure_ages(percent: float, samples: int) -> Array:
-    """Ages of the exposures of a row, (samples,): the middles of equal parts of `percent` of the period, oldest first."""
+    """Return ages of the exposures of a row, (samples,): the middles of equal parts of `percent` of the period, oldest
+    first."""
     return percent * (1.0 - (np.arange(samples) + 0.5) / samples)
 
 
@@ -206,7 +207,7 @@ def row_ages(height: int, readout: float) -> Array:
 
 
 def poses_at(ages: ArrayAny, position: Array, attitude: Array) -> tuple[Array, Array]:
-    """Poses at ages (n,), from those of the last frames: linear, and spherical-linear in attitude.
+    """Return poses at ages (n,), from those of the last frames: linear, and spherical-linear in attitude.
 
     Args:
         ages: In frame periods, from 0 to the number of frames known less 1; beyond, the oldest holds.
@@ -222,7 +223,7 @@ def poses_at(ages: ArrayAny, position: Array, attitude: Array) -> tuple[Array, A
 
 
 def averaged(render: Callable[[int], ArrayF32], numbers: Iterable[int]) -> ArrayF32:
-    """Mean of images, added in order."""
+    """Return the mean of images, added in order."""
     total: ArrayF32 | None = None
     count = 0
     for number in numbers:
@@ -240,7 +241,7 @@ def rows_as_columns(table: RayTable) -> RayTable:
 
 
 def upright(channels: dict[str, ArrayAny]) -> dict[str, ArrayAny]:
-    """Images (c, W, H, ...) of a table on its side as (c, H, W, ...)."""
+    """Return images (c, W, H, ...) of a table on its side as (c, H, W, ...)."""
     return {name: np.ascontiguousarray(array.swapaxes(1, 2)) for name, array in channels.items()}
 
 
@@ -281,7 +282,8 @@ class CameraState:
         self.frames[envs] = 0
 
     def poses(self, envs: ArrayIndex, position: Array, attitude: Array) -> tuple[Array, Array]:
-        """Poses of the last frames and this one, oldest first, (k, PAST_FRAMES + 1, 3 and 4); the oldest known holds before.
+        """Return poses of the last frames and this one, oldest first, (k, PAST_FRAMES + 1, 3 and 4); the oldest known holds
+        before.
 
         Args:
             envs: Environments (k,).
@@ -364,7 +366,7 @@ class RealCamera:
         channels: Sequence[str],
         scene: Any = None,
     ) -> Channels:
-        """Channels of one image per camera; "rgb" is what the lens lets through, before `develop`.
+        """Return channels of one image per camera; "rgb" is what the lens lets through, before `develop`.
 
         Motion blur and depth of field concern colour alone; every other channel is of one instant, that at which its row's
         exposure ends. With a rolling shutter that instant differs from row to row. In scenes with splats, which no ray through
@@ -490,7 +492,7 @@ class RealCamera:
     # ---- the image --------------------------------------------------------------------------------------------------
 
     def develop(self, linear: ArrayF32, env: ArrayLike | None = None, draw: Draw | None = None) -> ArrayAny:
-        """Images from the light behind the lens (c, H, W, 3); exposure goes on from each environment's image before.
+        """Return images from the light behind the lens (c, H, W, 3); exposure goes on from each environment's image before.
 
         Args:
             linear: (c, H, W, 3), linear radiance.

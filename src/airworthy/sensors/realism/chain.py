@@ -46,7 +46,7 @@ _OWN_DRAWS = 0x9E3779B9
 
 
 def noisy(image: ArrayF32, settings: SensorNoise, draw: Draw | None, gain: ArrayLike = 1.0) -> ArrayF32:
-    """Images with shot and read noise.
+    """Return images with shot and read noise.
 
     A value x / gain is x / gain x `white` electrons n, at most the full well; it becomes n + N(0, n + read^2), times the gain.
     The normal law is that of Poisson's for more than some twenty electrons. Values below zero stay: they keep dark means true.
@@ -75,7 +75,7 @@ def _normals(shape: tuple[int, ...], draw: Draw) -> ArrayF32:
 
 
 def quantized(image: ArrayF32, settings: Quantization) -> ArrayF32:
-    """Values rounded to whole counts, from 0 to the full scale."""
+    """Return values rounded to whole counts, from 0 to the full scale."""
     step = settings.step
     counts = np.rint(np.clip(image, 0.0, np.float32(settings.full_scale)).astype(np.float64) / step)
     return (counts * step).astype(np.float32)
@@ -88,7 +88,7 @@ _DARK = 1e-9
 
 
 def mean_luminance(image: ArrayF32) -> Array:
-    """Mean luminance of each image of (c, H, W, 3), (c,); pixels that are not finite do not count."""
+    """Return the mean luminance of each image of (c, H, W, 3), (c,); pixels that are not finite do not count."""
     # One image at a time: a sum over a batch might be ordered by the batch's size.
     return np.array([_mean(luminance(one)) for one in image])
 
@@ -123,12 +123,12 @@ def next_stops(stops: Array, mean: ArrayLike, interval: float, settings: AutoExp
 
 
 def exposure_factors(stops: Sequence[float] | Array) -> ArrayF32:
-    """2^EV, (c,)."""
+    """Return 2^EV, (c,)."""
     return np.array([2.0 ** float(ev) for ev in stops], np.float32)
 
 
 def exposed(image: ArrayF32, factor: ArrayF32) -> ArrayF32:
-    """Images (c, H, W, 3) times their factors (c,)."""
+    """Return images (c, H, W, 3) times their factors (c,)."""
     return image * factor[:, None, None, None]
 
 
@@ -136,12 +136,12 @@ def exposed(image: ArrayF32, factor: ArrayF32) -> ArrayF32:
 
 
 def field_cosine(table: RayTable) -> ArrayF32:
-    """Cosine of every pixel's angle off the axis, (H, W); 0 beyond a right angle."""
+    """Return the cosine of every pixel's angle off the axis, (H, W); 0 beyond a right angle."""
     return np.maximum(table.directions @ table.axis, 0.0).astype(np.float32)
 
 
 def vignetted(image: ArrayF32, cosine: ArrayAny, strength: float) -> ArrayF32:
-    """Image times 1 - strength (1 - cos^4).
+    """Return the image times 1 - strength (1 - cos^4).
 
     Args:
         image: Linear, (..., H, W, 3).
@@ -154,7 +154,8 @@ def vignetted(image: ArrayF32, cosine: ArrayAny, strength: float) -> ArrayF32:
 
 
 def aberrated(image: ArrayF32, shift: float, center: tuple[float, float]) -> ArrayF32:
-    """Image with red scaled by 1 + shift and blue by 1 - shift about a point, linearly interpolated; the border is held.
+    """Return the image with red scaled by 1 + shift and blue by 1 - shift about a point, linearly interpolated; the border is
+    held.
 
     Args:
         image: Linear, (..., H, W, 3).
@@ -172,7 +173,7 @@ def aberrated(image: ArrayF32, shift: float, center: tuple[float, float]) -> Arr
 
 
 def resampled(array: ArrayF32, positions: ArrayAny, axis: int) -> ArrayF32:
-    """Linear interpolation along one axis at fractional indices (n,); beyond the ends the end holds.
+    """Return the linear interpolation along one axis at fractional indices (n,); beyond the ends the end holds.
 
     Args:
         array: Of any shape.
@@ -198,7 +199,7 @@ _FILTER = (0.125, 0.375, 0.375, 0.125)
 
 
 def bloomed(image: ArrayF32, bloom: Bloom, dirt: LensDirt | None = None) -> ArrayF32:
-    """Image plus weight x bloom layer, the layer times the dirt where there is any.
+    """Return image plus weight x bloom layer, the layer times the dirt where there is any.
 
     Images in which nothing exceeds the threshold stay as they are, bit for bit. Light is added, not moved.
 
@@ -232,7 +233,8 @@ def bright_part(image: ArrayF32, threshold: float) -> ArrayF32:
 
 
 def bloom_layer(bright: ArrayF32, levels: int) -> ArrayF32:
-    """Mean of the levels of a pyramid (H, W, 3), each half the one before, brought back to full size: its sum is the input's.
+    """Return the mean of the levels of a pyramid (H, W, 3), each half the one before, brought back to full size: its sum is the
+    input's.
 
     A side that is one pixel is not halved further. The border is held, so a uniform image stays what it is.
     """
@@ -318,7 +320,7 @@ class Optics:
 
     @classmethod
     def of(cls, projection: Projection, table: RayTable | None = None) -> Optics:
-        """Of a projection and its rays."""
+        """Return the optics of a projection and its rays."""
         rays = projection.rays() if table is None else table
         center = (getattr(projection, "cx", 0.5 * projection.width), getattr(projection, "cy", 0.5 * projection.height))
         return cls(field_cosine(rays), (float(center[0]), float(center[1])))
@@ -332,7 +334,7 @@ def develop(
     interval: float = 0.0,
     draw: Draw | None = None,
 ) -> ArrayAny:
-    """Images as a camera gives them: vignetting, chromatic aberration, bloom and dirt, exposure, noise, counts, tone.
+    """Return images as a camera gives them: vignetting, chromatic aberration, bloom and dirt, exposure, noise, counts, tone.
 
     Args:
         linear: Radiance at the lens, (c, H, W, 3) float32. With every piece off it is returned as it is.

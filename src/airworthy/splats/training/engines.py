@@ -76,7 +76,7 @@ MOST_COPIES = 51
 
 
 def shared(opacity: ArrayFloat, copies: NDArray[np.integer[Any]]) -> tuple[Array, Array]:
-    """Opacity and factor on standard deviations of each of N Gaussians that come to stand in place of one.
+    """Return opacity and factor on standard deviations of each of N Gaussians that come to stand in place of one.
 
     With o' = 1 - (1 - o)^(1/N), N in a row stop as much light at their middle as the one did; the factor
     o / sum over i = 1..N, k = 0..i-1 of C(i-1, k) (-1)^k o'^(k+1) / sqrt(k+1) keeps the integral over the image.
@@ -103,7 +103,7 @@ def _terms() -> Array:
 
 
 def relocated(found: GaussianFields, rng: np.random.Generator, count: int, dead: float = DEAD) -> tuple[GaussianFields, int]:
-    """Gaussians of which none is dead, `count` of them or as many as there were.
+    """Return gaussians of which none is dead, `count` of them or as many as there were.
 
     Those that show nothing, and new ones up to `count`, are put where others are, chosen by their opacity, and share the place
     with them. Whatever shares a place forgets its moments.
@@ -165,7 +165,8 @@ class Engine(Protocol):
         """Fill an image (c, H, W, 3)."""
 
     def differentiate(self, asked: CameraView, image: ArrayF32, slopes: ArrayF32) -> None:
-        """From the derivative with respect to what was just rendered to those with respect to the cloud.
+        """Differentiate: lead from the derivative with respect to what was just rendered to those with respect to the
+        cloud.
 
         Args:
             asked: The cameras that were rendered.

@@ -61,7 +61,7 @@ def step_numbers() -> str:
 
 
 def window() -> list[float]:
-    """Eleven weights of a Gaussian of 1.5 px that sum to 1 (Wang et al., Image quality assessment, 2004)."""
+    """Return eleven weights of a Gaussian of 1.5 px that sum to 1 (Wang et al., Image quality assessment, 2004)."""
     weights = [math.exp(-0.5 * ((k - 5) / 1.5) ** 2) for k in range(11)]
     return [weight / sum(weights) for weight in weights]
 
@@ -101,20 +101,20 @@ class GaussianFields:
         return GaussianFields(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
 
     def widened(self, coefficients: int) -> GaussianFields:
-        """With more harmonics, those of higher degree zero."""
+        """Return the fields with more harmonics, those of higher degree zero."""
         n, more = len(self), coefficients - self.harmonics.shape[1]
         harmonics = np.concatenate([self.harmonics, np.zeros((n, more, 3), np.float32)], axis=1)
         moments = np.concatenate([self.shade_moments, np.zeros((n, 2, more, 3), np.float32)], axis=2)
         return replace(self, harmonics=harmonics, shade_moments=moments)
 
     def splats(self) -> Splats:
-        """As a cloud."""
+        """Return the gaussians as a cloud."""
         scale, opacity = np.exp(self.raw[:, SCALE : SCALE + 3].astype(np.float64)), opacities(self.raw)
         return Splats(self.position, self.raw[:, TURN : TURN + 4], scale, opacity, self.harmonics)
 
 
 def opacities(raw: ArrayF32) -> Array:
-    """(n,) in (0, 1)."""
+    """Return (n,) in (0, 1)."""
     return np.asarray(1.0 / (1.0 + np.exp(-raw[:, LOGIT].astype(np.float64))))
 
 
@@ -143,7 +143,7 @@ SECOND_ROW = FIRST + 1
 
 
 def forgotten(some: GaussianFields) -> GaussianFields:
-    """Without moments, as if they had never moved."""
+    """Return the fields without moments, as if they had never moved."""
     raw = some.raw.copy()
     raw[:, [FIRST, SECOND_ROW]], raw[:, [SHIFT, RENDERED]] = 1.0, 0.0
     return replace(some, raw=raw, moments=np.zeros_like(some.moments), shade_moments=np.zeros_like(some.shade_moments))
@@ -189,12 +189,12 @@ def pack(found: GaussianFields) -> Packed:
 
 
 def rows_of(blocks: ArrayF32, count: int) -> ArrayF32:
-    """(block, width, 16) -> (count, width)"""
+    """Return (block, width, 16) -> (count, width)"""
     return np.ascontiguousarray(blocks.swapaxes(1, 2)).reshape(-1, blocks.shape[1])[:count]
 
 
 def blocks_of(rows: ArrayF32, room: int) -> ArrayF32:
-    """(n, width) -> (room / 16, width, 16), zeros behind the last."""
+    """Return (n, width) -> (room / 16, width, 16), zeros behind the last."""
     width = rows.shape[1]
     full = np.zeros((room, width), np.float32)
     full[: len(rows)] = rows

@@ -100,7 +100,7 @@ class ImageLoss:
 
 
 def likeness_map(image: ArrayFloat, truth: ArrayFloat) -> Array:
-    """Structural similarity (H, W, 3) in float64, zeros beyond the edge: what the kernel is tested against."""
+    """Return the structural similarity (H, W, 3) in float64, zeros beyond the edge: what the kernel is tested against."""
     from scipy.ndimage import correlate1d
 
     def mean(x: Array) -> Array:

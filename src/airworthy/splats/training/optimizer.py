@@ -57,7 +57,7 @@ class Rates:
         check_fields(self, "Rates.")
 
     def row(self, least_scale: float) -> ArrayF32:
-        """As the kernel reads them."""
+        """Return the row as the kernel reads them."""
         given = {
             "first_decay": self.decays[0],
             "second_decay": self.decays[1],
@@ -147,7 +147,7 @@ class SplatOptimizer:
         return camera_view(self._packed.cloud.spans, RenderRequest(*camera, channels=("rgb",)))
 
     def render(self, asked: CameraView) -> ArrayF32:
-        """Images (c, H, W, 3)."""
+        """Return images (c, H, W, 3)."""
         image = np.empty((len(asked.cameras), asked.height, asked.width, 3), np.float32)
         self._engine.render(asked, image)
         return image
@@ -191,13 +191,13 @@ class SplatOptimizer:
         self.replace(self.fields().widened(COEFFICIENTS[min(self.degree + 1, 3)]))
 
     def splats(self) -> Splats:
-        """As a cloud: first those that were there at first, in their order, then those made since."""
+        """Return the gaussians as a cloud: first those that were there at first, in their order, then those made since."""
         found = self.fields()
         first = np.where(found.number >= 0, found.number, np.iinfo(np.int64).max)
         return found.taken(np.argsort(first, kind="stable")).splats()
 
     def save(self) -> dict[str, ArrayAny]:
-        """Everything that the next step depends on."""
+        """Return everything that the next step depends on."""
         self._engine.pull()
         packed, cloud = self._packed, self._packed.cloud
         return {

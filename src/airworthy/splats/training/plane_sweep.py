@@ -43,7 +43,7 @@ def splats_at(points: ArrayFloat, colors: ArrayFloat, opacity: float = 0.1, leas
 
 
 def views_radius(position: ArrayFloat) -> float:
-    """Greatest distance of cameras (c, 3) from their middle, and a tenth of it [m]."""
+    """Return the greatest distance of cameras (c, 3) from their middle, and a tenth of it [m]."""
     away = np.linalg.norm(position - position.mean(axis=0), axis=1)
     # Source of the tenth: reference code of Kerbl et al. (2023).
     return 1.1 * float(away.max()) if len(away) and away.max() > 0.0 else 1.0
@@ -74,7 +74,7 @@ def reach_of(position: ArrayFloat, attitude: ArrayFloat) -> float:
 def visible_from(
     points: ArrayFloat, intrinsics: ArrayFloat, position: ArrayFloat, attitude: ArrayFloat, sizes: ArrayFloat, near: float
 ) -> tuple[Array, ArrayBool]:
-    """Places (c, n, 2) [px] of points in views, and whether they are in the image (c, n).
+    """Return places (c, n, 2) [px] of points in views, and whether they are in the image (c, n).
 
     Args:
         points: (n, 3) [m], world.
@@ -102,7 +102,7 @@ def random_points(
     far: float = 3.0,
     least_views: int = 3,
 ) -> Array:
-    """Points in the volume that views have in common.
+    """Return points in the volume that views have in common.
 
     A view, a pixel and a depth are drawn for each, so that every view's cone is filled evenly in depth up to `far` times the
     reach of the views (`reach_of`) and nothing nearer than a twentieth of it; kept are those that at least three views see, or
@@ -169,7 +169,7 @@ _AGREE = 0.05
 
 
 def turned(points: ArrayFloat, matrix: ArrayFloat) -> Array:
-    """Rows (..., 3) times a matrix (3, 3), without the library of linear algebra, whose threads would hinder ours."""
+    """Return rows (..., 3) times a matrix (3, 3), without the library of linear algebra, whose threads would hinder ours."""
     x, y, z = points[..., 0, None], points[..., 1, None], points[..., 2, None]
     return np.asarray(x * matrix[0] + y * matrix[1] + z * matrix[2])
 
@@ -187,7 +187,7 @@ class SmallView:
     """Camera to world (3, 3)."""
 
     def rays(self) -> Array:
-        """(H, W, 3) at depth 1, world."""
+        """Return (H, W, 3) at depth 1, world."""
         h, w = self.form.shape
         u, v = np.meshgrid(
             (np.arange(w) + 0.5 - self.lens[2]) / self.lens[0], (np.arange(h) + 0.5 - self.lens[3]) / self.lens[1]
@@ -195,7 +195,7 @@ class SmallView:
         return turned(np.stack([u, v, np.ones_like(u)], axis=-1), self.axes.T)
 
     def at(self, points: ArrayFloat) -> tuple[ArrayIndex, ArrayFloat, ArrayBool]:
-        """Pixel numbers, depths, and which points (..., 3) are in the image."""
+        """Return pixel numbers, depths, and which points (..., 3) are in the image."""
         h, w = self.form.shape
         inside = turned(points - self.eye, self.axes)
         depth = np.maximum(inside[..., 2], 1e-9)
@@ -254,7 +254,7 @@ def swept_points(
     far: float,
     progress: Callable[[list[int]], Any] = iter,
 ) -> SweptPoints:
-    """Points on surfaces that at least two other views confirm.
+    """Return points on surfaces that at least two other views confirm.
 
     Args:
         images: (H, W, 3) each.

@@ -61,7 +61,7 @@ DRONES, TICKS = 64, 200
 
 
 def dynamics_figures() -> Iterator[Figure]:
-    """Hover, quaternions and the Runge-Kutta step, of the float64 twin and of the float32 kernel that flies."""
+    """Check hover, quaternions and the Runge-Kutta step, of the float64 twin and of the float32 kernel that flies."""
     kinds = {"float64 twin": (_twin_flight, 1e-6, 1e-9), "float32 kernel": (_kernel_flight, 1e-6, _ROUNDED)}
     for name, (flight, drift, norm) in kinds.items():
         hover = np.tile([_share_of_hover() * FULL_FORCE, 0.0, 0.0, 0.0], (TICKS, 1, 1))

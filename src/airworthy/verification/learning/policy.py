@@ -170,7 +170,7 @@ class _Film:
 
 
 def place_figures() -> Iterator[Figure]:
-    """Flights here and a kilometre away, with the same pictures; and a little higher, which must matter."""
+    """Check flights here and a kilometre away, with the same pictures; and a little higher, which must matter."""
     for name in VARIANTS:
         if not variant(name).vision:
             continue
@@ -240,7 +240,7 @@ def _reading(count: int, side: int) -> Reading:
 
 
 def random_weights(name: str) -> Weights:
-    """Of a variant: numbers neither fade nor grow on their way, and commands are near hover."""
+    """Draw weights of a variant: numbers neither fade nor grow on their way, and commands are near hover."""
     rng = np.random.default_rng(0)
 
     def drawn(key: str, shape: tuple[int, ...]) -> ArrayF32:
@@ -313,7 +313,7 @@ def _ratio_errors(folder: Path) -> tuple[float, float, int]:
 
 
 def formula_figures() -> Iterator[Figure]:
-    """c + z_B . f_add / f and |f_add| sin(angle), beside what fits the motion of pushed drones."""
+    """Check c + z_B . f_add / f and |f_add| sin(angle), beside what fits the motion of pushed drones."""
     checks = check_formula(vehicle("carl"), tuple(range(0, 181, 15)))
     ratio = max(abs(item.fitted / item.predicted - 1.0) for item in checks)
     left = max(abs(item.remainder - item.remainder_predicted) for item in checks)

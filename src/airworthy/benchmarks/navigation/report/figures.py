@@ -77,7 +77,7 @@ def spaced(name: str) -> str:
 
 
 def legend(figure: Any, styles: Sequence[tuple[str, str, str]], published: bool = False) -> None:
-    """Colours, marks and words above a figure, at the right.
+    """Draw colours, marks and words above a figure, at the right.
 
     Args:
         figure: Of matplotlib.
@@ -98,7 +98,7 @@ LABELS = {"twr": "thrust to weight", "alpha_xy": "roll acceleration [rad/s²]", 
 
 
 def figure_fleet(vehicles: Entries) -> str:
-    """F6: mass against each indicator."""
+    """Return F6: mass against each indicator."""
     with sheet(2.6) as figure:
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.82, bottom=0.17, wspace=0.2)
@@ -122,7 +122,7 @@ def figure_fleet(vehicles: Entries) -> str:
 def figure_indicators(
     rates: Entries, vehicles: Entries, correlations: Entries, pilots: Sequence[str], titles: Mapping[str, str]
 ) -> str:
-    """F9: success of each vehicle against its indicators, Spearman's rho beside the names.
+    """Return F9: success of each vehicle against its indicators, Spearman's rho beside the names.
 
     Args:
         rates: By pilot and vehicle, success as a share of 1.
@@ -170,7 +170,8 @@ def _rho(entry: Mapping[str, Any]) -> str:
 
 
 def grid_cells(vehicles: Entries) -> dict[str, tuple[int, int]]:
-    """Row and column of each vehicle in F10: six rows by roll acceleration, lowest first, each sorted by thrust to weight."""
+    """Return row and column of each vehicle in F10: six rows by roll acceleration, lowest first, each sorted by thrust to
+    weight."""
     order = sorted(vehicles, key=lambda item: (item["alpha_xy"], item["vehicle"]))
     across = max(1, int(np.ceil(np.sqrt(len(order)))))
     found = {}
@@ -181,7 +182,7 @@ def grid_cells(vehicles: Entries) -> dict[str, tuple[int, int]]:
 
 
 def figure_grid(rates: Entries, vehicles: Entries, pilots: Sequence[str], titles: Mapping[str, str]) -> str:
-    """F10: a small chart per vehicle; to the right more thrust, upwards more agility.
+    """Return F10: a small chart per vehicle; to the right more thrust, upwards more agility.
 
     Args:
         rates: By pilot and vehicle, success as a share of 1.
@@ -216,7 +217,7 @@ def figure_grid(rates: Entries, vehicles: Entries, pilots: Sequence[str], titles
 
 
 def figure_heatmap(pilot: str, cells: Array, scenarios: Sequence[str], vehicles: Sequence[str], title: str) -> str:
-    """F11 to F15: success by vehicle and scenario, 0 dark purple to 1 bright yellow, hatched where nothing was flown.
+    """Return F11 to F15: success by vehicle and scenario, 0 dark purple to 1 bright yellow, hatched where nothing was flown.
 
     Args:
         pilot: Name, for the figure's.
@@ -254,7 +255,7 @@ def figure_heatmap(pilot: str, cells: Array, scenarios: Sequence[str], vehicles:
 
 
 def figure_scenarios(entries: Entries, pilots: Sequence[str], titles: Mapping[str, str], scenarios: Sequence[str]) -> str:
-    """F8: success by scenario and pilot, with intervals and what is stated.
+    """Return F8: success by scenario and pilot, with intervals and what is stated.
 
     Args:
         entries: By pilot and scenario, success as a share of 1 with its interval.
@@ -300,7 +301,7 @@ def _stated(axes: Any, x: float, step: float, pilot: str, scenario: str) -> None
 
 
 def figure_outcomes(entries: Entries, pilots: Sequence[str], titles: Mapping[str, str], scenarios: Sequence[str]) -> str:
-    """Shares of what became of flights, by scenario and pilot.
+    """Return shares of what became of flights, by scenario and pilot.
 
     Args:
         entries: By pilot and scenario, the number of flights of every outcome.

@@ -83,7 +83,7 @@ def score_row(entry: Mapping[str, Any], summary: Mapping[str, Any], titles: Mapp
 
 
 def difference_rows(summary: Mapping[str, Any], titles: Mapping[str, str], comparable: bool) -> list[dict[str, Any]]:
-    """Rows of every rate beside the stated one, scenario by scenario; only comparable ones are marked as far off.
+    """Return rows of every rate beside the stated one, scenario by scenario; only comparable ones are marked as far off.
 
     Args:
         summary: Of the benchmark.
@@ -111,7 +111,7 @@ def difference_rows(summary: Mapping[str, Any], titles: Mapping[str, str], compa
 
 
 def category_rows(summary: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
-    """Success on real and on virtual vehicles, by pilot."""
+    """Return success on real and on virtual vehicles, by pilot."""
     names = list(dict.fromkeys(entry["category"] for entry in summary["categories"]))
     found = {(e["pilot"], e["category"]): e for e in summary["categories"]}
     rows = []
@@ -189,7 +189,7 @@ WHY_HEADS = (
 
 
 def why_rows(failures: Sequence[Entry], titles: Mapping[str, str]) -> list[list[str]]:
-    """Cells under `WHY_HEADS`; ranges are the middle half of the flights, single numbers medians."""
+    """Return cells under `WHY_HEADS`; ranges are the middle half of the flights, single numbers medians."""
     return [
         [
             titles.get(entry["pilot"], entry["pilot"]),
@@ -220,7 +220,7 @@ def _last_configuration(layouts: Sequence[Entry]) -> int:
 
 
 def layout_rows(layouts: Sequence[Entry], titles: Mapping[str, str]) -> list[list[str]]:
-    """Cells under `layout_heads`: success in percent by configuration, "" where nothing was flown."""
+    """Return cells under `layout_heads`: success in percent by configuration, "" where nothing was flown."""
     found, last = [], _last_configuration(layouts)
     for entry in layouts:
         rates, flights = entry["rates"], entry["flights"]
@@ -232,7 +232,7 @@ def layout_rows(layouts: Sequence[Entry], titles: Mapping[str, str]) -> list[lis
 
 
 def runs(numbers: Sequence[int]) -> str:
-    """1, 2, 3, 7 as "1 to 3, 7"."""
+    """Return 1, 2, 3, 7 as "1 to 3, 7"."""
     parts: list[list[int]] = []
     for value in numbers:
         if parts and value == parts[-1][-1] + 1:
@@ -256,7 +256,7 @@ INDICATOR_LABELS = {"twr": "thrust to weight", "alpha_xy": "roll acceleration", 
 
 
 def trends(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Spearman's rank correlation of vehicles' success with each indicator, by pilot; what it says, in words."""
+    """Return Spearman's rank correlation of vehicles' success with each indicator, by pilot; what it says, in words."""
     found: dict[str, dict[str, Any]] = {}
     for entry in summary["correlations"]:
         row = found.setdefault(entry["pilot"], {"title": titles.get(entry["pilot"], entry["pilot"]), "cells": []})

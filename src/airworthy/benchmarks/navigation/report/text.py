@@ -135,12 +135,12 @@ MOTION = (*GOAL, "failed_at")
 
 
 def titles_of(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Name of each pilot for people."""
+    """Return the name of each pilot for people."""
     return {name: str(values.get("title") or name) for name, values in manifest["pilots"].items()}
 
 
 def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Sequence[Row], folder: str) -> dict[str, Any]:
-    """Everything on the page that is not a picture.
+    """Return everything on the page that is not a picture.
 
     Args:
         summary: Of the benchmark.

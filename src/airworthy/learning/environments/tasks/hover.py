@@ -38,16 +38,16 @@ class HoverTask:
         check_fields(self, "HoverTask.")
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """Uniform around the target; rotors near hover."""
+        """Draw states uniform around the target; rotors near hover."""
         s = self.spread
         return turned_start(uniforms, p.hover, s.position, s.velocity, s.tilt, s.rate, s.rotors)
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Rotor states, affine in the action."""
+        """Return rotor states, affine in the action."""
         return hover_command(action, p)
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """18 numbers, see `airworthy.learning.gradient.hover.hover_observation`.
+        """Return 18 numbers, see `airworthy.learning.gradient.hover.hover_observation`.
 
         Args:
             state: Of the flight.
@@ -57,7 +57,7 @@ class HoverTask:
         return hover_observation(state)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward: 1 less the cost, so that to go on flying is worth more than to end; lost flights end.
+        """Return a reward of 1 less the cost, so that to go on flying is worth more than to end; lost flights end.
 
         Args:
             before: State before the step.

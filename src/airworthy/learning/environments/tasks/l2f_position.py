@@ -117,11 +117,11 @@ class L2fPosition:
         return cls(**{**usual, "reward": "zoo", **options})
 
     def airframe(self) -> Vehicle:
-        """Vehicle of the task."""
+        """Return the vehicle of the task."""
         return l2f_crazyflie()
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """Uniform around the target, or at it."""
+        """Draw states uniform around the target, or at it."""
         u = tuple(2.0 * x - 1.0 for x in uniforms)
         state = (
             *scale(u[:3], self.start_m),
@@ -135,7 +135,7 @@ class L2fPosition:
         return choose(uniforms[15] < self.guidance, goal, state) if self.guidance else state
 
     def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
-        """Past actions, newest first, then the push: force [N] and torque [N m].
+        """Return past actions, newest first, then the push: force [N] and torque [N m].
 
         Args:
             uniforms: 16 numbers in (0, 1).
@@ -152,7 +152,7 @@ class L2fPosition:
         return (*(p.past * self.history), *force, *torque)
 
     def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
-        """Past actions with the newest before all others.
+        """Return past actions with the newest before all others.
 
         Args:
             before: State before the step.
@@ -168,11 +168,11 @@ class L2fPosition:
         return p.memory[-6:-3], p.memory[-3:]
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Rotor speeds, affine in the action from none to full."""
+        """Return rotor speeds, affine in the action from none to full."""
         return hover_command(action, p)
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """Position 3, rotation matrix by rows 9, velocity (world) 3, body rate 3, past actions from the newest.
+        """Return the position 3, rotation matrix by rows 9, velocity (world) 3, body rate 3, past actions from the newest.
 
         Args:
             state: Of the flight.
@@ -223,7 +223,7 @@ class L2fPosition:
         return (*state, *(10.0,) * (4 * self.history)), (*state, *(1.0,) * 10)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published; a flight that leaves its bounds ends with 0.
+        """Return reward as published; a flight that leaves its bounds ends with 0.
 
         Args:
             before: State before the step.
@@ -245,7 +245,8 @@ class L2fPosition:
         return Judgement(kept, where(lost, 1.0, 0.0), where(norm(after[:3]) < 0.1, 1.0, 0.0))
 
     def term_weights(self, progress: Scalar) -> dict[str, Scalar]:
-        """Weights of the reward's terms at a progress of the curriculum from 0 to 1, by which a replay is scored anew."""
+        """Return weights of the reward's terms at a progress of the curriculum from 0 to 1, by which a replay is scored
+        anew."""
         if self.reward != "2024":
             return dict.fromkeys(("alive", "position", "attitude", "velocity", "effort"), 1.0)
         grown = {

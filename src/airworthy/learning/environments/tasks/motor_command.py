@@ -53,11 +53,11 @@ class MotorCommand:
         check_fields(self, "MotorCommand.")
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """Uniform around the target; rotors at hover."""
+        """Draw states uniform around the target; rotors at hover."""
         return turned_start(uniforms, p.hover, _SPREAD, _SPEED, _TILT, _SPEED)
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Thrusts, affine in the action."""
+        """Return thrusts, affine in the action."""
         return thrust_command(self._thrusts(action, p), p)
 
     def hover_action(self, p: Any) -> Vector:
@@ -76,7 +76,7 @@ class MotorCommand:
         return p.nominal_weight * (4.0 / (0.373 * 9.81 * len(p.rotor_thrust)))
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """15 numbers: the way to the target 3, two rows of the rotation matrix 6, velocity (world) 3, body rate 3.
+        """Return 15 numbers: the way to the target 3, two rows of the rotation matrix 6, velocity (world) 3, body rate 3.
 
         Args:
             state: Of the flight.
@@ -86,7 +86,7 @@ class MotorCommand:
         return motor_observation(state, noises if self.noise else None)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published; a flight ends beyond `crash_m`, without a value of its own.
+        """Return reward as published; a flight ends beyond `crash_m`, without a value of its own.
 
         Args:
             before: State before the step.
@@ -123,7 +123,7 @@ class MotorCommand:
 
 
 def motor_observation(state: Vector, noises: Vector | None) -> Vector:
-    """15 numbers: the way to the target 3, two rows of the rotation matrix 6, velocity (world) 3, body rate 3.
+    """Return 15 numbers: the way to the target 3, two rows of the rotation matrix 6, velocity (world) 3, body rate 3.
 
     Args:
         state: Of the flight.
@@ -183,7 +183,7 @@ class Px4MotorCommand:
         check_fields(self, "Px4MotorCommand.")
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """Anywhere in the published box of +-1 m."""
+        """Draw states anywhere in the published box of +-1 m."""
         return turned_start(uniforms, p.hover, 1.0, _SPEED, _TILT, _PX4_RATE)
 
     def _unit(self, p: Any) -> Scalar:
@@ -194,7 +194,7 @@ class Px4MotorCommand:
         return tuple(0.5 * _PX4_THRUST_MAX * (1.0 + a) for a in action)
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Thrusts, affine in the action."""
+        """Return thrusts, affine in the action."""
         return thrust_command(scale(self._thrusts(action), self._unit(p)), p)
 
     def hover_action(self, p: Any) -> Vector:
@@ -202,7 +202,7 @@ class Px4MotorCommand:
         return (_PX4_WEIGHT / 4.0 / (0.5 * _PX4_THRUST_MAX) - 1.0,) * len(p.rotor_thrust)
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """15 numbers; see `motor_observation`.
+        """Return 15 numbers; see `motor_observation`.
 
         Args:
             state: Of the flight.
@@ -212,7 +212,7 @@ class Px4MotorCommand:
         return motor_observation(state, noises if self.noise else None)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published; a flight ends beyond `crash_m`, without a value of its own.
+        """Return reward as published; a flight ends beyond `crash_m`, without a value of its own.
 
         Args:
             before: State before the step.

@@ -26,7 +26,7 @@ _RATE = 100.0
 
 
 def position_start(uniforms: Vector, p: Any) -> Vector:
-    """State of a new flight as the published robots begin: in a box of 2 m about the target, level, nearly at rest.
+    """Return the state of a new flight as the published robots begin: in a box of 2 m about the target, level, nearly at rest.
 
     Args:
         uniforms: 16 numbers in (0, 1).
@@ -45,7 +45,7 @@ def _euler(attitude: Vector) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def position_observation(state: Vector, noises: Vector | None, last: Vector) -> Vector:
-    """17 numbers: way to the target 3 (world), quaternion with w >= 0 4, velocity 3 and rate 3 (body), last command 4.
+    """Return 17 numbers: way to the target 3 (world), quaternion with w >= 0 4, velocity 3 and rate 3 (body), last command 4.
 
     Args:
         state: Of the flight.
@@ -160,7 +160,7 @@ class PositionByVelocity(_Disturbed):
     level: ClassVar[str] = "velocity"
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published; -50 beyond `crash_m`.
+        """Return reward as published; -50 beyond `crash_m`.
 
         Args:
             before: State before the step.
@@ -205,7 +205,7 @@ class PositionByAcceleration(_Disturbed):
         return ControlConfig(gains=gains, acceleration_frame="world" if self.as_published else "vehicle")
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Acceleration [m/s^2] and yaw rate [rad/s]."""
+        """Return the acceleration [m/s^2] and yaw rate [rad/s]."""
         return (*scale(action[:3], _ACCELERATION), action[3])
 
     def _counted(self, action: Vector, attitude: Vector, p: Any) -> Vector:
@@ -217,7 +217,7 @@ class PositionByAcceleration(_Disturbed):
         return (c * x + s * y, c * y - s * x, z, turn)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published; -50 beyond `crash_m`.
+        """Return reward as published; -50 beyond `crash_m`.
 
         Args:
             before: State before the step.
@@ -268,7 +268,7 @@ class PositionByAttitude(_Position):
         return (collective_from_normalized(action[0], p.nominal_weight, 1.0), *action[1:])
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """13 numbers: those of `position_observation` but for the last action, and the quaternion as it is.
+        """Return 13 numbers: those of `position_observation` but for the last action, and the quaternion as it is.
 
         Args:
             state: Of the flight.
@@ -279,7 +279,7 @@ class PositionByAttitude(_Position):
         return seen if self.noise else (*seen[:3], *state[6:10], *seen[7:])
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published; -20 beyond `crash_m`.
+        """Return reward as published; -20 beyond `crash_m`.
 
         Args:
             before: State before the step.

@@ -55,7 +55,7 @@ class Recovery:
         check_fields(self, "Recovery.")
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """Any attitude, rates and velocity within their balls; rotors at hover."""
+        """Draw any attitude, rates and velocity within their balls; rotors at hover."""
         share = _EASIEST + (1.0 - _EASIEST) * p.progress
         return (
             0.0,
@@ -99,11 +99,11 @@ class Recovery:
         return calm, where(early & (calm >= self.held_s * self.rate), 1.0, p.memory[1])
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Rotor states, affine in the action."""
+        """Return rotor states, affine in the action."""
         return hover_command(action, p)
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """18 numbers; see `airworthy.learning.gradient.hover.hover_observation`.
+        """Return 18 numbers; see `airworthy.learning.gradient.hover.hover_observation`.
 
         Args:
             state: Of the flight.
@@ -113,7 +113,7 @@ class Recovery:
         return hover_observation(state)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward of being upright, slow, calm and near the start; 0 on the ground.
+        """Return reward of being upright, slow, calm and near the start; 0 on the ground.
 
         Args:
             before: State before the step.

@@ -180,11 +180,11 @@ class MotorTracking(_Tracking):
     name: ClassVar[str] = "motor_track"
 
     def command(self, action: Vector, p: Any) -> Vector:
-        """Rotor states, affine in the action from the least to the largest."""
+        """Return rotor states, affine in the action from the least to the largest."""
         return hover_command(action, p)
 
     def observe_path(self, points: list[Vector], state: Vector, p: Any) -> Vector:
-        """45 numbers: those of `track`, and a tenth of the body rate 3, which no loop holds.
+        """Return 45 numbers: those of `track`, and a tenth of the body rate 3, which no loop holds.
 
         Args:
             points: Of the path, `path_ahead` from now, world [m].

@@ -129,7 +129,7 @@ class GltfFile:
             self.source.warn(f"the extension {shown(name)} is not read: what it adds is left out")
 
     def count(self, key: str) -> int:
-        """Length of one of the lists of the root."""
+        """Return the length of one of the lists of the root."""
         return len(self._list(key))
 
     def entry(self, key: str, index: int) -> JsonFields:
@@ -145,7 +145,7 @@ class GltfFile:
         return self._lists[key]
 
     def uri(self, text: str) -> bytes:
-        """Bytes of a URI of the file."""
+        """Return bytes of a URI of the file."""
         if text.startswith("data:#") and text[6:].isascii() and text[6:].isdigit() and len(text) < 16:
             number = int(text[6:])
             if number < len(self._uris):
@@ -168,7 +168,7 @@ class GltfFile:
         return self._buffers[index]
 
     def view(self, index: int) -> memoryview:
-        """Bytes of a buffer view."""
+        """Return bytes of a buffer view."""
         view = self.entry("bufferViews", index)
         data = self._buffer(view.integer("buffer"))
         start, length = view.integer("byteOffset", 0), view.integer("byteLength")
@@ -177,7 +177,7 @@ class GltfFile:
         return memoryview(data)[start : start + length]
 
     def accessor(self, index: int, widths: tuple[int, ...], *, integer: bool = False) -> ArrayAny:
-        """Elements of an accessor, as a copy.
+        """Return elements of an accessor, as a copy.
 
         Args:
             index: Its number.
@@ -308,17 +308,17 @@ class Node:
 
 
 def turn_translation(values: NDArray) -> NDArray:
-    """(..., 3) translations turned to z up."""
+    """Return (..., 3) translations turned to z up."""
     return np.stack([values[..., 0], -values[..., 2], values[..., 1]], -1)
 
 
 def turn_rotation(values: NDArray) -> NDArray:
-    """(..., 4) rotations turned to z up: their axis turns like a vector."""
+    """Return (..., 4) rotations turned to z up: their axis turns like a vector."""
     return np.stack([values[..., 0], -values[..., 2], values[..., 1], values[..., 3]], -1)
 
 
 def turn_scale(values: NDArray) -> NDArray:
-    """(..., 3) scales turned to z up."""
+    """Return (..., 3) scales turned to z up."""
     return np.stack([values[..., 0], values[..., 2], values[..., 1]], -1)
 
 

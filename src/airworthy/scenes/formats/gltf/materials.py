@@ -32,7 +32,7 @@ class Placing:
     scale: tuple[float, float] = (1.0, 1.0)
 
     def apply(self, uv: ArrayF32) -> ArrayF32:
-        """Coordinates moved: scaled, turned, shifted."""
+        """Return coordinates moved: scaled, turned, shifted."""
         if (self.offset, self.rotation, self.scale) == ((0.0, 0.0), 0.0, (1.0, 1.0)):
             return uv
         cosine, sine = math.cos(self.rotation), math.sin(self.rotation)
@@ -53,12 +53,13 @@ class Materials:
         file.source.at_most(file.count("materials"), file.source.limits.materials, "materials")
 
     def default(self) -> str:
-        """Name of the material of primitives that have none."""
+        """Return the name of the material of primitives that have none."""
         self.by_name.setdefault("default", Material())
         return "default"
 
     def use(self, index: int, coloured: bool = False) -> tuple[str, Placing]:
-        """Name of a material, and how its textures lie; `coloured` where it is that of a mesh with colours of its own."""
+        """Return the name of a material, and how its textures lie; `coloured` where it is that of a mesh with colours of its
+        own."""
         # Two materials of one where it is unlit and some of its meshes have colours: what glows cannot take these on.
         key = (index, coloured and self._file.entry("materials", index).extension(_UNLIT) is not None)
         if key not in self._read:

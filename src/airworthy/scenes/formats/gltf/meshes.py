@@ -83,7 +83,7 @@ def _names(order: list[int], nodes: dict[int, Node]) -> tuple[str, ...]:
 
 
 def at_rest(skeleton: Skeleton, nodes: dict[int, Node], order: list[int], bound: NDArray[np.int32]) -> Array | None:
-    """(4, 4) by which the bound joints move a vertex in the rest pose, if all do so alike; else None.
+    """Return (4, 4) by which the bound joints move a vertex in the rest pose, if all do so alike; else None.
 
     Args:
         skeleton: Its inverse bind matrices.
@@ -128,7 +128,7 @@ class Animations:
                 fields.source.warn("animations of other things than position, rotation and scale left out")
 
     def clips(self, order: list[int]) -> dict[str, Clip]:
-        """Clips of a skeleton whose joints are these nodes."""
+        """Return clips of a skeleton whose joints are these nodes."""
         tracks: dict[str, dict[str, dict[int, Track]]] = {}
         for joint, node in enumerate(order):
             for name, path, sampler in self._channels.get(node, ()):
@@ -180,7 +180,7 @@ class ReadMesh:
 
 
 def z_up(vectors: NDArray) -> NDArray:
-    """(n, 3) of a y-up file in our frame: x stays, y becomes z, z becomes -y."""
+    """Return (n, 3) of a y-up file in our frame: x stays, y becomes z, z becomes -y."""
     return np.stack([vectors[:, 0], -vectors[:, 2], vectors[:, 1]], 1)
 
 

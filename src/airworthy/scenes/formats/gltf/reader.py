@@ -37,7 +37,8 @@ LUX = 1.0 / 100.0
 
 
 def read_gltf(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
-    """Model of a .glb or .gltf file: meshes, metallic-roughness materials, lights, skins and animations, turned to z up.
+    """Return the model of a .glb or .gltf file: meshes, metallic-roughness materials, lights, skins and animations, turned to z
+    up.
 
     A node whose transformation is a uniform scale, rotation and translation becomes an instance; others (stretched, sheared,
     mirrored) get a mesh of their own. A skinned mesh has an instance of identity pose.

@@ -46,7 +46,7 @@ class Difficulty:
 def blocked_cells(
     obstacles: ObstacleField, stated: Scenario, resolution: float, corridor: float = np.inf, top: float = np.inf
 ) -> tuple[ArrayBool, Array]:
-    """Grid over the area up to the ceiling, True where the way may not go, and its lower corner.
+    """Return the grid over the area up to the ceiling, True where the way may not go, and its lower corner.
 
     The grid ends `corridor` to either side of the line and at the height `top` [m], and at the latest where the area ends.
 
@@ -89,7 +89,7 @@ def measure(obstacles: ObstacleField, stated: Scenario) -> Difficulty | None:
 
 
 def find_path(obstacles: ObstacleField, stated: Scenario) -> Array | None:
-    """Corners of the shortest way, (k, 3), or None."""
+    """Return corners of the shortest way, (k, 3), or None."""
     start, goal = start_of(stated), goal_of(stated)
     if straight_is_free(obstacles, stated):
         return np.stack([start, goal])

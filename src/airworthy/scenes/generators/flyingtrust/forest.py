@@ -65,7 +65,8 @@ def room_of(cell: Cell) -> Cell:
 
 
 def carve(rng: np.random.Generator) -> tuple[ArrayBool, ArrayBool]:
-    """Walls of a perfect maze: east (15, 10) between (i, j) and (i + 1, j), north (16, 9) between (i, j) and (i, j + 1)."""
+    """Return walls of a perfect maze: east (15, 10) between (i, j) and (i + 1, j), north (16, 9) between (i, j) and (i, j +
+    1)."""
     east, north = np.ones((_NX - 1, _NY), bool), np.ones((_NX, _NY - 1), bool)
     for i in range(_NX):
         for j in range(_NY):
@@ -107,7 +108,7 @@ def _walled(east: ArrayBool, north: ArrayBool, a: Cell, b: Cell) -> bool:
 
 
 def dead_ends(east: ArrayBool, north: ArrayBool) -> list[Cell]:
-    """Cells with a single way out."""
+    """Return cells with a single way out."""
     cells = [(i, j) for i in range(_NX) for j in range(_NY)]
     return [c for c in cells if sum(not _walled(east, north, c, n) for n in _neighbours(c)) == 1]
 
@@ -158,7 +159,7 @@ _CROWN_FLOOR = 3.1
 
 
 def draw_forest(index: int, rng: np.random.Generator) -> ObstacleLayout:
-    """49 trunks, at least 2 m apart."""
+    """Return 49 trunks, at least 2 m apart."""
     layout = ObstacleLayout("forest")
     stated = SCENARIOS["forest"]
     ends = np.stack([start_of(stated), goal_of(stated)])[:, :2]

@@ -67,11 +67,11 @@ class Solids:
         return a, b, c
 
     def distances(self, points: ArrayLike) -> Array:
-        """Signed distance of every point to every solid [m], (m, n); negative inside."""
+        """Return the signed distance of every point to every solid [m], (m, n); negative inside."""
         return _signed(self._local(np.asarray(points, float), True), self.half, self.round)
 
     def distance(self, points: ArrayLike) -> Array:
-        """Signed distance to the nearest solid [m], (m,); infinite where there is none."""
+        """Return the signed distance to the nearest solid [m], (m,); infinite where there is none."""
         p = np.asarray(points, float).reshape(-1, 3)
         if not len(self):
             return np.full(len(p), np.inf)
@@ -99,7 +99,7 @@ class Solids:
         return self.half_extent()
 
     def half_extent(self) -> Array:
-        """Half sizes of the axis-aligned boxes around the solids [m], (n, 3)."""
+        """Return half sizes of the axis-aligned boxes around the solids [m], (n, 3)."""
         boxes = np.abs(self.rotation) @ self.half[:, :, None]
         axis = self.rotation[:, :, 2]
         # A disc's reach along an axis is its radius times the sine of the angle to its normal.
@@ -108,7 +108,7 @@ class Solids:
         return np.where(self.round[:, None], rounds, boxes[:, :, 0])
 
     def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> ArrayBool:
-        """Grid cells whose centre lies less than `clearance` from a solid, (nx, ny, nz).
+        """Return grid cells whose centre lies less than `clearance` from a solid, (nx, ny, nz).
 
         Args:
             lower: Lower corner of the grid, world [m], (3,).
@@ -147,7 +147,8 @@ class Solids:
         return np.asarray(square < clearance * clearance)
 
     def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Array:
-        """Range along unit rays from one point to the nearest solid [m], (m,); infinite beyond `reach`, 0 from inside.
+        """Return the range along unit rays from one point to the nearest solid [m], (m,); infinite beyond `reach`, 0 from
+        inside.
 
         Args:
             origin: World [m], (3,).
@@ -223,7 +224,7 @@ class ObstacleField(Protocol):
     def keeps(self, points: ArrayLike, clearance: float) -> bool: ...
 
     def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Array:
-        """Range along unit rays from one point to what is nearest [m], (m,); infinite where there is nothing.
+        """Return the range along unit rays from one point to what is nearest [m], (m,); infinite where there is nothing.
 
         Args:
             origin: World [m], (3,).
@@ -232,7 +233,7 @@ class ObstacleField(Protocol):
         """
 
     def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> ArrayBool:
-        """Grid cells that are less than a distance from an obstacle, (nx, ny, nz).
+        """Return grid cells that are less than a distance from an obstacle, (nx, ny, nz).
 
         Args:
             lower: Lower corner of the grid, world [m], (3,).
@@ -321,7 +322,7 @@ class ObstacleLayout:
 
 
 def about_z(yaw: float) -> Quaternion:
-    """Rotation about the vertical."""
+    """Return the rotation about the vertical."""
     return IDENTITY if yaw == 0.0 else (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
 
 
@@ -336,7 +337,7 @@ def goal_of(stated: Scenario) -> Array:
 
 
 def straight_clearance(obstacles: ObstacleField, stated: Scenario) -> float:
-    """Least distance of the straight line from start to goal to an obstacle [m].
+    """Return the least distance of the straight line from start to goal to an obstacle [m].
 
     Walks the line by the distance found (which is safe, for a distance changes no faster than one moves), so that nothing is
     missed; exact to 1e-6 m where it decides, below 1.3 times the collision radius.

@@ -61,7 +61,7 @@ from airworthy.scenes.record import Instance
 
 
 def draw_gaps(index: int, rng: np.random.Generator) -> ObstacleLayout:
-    """`index` walls at even distances; the only slit of configuration 1 lies on the line."""
+    """Return `index` walls at even distances; the only slit of configuration 1 lies on the line."""
     layout = ObstacleLayout("narrow_gap")
     half = 0.5 * SCENARIOS["narrow_gap"].width
     centres, widths = slit_centres(index, rng), GAP_WIDTH[0] + (GAP_WIDTH[1] - GAP_WIDTH[0]) * rng.random(index)
@@ -78,7 +78,7 @@ def draw_gaps(index: int, rng: np.random.Generator) -> ObstacleLayout:
 
 
 def wall_places(count: int) -> list[float]:
-    """Even distances between start and goal; where that leaves less than 4 m between walls, 4 m, in the middle."""
+    """Return even distances between start and goal; where that leaves less than 4 m between walls, 4 m, in the middle."""
     stated = SCENARIOS["narrow_gap"]
     start, goal = float(start_of(stated)[0]), float(goal_of(stated)[0])
     # Room to turn from one slit to the next.
@@ -87,7 +87,7 @@ def wall_places(count: int) -> list[float]:
 
 
 def slit_centres(count: int, rng: np.random.Generator) -> list[float]:
-    """Evenly distributed over +-8 m, each at least 3 m from the one before."""
+    """Return centres evenly distributed over +-8 m, each at least 3 m from the one before."""
     if count == 1:
         return [0.0]
     centres: list[float] = []
@@ -103,7 +103,7 @@ def slit_centres(count: int, rng: np.random.Generator) -> list[float]:
 
 
 def draw_drop(index: int, rng: np.random.Generator) -> ObstacleLayout:
-    """Hanging slabs only, as stated by the paper."""
+    """Draw hanging slabs only, as stated by the paper."""
     layout = ObstacleLayout("sudden_drop")
     _slabs(layout, index, rng)
     return layout
@@ -146,7 +146,8 @@ _SURFACES = ("rust", "concrete", "wood", "metal")
 
 
 def draw_cylinders(index: int, rng: np.random.Generator) -> ObstacleLayout:
-    """Cylinders whose centres are spread evenly over the area; none reaches through an outer wall or into a cleared end."""
+    """Return cylinders whose centres are spread evenly over the area; none reaches through an outer wall or into a cleared
+    end."""
     layout = ObstacleLayout("random_cylinder")
     stated = SCENARIOS["random_cylinder"]
     ends = np.stack([start_of(stated), goal_of(stated)])
@@ -225,7 +226,7 @@ def draw_perlin(index: int, rng: np.random.Generator) -> ObstacleLayout:
 
 
 def noise_grid(permutation: NDArray[np.integer], shape: tuple[int, ...], frequency: float) -> Array:
-    """Improved Perlin noise in [0, 1] at (2 f i, 2 f j, 2 f k) for every voxel index.
+    """Return the improved Perlin noise in [0, 1] at (2 f i, 2 f j, 2 f k) for every voxel index.
 
     Voxels between two lattice points have the same fractions in every cell, so a cell's voxels are its corners' gradients times
     one table. Needs 1 / (2 f) to be a whole number.
@@ -320,7 +321,7 @@ def arrange(name: str, seed: int) -> list[LayoutCandidate]:
 
 
 def rank_sums(terms: ArrayLike) -> Array:
-    """Sum over the columns of each row's rank (1: least; equal values share their mean rank), (n, k) -> (n,)."""
+    """Return the sum over the columns of each row's rank (1: least; equal values share their mean rank), (n, k) -> (n,)."""
     values = np.round(np.asarray(terms, float), 9)
     below = (values[None] < values[:, None]).sum(1)
     equal = (values[None] == values[:, None]).sum(1)
@@ -328,7 +329,7 @@ def rank_sums(terms: ArrayLike) -> Array:
 
 
 def free_count(name: str, seed: int) -> int:
-    """In how many of the ten configurations the straight line is free."""
+    """Return in how many of the ten configurations the straight line is free."""
     low, high = SCENARIOS[name].free
     return low + int(generator(name, "free", seed).random() * (high - low + 1))
 

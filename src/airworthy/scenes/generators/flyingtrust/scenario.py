@@ -160,7 +160,7 @@ def _row(draw: Sequence[int], free: bool, terms: Sequence[float], rank_sum: floa
 
 
 def layout_of(name: str, index: SupportsIndex, seed: SupportsIndex = DEFAULT_SEED) -> ObstacleLayout:
-    """Obstacles of a configuration, with their facts.
+    """Return obstacles of a configuration, with their facts.
 
     The first call for a (name, seed) other than the default seed draws and measures all ten, which takes seconds.
 
@@ -203,7 +203,7 @@ _LAYER, _CORRIDOR = 4.0, 10.0
 
 
 def solvable(layout: ObstacleLayout, resolution: float = RESOLUTION) -> float:
-    """Length of the shortest way found on a grid [m], or NaN.
+    """Return the length of the shortest way found on a grid [m], or NaN.
 
     A way in a part of the area is a way, so parts near the line and near the ground are searched before the whole width and the
     whole height: a grid over a tall scene is large.

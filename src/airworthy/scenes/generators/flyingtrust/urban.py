@@ -58,7 +58,7 @@ class Spans:
 
 
 def object_count(index: int) -> int:
-    """Objects of a configuration, linear in its index."""
+    """Return objects of a configuration, linear in its index."""
     low, high = URBAN_COUNT
     return round(low + (high - low) * (index - 1) / (CONFIGURATIONS - 1))
 

@@ -35,7 +35,7 @@ class Voxels:
         return cKDTree(centres), centres
 
     def distance(self, points: ArrayLike) -> Array:
-        """Distance of points to the nearest voxel [m], (m,); 0 inside, infinite where there are none.
+        """Return the distance of points to the nearest voxel [m], (m,); 0 inside, infinite where there are none.
 
         Exact below half a metre or so; farther ones may be too large by less than half a voxel.
         """
@@ -75,7 +75,7 @@ class Voxels:
         return np.asarray(np.sqrt(square.reshape(len(p), -1).min(1)))
 
     def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> ArrayBool:
-        """Grid cells of which a voxel's centre lies less than `clearance` from an occupied voxel, (nx, ny, nz).
+        """Return grid cells of which a voxel's centre lies less than `clearance` from an occupied voxel, (nx, ny, nz).
 
         The grid's cells must be whole numbers of voxels, aligned with them: a larger cell counts when any of its voxels does.
 
@@ -109,7 +109,8 @@ class Voxels:
         return window
 
     def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Array:
-        """Range along unit rays from one point to the first voxel [m], (m,), by samples half a voxel apart; infinite beyond.
+        """Return the range along unit rays from one point to the first voxel [m], (m,), by samples half a voxel apart; infinite
+        beyond.
 
         Args:
             origin: World [m], (3,).

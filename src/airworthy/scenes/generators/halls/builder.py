@@ -128,12 +128,12 @@ TEXTURE_SIZE = 256
 
 
 def turned(yaw: float) -> Quaternion:
-    """Rotation about the vertical."""
+    """Return the rotation about the vertical."""
     return (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
 
 
 def along(direction: Sequence[float], yaw: float = 0.0) -> Quaternion:
-    """Rotation that lays local z along a direction; local x stays as near as it can to the heading `yaw`."""
+    """Return the rotation that lays local z along a direction; local x stays as near as it can to the heading `yaw`."""
     z = np.asarray(direction, float) / np.linalg.norm(direction)
     x = np.array([math.cos(yaw), math.sin(yaw), 0.0])
     # Looking along the heading, any other direction serves; a cross product of near parallels would be noise.

@@ -317,7 +317,7 @@ def poster(b: Builder, z: float, size: tuple[float, float], kind: str, seed: int
 
 
 def extinguisher(b: Builder) -> None:
-    """On a bracket at a wall at -x."""
+    """Hang one on a bracket at a wall at -x."""
     red = b.material("extinguisher", base_color=(0.75, 0.03, 0.03, 1.0), roughness=0.3)
     black = b.material("strap", base_color=(0.04, 0.04, 0.05, 1.0), roughness=0.8)
     profile = [(0.0, 0.0), (0.075, 0.0), (0.08, 0.02), (0.08, 0.40), (0.06, 0.46), (0.025, 0.49), (0.025, 0.52), (0.0, 0.52)]
@@ -350,7 +350,7 @@ class HallRoom:
 
 
 def build_room(b: Builder, room: HallRoom) -> None:
-    """Everything but the furniture."""
+    """Build everything but the furniture."""
     _floor(b, room)
     _walls(b, room)
     _ceiling(b, room)

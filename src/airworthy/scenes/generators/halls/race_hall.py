@@ -38,12 +38,12 @@ def _published() -> dict[str, Any]:
 
 
 def gate_order() -> tuple[str, ...]:
-    """Names of the race's gates, in the order in which they are flown."""
+    """Return names of the race's gates, in the order in which they are flown."""
     return tuple(_published()["order"])
 
 
 def gate_corners(index: int = 0, seed: int = 0) -> dict[str, Array]:
-    """Corners of every gate's opening [m], (4, 3), in the order of the markers; decoys never move.
+    """Return corners of every gate's opening [m], (4, 3), in the order of the markers; decoys never move.
 
     Args:
         index: 0: nominal; otherwise a course drawn from the published bounds.
@@ -59,7 +59,8 @@ def gate_corners(index: int = 0, seed: int = 0) -> dict[str, Array]:
 
 
 def perturbed(corners: Array, pivot: tuple[float, float], shift: Array) -> Array:
-    """Corners moved by (dx [m], dy [m]) and turned about a vertical pivot by dyaw [deg], positive clockwise seen from above.
+    """Return corners moved by (dx [m], dy [m]) and turned about a vertical pivot by dyaw [deg], positive clockwise seen from
+    above.
 
     Args:
         corners: World [m], (n, 3).

@@ -208,7 +208,7 @@ class RoomArrays:
 
 
 def room_of(name: str) -> tuple[str, Room]:
-    """Own name and description of a room, also by its name in the source.
+    """Return the own name and description of a room, also by its name in the source.
 
     Raises:
         UnknownNameError: If there is no such room.
@@ -351,7 +351,7 @@ def _stacked(
 def room_batch(
     name: str, count: SupportsIndex, seed: SupportsIndex = 0, **options: Any
 ) -> tuple[tuple[Shape, ...], list[Placement]]:
-    """`count` different rooms as the ray engine takes them: shapes that all share, and one static layout each.
+    """Return `count` different rooms as the ray engine takes them: shapes that all share, and one static layout each.
 
     Movers of a dynamic room are part of the layouts here, at the poses with which they begin. Options as `room_arrays`.
 

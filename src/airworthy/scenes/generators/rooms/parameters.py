@@ -91,7 +91,7 @@ class Room:
     """A ground plane at z = 0."""
 
     def ordered(self) -> tuple[Assets, ...]:
-        """Kept assets first: the order in which the curriculum counts."""
+        """Return kept assets first: the order in which the curriculum counts."""
         return (*(a for a in self.assets if a.keep), *(a for a in self.assets if not a.keep))
 
     @property
