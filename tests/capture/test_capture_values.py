@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import capture_building as build
@@ -12,7 +13,7 @@ import pytest
 from tests.fixtures.damage import outcomes
 from tests.fixtures.snapshots import check_snapshot, condensed
 
-from airworthy.capture import TrainOptions, read_capture
+from airworthy.capture import TrainOptions, read_capture, training, training_run
 from airworthy.capture.alignment import best_similarity, find_similarity
 from airworthy.capture.cameras import camera_of
 from airworthy.capture.images import Undistorter, mean_up, over_black, reduced_size
@@ -20,7 +21,7 @@ from airworthy.capture.markers import detect_marker, draw_marker, marker_corners
 from airworthy.capture.rendering import RenderCaptureOptions, camera_poses, render_capture
 from airworthy.capture.training import curve
 from airworthy.capture.training_options import SplatTrainingPlan, reduced
-from airworthy.capture.training_run import CameraMotion, ExposureMaps, views_reach
+from airworthy.capture.training_run import CameraMotion, ExposureMaps, TrainingRun, views_reach
 from airworthy.geometry import Box
 from airworthy.scenes import Instance, Material, Region, Scene, SceneBatch
 from airworthy.splats.renderer import PoseGradients
@@ -181,3 +182,44 @@ def test_undistorted_images() -> None:
         values[f"{model} rgb"] = made(rgb)
         values[f"{model} masked"] = made.masked(rgb[..., 0] > 20)
     check_snapshot(SNAPSHOTS / "undistorted.txt", values, 1e-5, 1e-5)
+
+
+def test_moments_are_those_of_adam_down_to_slopes_of_nothing() -> None:
+    """Algorithm 1 of Kingma and Ba, written out, for slopes about the 1e-15 that keeps it from dividing by 0."""
+    rng = np.random.default_rng(8)
+    for size in (1.0, 1e-14, 1e-16):
+        moments, mean, square = training_run._Moments((3, 4)), np.zeros(4), np.zeros(4)
+        for k in range(1, 6):
+            slope = size * rng.normal(size=4)
+            mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+            step = mean / (1.0 - 0.9**k) / (np.sqrt(square / (1.0 - 0.999**k)) + 1e-15)
+            np.testing.assert_allclose(moments.step(1, slope), step, rtol=1e-12)
+        assert moments.times.tolist() == [0.0, 5.0, 0.0]
+        assert not moments.mean[[0, 2]].any()
+    assert (moments.step(0, np.zeros(4)) == 0.0).all()
+
+
+@pytest.mark.parametrize(("reach", "near"), [(1.0, 0.02), (0.0051, 1.02e-4), (1e-9, 1e-4), (49_000.0, 980.0), (1e9, 1e3)])
+def test_how_near_a_camera_sees(reach: float, near: float) -> None:
+    """A fiftieth of how far views reach, within a tenth of a millimetre and a kilometre."""
+    found = TrainingRun.near.fget(SimpleNamespace(_reach=reach))  # type: ignore[attr-defined]
+    assert found == pytest.approx(near, rel=1e-12)
+
+
+@pytest.mark.parametrize(("losses", "said"), [([], "loss nan"), ([0.5], "loss 0.5000"), ([0.5, 0.25, 0.125], "loss 0.1250")])
+def test_what_is_said_of_an_evaluation(losses: list[float], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last loss, and the means of what was found."""
+    found = [SimpleNamespace(psnr=20.0, ssim=0.5), SimpleNamespace(psnr=30.0, ssim=0.7)]
+    run = SimpleNamespace(
+        evaluate=lambda: found,
+        step=40,
+        notes={"judged": [], "loss": [[k, loss] for k, loss in enumerate(losses)]},
+        images=SimpleNamespace(held_out_ids=[1]),
+        options=SimpleNamespace(steps=1000),
+        optimizer=range(1234),
+    )
+    told: list[str] = []
+    monkeypatch.setattr(training, "_say", lambda quiet, text: told.append(text))
+    training._evaluate(run, False)  # type: ignore[arg-type]
+    assert told[0].startswith(f"step 40 of 1,000: {said}, PSNR 25.00 dB, SSIM 0.600 on 2 held-out images, 1,234 gaussians")
+    assert run.notes["judged"] == [[40, 25.0, pytest.approx(0.6)]]

@@ -35,7 +35,7 @@ def write(path: Path, material: dict[str, Any] | None = None, arrays: tuple[np.n
     data = b"".join(block.tobytes() for block in blocks)
     starts = np.cumsum([0] + [block.nbytes for block in blocks])
     kinds = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
-    types = {"f": 5126, "i": 5122}
+    types = {"<f4": 5126, "<i2": 5122, "|i1": 5120}
     content: dict[str, Any] = {
         "asset": {"version": "2.0"},
         "nodes": [{"mesh": 0}],
@@ -48,7 +48,7 @@ def write(path: Path, material: dict[str, Any] | None = None, arrays: tuple[np.n
         "accessors": [
             {
                 "bufferView": k,
-                "componentType": types[block.dtype.kind],
+                "componentType": types[block.dtype.str],
                 "count": len(block),
                 "type": kinds[block.shape[1]],
                 **({"normalized": True} if block.dtype.kind == "i" else {}),
@@ -63,6 +63,18 @@ def write(path: Path, material: dict[str, Any] | None = None, arrays: tuple[np.n
 
 def instanced(count: int, attributes: dict[str, int], **node: Any) -> dict[str, Any]:
     return {"nodes": [{"mesh": 0, **node, "extensions": {"EXT_mesh_gpu_instancing": {"attributes": attributes}}}]}
+
+
+def test_turns_in_bytes_are_those_in_words(tmp_path: Path) -> None:
+    """Signed bytes and words, normalised: the same turns but for half a step of a byte."""
+    turns = frames.normalize(np.random.default_rng(3).normal(size=(20, 4)))
+    found = []
+    for kind, most in (("<i2", 32767), ("<i1", 127)):
+        given = np.round(turns * most).astype(kind)
+        model = read_model(write(tmp_path / "m.gltf", None, (given,), **instanced(20, {"ROTATION": 2})))
+        found.append(np.array([item.attitude for item in model.instances]))
+    np.testing.assert_allclose(np.abs((found[0] * found[1]).sum(axis=1)), 1.0, atol=1e-4)
+    assert (found[0] != found[1]).any()
 
 
 def test_instances_stand_where_their_matrices_put_them(tmp_path: Path) -> None:
