@@ -87,7 +87,10 @@ def test_all_that_is_offered_is_there() -> None:
         (lambda: aw.train("avoid", iterations=0), r"iterations is 0; expected 1 to"),
         (lambda: aw.train("avoid", "x500"), r"avoid learns in places that it draws itself, and 'x500' was given"),
         (lambda: aw.train("avoid", areas=(1.0,)), r"areas is 1\.0; expected 2 to|areas.* expected 2"),
-        (lambda: aw.train("hover"), r"hover needs what it learns from, a vehicle"),
+        (
+            lambda: aw.train("hover"),
+            r"train needs its second argument, `data`, of hover the vehicle.*aw.train\('hover', 'cf2x_L250'\)",
+        ),
         (lambda: aw.train("hover", "carl", trainer="sacc"), r"Unknown trainer 'sacc'\. Closest: 'sac'"),
         (lambda: aw.train("hover", "carl", trainer="sac", window=10), r"window=10 changes nothing|window"),
         (lambda: aw.train("motor_command", "carl"), r"motor_command is learnt on tinyprop"),

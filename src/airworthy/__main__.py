@@ -1,6 +1,13 @@
 """`python -m airworthy` is the command `airworthy`."""
 
-from airworthy.cli.main import entry
+import sys
 
 if __name__ == "__main__":
-    entry()
+    try:
+        # Within: whoever presses Ctrl-C while it loads gets a line, and no traceback of an import.
+        from airworthy.cli.main import entry
+
+        entry()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        sys.exit(130)

@@ -30,9 +30,13 @@ def trained(kind: str, data: Any, out: str | Path | None, quiet: bool, options: 
         options: Keyword arguments.
     """
     from airworthy import learning
+    from airworthy.learning.task_training.own_tasks import refuse_path
 
+    if not isinstance(kind, str):
+        raise AirworthyError(f"What is trained is named first, aw.train('hover', ...); got {type(kind).__name__}.")
     if kind in KINDS:
         return KINDS[kind](data, Path(f"runs/{kind}" if out is None else out), quiet, options)
+    refuse_path(kind)
     if not learning.is_learning_task(kind):
         raise unknown_name("kind of network", kind, tuple(dict.fromkeys((*KINDS, *learning.learning_tasks()))))
     name = kind.rpartition(":")[2].lower()
@@ -45,9 +49,11 @@ def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     return {name: value for name, value in options.items() if name not in _TOLD}, told
 
 
-def _needed(kind: str, data: Any, what: str) -> None:
+def _needed(kind: str, data: Any, what: str, example: str = "") -> None:
     if data is None:
-        raise AirworthyError(f"{kind} needs what it learns from, {what}: aw.train({kind!r}, DATA).")
+        raise AirworthyError(
+            f"train needs its second argument, `data`, of {kind} {what}: aw.train({kind!r}, {example or 'FOLDER'})."
+        )
 
 
 def _unused(kind: str, data: Any, why: str) -> None:
@@ -70,7 +76,7 @@ def _left(done: Any) -> Result:
 def _hover(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
     from airworthy import learning
 
-    _needed("hover", data, "a vehicle")
+    _needed("hover", data, "the vehicle, its name, file or record", "'cf2x_L250'")
     rest, told = _parted(options)
     (config,) = configured("train hover", rest, learning.HoverConfig)
     protocol = learning.HoverProtocol(**_flights(config))

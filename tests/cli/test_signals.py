@@ -267,3 +267,25 @@ def test_a_request_to_terminate_before_anything_is_flown(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(fly, "run_fly", prepare)
     assert main(["fly", "--out", str(tmp_path / "x")]) == 143
+
+
+# ---- while the first modules load -----------------------------------------------------------------------------------
+
+LOADING = """
+import runpy, sys
+
+class Stopped:
+    def find_spec(self, name, *rest):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stopped())
+sys.argv = ["airworthy", "fly"]
+runpy.run_module("airworthy", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize("module", ["airworthy.cli.main", "airworthy.core.native_kernel", "airworthy.cli.fly"])
+def test_a_stop_while_modules_load_is_a_line(module: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LOADING.format(module=module)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")

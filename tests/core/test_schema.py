@@ -58,7 +58,7 @@ class Sample:
         ({"mass": "1"}, "mass is '1'; expected a number, more than 0 and at most 10 kg."),
         ({"mass": True}, "mass is True; expected a number, more than 0 and at most 10 kg."),
         ({"mass": 10**400}, "mass is inf kg; expected more than 0 and at most 10."),
-        ({"count": 2.0}, "count is 2; expected a whole number, 1 to 9."),
+        ({"count": 2.0}, "count is 2.0; expected a whole number, 1 to 9, written without a point."),
         ({"count": 10}, "count is 10; expected 1 to 9."),
         ({"flag": 1}, "flag is 1; expected True or False."),
         ({"kind": "fance"}, "Unknown kind 'fance'. Closest: 'fancy'. Known: fancy, plain."),

@@ -227,6 +227,16 @@ def test_make_vec_and_spaces() -> None:
     env.close()
 
 
+def test_options_that_environments_do_not_have_are_a_sentence() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    name = "airworthy.learning.adapters.gymnasium_env:airworthy/motor_command-v0"
+    for made in (lambda: gymnasium.make_vec(name, num_envs=2, foo=3), lambda: gymnasium.make(name, foo=3)):
+        with pytest.raises(AirworthyError, match=r"Unknown option of a vector environment 'foo'\. Known: conditions,"):
+            made()
+    with pytest.raises(AirworthyError, match="'seed' changes nothing of environments that stand ready"):
+        adapters.GymnasiumVector(environments(), seed=3)
+
+
 def test_wrappers_of_gymnasium_understand_the_infos() -> None:
     pytest.importorskip("gymnasium")
     from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics

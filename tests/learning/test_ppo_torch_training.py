@@ -150,5 +150,5 @@ def test_from_python(tmp_path: Path) -> None:
     assert len(done.frame()) == 2
     with pytest.raises(AirworthyError, match="motor_command is learnt on tinyprop"):
         aw.train("motor_command", "x500", out=tmp_path / "other", **few)
-    with pytest.raises(AirworthyError, match="hover needs what it learns from"):
+    with pytest.raises(AirworthyError, match="needs its second argument, `data`, of hover the vehicle"):
         aw.train("hover", out=tmp_path / "other")

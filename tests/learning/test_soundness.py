@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,15 @@ from airworthy.core import ops
 from airworthy.core.errors import AirworthyError
 from airworthy.learning import HoverTask, Judgement
 from airworthy.learning.avoid import AvoidOptions, AvoidProtocol, train_avoid
+from airworthy.learning.environments import VectorTask
 from airworthy.learning.environments.soundness import REWARD_MAX, check_update
 from airworthy.learning.gradient.evaluation import compare, share_ahead
+from airworthy.learning.native_ppo.training import PpoTraining, PpoTrainingOptions
+from airworthy.learning.off_policy.training import OffPolicyTraining, OffPolicyTrainingOptions
+from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.learning.task_training.options import TaskTrainingOptions
 from airworthy.learning.task_training.training import TaskTraining
+from airworthy.vehicles import vehicle
 
 
 class NothingToEarn(HoverTask):
@@ -37,6 +43,29 @@ FEW = TaskTrainingOptions.usual("hover", steps=4096, env_count=64)
 def test_a_reward_without_parts_is_refused_before_anything_is_learnt() -> None:
     with pytest.raises(AirworthyError, match="'nothing_to_earn' has no reward"):
         TaskTraining(None, FEW, NothingToEarn())
+
+
+class NothingToSee(HoverTask):
+    name = "nothing_to_see"
+
+    def observe(self, s, noise, p):
+        return ()
+
+
+def compiled(*args: object, **named: object) -> None:
+    pytest.fail("it compiles before it is refused")
+
+
+def test_what_cannot_be_learnt_is_refused_before_anything_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(VectorTask, "_make_arrays", compiled)
+    with pytest.raises(AirworthyError, match="'nothing_to_see' observes nothing: its observe returns no number"):
+        VectorTask(NothingToSee(), 16)
+    with pytest.raises(AirworthyError, match=r"100 environments x 32 steps in .* cannot be learnt from"):
+        TaskTraining(None, TaskTrainingOptions.usual("position_setpoint", steps=4096, env_count=100))
+    with pytest.raises(AirworthyError, match="100 environments cannot be learnt from; expected a multiple of 16"):
+        OffPolicyTraining(None, replace(OffPolicyTrainingOptions.usual("sac", "l2f_position"), env_count=100))
+    with pytest.raises(AirworthyError, match=r"Device .cuda:7. was asked for, but torch sees . GPUs here; use --device cpu"):
+        PpoTraining(vehicle("tinyprop"), PpoTrainingOptions(trainer="ppo", ppo=TorchPpoOptions(hidden=(8,))), device="cuda:7")
 
 
 def test_a_reward_that_is_no_number_ends_the_training() -> None:

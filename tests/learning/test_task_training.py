@@ -321,6 +321,42 @@ def test_a_task_of_ones_own_is_learnt_kept_and_flown(tmp_path: Path, capsys: pyt
     assert "its data were" in capsys.readouterr().err or "its task or vehicle was another"
 
 
+def test_a_path_is_no_tasks_name_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.py").write_text("class Mine: ...", encoding="utf-8")
+    cases = {
+        "../../evil": "is a path and no task's name",
+        str(tmp_path / "own.py"): "is a file: a task of one's own is FILE.py:NAME",
+        f"{tmp_path / 'own.py'}:": "names no class",
+        f"{tmp_path / 'own.py'}:../../evil": "names no class",
+        f"{tmp_path / 'own.py'}:Mine": "is no learning task",
+    }
+    monkeypatch.chdir(tmp_path)
+    for word, says in cases.items():
+        assert main(["train", word, "--env-count", "64"]) == 2
+        said = capsys.readouterr().err
+        assert says in said, word
+        assert said.count("\n") == 1
+        with pytest.raises(AirworthyError, match=says.replace(".", r"\.")):
+            aw.train(word, "tinyprop")
+    # Nothing is written, here or above.
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.py"]
+
+
+def test_a_finished_training_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"steps": 512, "env_count": 64, "hidden": (16, 8), "mpc_flights": 0, "option": ("episode_steps=20",)}
+    done = aw.train("position_setpoint_velocity", None, tmp_path / "run", flights=4, **asked)
+    monkeypatch.setattr(TaskTraining, "step", lambda self: pytest.fail("it learns again"))
+    # A count that was written as a fraction is the whole number that it is.
+    again = aw.train("position_setpoint_velocity", None, tmp_path / "run", flights=6.0, **{**asked, "steps": 5.12e2})
+    assert (done.summary["flights"], again.summary["flights"]) == (4, 6)
+    for name in ("training_wall_s", "env_steps", "options"):
+        assert again.summary[name] == json.loads(json.dumps(done.summary[name]))
+    with pytest.raises(AirworthyError, match=r"steps is .*512\.5.*expected a whole number"):
+        aw.train("position_setpoint_velocity", None, tmp_path / "run", flights=6, **{**asked, "steps": 512.5})
+
+
 def test_from_python(tmp_path: Path) -> None:
     asked = {"steps": 512, "env_count": 64, "hidden": (16, 8), "flights": 4, "mpc_flights": 0, "option": ("episode_steps=20",)}
     done = aw.train("position_setpoint_velocity", None, tmp_path / "run", **asked)

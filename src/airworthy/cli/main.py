@@ -124,11 +124,15 @@ def main(argv: list[str]) -> int:
 
 def entry() -> None:
     """Serve as entry point of the console script, which says on standard error what would otherwise be a long silence."""
-    if sys.argv[1:2] and sys.argv[1] in COMMANDS:
-        from airworthy.core.native_kernel import announce_builds
+    try:
+        if sys.argv[1:2] and sys.argv[1] in COMMANDS:
+            from airworthy.core.native_kernel import announce_builds
 
-        announce_builds(lambda sentence: print(sentence, file=sys.stderr, flush=True))
-    sys.exit(main(sys.argv[1:]))
+            announce_builds(lambda sentence: print(sentence, file=sys.stderr, flush=True))
+        code = main(sys.argv[1:])
+    except KeyboardInterrupt:  # while the first modules load, or between `main` and the end
+        code = _fail("Interrupted.", EXIT_INTERRUPTED)
+    sys.exit(code)
 
 
 def _run(argv: list[str]) -> int:

@@ -180,6 +180,9 @@ def number(value: Any, where: str, bound: Bound = ANY, whole: bool = False) -> f
     taken = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating))
     # True is an int to Python, and a slip of the keyboard to everybody else.
     if not taken or isinstance(value, bool | np.bool_):
+        if whole and isinstance(value, float | np.floating) and float(value).is_integer():
+            # "is 1000000; expected a whole number" would say that it is none.
+            raise AirworthyError(f"{where} is {float(value)!r}; expected {bound.of(f'a {kind}')}, written without a point.")
         raise AirworthyError(f"{where} is {shown(value)}; expected {bound.of(f'a {kind}')}.")
     if whole:
         found: float | int = int(value)

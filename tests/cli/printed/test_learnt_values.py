@@ -162,9 +162,24 @@ def test_hovering(told: Transcript, monkeypatch: Patch) -> None:
 
 
 def avoiding(finished: bool = True) -> Any:
-    row = {"speed_m_s": 4.0, "area_m2": 3.3, "flights": 80, "success": 60, "touched": 15, "mean_speed_m_s": 3.625}
+    row = {
+        "speed_m_s": 4.0,
+        "area_m2": 3.3,
+        "flights": 80,
+        "success": 60,
+        "touched": 15,
+        "left": 4,
+        "late": 1,
+        "mean_speed_m_s": 3.625,
+    }
     figures = {"flights": [row, {**row, "success": 0, "mean_speed_m_s": None}], "training_wall_s": 123.4}
-    return SimpleNamespace(folder=Path("out"), finished=finished, iteration=1234, figures=figures if finished else {})
+    return SimpleNamespace(
+        folder=Path("out"),
+        report=Path("out/report.html"),
+        finished=finished,
+        iteration=1234,
+        figures=figures if finished else {},
+    )
 
 
 def test_avoiding(told: Transcript, monkeypatch: Patch) -> None:

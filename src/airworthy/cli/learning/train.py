@@ -22,7 +22,7 @@ from airworthy.learning.environments.tasks import SHIPPED
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
 from airworthy.learning.svnet.adaptation import Adaptation, AdaptationConfig, measure_adaptation
 from airworthy.learning.svnet.options import IDLE_RULES, RUN_RULES
-from airworthy.learning.task_training.own_tasks import is_learning_task
+from airworthy.learning.task_training.own_tasks import is_learning_task, refuse_path
 from airworthy.pilots.svnet.variants import VARIANTS
 
 __all__ = ["STOPPED", "load_torch", "refuse_begun"]
@@ -175,6 +175,7 @@ def main(argv: list[str]) -> int:
     if not kind_name:
         print(_help())
         return 0 if argv and argv[0] in ("-h", "--help") else 2
+    refuse_path(kind_name)
     if kind_name not in KINDS and is_learning_task(kind_name):
         from airworthy.cli.learning.train_task import main as train_task
 

@@ -12,6 +12,7 @@ from airworthy.cli.common import emit_json, interrupted_training, option_fields,
 from airworthy.cli.learning.train import load_torch
 from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
+from airworthy.evaluation import wilson_interval
 from airworthy.learning.avoid import AvoidOptions, AvoidRunOptions
 from airworthy.tasks.declared_metrics import metric
 
@@ -94,7 +95,9 @@ def _say(config: TrainAvoidConfig, done: Any) -> None:
     rows: list[tuple[Any, ...]] = []
     for row in done.figures["flights"]:
         shares = [100.0 * row[name] / row["flights"] for name in ("success", "touched", "left", "late")]
-        within = "{:.0f} to {:.0f}".format(*row["success_interval_percent"])
+        # From the counts: summaries of earlier versions hold no interval.
+        rate = wilson_interval(row["success"], row["flights"])
+        within = f"{100.0 * rate.low:.0f} to {100.0 * rate.high:.0f}"
         rows.append((row["speed_m_s"], row["area_m2"], shares[0], within, *shares[1:], row["mean_speed_m_s"]))
     show_table(f"avoid, {done.figures['training_wall_s']:.0f} s of training", columns, rows)
     print(f"Policy: {done.folder}, to fly with --pilot avoid:{done.folder}; report: {done.report}")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from airworthy.core.arrays import ArrayF32
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.learning.environments import EpisodeEnds, StepResult, VectorTask
 
-__all__ = ["FirstFlights", "episode_means", "single_spaces", "term_means"]
+__all__ = ["FirstFlights", "episode_means", "made_environments", "single_spaces", "term_means"]
 
 
 class FirstFlights:
@@ -37,6 +39,29 @@ class FirstFlights:
             return self.task.observation
         self.untouched = False
         return self.task.reset(seed)
+
+
+def made_environments(task: Any, num_envs: int, options: Mapping[str, Any]) -> VectorTask:
+    """Return the environments of a task, or those that stand ready.
+
+    Args:
+        task: Name of a learning task, a task, or environments.
+        num_envs: How many.
+        options: Further ones of `VectorTask`.
+
+    Raises:
+        UnknownNameError: There is no such option.
+        AirworthyError: As `VectorTask`, or options are given for environments that stand ready.
+    """
+    if isinstance(task, VectorTask):
+        if options:
+            raise AirworthyError(f"{next(iter(options))!r} changes nothing of environments that stand ready: leave it out.")
+        return task
+    known = [name for name in signature(VectorTask).parameters if name not in ("task", "env_count")]
+    for name in options:
+        if name not in known:
+            raise unknown_name("option of a vector environment", name, known, "Those of the task are given to it itself.")
+    return VectorTask(task, num_envs, **options)
 
 
 def single_spaces(task: VectorTask) -> tuple[Any, Any]:

@@ -15,8 +15,8 @@ from gymnasium.vector.utils import batch_space
 
 from airworthy.core.arrays import ArrayAny, ArrayBool
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.adapters.common import FirstFlights, single_spaces
-from airworthy.learning.environments import EpisodeEnds, VectorTask, learning_tasks
+from airworthy.learning.adapters.common import FirstFlights, made_environments, single_spaces
+from airworthy.learning.environments import EpisodeEnds, learning_tasks
 
 __all__ = ["GymnasiumVector", "register_gymnasium"]
 
@@ -52,7 +52,7 @@ class GymnasiumVector(VectorEnv):
         if autoreset_mode not in modes:
             known = ", ".join(m.name for m in AutoresetMode)
             raise AirworthyError(f"Unknown autoreset_mode {autoreset_mode!r}; there are {known}.")
-        self.task = task if isinstance(task, VectorTask) else VectorTask(task, num_envs, **options)
+        self.task = made_environments(task, num_envs, options)
         self.num_envs, self.mode, self.copy = self.task.env_count, modes[autoreset_mode], copy
         self.metadata = {"autoreset_mode": self.mode, "render_modes": []}
         self.single_observation_space, self.single_action_space = single_spaces(self.task)

@@ -24,6 +24,7 @@ from airworthy.learning.environments.conditions import Curriculum, FlightConditi
 from airworthy.learning.environments.controller import Controller
 from airworthy.learning.environments.drawn import drawn_rows
 from airworthy.learning.environments.rooms import PLACE, WALL
+from airworthy.learning.environments.soundness import check_observation
 from airworthy.learning.environments.task import Judgement, LearningTask
 from airworthy.learning.environments.traits import TaskTraits, traits_of
 from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, physics_step
@@ -212,6 +213,7 @@ class EnvironmentParameters:
         if len(kept) != self.memory:
             raise AirworthyError(f"{shape.task.name} remembers {self.memory} numbers at first, then {len(kept)}.")
         seen = shape.task.observe(after, some("n", 16), p)
+        check_observation(shape.task.name, len(seen))
         judging = traits.observe_critic(after, p)
         self.terms, self.observed, self.critic_observed = tuple(judged.terms), len(seen), len(judging)
         ends = (judged.terminated, judged.success)

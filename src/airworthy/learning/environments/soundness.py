@@ -7,10 +7,26 @@ from collections.abc import Sequence
 
 from airworthy.core.errors import AirworthyError
 
-__all__ = ["check_reward", "check_update"]
+__all__ = ["check_observation", "check_reward", "check_update"]
 
 REWARD_MAX = 1e12
 """Ours: the square of a larger one leaves float32, and with it the critic's error."""
+
+
+def check_observation(task: str, count: int) -> None:
+    """Raise where a policy would see nothing.
+
+    Args:
+        task: Its name.
+        count: Numbers that `observe` returns.
+
+    Raises:
+        AirworthyError: There are none.
+    """
+    if not count:
+        raise AirworthyError(
+            f"The task {task!r} observes nothing: its observe returns no number; expected a sequence of one or more."
+        )
 
 
 def check_reward(task: str, terms: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.machine import TrainingOptions
 
@@ -87,6 +88,20 @@ class PpoOptions(TrainingOptions):
         if len(self.hidden) != 2 or not all(1 <= width <= WIDTH_MAX for width in self.hidden):
             raise AirworthyError(f"PpoOptions.hidden is {list(self.hidden)}; expected two widths of 1 to {WIDTH_MAX}.")
         self.check_last_std()
+
+    def check_batch(self, env_count: int) -> None:
+        """Refuse a number of environments whose samples do not divide into minibatches of whole pairs of blocks.
+
+        Args:
+            env_count: Of the environments that are learnt in.
+        """
+        samples = env_count * self.rollout
+        # Two blocks of samples at a time.
+        if env_count % CPU_LANES or samples % (2 * CPU_LANES * self.minibatches):
+            raise AirworthyError(
+                f"{env_count} environments x {self.rollout} steps in {self.minibatches} minibatches cannot be learnt from;"
+                f" expected a multiple of {CPU_LANES} environments, and minibatches of a multiple of {2 * CPU_LANES} samples."
+            )
 
     def check_last_std(self) -> None:
         """Refuse a deviation to fall to that is none, or to which there is no way."""

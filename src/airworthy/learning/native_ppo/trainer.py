@@ -55,13 +55,7 @@ class NativePpo:
     def __init__(self, environments: VectorTask, options: PpoOptions | None = None, threads: int | None = None):
         self.options = o = options or PpoOptions()
         self.environments, n = environments, environments.env_count
-        samples = n * o.rollout
-        # Two blocks of samples at a time.
-        if n % CPU_LANES or samples % (2 * CPU_LANES * o.minibatches):
-            raise AirworthyError(
-                f"{n} environments x {o.rollout} steps in {o.minibatches} minibatches cannot be learnt from; expected a"
-                f" multiple of {CPU_LANES} environments, and minibatches of a multiple of {2 * CPU_LANES} samples."
-            )
+        o.check_batch(n)
         k, a = environments.observation_count, environments.action_count
         first, second = o.hidden
         privileged = environments.shape.traits.privileged

@@ -122,6 +122,24 @@ def _check_flown(options: TorchPpoOptions) -> None:
         raise AirworthyError(f"A motor policy has layers of up to {MOTOR_WIDTH_MAX}; got {list(options.hidden)}.")
 
 
+def check_learner(env_count: int, options: PpoOptions, device: str = "cpu") -> None:
+    """Refuse what `ppo_learner` would, before there are environments.
+
+    Args:
+        env_count: Of the environments.
+        options: How it learns.
+        device: Of networks in torch.
+
+    Raises:
+        AirworthyError: Numbers that do not divide, or there is no such device.
+        ModuleNotFoundError: torch is needed and not installed.
+    """
+    if isinstance(options, TorchPpoOptions):
+        machine_for(TrainingRunOptions(device=device))
+    else:
+        options.check_batch(env_count)
+
+
 def ppo_learner(
     environments: VectorTask, options: PpoOptions, threads: int | None = None, device: str = "cpu"
 ) -> tuple[NativePpo | TorchPpo, Machine]:
@@ -170,6 +188,8 @@ class PpoTraining:
         o = self.options
         task: HoverTask | MotorCommand = HoverTask(rate=o.rate) if o.task == "hover" else MotorCommand(rate=o.rate)
         self.task: LearningTask = replace(task, episode_steps=o.episode_steps or task.episode_steps)
+        # First: environments may compile for half a minute.
+        check_learner(o.env_count, o.ppo, device)
         environments = VectorTask(self.task, o.env_count, vehicle, o.seed, o.randomization, threads=threads)
         self.law: Literal["state", "square"] = "state" if o.task == "hover" else "square"
         if self.law == "square":

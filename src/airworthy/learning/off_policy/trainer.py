@@ -28,7 +28,7 @@ from airworthy.learning.off_policy.kernel import (
 from airworthy.learning.off_policy.options import OffPolicyOptions, SacOptions, Td3Options
 from airworthy.learning.off_policy.replay import ReplayRecords
 
-__all__ = ["BATCH_FLIGHT", "OffPolicy", "OffPolicyUpdate"]
+__all__ = ["BATCH_FLIGHT", "OffPolicy", "OffPolicyUpdate", "check_batch"]
 
 _WEIGHT_FLIGHT, BATCH_FLIGHT, _NOISE_EPISODE = 0xFFFFFFFF, 0xFFFFFF00, 0xFFFFFFFE
 """Flight ids and an episode of draws that no flight makes: of weights, of batches (one per lane), of actions."""
@@ -59,6 +59,16 @@ class OffPolicyUpdate:
     episode_return: float
 
 
+def check_batch(env_count: int) -> None:
+    """Raise AirworthyError where environments do not fill whole vectors of lanes.
+
+    Args:
+        env_count: How many are learnt in.
+    """
+    if env_count % CPU_LANES:
+        raise AirworthyError(f"{env_count} environments cannot be learnt from; expected a multiple of {CPU_LANES}.")
+
+
 class OffPolicy:
     """An actor and two critics that learn a task from a replay of all that was flown.
 
@@ -74,8 +84,7 @@ class OffPolicy:
     def __init__(self, environments: VectorTask, options: OffPolicyOptions | None = None, steps: int = 200_000):
         self.options = o = options or SacOptions()
         self.environments, n = environments, environments.env_count
-        if n % CPU_LANES:
-            raise AirworthyError(f"{n} environments cannot be learnt from; expected a multiple of {CPU_LANES}.")
+        check_batch(n)
         td3 = o if isinstance(o, Td3Options) else None
         noises = (td3.target_noise, td3.target_clip, td3.exploration_noise) if td3 else (0.0, 0.0, 0.0)
         k, a = environments.observation_count, environments.action_count

@@ -20,7 +20,7 @@ from airworthy.learning.environments.soundness import check_reward, check_update
 from airworthy.learning.gradient.hover import HoverStart
 from airworthy.learning.machine import TrainingOptions
 from airworthy.learning.off_policy.options import OffPolicyOptions, SacOptions, Td3Options
-from airworthy.learning.off_policy.trainer import OffPolicy, OffPolicyUpdate
+from airworthy.learning.off_policy.trainer import OffPolicy, OffPolicyUpdate, check_batch
 from airworthy.learning.task_training.options import cut_off
 from airworthy.learning.task_training.policy import NetworkForm, contract_of_task
 from airworthy.pilots.task_policy.contract import TaskContract
@@ -156,6 +156,7 @@ class OffPolicyTraining:
         self.task = learning_task(o.task, **o.options) if task is None else task
         # Sixteen flights that are cut off together show few starts at a time.
         conditions = FlightConditions(staggered=True)
+        check_batch(o.env_count)  # first: environments may compile for half a minute
         self.environments = VectorTask(
             cut_off(self.task, o.episode_steps), o.env_count, vehicle, o.seed, o.randomization, conditions=conditions
         )

@@ -14,7 +14,7 @@ from airworthy.learning.environments import LearningTask, learning_task, learnin
 from airworthy.learning.environments.task import REQUIRED
 from airworthy.pilots.containment import import_contained
 
-__all__ = ["OwnTask", "is_learning_task", "is_own_task", "made_task"]
+__all__ = ["OwnTask", "is_learning_task", "is_own_task", "made_task", "refuse_path"]
 
 KEPT = "task"
 """Folder below the run's that holds the file, and what it imports from beside itself."""
@@ -28,6 +28,30 @@ def is_own_task(word: str) -> bool:
 def is_learning_task(word: str) -> bool:
     """Return whether a word names a registered learning task, or a class in a file."""
     return is_own_task(word) or word in learning_tasks()
+
+
+def refuse_path(word: str) -> None:
+    """Refuse a path where a task is named: what runs is a class in a file, and its folder is called by that class's name.
+
+    Args:
+        word: That was given; names without a slash and without ".py" are no paths.
+
+    Raises:
+        AirworthyError: It is a path, without a class or with something else behind its colon.
+    """
+    path, colon, name = word.rpartition(":")
+    if is_own_task(word):
+        # The name becomes a folder's, and is looked up in the module: nothing but a name of Python may stand there.
+        if not name.isidentifier():
+            raise AirworthyError(f"{word!r} names no class: behind the colon of FILE.py:NAME stands its name, as own.py:Mine.")
+        return
+    file = path if colon and path.endswith(".py") else word
+    if file.endswith(".py"):
+        raise AirworthyError(f"{word!r} is a file: a task of one's own is FILE.py:NAME, with the name of its class.")
+    if any(letter in word for letter in "/\\"):
+        raise AirworthyError(
+            f"{word!r} is a path and no task's name: `airworthy tasks` lists those; one of one's own is FILE.py:NAME."
+        )
 
 
 @dataclass(frozen=True)
@@ -44,6 +68,7 @@ class OwnTask:
         Raises:
             AssetError: The file is not there.
         """
+        refuse_path(word)
         path, _, name = word.rpartition(":")
         if not Path(path).is_file():
             raise AssetError(f"{path!r} is no file; a task of one's own is FILE.py:NAME.")

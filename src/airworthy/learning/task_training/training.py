@@ -13,7 +13,7 @@ from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.environments import FlightConditions, LearningTask, VectorTask
 from airworthy.learning.environments.soundness import check_reward, check_update
 from airworthy.learning.native_ppo.options import PpoUpdate
-from airworthy.learning.native_ppo.training import ppo_learner
+from airworthy.learning.native_ppo.training import check_learner, ppo_learner
 from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.learning.task_training.options import TaskTrainingOptions, cut_off
 from airworthy.learning.task_training.policy import NetworkForm, contract_of_task
@@ -106,6 +106,7 @@ class TaskTraining:
         self.options = o = options
         self.task = options.learnt_task() if task is None else task
         flown, conditions = cut_off(self.task, o.episode_steps), FlightConditions(staggered=o.staggered)
+        check_learner(o.env_count, o.ppo)  # first: environments may compile for half a minute
         self.environments = VectorTask(
             flown, o.env_count, vehicle, o.seed, o.randomization, threads=threads, conditions=conditions
         )
