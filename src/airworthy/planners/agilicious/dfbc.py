@@ -74,7 +74,7 @@ def dfbc_control(
     for i in range(3):
         e_p = clip(wanted.position[i] - position[i], -gains.position_max[i], gains.position_max[i])
         e_v = clip(wanted.velocity[i] - velocity[i], -gains.velocity_max[i], gains.velocity_max[i])
-        lift = _GRAVITY if i == 2 else 0.0
+        lift = GRAVITY if i == 2 else 0.0
         pull.append(gains.position[i] * e_p + gains.velocity[i] * e_v + wanted.acceleration[i] + lift + air[i])
     asked = (pull[0], pull[1], pull[2])
     size = norm(asked)
@@ -92,7 +92,7 @@ def dfbc_control(
 
 
 # As the shipped controller has it; the vehicle's own gravity does not reach it.
-_GRAVITY = 9.81
+GRAVITY = 9.81
 
 
 def tilt_first(attitude: Vector, target: Vector, tilt: Scalar, yaw: Scalar) -> Vector:

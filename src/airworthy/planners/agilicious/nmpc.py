@@ -30,6 +30,7 @@ __all__ = ["Nmpc", "NmpcModel", "RateModel", "RateMpc", "RotorModel", "Tracking"
 # A state is position, velocity, attitude (quaternion x, y, z, w) and, of the full model, body rates; differences of states are
 # position, velocity, a small turn in the body frame, rates. Inputs are rotor thrusts, or thrust over mass and body rates.
 
+# The models' own (docs/concepts/conventions.md); what a vehicle's record says of gravity does not reach them.
 GRAVITY = np.array([0.0, 0.0, -9.81])
 _UNIT_Z = np.array([0.0, 0.0, 1.0])
 # Ours: below it sin(x) / x is 1 to the last bit, and the quotient would be 0 / 0.
@@ -280,7 +281,7 @@ def wanted_states(ahead: Sequence[Setpoints], rates: bool) -> tuple[Array, Array
         np.array([getattr(point, name) for point in ahead]) for name in ("position", "velocity", "acceleration")
     )
     yaw = np.array([point.yaw for point in ahead])
-    push = acceleration + np.array([0.0, 0.0, 9.81])
+    push = acceleration + np.array([0.0, 0.0, -GRAVITY[2]])
     lift = np.maximum(np.linalg.norm(push, axis=-1), 1e-6)
     z = push / lift[..., None]
     x = np.cross(np.stack([-np.sin(yaw), np.cos(yaw), np.zeros_like(yaw)], axis=-1), z)
@@ -308,7 +309,8 @@ class Nmpc:
         self.tracking = Tracking(model, weights, bodies.lowest, high, RATE_BOUND, NODES, STEP)
         self._tick = np.full(len(bodies), -1, np.int64)
         self._first = np.zeros((len(bodies), bodies.rotors))
-        self._share = bodies.allocated(bodies.mass * 9.81, [np.zeros(len(bodies))] * 3) / (bodies.mass * 9.81)[:, None]
+        weight = bodies.mass * -GRAVITY[2]
+        self._share = bodies.allocated(weight, [np.zeros(len(bodies))] * 3) / weight[:, None]
 
     def wish(self, wanted: Setpoints, measured: Measured) -> tuple[Array, Array]:
         """Return the wish of the first rotor thrusts of the solution."""
@@ -345,7 +347,8 @@ class RateMpc:
         bodies = VehicleBodies([upright(item) for item in simulator.vehicles])
         count = len(bodies)
         most = np.minimum(THRUST_RANGE[1] / RANGE_MASS, bodies.wrench(bodies.highest)[:, 2] / bodies.mass)
-        least = np.minimum(THRUST_RANGE[0] / RANGE_MASS, 0.7 * 9.81)
+        # Ours, and it binds: the published least is 7.35 m/s^2, three quarters of gravity. Why 0.7 was not written down.
+        least = np.minimum(THRUST_RANGE[0] / RANGE_MASS, 0.7 * -GRAVITY[2])
         low = np.concatenate([np.full((count, 1), least), np.tile(-RATE_LIMITS, (count, 1))], axis=1)
         high = np.concatenate([most[:, None], np.tile(RATE_LIMITS, (count, 1))], axis=1)
         weights = np.tile(RATE_WEIGHTS, (count, 1)), np.ones((count, 4))

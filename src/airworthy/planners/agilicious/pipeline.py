@@ -21,7 +21,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, Vector
 from airworthy.core.errors import unknown_name
 from airworthy.core.frames import rotate
 from airworthy.core.vectors import cross, symmetric_multiply
-from airworthy.planners.agilicious.dfbc import DFBC_GAINS, DfbcGains, dfbc_control
+from airworthy.planners.agilicious.dfbc import DFBC_GAINS, GRAVITY, DfbcGains, dfbc_control
 from airworthy.planners.common.interface import Motion, Setpoints
 from airworthy.planners.common.tracking_backends import GENTLE_SHARE, BackendInput, So3State, so3_control, so3_gains
 from airworthy.simulation.simulator import Simulator
@@ -260,7 +260,7 @@ class Dfbc:
         air = np.zeros_like(motion.position)
         if self._air:
             push = rotate(motion.attitude, np.stack([0.0 * measured.thrust, 0.0 * measured.thrust, measured.thrust], axis=1))
-            missing = push - measured.acceleration - [0.0, 0.0, 9.81]
+            missing = push - measured.acceleration - [0.0, 0.0, GRAVITY]
             fast = np.linalg.norm(motion.velocity, axis=1) > AIR_SPEED
             air = np.where(fast[:, None], missing, 0.0)
         p, v, q, w = map(columns, (motion.position, motion.velocity, motion.attitude, measured.rate))

@@ -75,6 +75,7 @@ class Airframes:
         Raises:
             AirworthyError: Radii do not fit.
         """
+        # Indicators ask every rotor: a thousand flights of one vehicle do so once. The item is kept so that its id stays taken.
         known = {id(item): (indicators(item), enclosing_radius(item), item) for item in vehicles}
         recorded = [known[id(item)] for item in vehicles]
         ratio = np.array([found.thrust_to_weight for found, _, _ in recorded], np.float64)
@@ -90,6 +91,7 @@ class Airframes:
             thrust_to_weight=ratio,
             alpha_xy=np.array([found.alpha_xy_max for found, _, _ in recorded], np.float64),
             alpha_z=np.array([found.alpha_z_max for found, _, _ in recorded], np.float64),
+            # Thrust and weight make a right angle with what is left: below a ratio of 1 nothing is, instead of a NaN.
             acceleration=gravity * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0)),
             radius=size,
         )
@@ -183,24 +185,29 @@ class MapSettings:
     """[m]"""
     depth_max: float = 5.0
     """[m]"""
+    # Source of this and all below: spec/planners 1.1, the table's column of EGO-Planner.
     border: int = 1
     """Pixels left out at each side of the image."""
     skip: int = 2
     """Every so many-th pixel is read."""
+    # Row "p_hit, p_miss, p_min, p_max, p_occ", the same for all three planners.
     hit: float = 0.65
     """Probabilities of the log-odds filter."""
     miss: float = 0.35
     least: float = 0.12
     most: float = 0.90
     occupied: float = 0.80
+    # Row "min / max ray length": rays end half a metre before what the camera measures at most.
     ray_min: float = 0.1
     """[m]"""
     ray_max: float = 4.5
     """[m]"""
+    # Below the table: the map's timer has 20 Hz, slower than the camera's 30.
     rate: float = 20.0
     """Images that are put into the map per second [Hz]."""
     field: bool = False
     """Also keep the distance field."""
+    # Row "local_bound_inflate", of Fast-Planner; PGO has 0.5.
     field_margin: float = 0.0
     """Added to the local bound of the field [m]."""
 
@@ -210,9 +217,11 @@ class MapSettings:
     def for_body(self, radius: float) -> MapSettings:
         """Return the same, with obstacles inflated by whole cells within a body's radius [m], if they are not by more already,
         and the floor, which a pilot is told as its box, among them."""
+        # A millimetre less, so that a radius of whole cells does not round up to one cell more.
         return replace(self, inflation=max(self.inflation, radius - 1e-3), floor=True)
 
 
+# Ours; ROS' occupancy grids have -1 for unknown, too.
 UNKNOWN, FREE, OCCUPIED = -1, 0, 1
 """What `MapView.cells` hold."""
 

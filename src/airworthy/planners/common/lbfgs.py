@@ -80,6 +80,7 @@ class LineSearch:
         self._best, self._other = _End(0.0, value, slope), _End(0.0, value, slope)
         self._bracketed, self._first_stage, self._trials = False, True, 0
         self._width, self._width_before = STEP_MAX - STEP_MIN, 2.0 * (STEP_MAX - STEP_MIN)
+        # MINPACK-2's xtrapu = 4: while nothing is bracketed a trial grows by at most this factor.
         self._low, self._high = 0.0, step + 4.0 * step
 
     def accept(self, value: float, slope: float) -> bool:
@@ -87,6 +88,8 @@ class LineSearch:
         self._trials += 1
         test = DECREASE * self._start.slope
         level = self._start.value + self.step * test
+        # End of the paper's first stage: from the first point with enough decrease and a rising line on, the function itself is
+        # searched.
         if self._first_stage and value <= level and slope >= 0.0:
             self._first_stage = False
         if value <= level and abs(slope) <= CURVATURE * -self._start.slope:
@@ -105,6 +108,7 @@ class LineSearch:
 
     def _move(self, trial: _End, level: float, test: float) -> None:
         """Choose the next trial. In the first stage the search goes on the function less the decrease that is asked for."""
+        # Lower, but not by enough: only on the tilted function is the interval sure to hold a point that will do.
         if self._first_stage and trial.value <= self._best.value and trial.value > level:
             ends = self._best.tilted(test), self._other.tilted(test)
             best, other = self._update(*ends, trial.tilted(test))
@@ -112,16 +116,20 @@ class LineSearch:
         else:
             self._best, self._other = self._update(self._best, self._other, trial)
         if self._bracketed:
+            # The paper's delta: an interval that shrinks by less than a third in two trials is halved, or convergence may
+            # stall.
             if abs(self._other.step - self._best.step) >= 0.66 * self._width_before:
                 self.step = self._best.step + 0.5 * (self._other.step - self._best.step)
             self._width_before, self._width = self._width, abs(self._other.step - self._best.step)
             self._low = min(self._best.step, self._other.step)
             self._high = max(self._best.step, self._other.step)
         else:
+            # MINPACK-2's xtrapl = 1.1 and xtrapu = 4: the next trial goes on, and not for ever.
             self._low = self.step + 1.1 * (self.step - self._best.step)
             self._high = self.step + 4.0 * (self.step - self._best.step)
         self.step = min(max(self.step, STEP_MIN), STEP_MAX)
         narrow = self._bracketed and self._high - self._low <= WIDTH * self._high
+        # Nothing new can be asked: the last trial is the best point, so that the caller ends there.
         if self._bracketed and (self.step <= self._low or self.step >= self._high or narrow):
             self.step = self._best.step
 
@@ -146,6 +154,7 @@ class LineSearch:
         theta, gamma = _cubic(best, trial)
         gamma = -gamma if trial.step > best.step else gamma
         r = ((gamma - trial.slope) + theta) / ((gamma + (best.slope - trial.slope)) + gamma)
+        # The cubic may have no minimum beyond the trial: then the interval's end stands for it.
         if r < 0.0 and gamma != 0.0:
             cubic = trial.step + r * (best.step - trial.step)
         else:
@@ -154,6 +163,7 @@ class LineSearch:
         nearer = abs(cubic - trial.step) < abs(secant - trial.step)
         if self._bracketed:
             step = cubic if nearer else secant
+            # Not next to the far end, where the interval would hardly shrink.
             most = trial.step + 0.66 * (other.step - trial.step)
             return min(most, step) if trial.step > best.step else max(most, step)
         return max(self._low, min(self._high, secant if nearer else cubic))
@@ -170,6 +180,7 @@ class LineSearch:
 def _cubic(end: _End, trial: _End) -> tuple[float, float]:
     """Theta and gamma of the cubic through two values and slopes."""
     theta = 3.0 * (end.value - trial.value) / (trial.step - end.step) + end.slope + trial.slope
+    # Scaled before squaring: slopes of 1e200 would overflow, slopes of 1e-200 vanish.
     scale = max(abs(theta), abs(end.slope), abs(trial.slope))
     if scale == 0.0:
         return theta, 0.0
@@ -263,6 +274,7 @@ def lbfgs_work(size: int, memory: int = MEMORY) -> int:
 
 def ordered_dot(a: Array, b: Array) -> float:
     """Return the sum of products from the first to the last, as a loop adds them."""
+    # `np.dot` sums in an order of its own, by the processor's width.
     return float(np.add.accumulate(a * b)[-1])
 
 
@@ -304,9 +316,11 @@ class _Run:
         if self._converged(gradient):
             return LbfgsStatus.CONVERGED
         direction = -gradient
+        # Nothing is known of the curvature yet: the first trial moves by a length of 1, whatever the gradient's scale.
         step = 1.0 / np.sqrt(ordered_dot(direction, direction))
         while True:
             before, slope = self.x, ordered_dot(gradient, direction)
+            # Rounding can turn a direction upwards; no line search can help there.
             if slope >= 0.0:
                 return LbfgsStatus.STALLED
             found = self._line(direction, slope, step)
@@ -331,6 +345,7 @@ class _Run:
             value, gradient = self._evaluate(x)
             if not np.isfinite(value):
                 return LbfgsStatus.NOT_FINITE
+            # The best point is kept even where the search gives up: a planner would rather have a worse path than none.
             if value < best:
                 best = value
                 self.x, self.value = x, value
@@ -352,6 +367,7 @@ class _Run:
     def _direction(self, s: Array, y: Array, gradient: Array) -> Array:
         """Return the two-loop recursion, after taking in the newest pair."""
         bend = ordered_dot(s, y)
+        # A pair without positive curvature would make the estimated inverse Hessian indefinite, and its direction no descent.
         if bend > 0.0:
             self._pairs = [*self._pairs, (s, y, bend)][-self._config.memory :]
         if not self._pairs:
@@ -362,6 +378,7 @@ class _Run:
             shares.append(share)
             direction = direction - share * change
         _, change, product = self._pairs[-1]
+        # Equation 7.20: the scale of the inverse Hessian along the newest step, by which a step of 1 is nearly right.
         direction = direction * (product / ordered_dot(change, change))
         for (old, change, product), share in zip(self._pairs, reversed(shares), strict=True):
             back = ordered_dot(change, direction) / product

@@ -48,6 +48,7 @@ class Guard:
     def fail(self, flights: ArrayAny, cause: str) -> None:
         """Fail flights, by mask (n,) or numbers, that fail; the first cause of each counts."""
         for flight in np.arange(self._count)[flights]:
+            # What follows from the first fault would hide it.
             self.causes[flight] = self.causes[flight] or cause
 
     def reset(self, mission: Mission) -> None:
@@ -67,8 +68,10 @@ class Guard:
         """
         begun = perf_counter()
         try:
+            # A copy: a planner that writes into its mask must not stop other flights.
             report = contained(self._report, motion, maps, active.copy())
         except PilotFailure as failure:
+            # Whose fault it was shows only when each is asked alone; of a single flight it is known.
             report = self._one_by_one(motion, maps, active) if active.sum() > 1 else self._nothing()
             if active.sum() == 1:
                 self.fail(active, f"update raised {failure}")
@@ -93,10 +96,12 @@ class Guard:
             return None
         self._take_faults()
         for name, array in arrays.items():
+            # A wrong shape is nobody's in particular: all that are left fail, rather than some by numbers of others.
             expected = (self._count,) if name.startswith("yaw") else (self._count, 3)
             if array.shape != expected:
                 self.fail(~self.failed, f"setpoints gave {name} of shape {array.shape}, expected {expected}")
                 return None
+            # Not `>`: a NaN is neither above nor below, and must count as wrong.
             wrong = np.asarray(~(np.abs(array) <= _LIMITS[name]))
             wrong = np.asarray(wrong.any(axis=1)) if wrong.ndim == 2 else wrong
             if wrong.any():
@@ -127,6 +132,7 @@ class Guard:
     def _take_faults(self) -> None:
         """Planners that contain by themselves say so in `faults`, cause by flight."""
         try:
+            # Read inside, for `faults` may be a property, and raise.
             found = contained(lambda: dict(getattr(self.planner, "faults", {})))
             for flight, cause in found.items():
                 self.fail(np.array([flight]), str(cause))
@@ -164,6 +170,7 @@ class Alone:
     def reset(self, mission: Mission) -> None:
         """Make one planner per flight."""
         count = len(mission.start)
+        # The first was made to ask its name and maps; making it twice would cost a network's weights twice.
         self._guards = [Guard(self._first if k == 0 else self._make(), 1) for k in range(count)]
         self._start = mission.start
         self._last = [None] * count
@@ -198,6 +205,7 @@ class Alone:
             found = None if guard.causes[0] else guard.setpoints(time[flight : flight + 1])
             if found is not None and not guard.causes[0]:
                 self._last[flight] = found
+        # A flight without a plan stays at its start: its row must hold something that the tracker can follow until it ends.
         rows = [last or _still(self._start[k]) for k, last in enumerate(self._last)]
         return Setpoints(**{f.name: np.concatenate([getattr(r, f.name) for r in rows]) for f in fields(Setpoints)})
 
@@ -226,6 +234,7 @@ class _Unmade:
 def made(make: Callable[[], Planner]) -> Planner:
     """Return a planner; where its making raises, one that fails its flights with that cause."""
     try:
+        # Where the making fails, flights fail with its cause, as for anything else; the others of a benchmark go on.
         return contained(make)
     except PilotFailure as failure:
         return _Unmade(f"it could not be made: {failure}")
@@ -289,6 +298,7 @@ def report_of(report: Any, count: int) -> Report:
         raise ValueError(f"a report is a dict with work, replans and state, not {type(report).__name__}")
     work = {}
     for kind, units in dict(report.get("work", {})).items():
+        # Work decides how late a plan holds: a negative or infinite count would let time run backwards, or stop.
         array = np.broadcast_to(np.asarray(units, float), count)
         if not (np.isfinite(array) & (array >= 0.0)).all():
             raise ValueError(f"work of kind {kind!r} is not a count")

@@ -282,6 +282,7 @@ class CellMaps:
         inflated = grown.astype(bool)
         cells, time, images = self._observed(flight)
         corner = np.array(origin, np.float64)
+        # Who looks must not change what others fly by.
         for array in (cells, inflated, corner):
             array.flags.writeable = False
         return MapView(cells, inflated, corner, self.boxes.resolution, time, images)
@@ -339,6 +340,7 @@ class CellMaps:
         results = [self._send(a if a is not None else np.zeros(1, t)) for a, t in ((taken, np.uint8), (answers, np.float64))]
         numbers, sent_integers, base, inflated, squared = self.device_arrays
         arguments = [*given, numbers, sent_integers, base, inflated, squared, *results, self.boxes.resolution, 0]
+        # A thread of a CPU takes many points, for starting a task costs as much as answering some.
         tasks = -(-count // POINTS_PER_TASK) if self.device == "cpu" else count
         quiet_launch(questions_kernel(), tasks, arguments, self.device)
         assert wanted is not None
@@ -346,6 +348,7 @@ class CellMaps:
 
     def _dense(self, name: str, flight: int) -> tuple[ArrayU8 | ArrayF32, Array]:
         """Return the window of one flight in the order of its cells; kept until something changes."""
+        # Unrolling a ring copies all of it: once per image, however often it is asked for.
         if (name, flight) not in self._kept:
             boxes, corner = self.boxes, self._host.corner[flight]
             side, span = boxes.side[flight], slice(int(boxes.base[flight]), int(boxes.base[flight + 1]))
@@ -353,6 +356,7 @@ class CellMaps:
             ring = flat[span].numpy().reshape(side)
             count = np.minimum(side, boxes.cells[flight] - corner)
             cells = unrolled(ring, corner % side, count)
+            # A table of all 65,536 values is quicker than as many roots, and gives the same bits.
             if name == "field":
                 cells = self._table.take(cells.view(np.uint16))
             self._kept[name, flight] = cells, boxes.origin[flight] + boxes.resolution * corner

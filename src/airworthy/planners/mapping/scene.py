@@ -39,6 +39,7 @@ def maps_of_scene(batch: Any, mission: Mission, settings: MapSettings | None = N
     cells: list[ArrayBool] = []
     first = _alike(batch, boxes)
     for flight in range(len(boxes)):
+        # The very array, not a copy: `maps_of_cells` knows by it that the layers are made already.
         if first[flight] < flight:
             cells.append(cells[first[flight]])
             continue
@@ -91,8 +92,10 @@ def maps_of_cells(
             raise AirworthyError(
                 f"Cells of flight {flight} have shape {np.shape(given)}; expected {tuple(boxes.cells[flight])}."
             )
+        # `id` serves, for the caller's list keeps every array alive.
         if id(given) not in made:  # flights in one scene are given one array
             layer = grown(np.asarray(given, bool), radius)
+            # The ceiling is taken, as in maps from images; what lies above cannot be flown.
             layer[..., -1] = True
             layer[..., : floor_layers(settings)] = True
             made[id(given)] = layer, signed_squares(layer) if squared is not None else None
@@ -107,6 +110,7 @@ def grown(cells: ArrayBool, radius: int) -> ArrayBool:
     """Return cells (nx, ny, nz) of which one lies within a cube of +-radius cells."""
     out = cells.copy()
     for axis in range(3):
+        # A cube is the product of its axes: three passes of 2 r steps instead of (2 r + 1)^3.
         before = np.moveaxis(out.copy(), axis, 0)
         after = np.moveaxis(out, axis, 0)
         for step in range(1, radius + 1):
@@ -117,6 +121,7 @@ def grown(cells: ArrayBool, radius: int) -> ArrayBool:
 
 def signed_squares(layer: ArrayBool) -> NDArray[np.int16]:
     """Return the distance layer (`lookup`) of cells (nx, ny, nz)."""
+    # Squares of cell counts are whole numbers: 16 bits hold them without loss, up to FAR.
     outside, inside = (np.minimum(distance_field(c, 1.0).values ** 2, float(FAR)) for c in (layer, ~layer))
     return np.where(layer, -np.rint(inside), np.rint(outside)).astype(np.int16)
 

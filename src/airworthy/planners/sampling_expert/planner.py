@@ -85,6 +85,7 @@ def find_route(maps: Any, flight: int, start: Array, goal: Array, resolution: fl
         if path is not None:
             work += path.expansions
             points = np.vstack([start, path.points[1:-1], goal])
+            # Ours: rounding a corner may cost 30 % of the clearance that was searched with, else corners would stay corners.
             return _route(_smoothed(maps, flight, _resampled(points), 0.7 * clearance), True, work)
     return _route(_resampled(np.array([start, goal])), False, work)
 
@@ -117,6 +118,8 @@ MAP_SETTINGS = MapSettings(inflation=0.0, field=True)
 RATE = 15.0
 """Decisions per second [Hz]."""
 STATES = ("following", "without a sample", "arrived")
+# Ours, in this order: a share of a decision's period, so that rounding of the clock loses no tick; any number, so that draws
+# differ from those of other parts with the same seed; metres from the goal, and m/s^2 at which speed falls before it.
 _EARLY, _TAG, _ARRIVED, _BRAKING = 0.05, 0x5A4D, 0.3, 2.0
 # Ours: beyond it the fitted start would no longer be where the vehicle is.
 _STRAY = 0.5
@@ -226,6 +229,7 @@ class SamplingExpert:
         """Return set-points along the path in force."""
         rows = [self._row(flight, float(t)) for flight, t in enumerate(time)]
         position, velocity, acceleration = (np.array([row[k] for row in rows]) for k in range(3))
+        # Ours, [m/s]: near rest the direction of flight is noise, and the nose would turn about.
         fast = np.hypot(velocity[:, 0], velocity[:, 1]) > 0.3
         self._yaw = np.where(fast, np.arctan2(velocity[:, 1], velocity[:, 0]), self._yaw)
         return Setpoints(position, velocity, acceleration, self._yaw.copy(), np.zeros(len(time)))
@@ -261,6 +265,7 @@ class SamplingExpert:
         begun = [self._begin(int(flight), motion) for flight in ids]
         position, velocity = (np.array([row[k] for row in begun]) for k in range(2))
         highest = np.minimum(self.options.speed_max, self._mission.speed[ids])
+        # Source: spec/planners 8.5: min(|v| + 1, 7 m/s).
         speed = np.minimum(np.linalg.norm(velocity, axis=1) + 1.0, highest)
         points, speeds = np.empty((len(ids), POINTS, 3)), np.empty((len(ids), POINTS, 3))
         for k, flight in enumerate(ids):
@@ -285,6 +290,7 @@ class SamplingExpert:
         along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
         size = np.linalg.norm(slope, axis=1, keepdims=True)
         tangent = slope / np.maximum(size, 1e-6)
+        # Ours, [m/s]: the curvature of a path that begins at rest is 0 / 0, and close to it huge.
         bend = (curve - (curve * tangent).sum(axis=1, keepdims=True) * tangent) / np.maximum(size, 0.3) ** 2
         limit = float(self._mission.acceleration[flight])
         speed = float(np.linalg.norm(start[1]))

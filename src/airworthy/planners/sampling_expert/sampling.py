@@ -38,6 +38,8 @@ POINTS, HORIZON = 10, 1.0
 TIMES = HORIZON * np.arange(1, POINTS + 1) / POINTS
 """Of the points [s]."""
 ANCHORS = 3
+# Standard gravity as everywhere here (docs/concepts/conventions.md): attitudes follow by flatness from what thrust must do.
+GRAVITY = 9.81
 
 
 @cache
@@ -164,7 +166,7 @@ def collision_cost(maps: Any, flights: ArrayInt, points: Array, turn: Array) -> 
 
 def axes_of(acceleration: Array, velocity: Array) -> Array:
     """Return attitudes by flatness with the nose along the way: body axes as columns (..., 3, 3)."""
-    push = acceleration + np.array([0.0, 0.0, 9.81])
+    push = acceleration + np.array([0.0, 0.0, GRAVITY])
     z = push / np.maximum(np.linalg.norm(push, axis=-1, keepdims=True), 1e-9)
     yaw = np.arctan2(velocity[..., 1], velocity[..., 0])
     x = np.cross(np.stack([-np.sin(yaw), np.cos(yaw), np.zeros_like(yaw)], axis=-1), z)
