@@ -136,9 +136,11 @@ def test_it_flies_rooms_by_its_camera_and_not_without_an_image(monkeypatch: pyte
 
 def test_fly_takes_it_from_start_to_goal(tmp_path: Path) -> None:
     words = ["fly", "--pilot", f"navigation:{LEARNT}", "--scene", "obstacle_room", "--vehicle", "lmf2", "--no-report"]
-    assert main([*words, "--time-limit", "2", "--out", str(tmp_path / "flight")]) == 0
+    assert main([*words, "--gains", "lmf2", "--time-limit", "2", "--out", str(tmp_path / "flight")]) == 0
     record = json.loads((tmp_path / "flight" / "record" / "record.json").read_text())
     assert "policy" in json.dumps(record)
+    # What the law does not read of a velocity's command is idle for it, too.
+    assert main([*words, "--gain", "pull_max=3", "--out", str(tmp_path / "idle")]) == 2
 
 
 def test_a_slower_flight_is_slower_and_holds_at_its_goal() -> None:

@@ -20,7 +20,7 @@ from airworthy.core.files import read_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.runs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
-from airworthy.pilots.catalogue import pilot_control
+from airworthy.pilots.catalogue import NAVIGATION, pilot_control
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
 from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE
@@ -253,8 +253,8 @@ class FlyConfig:
     integrator: Literal["rk4", "semi_implicit", "euler"] = "rk4"
     """Integration of the equations of motion."""
     gains: str = "auto"
-    """Gains of the geometric law (pilots geometric, position, velocity): "auto" from the airframe, a set (lee, lmf2, magpie,
-    octarotor, ...), or a TOML file, such as `airworthy tune` writes."""
+    """Gains of the geometric law (pilots geometric, position, velocity, navigation): "auto" from the airframe, a set (lee,
+    lmf2, magpie, octarotor, ...), or a TOML file, such as `airworthy tune` writes."""
     gain: tuple[str, ...] = ()
     """Single gains that replace those of --gains, NAME=NUMBER or NAME=X,Y,Z: position_gain [1/s^2], velocity_gain [1/s],
     attitude_gain [N m], rate_gain [N m s], inclination_max [rad], yaw_rate_max [rad/s], thrust_max [N], pull_max [m/s^2]."""
@@ -311,12 +311,13 @@ RECORDINGS = ("video",)
 """Words of `--record`."""
 
 
-GAINED_PILOTS = ("geometric", "position", "velocity")
-"""Pilots of the geometric law, whose gains `gains` and `gain` are."""
+GAINED_PILOTS = ("geometric", "position", "velocity", NAVIGATION)
+"""Pilots of the geometric law, whose gains `gains` and `gain` are; a navigation policy commands velocities through it."""
 _IDLE_LIMITS = {
     "geometric": {"inclination_max", "thrust_max", "yaw_rate_max"},
     "position": {"yaw_rate_max"},
     "velocity": {"pull_max", "position_gain"},
+    NAVIGATION: {"pull_max", "position_gain"},
 }
 """What the law does not read at a pilot's level: a tracked course says itself what it asks for."""
 
@@ -368,11 +369,12 @@ def check_config(config: FlyConfig) -> None:
         raise AirworthyError("Both a course and waypoints are given; name one of them.")
     if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in str(config.out)):
         raise AirworthyError(f"out is {str(config.out)!r}, which has letters that are not text; choose another folder.")
-    if (config.gains != "auto" or config.gain) and config.pilot not in GAINED_PILOTS:
+    word = config.pilot.partition(":")[0] if config.pilot.startswith(f"{NAVIGATION}:") else config.pilot
+    if (config.gains != "auto" or config.gain) and word not in GAINED_PILOTS:
         raise AirworthyError(
             f"gains are of the geometric law, with which {', '.join(GAINED_PILOTS)} fly; {config.pilot!r} takes none."
         )
-    idle = sorted(dict(control_of(config).gain_values).keys() & _IDLE_LIMITS[config.pilot]) if config.gain else []
+    idle = sorted(dict(control_of(config).gain_values).keys() & _IDLE_LIMITS[word]) if config.gain else []
     if idle:
         raise AirworthyError(
             f"--gain {idle[0]} changes nothing for the pilot {config.pilot!r}: leave it out (docs/concepts/control.md)."
