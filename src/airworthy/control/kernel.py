@@ -87,6 +87,8 @@ _NATIVE_NAMES = {
 }
 
 
+# Source: spec/flightgoggles 4.3: Butterworth of second order at 30 Hz, p = (2 pi 30)^2, q = sqrt(2) 2 pi 30.
+_FILTER_HZ, _FILTER_DAMPING = 30.0, np.sqrt(0.5)
 _ALLOCATIONS = ("allocate_bounded", "allocate_yaw_before_force", "allocate_force_first")
 """Blocks of the bounded allocation, in the order of `PRIORITIES`."""
 
@@ -249,7 +251,7 @@ def control_column(vehicle: Vehicle, config: ControlConfig, law: str, dt: float,
     put("thrust_polynomial", polynomial)
     put("yaw_lost", not holds_yaw(vehicle))
     put("vehicle_frame", config.acceleration_frame == "vehicle")
-    p, q = (2.0 * np.pi * 30.0) ** 2, 2.0 * np.sqrt(0.5) * 2.0 * np.pi * 30.0
+    p, q = (2.0 * np.pi * _FILTER_HZ) ** 2, 2.0 * _FILTER_DAMPING * 2.0 * np.pi * _FILTER_HZ
     form = backward_euler_coefficients if config.published_filter else exact_coefficients
     put("filter", tuple(form(p, q, dt)))
     put("subtract_excess", config.overflow == "subtract")

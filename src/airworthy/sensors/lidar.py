@@ -87,6 +87,7 @@ class Lidar(RaySensor):
         """Return a rolling scan among things that move is taken in strips of columns, each with the scene of its middle
         instant.
         """
+        # Among things that stand still one cast serves: every ray has its column's own pose.
         if view.column_position is None or view.column_attitude is None or not moves(scene):
             return super()._true(scene, view, wanted)
         names, age = self._needed(wanted), self.column_age()
@@ -132,6 +133,7 @@ def column_poses(age: ArrayLike, past: ArrayLike, position: ArrayAny, attitude: 
     row = np.arange(len(known))[:, None]
     start, end = known[row, before], known[row, after]
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Two known poses may be of one instant: then the first of them counts, and nothing is divided by zero.
         share = np.where(end > start, np.clip((when[None] - start) / (end - start), 0.0, 1.0), 0.0)
     a, b = np.asarray(position, np.float64)[row, before], np.asarray(position, np.float64)[row, after]
     qa, qb = np.asarray(attitude, np.float64)[row, before], np.asarray(attitude, np.float64)[row, after]
@@ -141,4 +143,5 @@ def column_poses(age: ArrayLike, past: ArrayLike, position: ArrayAny, attitude: 
 def packed_points(points: ArrayAny) -> list[ArrayF32]:
     """Return point clouds without the rays that returned nothing: one array (n, 3) per camera, in scan order."""
     flat = np.asarray(points, np.float32).reshape(len(points), -1, 3)
+    # A list: clouds of several cameras have different lengths.
     return [cloud[np.isfinite(cloud).all(-1)] for cloud in flat]

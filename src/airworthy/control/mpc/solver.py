@@ -86,6 +86,7 @@ class MpcReference:
     def __post_init__(self) -> None:
         count = len(self.states)
         shapes = (np.shape(self.states), np.shape(self.thrust), np.shape(self.rates))
+        # The kernel reads rows by number without looking: what does not fit must not come so far.
         if shapes != ((count, STATE_SIZE), (count,), (count, 3)) or not count:
             raise AirworthyError(
                 f"An MPC reference has shapes {shapes}; expected (rows, 10), (rows,) and (rows, 3), a row or more."
@@ -151,6 +152,7 @@ class MpcSolver:
         self.reference = reference
         horizon = self.config.horizon
         self._lanes = 1 if single or device != "cpu" else CPU_LANES
+        # Whole blocks of lanes: the problems that fill up the last block are solved, too, and nobody reads them.
         self._stride = -(-count // CPU_LANES) * CPU_LANES
         shapes = {"start": (STATE_SIZE,), "params": (2,), "inputs": (horizon, INPUT_SIZE)}
         shapes |= {"states": (horizon + 1, STATE_SIZE), "result": (2,)}
@@ -159,6 +161,7 @@ class MpcSolver:
         self._host["weights"] = _weights(self.config)
         self._host["reference"] = reference.rows().astype(np.float32)
         self._host["work"] = np.empty(work_rows(horizon) * self._stride, np.float32)
+        # What fills up the last block is level, with thrust of twice its weight, as any problem might be.
         self._host["start"][-1] = 1.0
         self._host["params"][0], self._host["params"][1] = 2.0 * GRAVITY, GRAVITY
         self._warp = {name: _shared(array, device) for name, array in self._host.items()}
@@ -203,6 +206,7 @@ class MpcSolver:
                 these problems fail.
         """
         resting = np.flatnonzero(~which) if which is not None else np.zeros(0, np.intp)
+        # All are solved, for lanes go together; what rests gets back what it had, also whether it is fresh.
         kept = self._host["inputs"][..., resting]
         fresh = self._fresh[resting]
         self._fill(start, full, row, last, gravity)
@@ -222,6 +226,7 @@ class MpcSolver:
         """
         inputs = self._host["inputs"]
         if which is None or which.all():
+            # A copy: rows are moved within one array.
             inputs[:-1] = inputs[1:].copy()
         else:
             ids = np.flatnonzero(which)
@@ -278,5 +283,6 @@ def _column(name: str, value: ArrayLike, count: int) -> Array:
 def _shared(array: ArrayAny, device: str) -> Any:
     wp = quiet_warp()
     kind = wp.int32 if array.dtype == np.int32 else wp.float32
+    # On a CPU the very memory, so that filling it is all the sending there is.
     shared = wp.array(array.reshape(-1), dtype=kind, device="cpu", copy=False)
     return shared if device == "cpu" else shared.to(device)

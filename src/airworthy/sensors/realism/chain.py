@@ -287,20 +287,25 @@ def dirt_mask(height: int, width: int, seed: int = 7) -> ArrayF32:
     rng = np.random.default_rng(seed)
     y, x = (np.arange(height)[:, None] + 0.5) / height, (np.arange(width)[None, :] + 0.5) / height
     aspect = width / height
+    # Source: spec/flightgoggles 2.2: a fixed procedural mask. Its shape is ours, as every number here: no values
+    # are published, and only the mean of 1 is meant to be kept. A thin film lies all over the lens.
     mask = np.full((height, width), 0.25)
     for _ in range(6):  # smears: broad waves
         angle, waves, phase = rng.uniform(0, np.pi), rng.uniform(0.6, 2.2), rng.uniform(0, 2 * np.pi)
         mask += 0.05 * (1.0 + np.sin(2 * np.pi * waves * (x * np.cos(angle) + y * np.sin(angle)) + phase))
     for _ in range(90):  # specks
+        # The fourth power makes most specks small and a few large, as dust is.
         radius = 0.004 + 0.05 * rng.uniform() ** 4
         cx, cy, depth = rng.uniform(0, aspect), rng.uniform(), rng.uniform(0.4, 2.5)
         far = np.hypot(x - cx, (y - cy)) / radius
+        # Drops dry from the edge inwards: rims scatter more than middles.
         rim = 0.55 + 0.45 * np.clip(far, 0.0, 1.0) ** 4
         mask += depth * rim * np.clip((1.15 - far) / 0.3, 0.0, 1.0)
     for _ in range(5):  # hairs: arcs
         cx, cy, radius = rng.uniform(-0.5, aspect + 0.5), rng.uniform(-0.5, 1.5), rng.uniform(0.3, 1.2)
         start, span = rng.uniform(-np.pi, np.pi), rng.uniform(0.2, 0.6)
         along = np.abs((np.arctan2(y - cy, x - cx) - start + np.pi) % (2 * np.pi) - np.pi)
+        # Thin arcs of large circles, whose middles may lie beside the image.
         off = np.abs(np.hypot(x - cx, y - cy) - radius)
         mask += 1.2 * np.clip(1.0 - off / 0.0025, 0.0, 1.0) * (along < span)
     return (mask / mask.mean()).astype(np.float32)

@@ -110,6 +110,8 @@ class ChromaticAberration:
 class Bloom:
     """A halo around what is brighter than a threshold."""
 
+    # Source of all three: spec/flightgoggles 2.2 (threshold 1.0 linear, 5 levels, weight 0.05): ours, since the
+    # paper publishes no values; 1 is white, so that only what is brighter glows.
     threshold: float = 1.0
     """Linear value of the brightest channel, before exposure."""
     levels: int = 5
@@ -125,8 +127,10 @@ class Bloom:
 class LensDirt:
     """Specks and smears on the lens, which show where the bloom shines on them."""
 
+    # Source: spec/flightgoggles 2.2: intensity 0.3, ours.
     intensity: float = 0.3
     seed: int = 7
+    # Any number would do.
     """Of the specks' places; two lenses need two."""
 
     def __post_init__(self) -> None:
@@ -138,6 +142,7 @@ class LensDirt:
 class AutoExposure:
     """Follows the mean luminance, with a first-order lag."""
 
+    # Source of target, lag and limit: spec/flightgoggles 2.2: ours as well; 0.18 is a photographer's middle grey.
     target: float = 0.18
     """Mean linear luminance wanted."""
     time_constant: float = 0.5
