@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
 from airworthy.learning import VectorTask
 from airworthy.learning.environments import learning_task
@@ -181,6 +182,43 @@ def test_l2f_flights_begin_and_are_pushed_as_published() -> None:
     np.testing.assert_array_equal(seen[:, 22:26], first[free])
     np.testing.assert_allclose(seen[:, 26:], environments.hover_action[0], rtol=1e-6)
     np.testing.assert_array_equal(environments.memory[-6:], push)
+
+
+def test_l2f_flights_begin_as_the_programs_draw_them() -> None:
+    """RLtools' zoo: angles up to 1 rad, rotors up to half speed, past actions that hold them; neither noise nor push."""
+    environments = VectorTask(L2fPosition.newer(), 4000, seed=1)
+    s, at_goal = environments.state, (environments.state[:3] == 0.0).all(axis=0)
+    share = s[13:] / 2272.6
+    assert 0.0 <= share.min() < 0.01 < 0.49 < share.max() <= 0.5
+    for some in (at_goal, ~at_goal):
+        # Each rotor by itself, also where the draw has told that a flight is guided.
+        np.testing.assert_allclose(share[:, some].mean(axis=1), 0.25, atol=0.03)
+        assert np.abs(np.corrcoef(share[:, some]) - np.eye(4)).max() < 0.2
+    angle = 2 * np.arccos(np.clip(s[9, ~at_goal], -1, 1))
+    assert angle.max() <= 1.0 + 1e-3
+    assert angle.mean() == pytest.approx(0.5, rel=0.03)
+    np.testing.assert_array_equal(environments.memory[-6:], 0.0)
+    seen = environments.observation
+    np.testing.assert_allclose(seen[:, 18:22], 2 * share.T - 1, atol=1e-6)
+    np.testing.assert_array_equal(seen[:, 18:22], seen[:, -4:])
+    np.testing.assert_array_equal(seen[:, :3], s[:3].T)
+
+
+def test_l2f_of_2024_flies_its_own_vehicle() -> None:
+    """Hover at the action that the published reward counts from; attitudes uniform among rotations of up to 90 degrees."""
+    environments = VectorTask(L2fPosition.published(), 4000, seed=2)
+    assert environments.hover_action == pytest.approx(0.334, abs=1e-3)
+    free = (environments.state[:3] != 0.0).any(axis=0)
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=(4, 200_000))
+    drawn = 2 * np.arccos(np.abs(q[3] / np.linalg.norm(q, axis=0)))
+    drawn = drawn[drawn <= np.pi / 2]
+    angle = 2 * np.arccos(np.clip(environments.state[9, free], -1, 1))
+    for percent in (10, 50, 90):
+        assert np.percentile(angle, percent) == pytest.approx(np.percentile(drawn, percent), abs=0.03)
+    np.testing.assert_allclose(environments.state[13:], 0.5 * 2272.6, rtol=1e-6)
+    with pytest.raises(AirworthyError, match="least and the largest share"):
+        L2fPosition(start_rotors=(0.5, 0.2))
 
 
 def test_critics_of_l2f_see_the_exact_state_and_the_push() -> None:

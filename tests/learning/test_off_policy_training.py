@@ -73,7 +73,8 @@ def test_settings_are_the_published_ones_but_for_what_is_said() -> None:
     assert isinstance(td3.learner, Td3Options)
     assert (td3.steps, td3.learner.batch, td3.learner.hidden) == (300_000, 256, (64, 64))
     assert (td3.learner.critic_warmup, td3.learner.actor_warmup) == (15_000, 30_000)
-    assert OffPolicyTraining(None, td3).task == L2fPosition()
+    assert OffPolicyTraining(None, td3).task == L2fPosition.published()
+    assert (sac.learner.learning_rate, sac.learner.reward_scale, sac.learner.initial_temperature) == (1e-3, 1.0, 0.5)
 
 
 def test_what_cannot_be_learnt_so_is_refused() -> None:

@@ -23,7 +23,7 @@ from airworthy.vehicles import Vehicle
 __all__ = ["L2F_START", "L2fGradientOptions", "PushedTraining"]
 
 L2F_START = HoverStart(position=0.5, velocity=1.0, tilt=0.5 * math.pi, rate=1.0, rotors=0.0)
-"""Of the newer task (specification, learning by reward, 3.3), but for tilts, which are here of roll and pitch by themselves."""
+"""Of the zoo's task (specification, learning by reward, 3.3), but for tilts, which are here of roll and pitch by themselves."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class L2fGradientOptions(GradientOptions):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of the task that is judged, the newer one with this history and push."""
+        """Of the task that is judged, the zoo's with noise, this push and this history."""
         # Only what differs from the task's own defaults goes into the record.
-        made = L2fPosition.newer(history=self.history, disturbance=self.disturbance, rate=self.rate)
+        made = L2fPosition.harder(history=self.history, disturbance=self.disturbance, rate=self.rate)
         usual = L2fPosition()
         names = [item.name for item in fields(L2fPosition)]
         return {name: getattr(made, name) for name in names if getattr(made, name) != getattr(usual, name)}
@@ -64,7 +64,7 @@ class L2fGradientOptions(GradientOptions):
 
         Args:
             vehicle: That is flown; None: the task's own.
-            task: As it is judged; None: the newer one.
+            task: As it is judged; None: the zoo's, with noise and push.
         """
         from airworthy.learning.l2f_position.training import L2fGradientTraining
 

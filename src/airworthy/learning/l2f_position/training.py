@@ -26,13 +26,13 @@ class L2fGradientTraining:
     Args:
         vehicle: That is flown; None: the task's own.
         options: How.
-        task: As it is judged; None: the newer one, with the options' history and push.
+        task: As it is judged; None: the zoo's, with noise and the options' history and push.
     """
 
     trainer = "gradient"
 
     def __init__(self, vehicle: Vehicle | str | None, options: L2fGradientOptions, task: LearningTask | None = None):
-        made = L2fPosition.newer(history=options.history, disturbance=options.disturbance, rate=options.rate)
+        made = L2fPosition.harder(history=options.history, disturbance=options.disturbance, rate=options.rate)
         self.task: LearningTask = made if task is None else task
         self.options = options
         found = made.airframe() if vehicle is None else vehicle

@@ -78,7 +78,7 @@ class SacOptions(OffPolicyOptions):
 
     target_entropy: Annotated[float, Bound(-1e3, 1e3)] = -4.0
     """To which the temperature draws the policy's entropy."""
-    initial_temperature: Annotated[float, Bound(1e-6, 1e3)] = 1.0
+    initial_temperature: Annotated[float, Bound(1e-6, 1e3)] = 0.5
     """Weight of the entropy at the beginning."""
     average: Annotated[float, SHARE] = 0.001
     """Share of the way by which the policy that is judged follows the actor, which swings, at an update; 1: it is the actor."""

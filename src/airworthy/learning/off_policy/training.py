@@ -17,6 +17,7 @@ from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.environments import FlightConditions, LearningTask, VectorTask, learning_task
 from airworthy.learning.environments.soundness import check_reward, check_update
+from airworthy.learning.environments.tasks.l2f_position import L2F_PUBLISHED, L2F_ZOO
 from airworthy.learning.gradient.hover import HoverStart
 from airworthy.learning.machine import TrainingOptions
 from airworthy.learning.off_policy.options import OffPolicyOptions, SacOptions, Td3Options
@@ -31,18 +32,12 @@ __all__ = ["OFF_POLICY", "OffPolicyTraining", "OffPolicyTrainingOptions"]
 
 OFF_POLICY: Mapping[str, type[OffPolicyOptions]] = MappingProxyType({"sac": SacOptions, "td3": Td3Options})
 """By the trainer's name on the command line."""
-_NEWER: Mapping[str, Any] = MappingProxyType(
-    # The task as RLtools' zoo has it, on which its SAC learns (specification, learning by reward, 3.3); TD3's is that of 2024.
-    {"start_m": 0.5, "reach_m": 1.0, "velocity_limit": 10.0, "rate_limit": 35.0, "history": 16, "reward": "zoo"}
+_TASK_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType(
+    # SAC is that of RLtools' zoo, TD3 that of 2024, each on its own task (specification, learning by reward, 3.3).
+    {("sac", "l2f_position"): L2F_ZOO, ("td3", "l2f_position"): L2F_PUBLISHED}
 )
-_TASK_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType({("sac", "l2f_position"): _NEWER})
 _STEPS: Mapping[str, int] = MappingProxyType({"sac": 200_000, "td3": 300_000})
 """As published."""
-_OURS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    # Chosen on starts that are not the evaluation's: at the published rate of 1e-3 and with values of tens, critics of 32 tanh
-    # neurons are late; two in three flights more are kept after the same steps.
-    {"sac": {"learning_rate": 3e-3, "reward_scale": 0.1, "initial_temperature": 0.1}, "td3": {}}
-)
 _LAUNCHES = 200
 """Ours: of a training; some ten milliseconds each, so that stopping and saving are never late."""
 
@@ -86,7 +81,7 @@ class OffPolicyTrainingOptions(TrainingOptions):
         made = OFF_POLICY[trainer]
         of_learner = {item.name for item in fields(made)}
         given = {name: value for name, value in chosen.items() if value is not None}
-        learner = made(**{**_OURS[trainer], **{k: v for k, v in given.items() if k in of_learner}, "seed": seed})
+        learner = made(**{**{k: v for k, v in given.items() if k in of_learner}, "seed": seed})
         rest = {k: v for k, v in given.items() if k not in of_learner}
         rest["options"] = {**_TASK_OPTIONS.get((trainer, task), {}), **rest.get("options", {})}
         return cls(task, **{"steps": _STEPS[trainer], **rest}, learner=learner)

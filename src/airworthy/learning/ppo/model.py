@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ _LAST_GAIN, _VALUE_GAIN = 0.01, 1.0
 _CHANNELS = (16, 32, 32)
 """Of three convolutions, 3 x 3 with stride 2 each: ours, for images of 12 x 16 to 64 x 64 on a CPU."""
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+_MINUS_ONE = torch.tensor(-1.0)
 _SAFE = 0.99
 """Of the bounds: hover's action is brought within it, so that its inverse tanh is finite (ours)."""
 
@@ -61,6 +63,31 @@ class Gaussian:
 def _log_slope(u: Tensor) -> Tensor:
     """log(1 - tanh(u)^2), written so that it stays finite where tanh(u) rounds to 1."""
     return 2.0 * (math.log(2.0) - u - nn.functional.softplus(-2.0 * u))
+
+
+class _TanhLayer(torch.autograd.Function):
+    """tanh(x W^T + b) of rows of x, with the products and the tanh that a CPU is quick at.
+
+    Measured on 2,048 samples of 64 numbers, one thread: torch's tanh takes 286 us, 2 s(2 u) - 1 of its logistic function s
+    57 us, to within 2e-7; the gradient of a weight takes 54 us as x^T g, and 144 us as g^T x, where x has 15 columns and g 64.
+    """
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """Return what the layer gives, (samples, rows)."""
+        # tanh u = 2 s(2 u) - 1: the product itself doubles, and two passes over memory remain.
+        y = torch.addmm(bias, x, weight.t(), beta=2.0, alpha=2.0).sigmoid_()
+        torch.add(_MINUS_ONE.to(y.device), y, alpha=2.0, out=y)
+        context.save_for_backward(x, weight, y)
+        return y
+
+    @staticmethod
+    def backward(context: Any, *slopes: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        """Return slopes by x where they are asked for, by weight and by bias."""
+        x, weight, y = context.saved_tensors
+        g = torch.ops.aten.tanh_backward(slopes[0], y)
+        by_weight = (x.t() @ g).t() if x.shape[1] < g.shape[1] else g.t() @ x
+        return g @ weight if context.needs_input_grad[0] else None, by_weight, g.sum(0)
 
 
 class Trunk(nn.Module):
@@ -107,9 +134,10 @@ class Trunk(nn.Module):
             for layer in self.convolutions:
                 picture = torch.relu(layer(picture))
             x = torch.cat([x[..., : self.vector], picture.reshape(*x.shape[:-1], -1)], -1)
+        rows = x.reshape(-1, x.shape[-1])
         for layer in self.layers:
-            x = torch.tanh(layer(x))
-        return x
+            rows = _TanhLayer.apply(rows, layer.weight, layer.bias)
+        return rows.reshape(*x.shape[:-1], -1)
 
     def forward(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Run one instant: (batch, width), and the memory after it (batch, width)."""

@@ -323,7 +323,13 @@ class TorchPpo:
             rest = x.shape[2:]
             return x.reshape(self._blocks, self._block, *rest)[at].reshape(-1, *rest)
 
-        return Samples(*(pick(x) for x in vars(samples).values())), [pick(x) for x in inputs]
+        o, held = self.options, vars(samples)
+        # What the loss does not read is not gathered: noise but for squashed actions, old values but for clipped ones.
+        unread = {"noise"} if not o.squash else set()
+        unread |= {"value"} if not o.value_clip else set()
+        taken = Samples(**{name: x if name in unread else pick(x) for name, x in held.items()})
+        seen = pick(inputs[0])
+        return taken, [seen, seen if inputs[1] is inputs[0] else pick(inputs[1])]
 
     def _loss(
         self, samples: Samples, seen: Sequence[Tensor], memories: Sequence[Tensor] | None, part: ArrayAny

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from airworthy.core.arrays import Scalar, Vector
+from airworthy.core.errors import AirworthyError
 from airworthy.core.ops import absolute, arccos, clip, exp, log, maximum, minimum, sin_cos, sqrt, where
-from airworthy.core.schema import SHARE, Bound, check_fields
+from airworthy.core.schema import SHARE, Bound, Length, check_fields
 from airworthy.core.vectors import add, choose, dot, matrix_columns, norm, scale
 from airworthy.learning.environments.conditions import Curriculum
-from airworthy.learning.environments.start import tilted_quaternion
+from airworthy.learning.environments.start import near_quaternion, tilted_quaternion
 from airworthy.learning.environments.task import Judgement
 from airworthy.learning.gradient.dynamics import BODY
 from airworthy.learning.gradient.hover import hover_command
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.record import CollisionBody, Rotor, RotorResponse
 
-__all__ = ["FORCE_SHARE", "TORQUE_SHARE", "L2fPosition", "l2f_crazyflie"]
+__all__ = ["FORCE_SHARE", "L2F_HARDER", "L2F_PUBLISHED", "L2F_ZOO", "TORQUE_SHARE", "L2fPosition", "l2f_crazyflie"]
 
 _SPEED_MAX = 2272.6
 """Of a Crazyflie's motors, 21,702 revolutions per minute [rad/s]: its thrust is fitted to the share u of it."""
@@ -26,46 +29,88 @@ _POSE_NOISE, _VELOCITY_NOISE = 1e-3, 2e-3
 """Standard deviations: of position [m] and orientation [rad], of velocities [m/s, rad/s]."""
 FORCE_SHARE, TORQUE_SHARE = 1.0 / 20.0, 1.0 / 10_000.0
 """Standard deviations of the constant push per weight: of force, and of torque [m]."""
-_PUBLISHED_HOVER = 0.334
+L2F_PUBLISHED_HOVER = 0.334
 """Action of hover in the reward of 2024, by an older fit of the thrust."""
 _STAGES = 14
 """After which every weight of the reward has reached its largest value."""
+Fit = Literal["2024", "2025"]
+"""Which measurements of the vehicle."""
 _STAGED = Curriculum(0, _STAGES, rise=1, window=100_000, each="steps")
 """Of the weights, as published."""
 
 
-def l2f_crazyflie() -> Vehicle:
-    """Return the Crazyflie with decks of RLtools: thrust 0.0035 + 0.0144 u + 0.0922 u^2 N of the share u of full speed."""
-    c0, c1, c2 = 0.00352526, 0.01437313 / _SPEED_MAX, 0.09223048 / _SPEED_MAX**2
-    reach = 4.665e-3  # torque per thrust [m]
+def l2f_crazyflie(fit: Fit = "2025") -> Vehicle:
+    """Return the Crazyflie of L2F (2024), or that with decks of RLtools since March 2025.
+
+    Args:
+        fit: "2024": 27 g, thrust 0.149 u^2 N of the share u of full speed, 2.25 times the weight at most, late by 0.15 s;
+            "2025": 30.6 g, 0.0035 + 0.0144 u + 0.0922 u^2 N, 1.47 times the weight, late by 0.055 s up and 0.249 s down.
+    """
+    made = _FITS[fit]
+    thrust = tuple(c / _SPEED_MAX**k for k, c in enumerate(made.thrust))
     corners = ((0.028, -0.028), (-0.028, -0.028), (-0.028, 0.028), (0.028, 0.028))
     rotors = tuple(
         Rotor(
             position=(x, y, 0.0),
-            thrust=(c0, c1, c2),
-            torque=(c0 * reach, c1 * reach, c2 * reach),
+            thrust=(thrust[0], thrust[1], thrust[2]),
+            torque=(thrust[0] * made.reach, thrust[1] * made.reach, thrust[2] * made.reach),
             spin=-1 if k % 2 == 0 else 1,
-            response=RotorResponse.first_order(0.05545454545454546, 0.24939393939393945),
+            response=RotorResponse.first_order(*made.lag),
             speed_max=_SPEED_MAX,
         )
         for k, (x, y) in enumerate(corners)
     )
     return Vehicle(
-        name="l2f_crazyflie",
-        mass=0.0306,
-        inertia=(9.416556729130406e-6, 9.644051701582312e-6, 1.745951732253285e-5, 0.0, 0.0, 0.0),
+        name="l2f_crazyflie" if fit == "2025" else f"l2f_crazyflie_{fit}",
+        mass=made.mass,
+        inertia=(*made.inertia, 0.0, 0.0, 0.0),
         rotors=rotors,
         body=CollisionBody("cylinder", (0.06, 0.06, 0.0125)),
-        sources={"rotors": "rl-tools/rl-tools, environments/l2f/parameters/dynamics/crazyflie.h (specification, 3.3)"},
+        sources={"rotors": made.source},
     )
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What was measured of a Crazyflie: mass [kg], inertia [kg m^2], thrust by the share of full speed [N], torque per thrust
+    [m], time constants up and down [s]."""
+
+    mass: float
+    inertia: tuple[float, float, float]
+    thrust: tuple[float, float, float]
+    reach: float
+    lag: tuple[float, float]
+    source: str
+
+
+_FITS = {
+    "2024": _Fit(
+        0.027,
+        (3.85e-6, 3.85e-6, 5.9675e-6),
+        # 3.16e-10 N per squared revolution per minute, of which there are 21,702.
+        (0.0, 0.0, 3.16e-10 * 21702.0**2),
+        0.005964552,
+        (0.15, 0.15),
+        "arplaboratory/learning-to-fly, simulator/parameters/dynamics/crazy_flie.h",
+    ),
+    "2025": _Fit(
+        0.0306,
+        (9.416556729130406e-6, 9.644051701582312e-6, 1.745951732253285e-5),
+        (0.00352526, 0.01437313, 0.09223048),
+        4.665e-3,
+        (0.05545454545454546, 0.24939393939393945),
+        "rl-tools/rl-tools, environments/l2f/parameters/dynamics/crazyflie.h (specification, 3.3)",
+    ),
+}
 
 
 @dataclass(frozen=True)
 class L2fPosition:
     """Hold the origin by motor commands against a constant push, knowing the last actions; rotors' speeds are not seen.
 
-    Defaults are those of 2024; `L2fPosition.newer()` has those of the RLtools zoo. The published reward counts actions from
-    0.334, hover of a vehicle before the thrust was fitted anew; here they count from hover of the vehicle that flies.
+    Defaults are those of 2024, flown by the vehicle of 2025 from hover; `L2fPosition.published()` has all that L2F's own
+    program had, `L2fPosition.newer()` what RLtools' zoo has. The published reward counts actions from 0.334, hover of the
+    vehicle of 2024; here they count from hover of the vehicle that flies.
     """
 
     name: ClassVar[str] = "l2f_position"
@@ -80,6 +125,11 @@ class L2fPosition:
     """Starts: half width of each axis."""
     start_angle: Annotated[float, Bound(0.0, math.pi, "rad")] = 0.5 * math.pi
     """Starts: largest angle, about any axis."""
+    start_attitude: Literal["angle", "rotation"] = "angle"
+    """Starts: angles are uniform, or rotations are (of 2024), so that large angles are frequent."""
+    start_rotors: Annotated[tuple[float, ...], SHARE, Length(0, 2)] = ()
+    """Starts: least and largest share of full speed with which rotors begin; past actions are those that hold them. None: they
+    begin at hover."""
     start_velocity: Annotated[float, Bound(0.0, 50.0)] = 1.0
     """Starts: half width of velocities and body rates [m/s, rad/s]."""
     guidance: Annotated[float, SHARE] = 0.1
@@ -90,6 +140,8 @@ class L2fPosition:
     """A flight ends with a velocity beyond it along an axis."""
     rate_limit: Annotated[float, Bound(0.1, 1e4, "rad/s")] = 1e4
     """A flight ends with a body rate beyond it."""
+    fit: Fit = "2025"
+    """Vehicle, as measured when; of no effect on one that is named."""
     noise: bool = True
     """Published noise of observations."""
     disturbance: Annotated[float, Bound(0.0, 100.0)] = 1.0
@@ -109,30 +161,59 @@ class L2fPosition:
 
     def __post_init__(self) -> None:
         check_fields(self, "L2fPosition.")
+        if self.start_rotors and (len(self.start_rotors) != 2 or self.start_rotors[0] > self.start_rotors[1]):
+            raise AirworthyError(
+                f"L2fPosition.start_rotors is {list(self.start_rotors)}; expected the least and the largest share of full"
+                " speed, or nothing for hover."
+            )
+
+    @classmethod
+    def published(cls, **options: Any) -> L2fPosition:
+        """Return the task as L2F's own program of 2024 has it, but for velocities at the goal, which it draws there, too."""
+        return cls(**{**L2F_PUBLISHED, **options})
 
     @classmethod
     def newer(cls, **options: Any) -> L2fPosition:
-        """Return the task as the RLtools zoo has it."""
-        usual: dict[str, Any] = {"start_m": 0.5, "reach_m": 1.0, "velocity_limit": 10.0, "rate_limit": 35.0, "history": 16}
-        return cls(**{**usual, "reward": "zoo", **options})
+        """Return the task as RLtools' zoo had it last before it followed paths, in October 2025: neither noise nor push."""
+        return cls(**{**L2F_ZOO, **options})
+
+    @classmethod
+    def harder(cls, **options: Any) -> L2fPosition:
+        """Return the zoo's task with noise and push of 2024, and starts at up to 90 degrees from hover; ours."""
+        return cls(**{**L2F_HARDER, **options})
 
     def airframe(self) -> Vehicle:
         """Return the vehicle of the task."""
-        return l2f_crazyflie()
+        return l2f_crazyflie(self.fit)
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
         """Draw states uniform around the target, or at it."""
         u = tuple(2.0 * x - 1.0 for x in uniforms)
+        turned = tilted_quaternion if self.start_attitude == "angle" else near_quaternion
+        spun = self._spun(uniforms[12:16], p)
         state = (
             *scale(u[:3], self.start_m),
             *scale(u[3:6], self.start_velocity),
-            *tilted_quaternion(uniforms[6:9], self.start_angle),
+            *turned(uniforms[6:9], self.start_angle),
             *scale(u[9:12], self.start_velocity),
-            *p.hover,
+            *spun,
         )
         nothing = (0.0, 0.0, 0.0)
-        goal = (*nothing, *nothing, *nothing, 1.0, *nothing, *p.hover)
+        goal = (*nothing, *nothing, *nothing, 1.0, *nothing, *spun)
         return choose(uniforms[15] < self.guidance, goal, state) if self.guidance else state
+
+    def _spun(self, u: Vector, p: Any) -> Vector:
+        """Rotor states of a start, of four uniform numbers, the last of which has told whether it is guided."""
+        if not self.start_rotors:
+            return tuple(p.hover)
+        low, high, g = *self.start_rotors, self.guidance
+        # What is left of a number that was compared is uniform on either side.
+        last = where(u[3] < g, u[3] / max(g, 1e-9), (u[3] - g) / max(1.0 - g, 1e-9))
+        drawn = (*u[:3], last)
+        return tuple(
+            least + (low + (high - low) * drawn[k % 4]) * (most - least)
+            for k, (least, most) in enumerate(zip(p.rotor_min, p.rotor_max, strict=True))
+        )
 
     def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
         """Return past actions, newest first, then the push: force [N] and torque [N m].
@@ -149,7 +230,9 @@ class L2fPosition:
             normals += [radius * cosine, radius * sine]
         size = self.disturbance * p.nominal_weight
         force, torque = (scale(tuple(normals[i : i + 3]), size * s) for i, s in ((0, FORCE_SHARE), (3, TORQUE_SHARE)))
-        return (*(p.past * self.history), *force, *torque)
+        # Rotors that are not drawn hover, and so do the last actions.
+        held = _as_actions(state[BODY:], p) if self.start_rotors else p.past
+        return (*(held * self.history), *force, *torque)
 
     def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
         """Return past actions with the newest before all others.
@@ -202,9 +285,7 @@ class L2fPosition:
         """
         columns = matrix_columns(state[6:10])
         rows = tuple(column[i] for i in range(3) for column in columns)
-        spun = tuple(
-            (2.0 * w - high - low) / (high - low) for w, low, high in zip(state[BODY:], p.rotor_min, p.rotor_max, strict=True)
-        )
+        spun = _as_actions(state[BODY:], p)
         # The push in its standard deviations, so that it is near 1 like all else.
         force, torque = (
             scale(part, 1.0 / share / p.nominal_weight)
@@ -232,9 +313,7 @@ class L2fPosition:
             past: The action before.
             p: Parameters, with the progress of weights.
         """
-        hover = tuple(
-            (2.0 * h - high - low) / (high - low) for h, low, high in zip(p.hover, p.rotor_min, p.rotor_max, strict=True)
-        )
+        hover = _as_actions(p.hover, p)
         terms = self._squares(after, action, hover, p) if self.reward == "2024" else self._norms(after, action, hover)
         worst = [
             maximum(maximum(absolute(v[0]), absolute(v[1])), absolute(v[2])) for v in (after[:3], after[3:6], after[10:13])
@@ -261,7 +340,7 @@ class L2fPosition:
 
     def _squares(self, after: Vector, action: Vector, hover: Vector, p: Any) -> dict[str, Scalar]:
         weights = self.term_weights(p.progress)
-        off = tuple(a - (_PUBLISHED_HOVER if self.as_published else h) for a, h in zip(action, hover, strict=True))
+        off = tuple(a - (L2F_PUBLISHED_HOVER if self.as_published else h) for a, h in zip(action, hover, strict=True))
         effort = 0.0
         for x in off:
             effort = effort + x * x
@@ -287,3 +366,26 @@ class L2fPosition:
             "velocity": -0.005 * norm(after[3:6]),
             "effort": -0.01 * effort,
         }
+
+
+def _as_actions(rotors: Vector, p: Any) -> Vector:
+    """Actions that hold rotor states."""
+    return tuple((2.0 * w - high - low) / (high - low) for w, low, high in zip(rotors, p.rotor_min, p.rotor_max, strict=True))
+
+
+L2F_PUBLISHED: Mapping[str, Any] = MappingProxyType(
+    # arplaboratory/learning-to-fly, config/parameters.h and simulator/parameters/init/default.h.
+    {"fit": "2024", "start_attitude": "rotation", "start_rotors": (0.5, 0.5)}
+)
+"""The task of `published`, as options."""
+L2F_ZOO: Mapping[str, Any] = MappingProxyType(
+    # rl-tools/rl-tools c490edf0, zoo/l2f/environment.h. It asks for angles of up to 90 degrees; its program draws them up to
+    # 1 rad, whatever is asked for.
+    {"start_m": 0.5, "start_angle": 1.0, "start_rotors": (0.0, 0.5), "reach_m": 1.0, "velocity_limit": 10.0}
+    | {"rate_limit": 35.0, "history": 16, "reward": "zoo", "noise": False, "disturbance": 0.0}
+)
+"""The task of `newer`, as options."""
+L2F_HARDER: Mapping[str, Any] = MappingProxyType(
+    {**L2F_ZOO, "noise": True, "disturbance": 1.0, "start_angle": 0.5 * math.pi, "start_rotors": ()}
+)
+"""The task of `harder`, as options."""
