@@ -347,7 +347,7 @@ def configured(
         k, part = homes[name]
         several = _is_several(kinds[k], name) if not part else False
         plain = _plain(_named(value, given, kinds[k]) if name in records else value, several)
-        plain = _counted(plain, kinds[k] if not part else type(_default(kinds[k], part)), name)
+        plain = _counted(plain, _part(kinds[k], part) if part else kinds[k], name)
         (parts.setdefault((k, part), {}) if part else values[k])[name] = plain
     for (k, part), inner in parts.items():
         values[k].setdefault(part, _part(kinds[k], part)(**inner))
@@ -387,11 +387,6 @@ def _counted(value: Any, kind: type[Any], name: str) -> Any:
     hint = typing.get_type_hints(kind).get(name)
     whole = hint is int or (int in typing.get_args(hint) and float not in typing.get_args(hint))
     return int(value) if whole and isinstance(value, float) and value.is_integer() else value
-
-
-def _default(kind: type[Any], name: str) -> Any:
-    """Return the configuration that a field of one holds at first."""
-    return next(item for item in fields(kind) if item.name == name).default_factory()  # type: ignore[misc]
 
 
 def _named(value: Any, given: Mapping[str, Any], kind: type[Any]) -> Any:

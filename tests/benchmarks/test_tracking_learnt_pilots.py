@@ -90,6 +90,7 @@ def test_a_policy_that_sees_is_evaluated(tmp_path: Path) -> None:
 def test_families_and_rates(folder: Path) -> None:
     found = methods_of(["mpc", f"policy:{folder}", "geometric"])
     assert [item.rate for item in found] == [20.0, 100.0, 100.0]
+    assert [item.senses for item in found] == [False, True, False]  # a tracker's law acts on the true state
     assert set(COMMAND_RATES) >= {item.rate for item in found}
     assert [families_of(item) for item in found] == [("semi_kinematic", "rigid"), ("rigid",), ("semi_kinematic", "rigid")]
     assert settled(EvaluateConfig(), found[:1]).family == ("semi_kinematic",)

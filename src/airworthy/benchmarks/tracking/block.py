@@ -23,6 +23,7 @@ from airworthy.benchmarks.tracking.methods import (
     keys_of,
 )
 from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of
+from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance
 from airworthy.geometry.distance import clearance
@@ -312,8 +313,8 @@ def fly_block(
         dynamics=block.family,  # type: ignore[arg-type]
         physics_rate=PHYSICS_RATE[block.family],
         control_rate=method.rate,
-        level=method.level,  # type: ignore[arg-type]
-        **({} if method.control is None else {"control": method.control}),
+        level=method.level,
+        control=method.control or ControlConfig(),
         contact=None if contact == "none" else Contact(mode=contact),  # type: ignore[arg-type]
         state_noise=_model_noise(block),
     )

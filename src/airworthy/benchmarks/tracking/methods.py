@@ -267,7 +267,10 @@ def catalogue_method(specifier: str) -> TrackingMethod:
     digests = {name: sha256_file(Path(folder) / name) for name in (CONTRACT_FILE, WEIGHTS_FILE)} if folder else {}
     name = (Path(folder).name if Path(folder).name not in ("", ".", "..") else kind) if folder else specifier
     identity = {"pilot": kind, **digests}
-    return TrackingMethod(name, make, sensors, identity=identity, level=level, rate=rate, control=pilot_control(specifier))
+    # A tracker gives the course alone: the law that follows it acts inside the simulator, on the true state.
+    senses = bool(folder)
+    control = pilot_control(specifier)
+    return TrackingMethod(name, make, sensors, senses, identity, level=level, rate=rate, control=control)
 
 
 def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
