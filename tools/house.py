@@ -34,6 +34,10 @@ FIGURES = {
     "import_share": "lines of import statements at the heads of files, % of all",
     "comments": "comments per 1,000 lines",
     "comments_of_why": "the same in planners, control, sensors, learning",
+    "comments_planners": "the same in each of the four: planners",
+    "comments_control": "control",
+    "comments_sensors": "sensors",
+    "comments_learning": "learning",
     "longest_file": "lines of the longest file",
     "single_importer": "files that one other file imports",
     "single_importer_same_folder": "of these, those whose importer lies in the same folder",
@@ -188,14 +192,17 @@ class House:
 
     def _sizes(self) -> dict[str, float]:
         lines = sum(one.lines for one in self.sources)
-        why = [one for one in self.sources if one.path.relative_to(self.package).parts[0] in WHY_ROOMS]
+        of_room = {
+            room: [one for one in self.sources if one.path.relative_to(self.package).parts[0] == room] for room in WHY_ROOMS
+        }
         folders = Counter(one.path.parent for one in self.sources)
         return {
             "files": len(self.sources),
             "lines": lines,
             "import_share": round(100.0 * sum(one.import_lines() for one in self.sources) / max(lines, 1), 1),
             "comments": _per_thousand(self.sources),
-            "comments_of_why": _per_thousand(why),
+            "comments_of_why": _per_thousand([one for some in of_room.values() for one in some]),
+            **{f"comments_{room}": _per_thousand(some) for room, some in of_room.items()},
             "longest_file": max((one.lines for one in self.sources), default=0),
             "large_folders": sum(count > FOLDER_MAX for count in folders.values()),
         }

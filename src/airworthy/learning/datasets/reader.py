@@ -62,6 +62,7 @@ class ImageStack:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> ArrayU8:
+        # NumPy itself makes numbers of whatever indexes an array, with its own errors.
         which = np.arange(len(self))[index]
         if which.ndim == 0:
             return self.take(which[None])[0]
@@ -71,6 +72,7 @@ class ImageStack:
         """Return images (n, H, W, 3) by their numbers (n,), copied; numbers in order are read fastest."""
         found = np.empty((len(which), *self.shape[1:]), np.uint8)
         owner = np.searchsorted(self._first, which, side="right") - 1
+        # One read per file instead of one per image.
         for shard in np.unique(owner):
             mine = np.flatnonzero(owner == shard)
             found[mine] = self._maps[shard][which[mine] - self._first[shard]]
@@ -78,6 +80,7 @@ class ImageStack:
 
 
 def _mapped(path: Path, shape: tuple[int, ...]) -> ArrayU8:
+    # A file of no images cannot be mapped.
     if not shape[0]:
         return np.empty(shape, np.uint8)
     try:
@@ -116,6 +119,7 @@ class ExpertDataset:
         """(rollouts,) time on the course at which it begins [s]."""
         self.parameters: Array = np.stack([self.flown["mass_kg"][kept], self.flown["rotor_force_N"][kept]], axis=1)
         """(rollouts, 2) mass [kg] and force of one rotor at full command [N]."""
+        # One per course in the folder, one per roll-out here: pairs find theirs by `rollout`.
         by_course = np.array([objectives[name] for name in manifest.config.courses])
         self.objective: Array = by_course[self.flown["course"][kept]]
         """(rollouts, 18) duration, displacement, velocities and quaternions of start and end of its course; z up."""
@@ -131,6 +135,7 @@ class ExpertDataset:
         self.rollout: ArrayInt = np.repeat(np.arange(len(self.number)), ticks)
         """(pairs,) index into what is per roll-out."""
         self._shard = np.repeat(np.arange(len(manifest.shards)), [item.pairs for item in manifest.shards])
+        # Each file may be sound and still belong to another run: what they say of each other must agree.
         fits = len(self._shard) == len(self.tick) == len(self.rollout) and np.array_equal(
             pairs["rollout"], self.number[self.rollout]
         )
@@ -158,6 +163,7 @@ class ExpertDataset:
         shards = []
         for facts in manifest.shards:
             _verify(where / facts.name, facts if verify else _tables(facts))
+            # Sizes of all files, also of images that are not summed: a truncated one would only show amid training.
             _verify(where / facts.name, facts, content=False)
             pairs = read_columns(where / facts.name / PAIRS_FILE, PAIR_FIELDS)
             shards.append((pairs, read_columns(where / facts.name / ROLLOUTS_FILE, ROLLOUT_FIELDS)))
@@ -175,6 +181,7 @@ class ExpertDataset:
         Raises:
             AssetError: The copy was changed after the data were made.
         """
+        # A vehicle of the catalogue is fixed by the version; a file may have changed or gone, so a copy was kept.
         if not is_vehicle_file(self.config):
             return named_vehicle(self.config.vehicle)
         kept = read_vehicle(self.folder / VEHICLE_FILE)
@@ -236,6 +243,7 @@ class ExpertDataset:
             raise unknown_name("course of this data set", course, self.config.courses)
         mine = np.array([course in (None, item.course) for item in self.shards], bool)
         last = {item.course: index for index, item in enumerate(self.shards)}
+        # Whole shards: no roll-out has pairs on both sides, for neighbouring ticks are all but the same.
         held = np.array([last[item.course] == index for index, item in enumerate(self.shards)], bool)
         return np.flatnonzero((mine & ~held)[self._shard]), np.flatnonzero((mine & held)[self._shard])
 

@@ -13,6 +13,7 @@ from airworthy.core.schema import SHARE, Bound, check_fields
 
 __all__ = ["Curriculum", "CurriculumState", "FlightConditions"]
 
+# Ours: a third of a second at 100 Hz.
 _DELAY_MAX = 32
 
 
@@ -44,6 +45,7 @@ class FlightConditions:
     @property
     def drawn(self) -> bool:
         """Whether numbers of their own are drawn for them."""
+        # The ground is the same for all flights: it needs no draw.
         return replace(self, ground=None) != FlightConditions()
 
 
@@ -103,9 +105,11 @@ class CurriculumState:
         if counts[1] < c.window:
             return False
         share, before = counts[2] / counts[1], int(counts[0])
+        # Remaining env-steps carry over, so that the level does not depend on how many are counted at a time.
         if c.each == "steps":
             counts[:] = min(before + c.rise * (counts[1] // c.window), c.most), counts[1] % c.window, 0
             return int(counts[0]) != before
+        # Between both thresholds the level stays: else it would go up and down for ever.
         move = c.rise if share > c.rise_above else -c.fall if share < c.fall_below else 0
         counts[:] = min(max(before + move, c.least), c.most), 0, 0
         return int(counts[0]) != before

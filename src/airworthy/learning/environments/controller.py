@@ -38,16 +38,19 @@ def controller_rows(vehicle: Vehicle, traits: TaskTraits, period: float, rows: A
         rows: (rows,).
         layout: Of them.
     """
+    # No controller stands between action and rotors: its rows stay as they are.
     if traits.by_rotor:
         return rows
     count, control = padded_rotor_count(vehicle.rotor_count), traits.control(vehicle)
     column = control_column(vehicle, control, traits.level, period, count)
     whole = np.concatenate([rows[: layout.offsets["control_mass"]], column])
+    # The controller runs at each step of physics here, so both rates are one over the period.
     config = SimulatorConfig(level=traits.level, control=control, physics_rate=1.0 / period, control_rate=1.0 / period)
     try:
         check_law(whole, layout, config, vehicle)
     except AirworthyError as error:
         raise AirworthyError(
+            # Whoever chose a task did not choose its gains: say what can be done, not only what is wrong.
             f"The gains {control.gains!r} on {vehicle.name} are unstable at {1.0 / period:g} steps of physics a second:"
             ' give the task more `physics_steps`, or gains="auto".'
         ) from error
@@ -78,6 +81,7 @@ class Controller:
     def __init__(self, traits: TaskTraits, rotor_count: int, leaning: bool, allocation: str):
         self.level, self.count, self.leaning = traits.level, rotor_count, leaning
         self.bounded = bool(allocation)
+        # Where nothing is bounded any of them serves: it is never asked.
         self.priority = next((p for p in PRIORITIES if p == allocation), PRIORITIES[0])
         self.layout = control_layout(padded_rotor_count(rotor_count))
 
@@ -95,6 +99,7 @@ class Controller:
             p: Parameters.
         """
         attitude, rate = state[6:10], state[10:BODY]
+        # Only then: the turn costs every step, and for a level vehicle it is the identity.
         if self.leaning:
             attitude, rate = laws.trimmed(attitude, rate, p.control)
         force_x, force_y, thrust, moment = laws.geometric_wrench(
@@ -119,6 +124,7 @@ class Controller:
             p: Parameters.
         """
         states = laws.rotor_states(thrusts, p.control)
+        # The simulator leads the rotors at these levels; a policy must learn on what it will fly with.
         if self.level in LED_LEVELS:
             states = laws.led_states(state[BODY:], states, p.control)
         return tuple(eq.clip_rotors(states, p.rotor_min, p.rotor_max, 1.0))

@@ -47,6 +47,7 @@ class BoxKind:
     """Largest roll, pitch and yaw either way [rad]."""
 
 
+# Source: specification aerial_gym, section 8.
 _OBJECTS = ((0.1, 0.5, 0.5), (0.1, 1.0, 1.0), (0.1, 0.1, 2.0), (0.4, 0.4, 0.4))
 _ANY, _SIXTY = 3.141592653589793, 1.0471975511965976
 
@@ -87,6 +88,7 @@ class RoomForm:
             level: Of the curriculum: things placed, walls included.
         """
         u = uniforms
+        # Levels count the walls as published, and walls are always there.
         wanted = clip(level - float(WALLS), 0.0, float(self.boxes))
         panels = clip(wanted, 0.0, float(self.panels.count))
         objects = wanted - panels
@@ -107,6 +109,7 @@ def draw_rooms(form: RoomForm) -> ArrayF32:
 
 @cache
 def _drawn(form: RoomForm) -> ArrayF32:
+    # 17 is any number: a training's other draws with the same seed must differ from these.
     rng = np.random.default_rng([form.seed, 17])
     found = [_boxes(kind, form.pool, rng) for kind in (form.panels, form.objects)]
     return np.concatenate(found, 1).astype(np.float32)
@@ -167,6 +170,7 @@ def touches(form: RoomForm, pool: ArrayF32, places: Array, body: Vector, positio
 
 def _touches(form: RoomForm, pool: ArrayF32, place: Array, middle: Array, axes: Array, half: Array) -> bool:
     reach = np.abs(axes) @ half
+    # Walls lie along the axes: the box around the body is exact for them, and quick.
     if (middle - reach < place[3:6] + WALL).any() or (middle + reach > place[6:9] - WALL).any():
         return True
     boxes = placed_boxes(form, pool, place)
@@ -176,6 +180,7 @@ def _touches(form: RoomForm, pool: ArrayF32, place: Array, middle: Array, axes: 
         away, cosines = at - middle, axes.T @ turned
         size = np.abs(cosines) + _ROUNDING
         lines = [(axes[:, i], half[i] + size[i] @ edges) for i in range(3)]
+        # 15 axes in all: three faces of each box, and nine cross products of their edges; if none parts them, they touch.
         lines += [(turned[:, j], edges[j] + half @ size[:, j]) for j in range(3)]
         for i in range(3):
             for j in range(3):

@@ -48,6 +48,7 @@ def near_quaternion(u: Vector, most: float) -> Vector:
 
 
 def _about_any_axis(u: Vector, angle: Scalar) -> Vector:
+    # Archimedes: heights of points spread evenly over a sphere are uniform.
     height = 2.0 * u[0] - 1.0
     (sine, cosine), around = sin_cos(_TURN * u[1]), sqrt(1.0 - height * height)
     s, c = sin_cos(0.5 * angle)
@@ -76,6 +77,7 @@ def euler_quaternion(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Vector:
         yaw: [rad]
     """
     turns = []
+    # Z, then Y, then X, each about the axis as turned by those before: products from left to right.
     for axis, angle in ((2, yaw), (1, pitch), (0, roll)):
         sine, cosine = sin_cos(0.5 * angle)
         turns.append((*(sine if k == axis else 0.0 for k in range(3)), cosine))
@@ -106,6 +108,7 @@ def turned_start(
     """
     u = tuple(2.0 * x - 1.0 for x in uniforms)
     attitude = euler_quaternion(tilt * u[6], tilt * u[7], heading * u[8])
+    # Of 16 numbers four are left: rotors beyond the fourth share theirs with the one four before.
     spun = tuple(h * (1.0 + rotors * u[12 + k % 4]) for k, h in enumerate(hover))
     return (
         *(position * x for x in u[:3]),

@@ -159,6 +159,7 @@ def crashed_terms(terms: dict[str, Scalar], crashed: Any, value: float) -> dict[
         crashed: A comparison.
         value: Of the term `crash`.
     """
+    # All terms stay, at zero: a log of terms has the same columns at every step.
     return {**{name: where(crashed, 0.0, x) for name, x in terms.items()}, "crash": where(crashed, value, 0.0)}
 
 
@@ -171,6 +172,7 @@ def thrust_command(thrusts: Vector, p: Any) -> Vector:
     """
     speeds = []
     for u, c, low, high in zip(thrusts, p.rotor_thrust, p.rotor_min, p.rotor_max, strict=True):
+        # Below the thrust of a rotor at rest there is no root: its state is then the polynomial's lowest point, for the clip.
         root = sqrt(maximum(c[1] * c[1] + 4.0 * c[2] * (u - c[0]), 0.0))
         speeds.append(clip((root - c[1]) / (2.0 * c[2]), low, high))
     return tuple(speeds)
@@ -189,6 +191,7 @@ def register_task(name: str, make: Callable[..., LearningTask]) -> None:
     Raises:
         AirworthyError: Another task has this name.
     """
+    # Registering the very same again harms nothing.
     if _TASKS.get(name, make) is not make:
         raise AirworthyError(f"A learning task {name!r} is registered already; choose another name.")
     _TASKS[name] = make

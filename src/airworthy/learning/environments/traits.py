@@ -106,6 +106,7 @@ class TaskTraits:
 
     def goal(self, p: Any) -> Vector:
         """Return the state in which guided flights begin: `goal(p)`, or hover at the origin."""
+        # Most tasks hold the origin: only those whose goal is drawn need to say where it is.
         if hasattr(self.task, "goal"):
             return tuple(self.task.goal(p))
         nothing = (0.0,) * 3

@@ -33,6 +33,7 @@ def gru_twin(weights: Sequence[Array], x: Array, memory: Array) -> tuple[Array, 
         1.0 / (1.0 + np.exp(-(w @ x + b[:, None] + u @ memory + c[:, None])))
         for w, b, u, c in ((wr, br, ur, cr), (wz, bz, uz, cz))
     )
+    # Reset multiplies after the product, as in torch and cuDNN; Cho et al. write it before.
     pushed = un @ memory + cn[:, None]
     new = np.tanh(wn @ x + bn[:, None] + r * pushed)
     return (1.0 - z) * new + z * memory, [r, z, new, pushed]
@@ -58,6 +59,7 @@ def returns_twin(ahead: Ahead, costs: Array, seen: Sequence[Array]) -> Array:
     found, later = np.zeros_like(costs), value_twin(ahead, seen[-1])[0]
     for t in reversed(range(len(costs))):
         told = value_twin(ahead, seen[t + 1])[0]
+        # Times 1 - discount, so that a return has the size of one step's cost, whatever the horizon.
         later = (1.0 - ahead.discount) * costs[t] + ahead.discount * (told + ahead.blend * (later - told))
         found[t] = later
     return found
@@ -121,6 +123,7 @@ def loss_twin(window: FlightWindow, flown: FlownTwin, ahead: Ahead | None = None
     discount = ahead.discount if ahead else 1.0
     total = (flown.costs * discount ** np.arange(window.steps)[:, None]).sum()
     if ahead is not None:
+        # The critic tells a mean per step: over 1 - discount it is the sum of all that comes.
         total += discount**window.steps / (1.0 - discount) * value_twin(ahead, flown.seen[-1])[0].sum()
     return float(total) / (window.steps * window.env_count)
 
@@ -154,6 +157,7 @@ def window_twin(
     flown = flown_twin(window, w, state, memory)
     gradient = [np.zeros_like(x) for x in w]
     discount = ahead.discount if ahead else 1.0
+    # The mean over steps and flights: the learning rate then does not depend on how many there are.
     weight = np.full(window.env_count, 1.0 / (window.steps * window.env_count))
     bar = np.zeros((shape.state + shape.observed, window.env_count))
     if ahead is not None:
@@ -163,6 +167,7 @@ def window_twin(
         seeds = [*bar, weight * discount**t]
         slopes = adjoint(step, [*before, *layers[3], *numbers.values()], seeds)[1]
         by = np.array(np.broadcast_arrays(*slopes[: ends[1]]))
+        # From the output back to the input; 1 - y^2 is the slope of y = tanh(x).
         slope = by[ends[0] :] * (1.0 - layers[3] ** 2)
         gradient[-2] += slope @ layers[2].T
         gradient[-1] += slope.sum(axis=1)
@@ -177,6 +182,7 @@ def window_twin(
         slope = slope * (1.0 - layers[1] ** 2)
         gradient[0] += slope @ layers[0].T
         gradient[1] += slope.sum(axis=1)
+        # Only the slope by the state decays; that by what was seen goes on whole.
         bar = np.concatenate([keep * by[: ends[0]], w[0].T @ slope])
     return flown, gradient
 
@@ -187,6 +193,7 @@ def _gru_back(weights: Sequence[Array], gradient: Sequence[Array], layers: Layer
     by_new = slope * (1.0 - z) * (1.0 - new**2)
     by_update = slope * (memory - new) * z * (1.0 - z)
     by_reset = by_new * pushed * r * (1.0 - r)
+    # Two sets: what comes in enters the new memory whole, what was held only by the share that reset leaves.
     coming = np.concatenate([by_reset, by_update, by_new])
     held = np.concatenate([by_reset, by_update, by_new * r])
     for k, (sums, factor) in enumerate(((coming, x), (held, memory))):

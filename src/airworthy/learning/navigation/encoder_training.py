@@ -112,6 +112,7 @@ class EncoderTraining:
         # noise makes twice the squared error of it.
         drawn = rng.normal(size=(o.batch, o.latent)) * (rng.random((o.batch, 1)) < 0.5)
         noise = torch.from_numpy(drawn.astype(np.float32))
+        # Ours, since the published encoder's learning is not known (specification aerial_gym, 9.2): by a cosine to a fiftieth.
         fall = 0.5 * (1.0 + math.cos(math.pi * self.iteration / o.iterations))
         for group in self._adam.param_groups:
             group["lr"] = o.learning_rate * (0.02 + 0.98 * fall)

@@ -14,10 +14,13 @@ from airworthy.pilots.navigation_policy.sight import CELLS, cell_inputs, least_o
 
 __all__ = ["INVALID", "NEAREST", "BlindEye", "LidarEye", "NavigationEye", "PooledEye", "depth_image"]
 
+# Source: sensors.json, base_depth_camera: min_range; the LiDAR of learning by reward, 3.2, has the same.
 NEAREST = 0.2
 """Sensors see nothing nearer [m]."""
+# Source: the same entry: near_out_of_range_value -10, over the range of 10 m.
 INVALID = -1.0
 """In an image, of what is nearer than that."""
+# Source: specification, learning by reward, 3.2: min-pooling 3 x 6, of 48 x 120 rays.
 _LIDAR_POOL = (3, 6)
 
 
@@ -90,6 +93,8 @@ class LidarEye:
         seen = np.where(distance < NEAREST, np.float32(self.rays.reach), distance)
         cells = least_of_cells(seen, _LIDAR_POOL).reshape(n, -1)
         if uniforms is not None:
+            # Source: specification, learning by reward, 3.2: after pooling 3 % of cells + U(0.2, 10), 2 % at 10 m, and 2 % of
+            # the cells in rows from 10 on, which look down, U(0.2, 1).
             moved, empty, near, much = (uniforms[:, k * 320 : (k + 1) * 320] for k in range(4))
             cells = cells + np.where(moved < 0.03, NEAREST + (self.rays.reach - NEAREST) * much, 0.0)
             cells = np.where(empty < 0.02, self.rays.reach, cells)

@@ -87,17 +87,21 @@ class NavigationOptions(TrainingOptions):
             minibatches=self.minibatches,
             gamma=self.gamma,
             shared=self.shared,
+            # Source: rl_training.json, sample_factory_navigation: gae_lambda, clip.
             lam=0.95,
             clip=0.2,
             learning_rate=self.learning_rate,
             target_divergence=self.target_divergence,
+            # The same set: reward_scale, normalize_input, normalize_returns, entropy.
             reward_scale=0.1,
             normalize_observation=True,
             normalize_value=True,
             entropy_weight=0.0,
+            # Ours: published deviations are learnt from the state (adaptive_stddev), ours are numbers of their own.
             initial_std=0.5,
             # Ours: without a floor the deviation is gone before flights reach their targets.
             least_std=0.2,
+            # The same set: max_grad_norm.
             gradient_norm=1.0,
         )
 

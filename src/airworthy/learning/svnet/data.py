@@ -81,6 +81,7 @@ class SizedImages:
     def __init__(self, stack: Stack, camera: Mapping[str, Any], side: int = 0):
         self._stack, self._whole = stack, camera["view"] == "full"
         height, width = stack.shape[1:3]
+        # Whole images are cut as in flight; smaller ones were cut when they were rendered.
         self.side = side or (POLICY_SIDE if self._whole else height)
         if not self._whole and self.side > height:
             raise AirworthyError(
@@ -110,6 +111,7 @@ class SizedImages:
 
     def _intrinsics(self, camera: Mapping[str, Any], size: tuple[int, int]) -> Array:
         numbers = np.array([camera[name] for name in ("fx", "fy", "cx", "cy")], np.float64)
+        # Cutting moves the principal point and resizing scales all four: the contract must hold those of what is seen.
         return numbers if self._view is None else self._view.intrinsics(numbers, size)
 
 
@@ -153,6 +155,7 @@ def training_data(pairs: ExpertPairs, kind: Variant, form: Form = "paper", side:
         AirworthyError: There is nothing to train on, nothing held out, or no images for a network that sees.
     """
     train, held_out = pairs.split()
+    # Without held-out pairs the best epoch could not be told from the last.
     if not len(train) or not len(held_out):
         raise AirworthyError(
             f"The data set has {len(train)} pairs to train on and {len(held_out)} held out (the last shard of each course);"
@@ -162,11 +165,13 @@ def training_data(pairs: ExpertPairs, kind: Variant, form: Form = "paper", side:
         raise AirworthyError(
             f"Variant {kind.name!r} sees, but the data set has no images; make it with a view, or train the variant 'hp_net'."
         )
+    # Turned and differenced in double precision, rounded once at the end.
     sensed = np.asarray(pairs.sensed, np.float64)
     state = observable(sensed[:, 1:]) if kind.vision else np.concatenate([sensed[:, :1], z_down(sensed[:, 1:])], axis=1)
     assert state.shape[1] == (kind.state_size if kind.vision else FULL_STATE_SIZE)
     flown = pairs.of_rollouts(sensed)
     history = history_features(flown[..., 0], flown[..., 1:], pairs.of_rollouts(pairs.command), form)
+    # How much of a history is zeros because the flight had only begun.
     ticks = np.broadcast_to(np.arange(flown.shape[1]), flown.shape[:2])
     images = None
     if kind.vision and pairs.images is not None and pairs.camera is not None:
@@ -201,6 +206,7 @@ def batch_order(which: ArrayInt, size: int, seed: int, stage: str, epoch: int) -
         stage: "history" or "command".
         epoch: From 0.
     """
+    # A generator per epoch: a training that goes on needs no state of an earlier one.
     order = np.random.default_rng((seed, _STAGES.index(stage), epoch)).permutation(which)
     for first in range(0, len(order), size):
         yield np.sort(order[first : first + size])

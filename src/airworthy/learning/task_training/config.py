@@ -76,6 +76,7 @@ class TaskConfig:
         check_fields(self)
         if self.trainer not in TASK_TRAINERS:
             raise unknown_name("trainer", self.trainer, TASK_TRAINERS)
+        # An option that nothing reads would look as if it had been tried.
         refuse_idle(self, IDLE_RULES)
 
     def training(self, task: str, seed: int) -> TaskOptions:
@@ -99,6 +100,7 @@ class TaskConfig:
         return TaskTrainingOptions.usual(task, seed, self.trainer, options=options, randomization=spread, **chosen)
 
     def _gradient(self, task: str, seed: int) -> TaskOptions:
+        # Flights are differentiated with a cost made for them; a reward of any task may have steps that no slope shows.
         if task not in _BY_GRADIENT:
             known = ", ".join(_BY_GRADIENT)
             raise AirworthyError(
@@ -113,12 +115,14 @@ class TaskConfig:
         found: dict[str, Any] = {}
         for text in self.option:
             name, equals, value = text.partition("=")
+            # Only what a word of a command line can say; tables of numbers are for Python.
             plain = {key for key, now in known.items() if isinstance(now, bool | int | float | str)}
             if name not in plain:
                 raise unknown_name(f"option of the task {task.name!r}", name, sorted(plain), "Write --option NAME=VALUE.")
             if not equals or name in found:
                 raise AirworthyError(f"--option got {text!r}; write each as {name}=VALUE, once.")
             found[name] = _value(name, value, known[name])
+            # An option without effect is refused, as everywhere.
             if found[name] == known[name]:
                 raise AirworthyError(f"--option {text} changes nothing: the task has it so; leave it out.")
         return found
@@ -132,6 +136,7 @@ class TaskConfig:
 def _value(name: str, text: str, now: Any) -> Any:
     """Return a value of the kind that an option has now."""
     try:
+        # First: a bool is an int, and `bool("false")` is true.
         if isinstance(now, bool):
             return {"true": True, "false": False}[text.lower()]
         return type(now)(text)

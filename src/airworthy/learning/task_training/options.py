@@ -111,6 +111,7 @@ class TaskTrainingOptions(TrainingOptions):
         table = task_settings(task)
         learner = {item.name for item in fields(PpoOptions)}
         given = {name: value for name, value in chosen.items() if value is not None}
+        # The seed last: the learner's own must be the training's.
         inner = {**table.pop("ppo"), **{k: v for k, v in given.items() if k in learner}, "seed": seed}
         # The rate falls over the whole training: else the noise of its steps is what a policy ends with.
         kind = TorchPpoOptions if trainer == "ppo" else PpoOptions
@@ -129,6 +130,7 @@ class TaskTrainingOptions(TrainingOptions):
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
         """Return fields in which an earlier training differs, in words."""
+        # Field by field: "ppo differs" would not tell a user what to change.
         inner = before.get("ppo")
         found = super().differences({**before, "ppo": asdict(self.ppo)})
         return [*found, *self.ppo.differences(inner if isinstance(inner, Mapping) else {})]

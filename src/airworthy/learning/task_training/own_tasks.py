@@ -69,6 +69,7 @@ class OwnTask:
             AssetError: The file is not there.
         """
         refuse_path(word)
+        # From the right: a path may have a colon in it, a class name has none.
         path, _, name = word.rpartition(":")
         if not Path(path).is_file():
             raise AssetError(f"{path!r} is no file; a task of one's own is FILE.py:NAME.")
@@ -90,6 +91,7 @@ class OwnTask:
         """
         module = load_with(import_contained, self.file, self.digest)
         kind = getattr(module, self.name, None)
+        # A function that makes a task serves as well as a class.
         if not callable(kind):
             known = sorted(k for k, v in vars(module).items() if isinstance(v, type) and hasattr(v, "judge"))
             hint = f"; it has {', '.join(known)}" if known else ""
@@ -111,6 +113,7 @@ class OwnTask:
         Raises:
             AirworthyError: It imports what cannot be copied.
         """
+        # Found before anything is copied: a task of which a part is missing could not be gone on with.
         if lost := not_copied(self.file):
             name, why = next(iter(lost.items()))
             raise AirworthyError(f"{str(self.file)!r} imports {name!r}, {why}: the run's folder could not keep the task.")

@@ -110,6 +110,7 @@ class TaskTraining:
         self.environments = VectorTask(
             flown, o.env_count, vehicle, o.seed, o.randomization, threads=threads, conditions=conditions
         )
+        # Before anything is learnt: a task of one's own may have forgotten its reward.
         check_reward(self.task.name, self.environments.terms)
         self.vehicle = self.environments.vehicle
         self.ppo, self.machine = ppo_learner(self.environments, o.ppo, threads)
@@ -155,13 +156,16 @@ class TaskTraining:
         """Fly a rollout and learn from it; returns less the mean reward per step."""
         before = self.env_steps
         self.last = self.ppo.update()
+        # Nothing is learnt where every flight ends at once, or rewards overflow: one sentence instead of a flat curve.
         check_update(self.task.name, self.env_steps - before, self.last.terminated, self.last.reward)
         self.lost += self.last.terminated
+        # Less it, for everything that learns here makes a cost small.
         return -self.last.reward
 
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of the last update."""
         assert self.last is not None
+        # JSON has no NaN: what cannot be said is null, so that any reader takes the log.
         row = {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in asdict(self.last).items()}
         return {**row, "cost": cost, "lost": self.lost, **self._level()}
 

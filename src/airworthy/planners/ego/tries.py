@@ -40,11 +40,13 @@ __all__ = [
 ]
 
 
+# Ours: a kernel cannot ask for more memory while it runs.
 MOST, PAIRS, PATHS, SAMPLES = 128, 32, 32_768, 1_024
 """Most control points, pairs of each, cells of all ways, and samples of a warm start."""
 STATES, NUMBERS, RESULTS = 18, 7, 7
 """Doubles per try: start and target (position, velocity, acceleration each); see `EgoTry::run`; see the kernel."""
 
+# Per array of a try, so that the Python side knows the sizes and the native side only offsets.
 _DOUBLES = {
     "problem.q": 3 * MOST,
     "problem.parts": 9 * MOST,
@@ -103,6 +105,7 @@ def ego_source() -> str:
     folder = files("airworthy.planners.ego").joinpath("native")
     problem, attempt = (folder.joinpath(name).read_text() for name in ("problem.h", "try.h"))
     parts = [planning_source("cells.h", "search.h", "bspline.h", "polynomial.h"), problem]
+    # In this order: each text uses the names of those before it.
     parts += [lbfgs_source("EgoProblem", "EgoLbfgs"), attempt, _BODY.replace("CARVED", _carving())]
     text = "\n".join(parts)
     for name, value in {"MOST": MOST, "PAIRS": PAIRS, "PATHS": PATHS, "SAMPLES": SAMPLES}.items():
@@ -149,6 +152,7 @@ def ego_kernel() -> Any:
     """Return tries as a Warp kernel for a CPU, one after the other in one memory; compiled at first launch, then cached on
     disk.
     """
+    # One memory serves all tries, so that they cannot run side by side; 32,768 cells of ways for each would be much.
     return native_kernel("ego", ego_source(), _ARGUMENTS, first=False)
 
 
@@ -242,7 +246,9 @@ class ReboundTries:
             kinds = np.stack([q.previous_count, q.kind], axis=1).astype(np.int32)
             given = [table.address, table.numbers, table.sizes, q.row.astype(np.int32), states, numbers, q.previous, kinds]
             arrays = [*given, *self._settings, control, results, *self._work]
+            # Not copied: results are written into the very arrays that are read below.
             held = [wp.array(np.ascontiguousarray(a).reshape(-1), device="cpu", copy=False) for a in arrays]
             quiet_launch(ego_kernel(), k, [*held, *self._memory.arguments], "cpu")
+        # All but the interval are counts, exact in doubles.
         whole = results.astype(np.int64)
         return ReboundResults(whole[:, 0], control, whole[:, 1], results[:, 2].copy(), *(whole[:, i] for i in range(3, 7)))

@@ -22,6 +22,7 @@ __all__ = ["MapWindows", "WindowTwin", "window_of", "windows_of"]
 
 def address(array: ArrayAny) -> int:
     """Return where the numbers of a contiguous array lie. The caller keeps the array alive."""
+    # A view with strides would be read as if it had none.
     assert array.flags.c_contiguous
     return int(array.ctypes.data)
 
@@ -60,6 +61,7 @@ def windows_of(maps: Maps, flights: ArrayInt, lower: Array, upper: Array, resolu
     """
     records = np.zeros(len(flights), WINDOW)
     records["lower"], records["upper"], records["resolution"] = lower, upper, resolution
+    # Own maps lie as rings in one memory: the windows point into it. Of others arrays are asked, one flight at a time.
     if isinstance(maps, CellMaps):
         return MapWindows(records, _from_rings(records, maps, flights, field))
     alive: list[Any] = []
@@ -99,13 +101,17 @@ def _put(record: Any, cells: Any, corner: Array, field: Any) -> tuple[Any, Any]:
 def _from_rings(records: ArrayAny, maps: CellMaps, flights: ArrayInt, field: bool) -> tuple[Any, ...]:
     layers, boxes = maps.layers, maps.layers.boxes
     side, corner = boxes.side[flights], layers.corner[flights]
+    # Unsigned, as addresses are.
     base = boxes.base[flights].astype(np.uint64)
     records["cells"] = np.uint64(address(layers.inflated)) + base
     if field:
         assert layers.squared is not None
         records["field"] = np.uint64(address(layers.squared)) + base * np.uint64(layers.squared.itemsize)
+    # Maps keep signed squares of cell counts, in 16 bits; the native text takes the root where it reads.
     records["squares"] = 1
+    # Cell numbers wrap: a window that moves keeps its cells where they are.
     records["side"], records["offset"] = side, corner % side
+    # At the far end of the box a window is cut off.
     records["count"] = np.minimum(side, boxes.cells[flights] - corner)
     records["corner"] = boxes.origin[flights] + boxes.resolution * corner
     return (layers.inflated, layers.squared)
@@ -120,6 +126,7 @@ class WindowTwin:
         self.lower, self.upper = record["lower"].copy(), record["upper"].copy()
 
     def _read(self, name: str, kind: Any) -> ArrayAny:
+        # Only the twin reads memory by its address: in Python nothing else may.
         import ctypes
 
         side, count, offset = (tuple(int(n) for n in self._record[k]) for k in ("side", "count", "offset"))
@@ -139,6 +146,7 @@ class WindowTwin:
         if not self._record["squares"]:
             return self._read("field", np.float32).astype(np.float64)
         s, h = self._read("field", np.int16).astype(np.float64), self.resolution
+        # Inside, squares are to the nearest free cell, one at least: less a cell, so that the outermost taken have distance 0.
         return np.where(s >= 0.0, h * np.sqrt(np.abs(s)), h - h * np.sqrt(np.abs(s)))
 
     def _index(self, points: Array, shape: tuple[int, ...]) -> tuple[ArrayInt, ArrayBool]:
@@ -179,6 +187,7 @@ def trilinear_in(field: Array, corner: Array, resolution: float, points: Array) 
     """
     scaled = (points - corner) / resolution - 0.5
     base = np.floor(scaled)
+    # A value made of cells that are not known would be a slope towards nowhere.
     known = np.asarray(((base >= 0) & (base < np.array(field.shape) - 1)).all(-1))
     cell = np.where(known[:, None], base, 0).astype(np.int64)
     corners = np.empty((len(points), 2, 2, 2))

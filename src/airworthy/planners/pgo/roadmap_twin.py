@@ -21,6 +21,7 @@ __all__ = ["Visibility", "roadmap_twin"]
 
 
 def _apart(a: Array, b: Array) -> float:
+    # By hand, in this order: the native text adds so, and the twin is compared bit for bit.
     return math.sqrt(sum(float(d) * float(d) for d in b - a))
 
 
@@ -35,6 +36,7 @@ class Visibility:
         """Return the distance at a cell by its number; outside the box in which to fly nothing is free, what is not known
         is."""
         middle = self._corner + self.resolution * (np.array(cell) + 0.5)
+        # A cell on the very edge of the box is inside, however its middle was rounded.
         if ((middle < self._lower - 1e-9) | (middle > self._upper + 1e-9)).any():
             return -1.0
         known = all(0 <= cell[k] < self._field.shape[k] for k in range(3))
@@ -57,6 +59,7 @@ class Visibility:
         u, v = (start - self._corner) * per_metre, (end - self._corner) * per_metre
         cell, last = np.floor(u).astype(int), np.floor(v).astype(int)
         step = np.sign(last - cell)
+        # Amanatides and Woo, 1987: an axis along which the ray does not move never comes next.
         with np.errstate(divide="ignore"):
             across = np.where(step == 0, 1e300, 1.0 / np.abs(v - u))
         following = np.where(step == 0, 1e300, np.where(step > 0, cell + 1.0 - u, u - cell) * across)
@@ -97,6 +100,7 @@ class Visibility:
             for path, total in zip((a, b), lengths, strict=True)
         )
         for p, q in zip(first, second, strict=True):
+            # A walk from p to q may round to other cells than from q to p: sorted ends make the answer symmetric.
             low, high = sorted((p.tolist(), q.tolist()))
             if self.met(np.array(low), np.array(high), 0.0) is not None:
                 return False
@@ -106,6 +110,7 @@ class Visibility:
         """Return the shorter by lines of sight; where sight is lost the path is pushed off what is in the way."""
         for _ in range(rounds):
             shorter = self._shortened(path)
+            # Pushing can make a path longer; then the one before was better.
             if shorter is None or self.length(shorter) > self.length(path):
                 return path
             path = shorter
@@ -117,6 +122,7 @@ class Visibility:
             met = self.met(out[-1], at, self.resolution)
             if met is not None:
                 point = self._pushed(out[-1], at, met)
+                # The native text has so much room, and gives up alike.
                 if len(out) + 2 > MOST_CORNERS:
                     return None
                 out.append(point)
@@ -132,6 +138,7 @@ class Visibility:
     def _pushed(self, start: Array, end: Array, point: Array) -> Array:
         _, slope = trilinear_in(self._field, self._corner, self.resolution, point[None])
         steep, distance = _apart(np.zeros(3), slope[0]), _apart(start, end)
+        # Far from everything the field is flat: there is no way to push.
         if not (steep > 1e-3 and distance > 0.0):
             return point
         unit, line = slope[0] / steep, (end - start) / distance
@@ -161,6 +168,7 @@ class _Roadmap:
         h = self.sight.resolution
         visible: list[_Node] = []
         for node in self.nodes:
+            # A third guard settles it: such a point is neither guard nor connector.
             if node.guard and len(visible) < 3 and self.sight.met(point, node.position, h) is None:
                 visible.append(node)
         if not visible:
@@ -179,6 +187,7 @@ class _Roadmap:
                 continue
             other = np.array([a.position, middle.position, b.position])
             if self.sight.equivalent(one, other):
+                # Of two alike the shorter connector stays, at the place of the longer one.
                 if self.sight.length(one) < self.sight.length(other):
                     middle.position = point
                 return False
@@ -186,6 +195,7 @@ class _Roadmap:
 
     def prune(self) -> None:
         """Take away what leads nowhere, until nothing does."""
+        # The first two are the ends, which stay even alone.
         while dead := [n for n in self.nodes[2:] if len(n.neighbours) <= 1]:
             self.nodes = [n for n in self.nodes if not any(n is d for d in dead)]
             for node in self.nodes:
@@ -247,6 +257,7 @@ def roadmap_twin(settings: RoadmapSettings, view: WindowTwin, question: Question
             roadmap.sample(point)
     roadmap.prune()
     raw = roadmap.paths(s.most_raw)
+    # Python's sort is stable: paths of equal length stay in the order in which they were found, as natively.
     fewest = sorted(raw, key=len)[: s.most_paths]
     distinct = _distinct(sight, [sight.shortcut(np.array([n.position for n in path]), 1) for path in fewest])
     order = sorted(zip([sight.length(p) for p in distinct], count(), distinct, strict=False))[: s.reserve]

@@ -15,6 +15,7 @@ from airworthy.learning.gradient.hover import HoverStart
 
 __all__ = ["START", "MotorCommand", "Px4MotorCommand"]
 
+# Source: specification aerial_gym, 9.3, as of all numbers here: actions become 0.2 to 1.2 N.
 _THRUST_MIN, _THRUST_MAX = 0.2, 1.2
 """Of a motor [N], as published for tinyprop."""
 _PUBLISHED_WEIGHT = 0.372 * 9.81
@@ -23,6 +24,7 @@ _TILT, _SPREAD, _SPEED = 0.5235987755982988, 0.7, 0.5
 """Starts: roll and pitch +-30 degrees, position +-0.7 m, velocities +-0.5 m/s and rad/s."""
 START = HoverStart(position=_SPREAD, velocity=_SPEED, tilt=_TILT, rate=_SPEED, rotors=0.0)
 """The same, as evaluations read it."""
+# Source: the same: position 1e-3, attitude Euler pi/1032, velocity 2e-3, rate 1e-3.
 _POSITION_NOISE, _ANGLE_NOISE, _VELOCITY_NOISE, _RATE_NOISE = 1e-3, 0.0030441, 2e-3, 1e-3
 """Standard deviations [m, rad (pi / 1032), m/s, rad/s]."""
 
@@ -86,7 +88,7 @@ class MotorCommand:
         return motor_observation(state, noises if self.noise else None)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Return reward as published; a flight ends beyond `crash_m`, without a value of its own.
+        """Return reward of specification aerial_gym, 9.3; a flight ends beyond `crash_m`, without a value of its own.
 
         Args:
             before: State before the step.
@@ -212,7 +214,7 @@ class Px4MotorCommand:
         return motor_observation(state, noises if self.noise else None)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Return reward as published; a flight ends beyond `crash_m`, without a value of its own.
+        """Return reward of the code that tasks.json names for `px4_motor_command`; beyond `crash_m` a flight ends.
 
         Args:
             before: State before the step.

@@ -17,10 +17,13 @@ from airworthy.vehicles import Vehicle
 
 __all__ = ["PositionByAcceleration", "PositionByAttitude", "PositionByVelocity"]
 
+# Source: specification aerial_gym, 9.1: position 0.03, Euler 0.02, velocities 0.02 (Gaussian).
 _POSITION_NOISE, _NOISE = 0.03, 0.02
 """Standard deviations: of position [m]; of Euler angles [rad] and velocities [m/s, rad/s]."""
+# Source: the same, "network output x 2 m/s^2".
 _ACCELERATION = 2.0
 """Of a whole action [m/s^2]."""
+# Source: the same: physics of 0.01 s, one step of it per policy step.
 _RATE = 100.0
 """At which rewards of progress were published [Hz]."""
 
@@ -149,6 +152,7 @@ class _Disturbed(_Position):
 
 
 def _place(distance: Scalar) -> Scalar:
+    # Specification aerial_gym, 9.1: pos = E(d;2,1) + E(d;3,10) + A(d;3,50), the same for velocity and acceleration.
     return peak(distance, 2.0, 1.0) + peak(distance, 3.0, 10.0) + cusp(distance, 3.0, 50.0)
 
 
@@ -160,7 +164,7 @@ class PositionByVelocity(_Disturbed):
     level: ClassVar[str] = "velocity"
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Return reward as published; -50 beyond `crash_m`.
+        """Return reward (aerial_gym, 9.1; tasks.json, `position_setpoint_sim2real_velocity`); -50 in a crash.
 
         Args:
             before: State before the step.
@@ -170,6 +174,7 @@ class PositionByVelocity(_Disturbed):
             p: Parameters.
         """
         distance, nearer = self._nearer(before, after)
+        # closer = 400 (d- - d); speed = E(|v|;1,3); act = sum AP(a;0.2,4); diff = sum AP(a - a-;0.3,6)
         place, closer = _place(distance), 400.0 * nearer
         speed = peak(norm(after[3:6]), 1.0, 3.0)
         effort = _total(cusp_penalty(a, 0.2, 4.0) for a in action)
@@ -217,7 +222,7 @@ class PositionByAcceleration(_Disturbed):
         return (c * x + s * y, c * y - s * x, z, turn)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Return reward as published; -50 beyond `crash_m`.
+        """Return reward (aerial_gym, 9.1; tasks.json, `position_setpoint_sim2real_acceleration`); -50 in a crash.
 
         Args:
             before: State before the step.
@@ -227,7 +232,9 @@ class PositionByAcceleration(_Disturbed):
             p: Parameters.
         """
         distance, nearer = self._nearer(before, after)
+        # On the command in the vehicle frame: act = sum AP(a;0.3,4), diff = sum AP(a - a-;0.4,6); speed = E(|v|;2,2.5)
         command, earlier = self._counted(action, after[6:10], p), self._counted(past, before[6:10], p)
+        # closer = 400 (d- - d) if positive, else 1200 (d- - d): going away costs three times what coming near gives.
         place, closer = _place(distance), nearer * where(nearer > 0.0, 400.0, 1200.0)
         speed = peak(norm(after[3:6]), 2.0, 2.5)
         effort = _total(cusp_penalty(a, 0.3, 4.0) for a in command)
@@ -279,7 +286,7 @@ class PositionByAttitude(_Position):
         return seen if self.noise else (*seen[:3], *state[6:10], *seen[7:])
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Return reward as published; -20 beyond `crash_m`.
+        """Return reward of tasks.json, `position_setpoint`; -20 in a crash.
 
         Args:
             before: State before the step.
@@ -289,6 +296,7 @@ class PositionByAttitude(_Position):
             p: Parameters.
         """
         distance, _ = self._nearer(before, after)
+        # Terms pos, dist, up and spin of the same entry, which comes from the code; parameters beside it are not used there.
         place = peak(distance, 3.0, 8.0) + peak(distance, 2.0, 4.0)
         tilt = 1.0 - matrix_columns(after[6:10])[2][2]
         up, spin = 0.2 / (0.1 + tilt * tilt), 3.0 / (1.0 + dot(after[10:13], after[10:13]))

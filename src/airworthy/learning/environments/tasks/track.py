@@ -20,8 +20,10 @@ __all__ = ["PATHS", "MotorTracking", "PathTracking"]
 
 PATHS = ("eight_slow", "eight_normal", "eight_fast", "pentagram", "zigzag", "polynomial")
 """Kinds of path."""
+# Source of this, of 100 Hz, 1,000 steps and 1 m: specification, learning by reward, 3.5.
 _POINTS = 10
 """Of the reference that are seen."""
+# Source: thu-uav/SimpleFlight, omni_drones/envs/single/track.py draws from 14.8-15.2 s, 5.3-5.7 s, 3.3-3.7 s: the middles.
 _EIGHTS = {"eight_slow": 15.0, "eight_normal": 5.5, "eight_fast": 3.5}
 """Periods [s]."""
 _TURN = 2.0 * math.pi
@@ -65,7 +67,9 @@ class _Tracking:
             p: Parameters.
         """
         kind = floor(uniforms[0] * len(PATHS)) if self.path == "any" else float(PATHS.index(self.path)) + 0.0 * uniforms[0]
+        # Drawn even where a kind has no use for them: so a flight's numbers do not depend on which kinds there are.
         drawn = (kind, 1.0 + uniforms[1], *(0.75 * (2.0 * u - 1.0) for u in uniforms[2:14]))
+        # At the age that it begins with: staggered first flights begin amid their path, and are not to be thrown onto it.
         return (*drawn, *self._raw(p.age * (1.0 / self.rate), drawn))
 
     def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
@@ -125,7 +129,7 @@ class _Tracking:
         return norm(sub(state[:3], self.reference(p.age, p)))
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published; a flight ends `crash_m` off its path.
+        """r_p + r_p (r_up + r_spin) + smooth (specification, learning by reward, 3.5); a flight ends `crash_m` off its path.
 
         Published, the last term's factor is min(2 + 0.0005 n, 2), which is 2 at every step n.
 
@@ -136,8 +140,10 @@ class _Tracking:
             past: The action before.
             p: Parameters, with path and age.
         """
+        # One step on: `after` is the state at the next decision, and the path has gone on meanwhile.
         distance = norm(sub(after[:3], self.reference(p.age + 1.0, p)))
         tilt = absolute(1.0 - matrix_columns(after[6:10])[2][2])
+        # r_p = 5 exp(-distance), r_up = 0.5 / (1 + tilt^2), r_spin = 0.5 / (1 + spin^2)
         near = 5.0 * exp(-distance)
         change: Scalar = 0.0
         for a, b in zip(action, past, strict=True):
@@ -149,6 +155,7 @@ class _Tracking:
             "smooth": 2.0 * exp(-sqrt(change)),
         }
         lost = distance > self.crash_m
+        # Success within 10 cm: ours, as of the tasks that hold a place.
         return Judgement(terms, where(lost, 1.0, 0.0), where(distance < 0.1, 1.0, 0.0))
 
 
@@ -161,6 +168,7 @@ class PathTracking(_Tracking):
     action_count: ClassVar[int] = 4
     physics_steps: Annotated[int, Bound(1, 100)] = 4
     """Least steps of physics and controller per decision."""
+    # Ours: the specification states no limit.
     turn_max: Annotated[float, Bound(0.1, 100.0, "rad/s")] = math.pi
     """Body rate of a whole action."""
 
@@ -191,6 +199,7 @@ class MotorTracking(_Tracking):
             state: Of the flight.
             p: Parameters.
         """
+        # A tenth, so that rates of 10 rad/s are numbers like all others that the network reads.
         return (*super().observe_path(points, state, p), *(0.1 * w for w in state[10:13]))
 
 
@@ -199,6 +208,7 @@ def _star(edges: Scalar) -> Vector:
     corner = floor(edges)
     share, ends = edges - corner, []
     for k in (corner, corner + 1.0):
+        # Every second corner of a pentagon, one after the other, draws the star.
         sine, cosine = sin_cos(2.0 / 5.0 * _TURN * k)
         ends.append((0.75 * cosine, 0.75 * sine, 0.0))
     return add(ends[0], scale(sub(ends[1], ends[0]), share))
@@ -208,8 +218,10 @@ def _through(places: list[Vector], time: Scalar, smooth: Scalar) -> Vector:
     """Point on the way through places, one after the other and again, after so many of its stretches."""
     stretch = floor(time)
     share, turn = time - stretch, stretch - 4.0 * floor(stretch * 0.25)
+    # 10 s^3 - 15 s^4 + 6 s^5: no speed and no acceleration at either end.
     eased = share * share * share * (10.0 + share * (6.0 * share - 15.0))
     share = where(smooth > 0.5, eased, share)
+    # Without indexing by a number that is only known in flight: it must become a kernel, and have a derivative.
     start, end = places[3], places[0]
     for k in range(3):
         here = (turn > k - 0.5) & (turn < k + 0.5)
