@@ -255,7 +255,8 @@ def test_every_environment_by_its_own_reference_and_alone_as_in_a_batch() -> Non
     assert [r.env for r in results] == [3, 7, 9]
     assert [r.outcome for r in results] == ["success"] * 3
     assert [r.tracking_error_m for r in results] == pytest.approx([0.0, 0.0, 0.2], abs=1e-6)
-    assert evaluate_tracking(table.flight(9), shifted) == results[2:]
+    # As texts: what is not a number equals nothing, from Python 3.13 on not even in records.
+    assert repr(evaluate_tracking(table.flight(9), shifted)) == repr(results[2:])
     with pytest.raises(AirworthyError, match="reference 4"):
         evaluate_tracking(table, LINE, reference_of_env={3: 4})
 

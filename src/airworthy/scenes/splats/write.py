@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import struct
 import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +51,7 @@ def write_splats(splats: Splats, path: str | Path, *, up: str | None = None, spz
     if spz_version not in (2, 3):
         raise AirworthyError(f"SPZ version {spz_version} was asked for; 2 and 3 are written.")
     # No time in the header: equal splats are equal files.
-    return files.write_bytes(path, gzip.compress(_spz(splats, spz_version), 6, mtime=0))
+    return files.write_bytes(path, _gzip(_spz(splats, spz_version)))
 
 
 def _in_file(splats: Splats, up: str) -> Splats:
@@ -128,3 +128,9 @@ def _smallest_three(rotation: NDArray[np.floating]) -> ArrayU32:
     size = np.minimum(np.abs(three) / SQRT_HALF * NINE_BITS + 0.5, NINE_BITS).astype("<u4")
     parts = size | (three < 0).astype("<u4") << np.uint32(9)
     return (largest.astype("<u4") << np.uint32(30)) | parts[:, 0] << np.uint32(20) | parts[:, 1] << np.uint32(10) | parts[:, 2]
+
+
+def _gzip(data: bytes) -> bytes:
+    # By zlib, not `gzip`, which writes another header from Python 3.13 on: the same splats are the same file everywhere.
+    packer = zlib.compressobj(6, wbits=31)
+    return packer.compress(data) + packer.flush()
