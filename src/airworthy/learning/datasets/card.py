@@ -72,6 +72,7 @@ def _image_sheets(dataset: ExpertDataset, images: ImageStack) -> Content:
 def _strip(dataset: ExpertDataset, images: ImageStack, pairs: ArrayInt) -> Content:
     """Images of one roll-out from its first tick to its last."""
     row, ticks = int(pairs[len(pairs) // 2]) // dataset.config.ticks, dataset.config.ticks
+    # Unique: a short roll-out has fewer ticks than the strip has columns.
     some = np.unique(np.round(np.linspace(0, ticks - 1, COLUMNS)).astype(int))
     picture = sheet(images, row * ticks + some, [f"{tick / RATE:.2f} s" for tick in some], COLUMNS)
     mass, force = dataset.parameters[row]
@@ -109,6 +110,7 @@ def write_card(dataset: ExpertDataset) -> Path:
 def _run_of(folder: Path) -> Mapping[str, Any]:
     """Return how the last run went; empty where nothing is known."""
     try:
+        # A card may be written of a folder that came without this file: then times are left out.
         found = read_json(folder / RUN_FILE, 1 << 20)
     except AssetError:
         return {}

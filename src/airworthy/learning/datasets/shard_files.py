@@ -82,6 +82,7 @@ def facts_of(value: Any, where: str) -> ShardFacts:
         facts = ShardFacts(str(value["name"]), str(value["digest"]), str(value["course"]), *numbers, files)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise AssetError(f"{where!r} does not describe a shard: {fault_of(error)}.") from error
+    # A folder from a stranger must not make a reader open files elsewhere.
     if min(numbers) < 0 or any(name != os.path.basename(name) or name.startswith(".") for name in (facts.name, *files)):
         raise AssetError(f"{where!r} does not describe a shard: it has a negative count, or a name that leads elsewhere.")
     return facts
@@ -118,6 +119,7 @@ def verify_shard(folder: Path, facts: ShardFacts, content: bool = True) -> None:
     for name, (size, digest) in facts.files.items():
         path = folder / name
         if not path.is_file():
+            # A folder or a broken link of that name is another mistake than none.
             how = "is no file" if os.path.lexists(path) else "is missing"
             raise AssetError(f"{str(path)!r} {how}: the shard is damaged.")
         if path.stat().st_size != size:

@@ -75,8 +75,10 @@ class MotorCommandConfig:
         """Return the trainer's options for a seed."""
         kind = TorchPpoOptions if self.trainer == "ppo" else PpoOptions
         settings = kind() if self.published else kind.settings()
+        # Only torch's options have the field: the native trainer would refuse it.
         mirrored: dict[str, Any] = {"mirror": self.mirror} if self.trainer == "ppo" else {}
         ppo = replace(settings, seed=seed, hidden=self.hidden, **mirrored)
+        # Published settings are for comparison: they stay as they are.
         length = 0 if self.published else SHORT_FLIGHT
         return PpoTrainingOptions(
             "motor_command",

@@ -73,6 +73,7 @@ class PpoTrainingOptions(TrainingOptions):
             _check_flown(self.ppo)
         samples = self.env_count * self.ppo.rollout
         lanes = self.trainer == "native_ppo"
+        # Lanes go together, and an update takes two blocks of them at a time.
         if lanes and (self.env_count % CPU_LANES or samples % (2 * CPU_LANES * self.ppo.minibatches)):
             raise AirworthyError(
                 f"PpoTrainingOptions.env_count is {self.env_count}; expected a multiple of {CPU_LANES}, of whose"
@@ -238,6 +239,7 @@ class PpoTraining:
     @property
     def weights(self) -> list[ArrayF32]:
         """Weight and bias of each layer of the policy, as a motor policy's folder holds them."""
+        # Copies: the learner goes on in its own arrays.
         first, *rest = (w.copy() for w in self.ppo.policy_weights)
         return [first if self.options.task == "hover" else _of_motor_policy(first), *rest]
 
@@ -253,6 +255,7 @@ class PpoTraining:
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of the last update."""
         assert self.last is not None
+        # JSON has no NaN: what cannot be said is null, so that any reader takes the log.
         row = {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in asdict(self.last).items()}
         return {**row, "cost": cost, "lost": self.lost}
 
@@ -270,6 +273,7 @@ class PpoTraining:
 def _check_squares(vehicle: Vehicle, environments: VectorTask) -> None:
     """Refuse rotors whose limits are not the task's least and largest thrust: a motor policy's folder could not say it."""
     low, high = (np.array([getattr(rotor, f"speed_{end}") for rotor in vehicle.rotors]) for end in ("min", "max"))
+    # Both ends and the middle: with the law's form known, these three settle it.
     for action in (-1.0, 0.0, 1.0):
         asked = environments.command(np.full(len(low), action))
         if not np.allclose(asked, commanded_states(np.full(len(low), action), low, high, "square"), rtol=1e-4):

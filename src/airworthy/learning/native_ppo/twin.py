@@ -41,6 +41,7 @@ def loss_gradient(sizes: NetworkSizes, weights: Sequence[ArrayFloat], samples: A
     """
     n, k = sizes.actions, sizes.observed
     rows, v = samples.astype(float), [w.astype(float) for w in weights]
+    # Behind observation and actions: old log-probability, advantage, target; then what the critic alone sees.
     told = k + n + 3
     policy = network_layers(v[:6], rows[:, :k])
     critic = network_layers(v[6:12], rows[:, told:] if sizes.known else rows[:, :k])
@@ -54,6 +55,7 @@ def loss_gradient(sizes: NetworkSizes, weights: Sequence[ArrayFloat], samples: A
     inputs = [*mean.T, *np.repeat(v[12][:, None], len(rows), axis=1), critic[3][:, 0], *rows[:, k:told].T]
     weight = np.full(len(rows), 1.0 / len(rows))
     values, slopes = adjoint(loss, inputs, [weight, 0.0 * weight, 0.0 * weight])
+    # 1 - tanh^2: the mean of an action is squashed, the value is not.
     by_mean, by_value = np.array(slopes[:n]).T * (1.0 - mean**2), np.array(slopes[2 * n])[:, None]
     parts = [*_by_weights(v[:6], policy, by_mean), *_by_weights(v[6:12], critic, by_value)]
     parts.append(np.array([np.sum(slope) for slope in slopes[n : 2 * n]]))
@@ -62,6 +64,7 @@ def loss_gradient(sizes: NetworkSizes, weights: Sequence[ArrayFloat], samples: A
 
 def _by_weights(weights: Sequence[Array], layers: Sequence[Array], slope: Array) -> list[Array]:
     parts: list[Array] = []
+    # From the output back: each layer's slope is needed by the one below it.
     for k in (2, 1, 0):
         parts = [(slope.T @ layers[k]).ravel(), slope.sum(axis=0), *parts]
         slope = slope @ weights[2 * k] * (1.0 - layers[k] ** 2)

@@ -304,6 +304,7 @@ class CellMaps:
 
     def _send(self, array: ArrayAny) -> Any:
         wp = quiet_warp()
+        # Kernels know no shapes: they compute where a number lies.
         flat = np.ascontiguousarray(array).reshape(-1)
         return wp.array(flat, device="cpu", copy=False) if self.device == "cpu" else wp.array(flat, device=self.device)
 
