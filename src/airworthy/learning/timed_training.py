@@ -19,7 +19,7 @@ from airworthy.core.files import json_text, read_text, write_text
 from airworthy.core.native_kernel import thread_limit
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.machine import TrainingRunOptions
-from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingFolder, say
+from airworthy.learning.training_folder import REPORT_FILE, say
 
 __all__ = [
     "FLOWN_ROWS",
@@ -30,9 +30,10 @@ __all__ = [
     "TimedWork",
     "Trained",
     "TrainingLine",
+    "Work",
+    "flown_run",
     "hardware_found",
     "judged_again",
-    "learn_run",
     "metric_scalars",
     "read_metrics",
     "used_packages",
@@ -223,42 +224,16 @@ def judged_again(found: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[st
     return {**found, **judged, **seconds, "judged_by": __version__}
 
 
-def learn_run(
-    held: TrainingFolder,
-    run: TimedTraining[Flown],
-    write: Callable[[], object],
-    *,
-    minutes: float,
-    tensorboard: bool,
-    quiet: bool,
-    checkpoint_s: float | None = None,
-) -> bool:
-    """Learn what is left of a run in its folder; returns whether it is finished.
+def flown_run(minutes: float, tensorboard: bool, checkpoint_s: float | None = None) -> TrainingRunOptions:
+    """Return how a training of seconds is run.
 
     Args:
-        held: Its folder, begun.
-        run: With its training.
-        write: Writes the policy as it is.
         minutes: Stop after this long [min]; 0: when it is finished.
         tensorboard: Write event files of TensorBoard, too.
-        quiet: Say nothing.
-        checkpoint_s: Between two checkpoints [s]; None: as usual.
+        checkpoint_s: Between two checkpoints [s]; None: as between two lines.
     """
-
-    def saved() -> None:
-        # Whoever stops it, or kills it, has a policy that flies.
-        write()
-        run.write_metrics(held.folder)
-
-    left = run.training.options.iterations - run.training.iteration
-    often = TrainingRunOptions(
-        device="cpu",
-        checkpoint_minutes=(_SAID_EVERY_S if checkpoint_s is None else checkpoint_s) / 60.0,
-        minutes=minutes,
-        tensorboard=tensorboard,
-    )
-    curves = TrainingCurves(run.metrics, metric_scalars)
-    return held.learn(run, run.steps, left, often, TrainingLine(run, quiet).stepped, saved, curves)
+    every_s = _SAID_EVERY_S if checkpoint_s is None else checkpoint_s
+    return TrainingRunOptions("cpu", checkpoint_minutes=every_s / 60.0, minutes=minutes, tensorboard=tensorboard)
 
 
 def metric_scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:

@@ -10,30 +10,22 @@ summary.json      figures; written last: where it lies, all is done
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.avoid.config import AvoidOptions
 from airworthy.learning.avoid.evaluation import AvoidProtocol, fly_forests, judged, policy_guide
 from airworthy.learning.avoid.forests import draw_trunks
 from airworthy.learning.avoid.report import FILM_FLIGHTS, FilmedForest, write_avoid_report
 from airworthy.learning.avoid.trainer import AvoidTraining
-from airworthy.learning.machine import TrainingRunOptions, computing, machine_for
-from airworthy.learning.timed_training import (
-    SUMMARY_FILE,
-    TimedTraining,
-    Trained,
-    hardware_found,
-    judged_again,
-    read_metrics,
-)
-from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, plain_options
+from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
+from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
 from airworthy.pilots.avoid_policy.contract import write_avoid_folder
 from airworthy.pilots.avoid_policy.pilot import AvoidPolicy, read_avoid_policy
 
@@ -43,10 +35,6 @@ SCHEMA_VERSION = 1
 _NAMES = TrainingNames(
     "a policy", "its data were others", "it was begun by another version of this program", "gradient step", SUMMARY_FILE
 )
-_METRICS_MOST = 1000
-"""Ours: rows of the training log at most."""
-_SAID_EVERY_S = 10.0
-"""Between two lines for whoever watches."""
 
 
 def _check_together(options: AvoidOptions, protocol: AvoidProtocol) -> None:
@@ -59,6 +47,59 @@ def _check_together(options: AvoidOptions, protocol: AvoidProtocol) -> None:
             f"Speeds of {max(protocol.speeds):g} m/s are to be judged, but flights learn up to {options.fastest:g} m/s: raise"
             " fastest, or judge slower ones."
         )
+
+
+@dataclass(kw_only=True)
+class _AvoidFolder(TorchFolder[AvoidPolicy]):
+    names = _NAMES
+
+    options: AvoidOptions
+    protocol: AvoidProtocol
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "avoid",
+            "options": plain_options(self.options),
+            "data": {},
+            "protocol": plain_options(self.protocol),
+        }
+
+    def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
+        return self.timed(AvoidTraining(self.options, machine.threads), _line(self.options.iterations))
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> None:
+        write_avoid_folder(folder, work.training.contract, work.training.weights)
+
+    def read(self, folder: Path) -> AvoidPolicy:
+        return read_avoid_policy(folder)
+
+    def learnt(self, work: TimedTraining[Any]) -> AvoidPolicy:
+        return AvoidPolicy(work.training.contract, work.training.weights)
+
+    def evidence(self, network: AvoidPolicy, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {**_evidence(network, self.protocol, self.quiet), "hardware": hardware_found()}
+
+    def summary(self, work: TimedTraining[Any], network: AvoidPolicy, machine: Machine) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "avoid",
+            "seed": self.options.seed,
+            "iterations": work.training.iteration,
+            "env_steps": work.training.env_steps,
+            "training_wall_s": work.wall_s,
+            "training_cpu_s": work.cpu_s,
+            "machine": asdict(machine),
+            "options": plain_options(self.options),
+            "protocol": plain_options(self.protocol),
+            **self.evidence(network, {}),
+            "command": self.command,
+        }
+
+    def report(
+        self, folder: Path, found: Mapping[str, Any], rows: Rows, network: AvoidPolicy, work: TimedTraining[Any] | None
+    ) -> None:
+        write_avoid_report(folder / REPORT_FILE, found, rows, _film(network, self.protocol))
 
 
 def train_avoid(
@@ -85,62 +126,10 @@ def train_avoid(
         KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
         ModuleNotFoundError: torch is missing; it comes with the extra `learn`.
     """
-    options, protocol, run = options or AvoidOptions(), protocol or AvoidProtocol(), run or _RUN
+    options, protocol, run = options or AvoidOptions(), protocol or AvoidProtocol(), run or ONE_THREAD
     _check_together(options, protocol)
-    identity = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "avoid",
-        "options": json.loads(json_text(asdict(options))),
-        "data": {},
-        "protocol": json.loads(json_text(asdict(protocol))),
-    }
-    with lock_folder(out) as folder:
-        held = TrainingFolder(folder, identity, options, _NAMES, quiet)
-        if held.done:
-
-            def judge(policy: AvoidPolicy, found: dict[str, Any]) -> dict[str, Any]:
-                again = {**judged_again(found, _evidence(policy, protocol, quiet)), "protocol": identity["protocol"]}
-                again |= {"command": command, "hardware": hardware_found()}
-                write_avoid_report(folder / REPORT_FILE, again, read_metrics(folder), _film(policy, protocol))
-                return again
-
-            return held.outcome(read_avoid_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        machine = machine_for(run, before=held.machine)
-        with computing(machine):
-            training = AvoidTraining(options, machine.threads)
-            work = TimedTraining(training, _METRICS_MOST, None if quiet else _line(options.iterations), _SAID_EVERY_S)
-            if held.begin(work, machine):
-                say(quiet, f"{folder}: goes on from gradient step {training.iteration:,}.")
-
-            def saved() -> None:
-                # Whoever stops it, or kills it, has a policy that flies.
-                write_avoid_folder(folder, training.contract, training.weights)
-                work.write_metrics(folder)
-
-            if not held.learn(work, work.steps, options.iterations - training.iteration, run, saved=saved):
-                return Trained(folder, False, {}, training.iteration)
-            saved()
-        policy = AvoidPolicy(training.contract, training.weights)
-        found = {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "avoid",
-            "seed": options.seed,
-            "iterations": training.iteration,
-            "env_steps": training.env_steps,
-            "training_wall_s": work.wall_s,
-            "training_cpu_s": work.cpu_s,
-            "machine": asdict(machine),
-            "options": identity["options"],
-            "protocol": identity["protocol"],
-            **_evidence(policy, protocol, quiet),
-            "hardware": hardware_found(),
-            "command": command,
-        }
-        write_avoid_report(folder / REPORT_FILE, found, work.metrics, _film(policy, protocol))
-        # Last: where it lies, everything else does.
-        write_json(folder / SUMMARY_FILE, found)
-        held.clear()
-    return Trained(folder, True, found, training.iteration)
+    made = _AvoidFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol)
+    return made.train(out)
 
 
 def _evidence(policy: AvoidPolicy, protocol: AvoidProtocol, quiet: bool) -> dict[str, Any]:
@@ -173,7 +162,3 @@ def _line(iterations: int) -> Callable[[Mapping[str, Any]], str]:
         )
 
     return line
-
-
-_RUN = TrainingRunOptions(device="cpu", threads=1, checkpoint_minutes=1.0)
-"""One thread: matrices this small are multiplied no faster by several."""

@@ -11,37 +11,27 @@ summary.json      figures; written last: where it lies, all is done
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from airworthy import __version__
-from airworthy.core.files import json_text, lock_folder, write_json, write_text
+from airworthy.core.files import write_text
 from airworthy.core.runs.progress import progress
 from airworthy.learning.distill.config import DistillOptions
 from airworthy.learning.distill.lessons import Lesson, lessons_of
 from airworthy.learning.distill.training import DistillTraining
+from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
 from airworthy.learning.foundation.evaluation import FoundationProtocol, held_figures, traits
 from airworthy.learning.foundation.report import fleet_cells
 from airworthy.learning.gradient.report import flat_options
 from airworthy.learning.machine import Machine
-from airworthy.learning.timed_training import (
-    FLOWN_ROWS,
-    SUMMARY_FILE,
-    TimedTraining,
-    Trained,
-    hardware_found,
-    judged_again,
-    learn_run,
-    read_metrics,
-    used_packages,
-)
-from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, hardware_found, used_packages
+from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.contract import vehicle_digest, write_motor_folder
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.reports.page import DASH, card, fixed, page_of
@@ -58,6 +48,46 @@ _NAMES = TrainingNames(
     SUMMARY_FILE,
 )
 _COLUMNS = ("mass [kg]", "thrust to weight", "kept [%]", "median error [cm]", "95 % error [cm]", "held")
+
+
+@dataclass(kw_only=True)
+class _DistillFolder(FlownFolder[MotorPolicy]):
+    names = _NAMES
+
+    lessons: Sequence[Lesson]
+    protocol: FoundationProtocol
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "distill",
+            "options": plain_options(self.options),
+            "data": {"teachers": [_told(lesson) for lesson in self.lessons]},
+            "protocol": asdict(self.protocol),
+        }
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> None:
+        policy = self.learnt(work)
+        write_motor_folder(folder, policy.contract, policy.weights)
+
+    def read(self, folder: Path) -> MotorPolicy:
+        return read_motor_policy(folder)
+
+    def learnt(self, work: TimedTraining[Any]) -> MotorPolicy:
+        policy: MotorPolicy = self.training.policy()
+        return policy
+
+    def evidence(self, network: MotorPolicy, found: Mapping[str, Any]) -> dict[str, Any]:
+        return _evidence(network, self.lessons, self.protocol, self.quiet)
+
+    def summary(self, work: TimedTraining[Any], network: MotorPolicy, machine: Machine) -> dict[str, Any]:
+        judged = self.evidence(network, {})
+        return _judged(work, judged, self.protocol, {**self.split, "train_s": work.wall_s}, self.command)
+
+    def report(
+        self, folder: Path, found: Mapping[str, Any], rows: Rows, network: MotorPolicy, work: TimedTraining[Any] | None
+    ) -> None:
+        _write_report(folder / REPORT_FILE, found, rows)
 
 
 def train_distill(
@@ -94,48 +124,18 @@ def train_distill(
     begun = time.perf_counter()
     refuse_other_training(Path(out), options)
     lessons = lessons_of(teachers)
-    training = DistillTraining(lessons, options)
-    identity = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "distill",
-        "options": json.loads(json_text(asdict(options))),
-        "data": {"teachers": [_told(lesson) for lesson in lessons]},
-        "protocol": asdict(protocol),
-    }
-    with lock_folder(out) as folder:
-        held = TrainingFolder(folder, identity, options, _NAMES, quiet)
-        if held.done:
-
-            def judge(student: MotorPolicy, found: dict[str, Any]) -> dict[str, Any]:
-                again = {
-                    **judged_again(found, _evidence(student, lessons, protocol, quiet)),
-                    "protocol": asdict(protocol),
-                    "command": command,
-                }
-                _write_report(folder / REPORT_FILE, again, read_metrics(folder))
-                return again
-
-            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        run = TimedTraining(training, FLOWN_ROWS)
-        if held.begin(run, Machine("cpu", 0, "float32", "not used")):
-            say(quiet, f"{folder}: goes on from round {training.iteration:,}.")
-        training.prepare()
-        split = {"import_s": import_s, "compile_s": time.perf_counter() - begun}
-
-        def write() -> None:
-            policy = training.policy()
-            write_motor_folder(folder, policy.contract, policy.weights)
-
-        if not learn_run(held, run, write, minutes=minutes, tensorboard=tensorboard, quiet=quiet):
-            return Trained(folder, False, {}, training.iteration)
-        found = _judged(run, training, protocol, {**split, "train_s": run.wall_s}, command, quiet)
-        write()
-        run.write_metrics(folder)
-        _write_report(folder / REPORT_FILE, found, run.metrics)
-        # Last: where it lies, everything else does.
-        write_json(folder / SUMMARY_FILE, found)
-        held.clear()
-    return Trained(folder, True, found, training.iteration)
+    made = _DistillFolder(
+        options=options,
+        run=flown_run(minutes, tensorboard),
+        command=command,
+        quiet=quiet,
+        training=DistillTraining(lessons, options),
+        begun=begun,
+        split={"import_s": import_s},
+        lessons=lessons,
+        protocol=protocol,
+    )
+    return made.train(out)
 
 
 def _told(lesson: Lesson) -> dict[str, Any]:
@@ -150,14 +150,13 @@ def _told(lesson: Lesson) -> dict[str, Any]:
 
 def _judged(
     run: TimedTraining[DistillTraining],
-    training: DistillTraining,
+    judged: Mapping[str, Any],
     protocol: FoundationProtocol,
     split: Mapping[str, float | None],
     command: str,
-    quiet: bool,
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
-    judged = _evidence(training.policy(), training.lessons, protocol, quiet)
+    training = run.training
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "distill",

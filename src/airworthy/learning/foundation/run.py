@@ -10,10 +10,9 @@ summary.json      figures; written last: where it lies, all is done
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,8 @@ import numpy as np
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.core.runs.progress import progress
+from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
 from airworthy.learning.foundation.config import FoundationConfig
 from airworthy.learning.foundation.evaluation import FoundationProtocol, fly_fleet, quadrotors
 from airworthy.learning.foundation.report import write_foundation_report
@@ -32,18 +31,8 @@ from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
 from airworthy.learning.seeds import refuse_single_training, write_seeds
-from airworthy.learning.timed_training import (
-    FLOWN_ROWS,
-    SUMMARY_FILE,
-    TimedTraining,
-    Trained,
-    hardware_found,
-    judged_again,
-    learn_run,
-    read_metrics,
-    used_packages,
-)
-from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, hardware_found, used_packages
+from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 
 __all__ = ["train_foundation", "train_foundation_seeds"]
@@ -57,6 +46,45 @@ _NAMES = TrainingNames(
     SUMMARY_FILE,
 )
 _SHOWN = ("seed", "training_wall_s", "training_cpu_s", "held_percent", "worst_median_error_m", "env_steps")
+
+
+@dataclass(kw_only=True)
+class _FoundationFolder(FlownFolder[MotorPolicy]):
+    names = _NAMES
+
+    protocol: FoundationProtocol
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "foundation",
+            # What a folder of `train hover` does not have: its options may be the same.
+            "network": "foundation",
+            "options": plain_options(self.options),
+            "data": {},
+            "protocol": asdict(self.protocol),
+        }
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> None:
+        write_foundation_policy(folder, self.training)
+
+    def read(self, folder: Path) -> MotorPolicy:
+        return read_motor_policy(folder)
+
+    def learnt(self, work: TimedTraining[Any]) -> MotorPolicy:
+        return MotorPolicy(foundation_contract(self.training), tuple(self.training.weights))
+
+    def evidence(self, network: MotorPolicy, found: Mapping[str, Any]) -> dict[str, Any]:
+        return _evidence(network, self.protocol, self.quiet)
+
+    def summary(self, work: TimedTraining[Any], network: MotorPolicy, machine: Machine) -> dict[str, Any]:
+        judged = self.evidence(network, {})
+        return _judged(work, judged, self.protocol, {**self.split, "train_s": work.wall_s}, self.command)
+
+    def report(
+        self, folder: Path, found: Mapping[str, Any], rows: Rows, network: MotorPolicy, work: TimedTraining[Any] | None
+    ) -> None:
+        write_foundation_report(folder / REPORT_FILE, found, rows)
 
 
 def train_foundation(
@@ -91,46 +119,17 @@ def train_foundation(
     begun = time.perf_counter()
     # First: drawing a thousand vehicles takes seconds, and a cold compile half a minute.
     refuse_other_training(Path(out), options)
-    training = FoundationTraining(options)
-    identity = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "foundation",
-        # What a folder of `train hover` does not have: its options may be the same.
-        "network": "foundation",
-        "options": json.loads(json_text(asdict(options))),
-        "data": {},
-        "protocol": asdict(protocol),
-    }
-    with lock_folder(out) as folder:
-        held = TrainingFolder(folder, identity, options, _NAMES, quiet)
-        if held.done:
-
-            def judge(policy: MotorPolicy, found: dict[str, Any]) -> dict[str, Any]:
-                again = {
-                    **judged_again(found, _evidence(policy, protocol, quiet)),
-                    "protocol": asdict(protocol),
-                    "command": command,
-                }
-                write_foundation_report(folder / REPORT_FILE, again, read_metrics(folder))
-                return again
-
-            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        run = TimedTraining(training, FLOWN_ROWS)
-        if held.begin(run, Machine("cpu", 0, "float32", "not used")):
-            say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
-        training.prepare()
-        split = {"import_s": import_s, "compile_s": time.perf_counter() - begun}
-        told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet}
-        if not learn_run(held, run, lambda: write_foundation_policy(folder, training), **told):
-            return Trained(folder, False, {}, training.iteration)
-        found = _judged(run, training, protocol, {**split, "train_s": run.wall_s}, command, quiet)
-        write_foundation_policy(folder, training)
-        run.write_metrics(folder)
-        write_foundation_report(folder / REPORT_FILE, found, run.metrics)
-        # Last: where it lies, everything else does.
-        write_json(folder / SUMMARY_FILE, found)
-        held.clear()
-    return Trained(folder, True, found, training.iteration)
+    made = _FoundationFolder(
+        options=options,
+        run=flown_run(minutes, tensorboard),
+        command=command,
+        quiet=quiet,
+        training=FoundationTraining(options),
+        begun=begun,
+        split={"import_s": import_s},
+        protocol=protocol,
+    )
+    return made.train(out)
 
 
 def train_foundation_seeds(
@@ -168,14 +167,13 @@ def train_foundation_seeds(
 
 def _judged(
     run: TimedTraining[FoundationTraining],
-    training: FoundationTraining,
+    judged: Mapping[str, Any],
     protocol: FoundationProtocol,
     split: Mapping[str, float | None],
     command: str,
-    quiet: bool,
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
-    judged = _evidence(MotorPolicy(foundation_contract(training), tuple(training.weights)), protocol, quiet)
+    training = run.training
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "foundation",

@@ -11,17 +11,16 @@ summary.json      figures; written last: where it lies, all is done
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, lock_folder, write_json
+from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
 from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig
 from airworthy.learning.gradient.evaluation import (
     HoverProtocol,
@@ -40,18 +39,8 @@ from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
 from airworthy.learning.seeds import refuse_single_training, write_seeds
-from airworthy.learning.timed_training import (
-    FLOWN_ROWS,
-    SUMMARY_FILE,
-    TimedTraining,
-    Trained,
-    hardware_found,
-    judged_again,
-    learn_run,
-    read_metrics,
-    used_packages,
-)
-from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, refuse_other_training, say
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, hardware_found, used_packages
+from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.vehicles import Vehicle
 
@@ -69,6 +58,53 @@ _NAMES = TrainingNames(
     "iteration",
     SUMMARY_FILE,
 )
+
+
+@dataclass(kw_only=True)
+class _HoverFolder(FlownFolder[MotorPolicy]):
+    names, stages = _NAMES, STAGES
+
+    options: HoverTrainingOptions
+    vehicle: Vehicle
+    protocol: HoverProtocol
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": self.options.task,
+            "options": plain_options(self.options),
+            "data": {"vehicle": self.vehicle.name, "sha256": contract_of_training(self.training).digest},
+            "protocol": asdict(self.protocol),
+        }
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> None:
+        write_motor_policy(folder, self.training)
+
+    def read(self, folder: Path) -> MotorPolicy:
+        return read_motor_policy(folder)
+
+    def learnt(self, work: TimedTraining[Any]) -> MotorPolicy:
+        return MotorPolicy(contract_of_training(self.training), tuple(self.training.weights))
+
+    def evidence(self, network: MotorPolicy, found: Mapping[str, Any]) -> dict[str, Any]:
+        learnt = LearntPolicy.of(self.training).having(network.weights)
+        return _evidence(self.vehicle, learnt, self.options, self.protocol, self.quiet)
+
+    def summary(self, work: TimedTraining[Any], network: MotorPolicy, machine: Machine) -> dict[str, Any]:
+        split = {**self.split, "train_s": work.wall_s}
+        return _judged(self.vehicle, work, self.protocol, split, self.command, self.quiet)
+
+    def report(
+        self, folder: Path, found: Mapping[str, Any], rows: Rows, network: MotorPolicy, work: TimedTraining[Any] | None
+    ) -> None:
+        learnt = LearntPolicy.of(self.training).having(network.weights)
+        earlier = kept_stages(folder) if work is None else work.earlier
+        film = film_pictures(
+            self.vehicle, learnt, earlier, network.weights, found["training_wall_s"], self.options.start, self.protocol
+        )
+        write_hover_report(folder / REPORT_FILE, found, rows, film)
+        if work is not None:
+            keep_stages(folder, work.earlier)
 
 
 def train_hover(
@@ -108,58 +144,18 @@ def train_hover(
     # First: what makes a training ready may compile for half a minute.
     refuse_other_training(Path(out), options)
     training = options.begin(vehicle, device) if isinstance(options, PpoTrainingOptions) else options.begin(vehicle)
-    digest = contract_of_training(training).digest
-    identity = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": options.task,
-        # As JSON gives it back: lists for tuples.
-        "options": json.loads(json_text(asdict(options))),
-        "data": {"vehicle": vehicle.name, "sha256": digest},
-        "protocol": asdict(protocol),
-    }
-    with lock_folder(out) as folder:
-        held = TrainingFolder(folder, identity, options, _NAMES, quiet)
-        if held.done:
-
-            def judge(policy: MotorPolicy, found: dict[str, Any]) -> dict[str, Any]:
-                learnt = LearntPolicy.of(training).having(policy.weights)
-                again = {
-                    **judged_again(found, _evidence(vehicle, learnt, options, protocol, quiet)),
-                    "protocol": asdict(protocol),
-                    "command": command,
-                }
-                earlier, rows = kept_stages(folder), read_metrics(folder)
-                film = film_pictures(
-                    vehicle, learnt, earlier, policy.weights, found["training_wall_s"], options.start, protocol
-                )
-                write_hover_report(folder / REPORT_FILE, again, rows, film)
-                return again
-
-            return held.outcome(read_motor_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        run = TimedTraining(training, FLOWN_ROWS, stages=STAGES)
-        run.keep_in(folder)
-        # Without torch its bits depend on no threads: gradients are summed in one order.
-        if held.begin(run, getattr(training, "machine", Machine("cpu", 0, "float32", "not used"))):
-            say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
-        # Ahead of the clock: a cold compile is paid once per machine, and told apart from learning (specification, section 8).
-        training.prepare()
-        compile_s = time.perf_counter() - begun
-        told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet}
-        if not learn_run(held, run, lambda: write_motor_policy(folder, training), **told):
-            return Trained(folder, False, {}, training.iteration)
-        split = {"import_s": import_s, "compile_s": compile_s, "train_s": run.wall_s}
-        found = _judged(vehicle, run, protocol, split, command, quiet)
-        write_motor_policy(folder, training)
-        run.write_metrics(folder)
-        learnt = LearntPolicy.of(training)
-        film = film_pictures(vehicle, learnt, run.earlier, training.weights, run.wall_s, options.start, protocol)
-        write_hover_report(folder / REPORT_FILE, found, run.metrics, film)
-        keep_stages(folder, run.earlier)
-        # Last: where it lies, everything else does.
-        write_json(folder / SUMMARY_FILE, found)
-        held.clear()
-        run.forget()
-    return Trained(folder, True, found, training.iteration)
+    made = _HoverFolder(
+        options=options,
+        run=flown_run(minutes, tensorboard),
+        command=command,
+        quiet=quiet,
+        training=training,
+        begun=begun,
+        split={"import_s": import_s},
+        vehicle=vehicle,
+        protocol=protocol,
+    )
+    return made.train(out)
 
 
 def train_seeds(

@@ -11,16 +11,15 @@ summary.json      figures; written last: where it lies, all is done
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, lock_folder, write_json
-from airworthy.learning.machine import TrainingOptions, TrainingRunOptions, computing, machine_for
+from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, plain_options
+from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions
 from airworthy.learning.navigation.encoder import LatentEye, read_encoder, write_encoder
 from airworthy.learning.navigation.encoder_options import EncoderOptions
 from airworthy.learning.navigation.encoder_training import EncoderTraining
@@ -29,15 +28,8 @@ from airworthy.learning.navigation.judging import fly_level, fly_level_simulated
 from airworthy.learning.navigation.options import NavigationOptions, RoomsProtocol
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
-from airworthy.learning.timed_training import (
-    SUMMARY_FILE,
-    TimedTraining,
-    Trained,
-    hardware_found,
-    judged_again,
-    read_metrics,
-)
-from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
+from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
 from airworthy.pilots.navigation_policy.contract import write_navigation_folder
 from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
 
@@ -48,16 +40,11 @@ SCHEMA_VERSION = 1
 _REST = "it was begun by another version of this program"
 _NAMES = TrainingNames("a policy", "its encoder was another", _REST, "update", SUMMARY_FILE)
 _ENCODER_NAMES = TrainingNames("an encoder", "its data were others", _REST, "gradient step", SUMMARY_FILE)
-_METRICS_MOST = 1000
-"""Ours: rows of the training log at most."""
-_SAID_EVERY_S = 10.0
-"""Between two lines for whoever watches."""
-_RUN = TrainingRunOptions(device="cpu", threads=1, checkpoint_minutes=1.0)
 
 
 def _identity(kind: str, options: TrainingOptions, data: Mapping[str, Any], protocol: Any = None) -> dict[str, Any]:
-    found = {"schema_version": SCHEMA_VERSION, "kind": kind, "options": json.loads(json_text(asdict(options)))}
-    judged = {} if protocol is None else {"protocol": json.loads(json_text(asdict(protocol)))}
+    found = {"schema_version": SCHEMA_VERSION, "kind": kind, "options": plain_options(options)}
+    judged = {} if protocol is None else {"protocol": plain_options(protocol)}
     return {**found, "data": dict(data), **judged}
 
 
@@ -69,6 +56,39 @@ def _line(
 
 
 # ---- The encoder ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class _EncoderFolder(TorchFolder[Any]):
+    names = _ENCODER_NAMES
+
+    options: EncoderOptions
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        return _identity("dce", self.options, {})
+
+    def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
+        return self.timed(EncoderTraining(self.options, machine.threads), _line(self.options, _error))
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> None:
+        write_encoder(folder, work.training.contract, work.training.weights)
+
+    def read(self, folder: Path) -> Any:
+        return read_encoder(folder)
+
+    def learnt(self, work: TimedTraining[Any]) -> Any:
+        return work.training
+
+    def summary(self, work: TimedTraining[Any], network: Any, machine: Machine) -> dict[str, Any]:
+        return {
+            **_clock("dce", work, machine, self.options),
+            "images": work.training.iteration * self.options.batch,
+            "unseen": work.training.judged(),
+            "command": self.command,
+        }
+
+    def report(self, folder: Path, found: Mapping[str, Any], rows: Rows, network: Any, work: TimedTraining[Any] | None) -> None:
+        write_encoder_report(folder / REPORT_FILE, found, rows)
 
 
 def train_encoder(
@@ -92,37 +112,8 @@ def train_encoder(
         AirworthyError: The folder holds another training or something that is none.
         KeyboardInterrupt: It was asked to stop; a checkpoint to go on from is in the folder.
     """
-    options, run = options or EncoderOptions(), run or _RUN
-    with lock_folder(out) as folder:
-        held = TrainingFolder(folder, _identity("dce", options, {}), options, _ENCODER_NAMES, quiet)
-        if held.done:
-            return held.outcome(read_encoder, lambda at, found: Trained(at, True, found, found["iterations"]))
-        machine = machine_for(run, before=held.machine)
-        with computing(machine):
-            training = EncoderTraining(options, machine.threads)
-            work = TimedTraining(training, _METRICS_MOST, None if quiet else _line(options, _error), _SAID_EVERY_S)
-            if held.begin(work, machine):
-                say(quiet, f"{folder}: goes on from gradient step {training.iteration:,}.")
-
-            def saved() -> None:
-                write_encoder(folder, training.contract, training.weights)
-                work.write_metrics(folder)
-
-            if not held.learn(work, work.steps, options.iterations - training.iteration, run, saved=saved):
-                return Trained(folder, False, {}, training.iteration)
-            saved()
-            judged = training.judged()
-        found = {
-            **_clock("dce", work, machine, options),
-            "images": training.iteration * options.batch,
-            "unseen": judged,
-            "command": command,
-        }
-        write_encoder_report(folder / REPORT_FILE, found, work.metrics)
-        # Last: where it lies, everything else does.
-        write_json(folder / SUMMARY_FILE, found)
-        held.clear()
-    return Trained(folder, True, found, training.iteration)
+    options, run = options or EncoderOptions(), run or ONE_THREAD
+    return _EncoderFolder(options=options, run=run, command=command, quiet=quiet).train(out)
 
 
 def _clock(kind: str, work: TimedTraining[Any], machine: Any, options: TrainingOptions) -> dict[str, Any]:
@@ -135,7 +126,7 @@ def _clock(kind: str, work: TimedTraining[Any], machine: Any, options: TrainingO
         "machine": asdict(machine),
         "hardware": hardware_found(),
         "version": __version__,
-        "options": json.loads(json_text(asdict(options))),
+        "options": plain_options(options),
     }
 
 
@@ -179,6 +170,54 @@ def load_navigator(folder: str | Path) -> tuple[NavigationPolicy, NavigationEye]
     return policy, LatentEye(net)
 
 
+@dataclass(kw_only=True)
+class _NavigationFolder(TorchFolder[NavigationPolicy]):
+    names = _NAMES
+
+    options: NavigationOptions
+    protocol: RoomsProtocol
+    encoder: str | Path | None
+    eye: NavigationEye = field(init=False)
+    digest: str = field(init=False)
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        self.eye, self.digest = _eye(self.options, folder, self.encoder)
+        return _identity(self.options.task, self.options, {"encoder": self.digest}, self.protocol)
+
+    def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
+        training = NavigationTraining(self.options, self.eye, self.digest, machine.threads)
+        return self.timed(training, _line(self.options, _level))
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> None:
+        write_navigation_folder(folder, work.training.contract, work.training.weights)
+
+    def read(self, folder: Path) -> NavigationPolicy:
+        return read_navigation_policy(folder)
+
+    def learnt(self, work: TimedTraining[Any]) -> NavigationPolicy:
+        policy: NavigationPolicy = work.training.policy
+        return policy
+
+    def evidence(self, network: NavigationPolicy, found: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(_judged(network, self.eye, self.protocol, found["level"], self.quiet))
+
+    def summary(self, work: TimedTraining[Any], network: NavigationPolicy, machine: Machine) -> dict[str, Any]:
+        found = {
+            **_clock(self.options.task, work, machine, self.options),
+            "seed": self.options.seed,
+            "env_steps": work.training.env_steps,
+            "level": work.training.environments.level,
+            "seconds": work.training.seconds,
+            "protocol": plain_options(self.protocol),
+        }
+        return {**found, **self.evidence(network, found), "command": self.command}
+
+    def report(
+        self, folder: Path, found: Mapping[str, Any], rows: Rows, network: NavigationPolicy, work: TimedTraining[Any] | None
+    ) -> None:
+        write_navigation_report(folder / REPORT_FILE, found, rows)
+
+
 def train_navigation(
     out: str | Path,
     options: NavigationOptions | None = None,
@@ -204,50 +243,9 @@ def train_navigation(
         AirworthyError: The folder holds another training or something that is none, or an encoder is missing or too much.
         KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
     """
-    options, protocol, run = options or NavigationOptions(), protocol or RoomsProtocol(), run or _RUN
-    with lock_folder(out) as folder:
-        eye, digest = _eye(options, folder, encoder)
-        identity = _identity(options.task, options, {"encoder": digest}, protocol)
-        held = TrainingFolder(folder, identity, options, _NAMES, quiet)
-        if held.done:
-
-            def judge(policy: NavigationPolicy, found: dict[str, Any]) -> dict[str, Any]:
-                again = judged_again(found, _judged(policy, eye, protocol, found["level"], quiet))
-                again |= {"protocol": identity["protocol"], "command": command}
-                write_navigation_report(folder / REPORT_FILE, again, read_metrics(folder))
-                return again
-
-            return held.outcome(read_navigation_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        machine = machine_for(run, before=held.machine)
-        with computing(machine):
-            training = NavigationTraining(options, eye, digest, machine.threads)
-            work = TimedTraining(training, _METRICS_MOST, None if quiet else _line(options, _level), _SAID_EVERY_S)
-            if held.begin(work, machine):
-                say(quiet, f"{folder}: goes on from update {training.iteration:,}.")
-
-            def saved() -> None:
-                # Whoever stops it, or kills it, has a policy that flies.
-                write_navigation_folder(folder, training.contract, training.weights)
-                work.write_metrics(folder)
-
-            if not held.learn(work, work.steps, options.iterations - training.iteration, run, saved=saved):
-                return Trained(folder, False, {}, training.iteration)
-            saved()
-            found = {
-                **_clock(options.task, work, machine, options),
-                "seed": options.seed,
-                "env_steps": training.env_steps,
-                "level": training.environments.level,
-                "seconds": training.seconds,
-                "protocol": identity["protocol"],
-                **_judged(training.policy, eye, protocol, training.environments.level, quiet),
-                "command": command,
-            }
-        write_navigation_report(folder / REPORT_FILE, found, work.metrics)
-        # Last: where it lies, everything else does.
-        write_json(folder / SUMMARY_FILE, found)
-        held.clear()
-    return Trained(folder, True, found, training.iteration)
+    options, protocol, run = options or NavigationOptions(), protocol or RoomsProtocol(), run or ONE_THREAD
+    made = _NavigationFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, encoder=encoder)
+    return made.train(out)
 
 
 def _level(row: Mapping[str, Any]) -> str:

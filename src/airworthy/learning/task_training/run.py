@@ -14,15 +14,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, lock_folder, write_json
+from airworthy.core.files import json_text
 from airworthy.learning.environments import LearningTask
+from airworthy.learning.folder_training import NOT_IN_TORCH, FlownFolder, Rows, plain_options
 from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.machine import Machine
 from airworthy.learning.seeds import refuse_single_training, write_seeds
@@ -38,18 +39,8 @@ from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
 from airworthy.learning.task_training.report import write_task_report
 from airworthy.learning.task_training.training import TaskWork
-from airworthy.learning.timed_training import (
-    FLOWN_ROWS,
-    SUMMARY_FILE,
-    TimedTraining,
-    Trained,
-    hardware_found,
-    judged_again,
-    learn_run,
-    read_metrics,
-    used_packages,
-)
-from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, hardware_found, used_packages
+from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
 from airworthy.pilots.task_policy.contract import write_task_folder
 from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
 from airworthy.vehicles import Vehicle
@@ -66,8 +57,58 @@ _NAMES = TrainingNames(
 )
 _CHECKPOINT_S = 1.0
 """Between two checkpoints: as of hover."""
-_NOT_IN_TORCH = Machine("cpu", 0, "float32", "not used")
 _SHOWN = ("seed", "training_wall_s", "training_cpu_s", "kept_percent", "success_percent", "env_steps")
+
+
+@dataclass(kw_only=True)
+class _TaskFolder(FlownFolder[TaskPolicy]):
+    names = _NAMES
+
+    training: TaskWork
+    own: OwnTask | None
+    protocol: TaskProtocol
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        work, contract = self.training, self.training.contract()
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": f"task {work.task.name}",
+            "options": plain_options(work.options),
+            "data": {
+                "vehicle": work.vehicle.name,
+                "sha256": contract.digest,
+                "task": json.loads(json_text(dict(contract.options))),
+                **({"file": self.own.digest} if self.own else {}),
+            },
+            "trainer": work.trainer,
+            "protocol": asdict(self.protocol),
+        }
+
+    def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
+        if self.own is not None:
+            self.own.keep(folder)
+        return super().begin(folder, machine)
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> None:
+        write_task_folder(folder, self.training.contract(), self.training.weights)
+
+    def read(self, folder: Path) -> TaskPolicy:
+        return read_task_policy(folder)
+
+    def learnt(self, work: TimedTraining[Any]) -> TaskPolicy:
+        return TaskPolicy(self.training.contract(), tuple(self.training.weights))
+
+    def evidence(self, network: TaskPolicy, found: Mapping[str, Any]) -> dict[str, Any]:
+        return _evidence(self.training, network, self.protocol, self.quiet)
+
+    def summary(self, work: TimedTraining[Any], network: TaskPolicy, machine: Machine) -> dict[str, Any]:
+        judged = self.evidence(network, {})
+        return _judged(work, judged, self.protocol, {**self.split, "train_s": work.wall_s}, self.command)
+
+    def report(
+        self, folder: Path, found: Mapping[str, Any], rows: Rows, network: TaskPolicy, work: TimedTraining[Any] | None
+    ) -> None:
+        write_task_report(folder / REPORT_FILE, found, rows)
 
 
 def train_task(
@@ -136,54 +177,17 @@ def learn_task(
     """
     protocol = protocol or TaskProtocol()
     check_seed(work.options.seed, protocol)
-    contract = work.contract()
-    identity = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": f"task {work.task.name}",
-        # As JSON gives it back: lists for tuples.
-        "options": json.loads(json_text(asdict(work.options))),
-        "data": {
-            "vehicle": work.vehicle.name,
-            "sha256": contract.digest,
-            "task": json.loads(json_text(dict(contract.options))),
-            **({"file": own.digest} if own else {}),
-        },
-        "trainer": work.trainer,
-        "protocol": asdict(protocol),
-    }
-    with lock_folder(out) as folder:
-        held = TrainingFolder(folder, identity, work.options, _NAMES, quiet)
-        if held.done:
-
-            def judge(policy: TaskPolicy, found: dict[str, Any]) -> dict[str, Any]:
-                again = {
-                    **judged_again(found, _evidence(work, policy, protocol, quiet)),
-                    "protocol": asdict(protocol),
-                    "command": command,
-                }
-                write_task_report(folder / REPORT_FILE, again, read_metrics(folder))
-                return again
-
-            return held.outcome(read_task_policy, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
-        run = TimedTraining(work, FLOWN_ROWS)
-        run.keep_in(folder)
-        if own is not None:
-            own.keep(folder)
-        if held.begin(run, getattr(work, "machine", _NOT_IN_TORCH)):
-            say(quiet, f"{folder}: goes on from iteration {work.iteration:,}.")
-        work.prepare()
-        told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet, "checkpoint_s": _CHECKPOINT_S}
-        if not learn_run(held, run, lambda: write_task_folder(folder, work.contract(), work.weights), **told):
-            return Trained(folder, False, {}, work.iteration)
-        found = _judged(work, run, protocol, {**(seconds or {}), "train_s": run.wall_s}, command, quiet)
-        write_task_folder(folder, work.contract(), work.weights)
-        run.write_metrics(folder)
-        write_task_report(folder / REPORT_FILE, found, run.metrics)
-        # Last: where it lies, everything else does.
-        write_json(folder / SUMMARY_FILE, found)
-        held.clear()
-        run.forget()
-    return Trained(folder, True, found, work.iteration)
+    made = _TaskFolder(
+        options=work.options,
+        run=flown_run(minutes, tensorboard, _CHECKPOINT_S),
+        command=command,
+        quiet=quiet,
+        training=work,
+        split=dict(seconds or {}),
+        own=own,
+        protocol=protocol,
+    )
+    return made.train(out)
 
 
 def train_task_seeds(
@@ -228,14 +232,18 @@ def train_task_seeds(
 
 
 def _judged(
-    work: TaskWork, run: TimedTraining[TaskWork], protocol: TaskProtocol, split: Mapping[str, float], command: str, quiet: bool
+    run: TimedTraining[TaskWork],
+    judged: Mapping[str, Any],
+    protocol: TaskProtocol,
+    split: Mapping[str, float | None],
+    command: str,
 ) -> dict[str, Any]:
     """Return what `summary.json` holds."""
+    work = run.training
     contract = work.contract()
     packages = used_packages(work.trainer)
-    if getattr(work, "machine", _NOT_IN_TORCH).torch != _NOT_IN_TORCH.torch and "torch" not in packages:
+    if getattr(work, "machine", NOT_IN_TORCH).torch != NOT_IN_TORCH.torch and "torch" not in packages:
         packages = (*packages, "torch")
-    judged = _evidence(work, TaskPolicy(contract, tuple(work.weights)), protocol, quiet)
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": f"task {work.task.name}",
