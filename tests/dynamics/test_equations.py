@@ -314,3 +314,19 @@ def test_inertia_inverse_and_padding() -> None:
     assert inverse == pytest.approx([np.linalg.inv(j)[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))])
     assert [padded_rotor_count(n) for n in (1, 4, 5, 6, 7, 8)] == [4, 4, 6, 6, 8, 8]
     assert rigid_layout(4).size < rigid_layout(8).size
+
+
+@pytest.mark.parametrize(
+    ("dt", "approach", "rebounds"),
+    [(0.001, 0.0999, False), (0.001, 0.1001, True), (0.02, 0.3923, False), (0.02, 0.3925, True)],
+)
+def test_slow_approaches_do_not_rebound(dt: float, approach: float, rebounds: bool) -> None:
+    """Up to a tenth of a metre per second, or what gravity adds in two steps: 2 * 9.81 * 0.02 = 0.3924 m/s."""
+    p = parameters(np.random.default_rng(4))
+    p.restitution = 0.5
+    down, still = (0.0, 0.0, -approach), (0.0, 0.0, 0.0)
+    # Stopped by a push along the vertical through the centre of mass: nothing turns.
+    velocity, rate, share = contact.contact_rebound(approach, still, still, down, still, dt, p)
+    assert share == pytest.approx(0.5 if rebounds else 0.0)
+    assert velocity[2] == pytest.approx(0.5 * approach if rebounds else 0.0)
+    assert rate == still
