@@ -120,6 +120,7 @@ IN_TIME = 80.0
 STEP = np.array([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
 """From rest to rest in least integrated squared jerk, ascending coefficients of normalised time: at the same peak acceleration
 it takes 12 % less time than the least snap, which in a maze of sixty legs is ten seconds."""
+# Maxima of its derivatives 30 s^2 (1 - s)^2, at s = 1/2, and 60 s (1 - s) (1 - 2 s), at s = (3 - sqrt(3)) / 6.
 PEAK_SPEED, PEAK_ACCELERATION = 1.875, 10.0 / np.sqrt(3.0)
 """Of that step over length L in time T, in units of L / T and L / T^2."""
 FLOOR, CEILING = 0.45, 0.3

@@ -14,7 +14,9 @@ from torch.nn import functional as F
 
 __all__ = ["HIDDEN", "OUTPUTS", "PIXELS", "SLOPE", "STATE", "AvoidNet"]
 
+# Source: specification, learning by reward, 7.2: 12 x 16 cells, state of 10, six outputs; published layers have 192, ours 128.
 PIXELS, STATE, OUTPUTS, HIDDEN = 192, 10, 6, 128
+# Source: the same, LeakyReLU .05.
 SLOPE = 0.05
 """Of the leaky rectifier."""
 

@@ -29,6 +29,7 @@ _WARM_UP = 50
 """Gradient steps over which the rate rises; ours."""
 _GRADIENT_NORM = 1.0
 """A longer gradient is shortened (specification, section 6: clip at 0.5 to 1)."""
+# Ours: torch's default for AdamW is ten times as much.
 _WEIGHT_DECAY = 1e-3
 # Ours: enough to see whether the fast ones learn, few enough to read.
 _QUARTERS = 4

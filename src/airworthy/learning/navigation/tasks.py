@@ -27,6 +27,7 @@ __all__ = ["LIDAR_ROOMS", "POSE", "DepthNavigation", "LidarNavigation", "Navigat
 POSE = ("position", "attitude", "mount", "place")
 """What an image depends on, in the order of `observe_critic`: 3, 4, 3 + 3 (translation [m], Euler angles [rad]), 9 numbers."""
 _TURN = 6.283185307179586
+# Source: specification aerial_gym, 9.2, observation perturbation; learning by reward, 3.2, has the same.
 _TARGET_NOISE, _ANGLE_NOISE = 0.1, 0.05
 """Half widths of uniform noise: of the way to the target [m], of roll and pitch [rad]."""
 _START_SHARES = ((0.1, 0.15, 0.15), (0.2, 0.85, 0.85))
@@ -229,6 +230,7 @@ class NavigationTask:
         return Judgement(crashed_terms(terms, lost, self.crash), where(lost, 1.0, 0.0), reached)
 
 
+# Source: sensors.json, base_depth_camera: min_euler_rotation_deg and max_euler_rotation_deg, 5 either way.
 _MOUNT_DEG = math.radians(5.0)
 
 

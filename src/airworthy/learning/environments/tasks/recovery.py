@@ -17,6 +17,7 @@ from airworthy.learning.gradient.hover import hover_command, hover_observation
 
 __all__ = ["Recovery"]
 
+# Source: specification, learning by reward, 3.4: |v| < 0.5 m/s, tilt < 15 deg.
 _CALM_SPEED, _CALM_TILT = 0.5, math.radians(15.0)
 """A vehicle that has recovered: slower [m/s], and less tilted [rad]."""
 _EASIEST = 0.2
