@@ -4,8 +4,9 @@
     python benchmarks/rays.py --out rays.json        about 3 minutes
     python benchmarks/rays.py --quick                about 40 seconds
 
-Every side delivers, per ray, a distance and the number of what is met; ours with its instances, materials and movers in place.
-Before anything is timed all sides must agree on what is met. A scan is taken from AIRWORTHY_DATA where that is set.
+Every side delivers, per ray, a distance and the number of what is met; ours with its instances, materials and dynamic instances
+in place. Before anything is timed all sides must agree on what is met. A scan is taken from AIRWORTHY_DATA where that is
+set.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OURS = "Airworthy"
 SCAN = Path("meshes/threedscans/Plato/Plato.obj")
 AGREEMENT = 0.999
 """Share of rays on which sides must agree; the rest lies on silhouettes."""
-MOVERS, MOVING_ENVS = 30, 1024
+DYNAMIC_COUNT, MOVING_ENVS = 30, 1024
 
 
 def main() -> int:
@@ -44,7 +45,7 @@ def main() -> int:
     results: dict[str, Any] = {"hardware": found, "contests": {}}
     for task in _tasks(options.environments):
         results["contests"][task.name] = _contest(task, len(cores), options.rounds, options.seconds)
-    results["movers"] = _movers(len(cores))
+    results["movers"] = _dynamic_instances(len(cores))
     if options.out:
         options.out.write_text(json.dumps(results, indent=2) + "\n")
         print(f"\nwritten to {options.out}")
@@ -150,14 +151,14 @@ def _rate(render: Frames, frames: int, seconds: float) -> float:
     return frames * count / spent
 
 
-def _movers(threads: int) -> dict[str, Any]:
+def _dynamic_instances(threads: int) -> dict[str, Any]:
     """Return what it costs that everything moves: poses set, top levels built anew, and a frame of each environment."""
     from airworthy.geometry import Box, GeometryBatch, Placement, RayTable, cast
 
     rng = np.random.default_rng(1)
-    place = rng.uniform([2, -6, 0], [14, 6, 4], (MOVING_ENVS, MOVERS, 3))
-    turn = rng.normal(size=(MOVING_ENVS, MOVERS, 4))
-    team = Placement.of([0] * MOVERS, place[0])
+    place = rng.uniform([2, -6, 0], [14, 6, 4], (MOVING_ENVS, DYNAMIC_COUNT, 3))
+    turn = rng.normal(size=(MOVING_ENVS, DYNAMIC_COUNT, 4))
+    team = Placement.of([0] * DYNAMIC_COUNT, place[0])
     ground = Placement.of([1], [[0.0, 0.0, -0.05]])
     envs = np.zeros(MOVING_ENVS, int)
     batch = GeometryBatch([Box((0.5, 0.5, 0.5)), Box(ray_scenes.GROUND)], [ground], envs, [team] * MOVING_ENVS, threads=threads)
@@ -166,7 +167,7 @@ def _movers(threads: int) -> dict[str, Any]:
     seconds: dict[str, list[float]] = {"set poses": [], "build top levels": [], "64x64 depth and id": []}
     for _ in range(7):
         steps = (
-            lambda: batch.set_movers(place, turn),
+            lambda: batch.set_dynamic_instances(place, turn),
             batch.arguments,
             lambda: cast(batch, table, eye, look, channels=("depth", "instance_id")),
         )
@@ -177,7 +178,9 @@ def _movers(threads: int) -> dict[str, Any]:
     rows = [(name, f"{1e3 * median(s):.2f}", f"{MOVING_ENVS / median(s):,.0f}") for name, s in seconds.items()]
     print(
         tables.table(
-            f"{MOVERS} movers in each of {MOVING_ENVS} environments, all moved", ("step", "ms", "environments/s"), rows
+            f"{DYNAMIC_COUNT} dynamic instances in {MOVING_ENVS} environments, all moved",
+            ("step", "ms", "environments/s"),
+            rows,
         )
     )
     print("memory [bytes]: " + ", ".join(f"{k} {v:,}" for k, v in batch.memory().items()))

@@ -398,7 +398,7 @@ def test_drift_is_felt_and_judged_by_the_truth(own: Path) -> None:
     assert found["outcome"] != "success"  # it arrives where it takes the goal to be
 
 
-def test_movers_cross_the_area_and_are_hit() -> None:
+def test_dynamic_instances_cross_the_area_and_are_hit() -> None:
     scene = layout_scene("narrow_gap", 1, 0, 12, 1.0)
     assert len(scene.actors) == 12
     for actor in scene.actors:

@@ -1,4 +1,4 @@
-"""Batches of environments: layers, movers, what changes and what must not; the form that a GPU runs."""
+"""Batches of environments: layers, dynamic instances, what changes and what must not; the form that a GPU runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from airworthy.geometry.query_arguments import Repeated
 
 MODULES: list[Any] = [sys.modules[f"airworthy.geometry.{name}"] for name in ("cast", "occlusion")]
 FORWARD = (-0.5, 0.5, -0.5, 0.5)
-ENVS, MOVERS = 6, 5
+ENVS, DYNAMIC_COUNT = 6, 5
 ALL = tuple(CHANNELS)
 U, V = np.meshgrid((np.arange(37) + 0.5) / 18.5 - 1, (np.arange(22) + 0.5) / 18.5 - 0.6)
 TABLE = RayTable(np.stack([U, V, np.ones_like(U)], -1))
@@ -59,7 +59,7 @@ def crowd(seed: int, count: int) -> Placement:
 
 
 LAYOUTS = [crowd(k, 8 + k) for k in range(3)]
-TEAMS = [crowd(50 + k, MOVERS) for k in range(ENVS)]
+TEAMS = [crowd(50 + k, DYNAMIC_COUNT) for k in range(ENVS)]
 ENV_LAYOUT = np.array([0, 1, 2, 2, 1, 0])
 POSITION = np.random.default_rng(0).normal(size=(ENVS, 3)) * 0.2 + [0, 0, 1.5]
 ATTITUDE = np.tile(FORWARD, (ENVS, 1))
@@ -92,7 +92,7 @@ def test_an_environment_alone_sees_what_it_sees_among_others() -> None:
     for k in range(ENVS):
         alone = GeometryBatch(SHAPES, [LAYOUTS[ENV_LAYOUT[k]]], [0], [TEAMS[k]])
         found = images_of_one(alone, k)
-        for name in set(ALL) - {"instance"}:  # movers are numbered after the largest layout of the batch
+        for name in set(ALL) - {"instance"}:  # dynamic instances are numbered after the largest layout of the batch
             assert found[name].tobytes() == whole[name][k : k + 1].tobytes(), name
 
 
@@ -158,45 +158,45 @@ def test_the_kernels_compile_for_cuda(kernel: Any, tmp_path: Path) -> None:
     assert not re.search(r"^\s*(add|sub|mul|div|fma|cvt)\.\S*f64", text, re.MULTILINE)
 
 
-# ---- movers ----------------------------------------------------------------------------------------------------------
+# ---- dynamic instances ----------------------------------------------------------------------------------------------
 
 
-def test_a_moved_mover_shows_in_the_next_frame_and_only_in_its_environment() -> None:
+def test_a_moved_dynamic_instance_shows_in_the_next_frame_and_only_in_its_environment() -> None:
     geometry = batch()
     before = images(geometry)
     place = np.stack([t.position for t in TEAMS])
     turn = np.stack([t.attitude for t in TEAMS])
     place[3, 2] = (3.0, 0.0, 1.5)
-    geometry.set_movers(place[3:4], turn[3:4], env_ids=[3])
+    geometry.set_dynamic_instances(place[3:4], turn[3:4], env_ids=[3])
     after = images(geometry)
     others = np.arange(ENVS) != 3
     assert same(before, after, others, others)
-    number = geometry.mover_start + 2
+    number = geometry.dynamic_start + 2
     assert (after["instance"][3] == number).sum() > 50
     moved = [*TEAMS]
     moved[3] = Placement.of(TEAMS[3].shape, place[3], turn[3], TEAMS[3].scale)
     assert same(after, images(GeometryBatch(SHAPES, LAYOUTS, ENV_LAYOUT, moved)))
 
 
-def test_all_movers_at_once_and_back_again() -> None:
+def test_all_dynamic_instances_at_once_and_back_again() -> None:
     geometry = batch()
     expected = images(geometry)
     place, turn = np.stack([t.position for t in TEAMS]), np.stack([t.attitude for t in TEAMS])
-    geometry.set_movers(place + 1.0, turn)
+    geometry.set_dynamic_instances(place + 1.0, turn)
     assert not same(images(geometry), expected)
-    geometry.set_movers(place, turn)
+    geometry.set_dynamic_instances(place, turn)
     assert same(images(geometry), expected)
 
 
-def test_movers_that_are_switched_off_are_not_there() -> None:
+def test_dynamic_instances_that_are_switched_off_are_not_there() -> None:
     geometry = batch()
     place, turn = np.stack([t.position for t in TEAMS]), np.stack([t.attitude for t in TEAMS])
     expected = images(geometry)
-    geometry.set_movers(place, turn, active=np.zeros((ENVS, MOVERS), bool))
+    geometry.set_dynamic_instances(place, turn, active=np.zeros((ENVS, DYNAMIC_COUNT), bool))
     still = images(geometry)
-    assert (still["instance"] < geometry.mover_start).all()
+    assert (still["instance"] < geometry.dynamic_start).all()
     assert same({n: still[n] for n in ALL}, images(GeometryBatch(SHAPES, LAYOUTS, ENV_LAYOUT)))
-    geometry.set_movers(place, turn, active=np.ones((ENVS, MOVERS), bool))
+    geometry.set_dynamic_instances(place, turn, active=np.ones((ENVS, DYNAMIC_COUNT), bool))
     assert same(images(geometry), expected)
 
 
@@ -226,7 +226,7 @@ def test_instances_switched_off_and_environments_that_use_another_layout() -> No
     active = np.arange(len(LAYOUTS[0])) % 2 == 0
     geometry.set_layout_active(0, active)
     hits = images(geometry)["instance"][[0, 5]]
-    assert set(np.unique(hits[(hits >= 0) & (hits < geometry.mover_start)])) <= set(np.flatnonzero(active))
+    assert set(np.unique(hits[(hits >= 0) & (hits < geometry.dynamic_start)])) <= set(np.flatnonzero(active))
     geometry.set_layout_active(0, np.ones(len(LAYOUTS[0]), bool))
     assert same(images(geometry), first)
 
@@ -249,7 +249,7 @@ def test_memory_is_unique_triangles_plus_instances() -> None:
     assert many["mesh_triangles"] == few["mesh_triangles"] == 4 * 48
     assert many["layouts"] == few["layouts"]
     assert many["movers"] == 1000 * few["movers"]
-    assert few["movers"] == MOVERS * (2 * 32 + 96 + 44)
+    assert few["movers"] == DYNAMIC_COUNT * (2 * 32 + 96 + 44)
 
 
 # ---- mistakes --------------------------------------------------------------------------------------------------------
@@ -264,11 +264,11 @@ def test_mistakes_get_one_sentence() -> None:
         "expected 0 to 2": lambda: batch().assign([0], 3),
         "float64, shape (1,); expected ints": lambda: batch().assign([0], [1.0]),
         "int64, shape (1, 2); expected ints": lambda: GeometryBatch(SHAPES, LAYOUTS, [[0, 1]]),
-        "expected 0 to 5": lambda: batch().set_movers(np.zeros((1, MOVERS, 3)), turn[:1], env_ids=[6]),
-        "give all the same number": lambda: GeometryBatch(SHAPES, LAYOUTS, movers=[crowd(0, 2), crowd(0, 3), crowd(0, 2)]),
-        "(6, 5, 3)": lambda: geometry.set_movers(np.zeros((ENVS, 2, 3)), turn),
-        "not finite": lambda: geometry.set_movers(np.full((ENVS, MOVERS, 3), np.nan), turn),
-        "zero or not finite": lambda: geometry.set_movers(np.zeros((ENVS, MOVERS, 3)), 0 * turn),
+        "expected 0 to 5": lambda: batch().set_dynamic_instances(np.zeros((1, DYNAMIC_COUNT, 3)), turn[:1], env_ids=[6]),
+        "give all the same number": lambda: GeometryBatch(SHAPES, LAYOUTS, None, [crowd(0, 2), crowd(0, 3), crowd(0, 2)]),
+        "(6, 5, 3)": lambda: geometry.set_dynamic_instances(np.zeros((ENVS, 2, 3)), turn),
+        "not finite": lambda: geometry.set_dynamic_instances(np.full((ENVS, DYNAMIC_COUNT, 3), np.nan), turn),
+        "zero or not finite": lambda: geometry.set_dynamic_instances(np.zeros((ENVS, DYNAMIC_COUNT, 3)), 0 * turn),
         "no layout 3": lambda: geometry.set_layout(3, LAYOUTS[0]),
         "one per instance": lambda: geometry.set_layout_active(0, np.ones(3, bool)),
         "index -1": lambda: Placement.of([-1]),
@@ -288,11 +288,11 @@ def test_the_revision_rises_with_every_change() -> None:
     batch = GeometryBatch([Box((0.1, 0.1, 0.1))], [place, place], [0, 1], [place, place])
     revisions = [batch.revision]
     changes = (
-        lambda: batch.set_movers(np.zeros((2, 1, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (2, 1, 1))),
+        lambda: batch.set_dynamic_instances(np.zeros((2, 1, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (2, 1, 1))),
         lambda: batch.set_layout(0, place),
         lambda: batch.set_layout_active(1, [False]),
         lambda: batch.assign([0], [1]),
-        lambda: batch.replace_movers([1], [place]),
+        lambda: batch.replace_dynamic_instances([1], [place]),
     )
     for change in changes:
         change()

@@ -126,8 +126,8 @@ def test_moving_everything_moves_the_answer() -> None:
 
 def test_bits_do_not_depend_on_the_batch() -> None:
     layouts = [world(k) for k in range(3)]
-    movers = [Placement.of([1, 4], np.random.default_rng(k).uniform(-2, 2, (2, 3))) for k in range(6)]
-    batch = GeometryBatch(SHAPES, layouts, env_layout=[0, 1, 2, 2, 1, 0], movers=movers)
+    dynamic = [Placement.of([1, 4], np.random.default_rng(k).uniform(-2, 2, (2, 3))) for k in range(6)]
+    batch = GeometryBatch(SHAPES, layouts, env_layout=[0, 1, 2, 2, 1, 0], dynamic_instances=dynamic)
     rng = np.random.default_rng(9)
     points, env = rng.uniform(-4, 4, (300, 3)), rng.integers(0, 6, 300)
     all_at_once = clearance(batch, points, env)
@@ -136,22 +136,22 @@ def test_bits_do_not_depend_on_the_batch() -> None:
     np.testing.assert_array_equal(permuted.distance, all_at_once.distance[order])
     np.testing.assert_array_equal(permuted.normal, all_at_once.normal[order])
     for k in range(6):
-        alone = GeometryBatch(SHAPES, [layouts[[0, 1, 2, 2, 1, 0][k]]], movers=[movers[k]])
+        alone = GeometryBatch(SHAPES, [layouts[[0, 1, 2, 2, 1, 0][k]]], dynamic_instances=[dynamic[k]])
         mine = env == k
         np.testing.assert_array_equal(clearance(alone, points[mine], env=0).distance, all_at_once.distance[mine])
 
 
-def test_movers_layouts_and_switches_show_at_once() -> None:
-    batch = GeometryBatch([Sphere(0.5)], [Placement.of(0)], movers=[Placement.of([0], [[5.0, 0, 0]])])
+def test_dynamic_instances_layouts_and_switches_show_at_once() -> None:
+    batch = GeometryBatch([Sphere(0.5)], [Placement.of(0)], dynamic_instances=[Placement.of([0], [[5.0, 0, 0]])])
     point = [[2.0, 0, 0]]
     assert clearance(batch, point).distance[0] == pytest.approx(1.5)
-    batch.set_movers([[[2.0, 1.0, 0.0]]], [[[0.0, 0, 0, 1]]])
+    batch.set_dynamic_instances([[[2.0, 1.0, 0.0]]], [[[0.0, 0, 0, 1]]])
     found = clearance(batch, point)
     assert found.distance[0] == pytest.approx(0.5)
-    assert found.instance[0] == batch.mover_start
-    assert clearance(batch, point, ignore=batch.mover_start).distance[0] == pytest.approx(1.5)
+    assert found.instance[0] == batch.dynamic_start
+    assert clearance(batch, point, ignore=batch.dynamic_start).distance[0] == pytest.approx(1.5)
     batch.set_layout_active(0, np.array([False]))
-    nothing = clearance(batch, point, ignore=batch.mover_start)
+    nothing = clearance(batch, point, ignore=batch.dynamic_start)
     assert np.isinf(nothing.distance[0])
     assert nothing.instance[0] == -1
     assert np.isnan(nothing.point).all()

@@ -87,8 +87,8 @@ def test_a_radius_grows_by_the_exact_distance_of_the_centres() -> None:
 
 def test_environments_layouts_and_switches_are_respected() -> None:
     layouts = [Placement.of(1, (0.0, 0, 0)), Placement.of(1, (0.0, 0, 0), collide=False), Placement.empty()]
-    movers = [Placement.of([0], [[2.0, 0, 0]], visible=False)] * 3
-    batch = GeometryBatch(SHAPES, layouts, movers=movers)
+    dynamic = [Placement.of([0], [[2.0, 0, 0]], visible=False)] * 3
+    batch = GeometryBatch(SHAPES, layouts, dynamic_instances=dynamic)
     box = ((-3.0, -1, -1), (3.0, 1, 1), 0.1)
     all_three = voxelize(batch, [0, 1, 2], *box)
     assert all_three.shape == (3, 60, 20, 20)
@@ -96,7 +96,7 @@ def test_environments_layouts_and_switches_are_respected() -> None:
         np.testing.assert_array_equal(voxelize(batch, k, *box), all_three[k])
     assert all_three[:, 49].any()
     np.testing.assert_array_equal(all_three[:, 30].any((1, 2)), [True, False, False])
-    assert not voxelize(batch, 2, *box, ignore=batch.mover_start).any()
+    assert not voxelize(batch, 2, *box, ignore=batch.dynamic_start).any()
 
 
 @pytest.mark.parametrize(

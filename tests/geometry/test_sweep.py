@@ -198,9 +198,9 @@ def test_a_point_stops_on_the_side_from_which_it_comes() -> None:
 
 def test_bits_do_not_depend_on_the_batch() -> None:
     layouts = [world(k, 5, 10) for k in range(3)]
-    movers = [Placement.of([1, 4], np.random.default_rng(k).uniform(-2, 2, (2, 3))) for k in range(6)]
+    dynamic = [Placement.of([1, 4], np.random.default_rng(k).uniform(-2, 2, (2, 3))) for k in range(6)]
     shapes, chosen = [*SOLIDS, soup(0, 10)], [0, 1, 2, 2, 1, 0]
-    batch = GeometryBatch(shapes, layouts, env_layout=chosen, movers=movers)
+    batch = GeometryBatch(shapes, layouts, env_layout=chosen, dynamic_instances=dynamic)
     start, end, axis, radius = motions(3, 300)
     env = np.random.default_rng(0).integers(0, 6, 300)
     together = sweep_capsule(batch, start, end, axis, radius, env)
@@ -209,17 +209,17 @@ def test_bits_do_not_depend_on_the_batch() -> None:
     np.testing.assert_array_equal(permuted.fraction, together.fraction[order])
     for k in range(6):
         mine = env == k
-        alone = GeometryBatch(shapes, [layouts[chosen[k]]], movers=[movers[k]])
+        alone = GeometryBatch(shapes, [layouts[chosen[k]]], dynamic_instances=[dynamic[k]])
         single = sweep_capsule(alone, start[mine], end[mine], axis[mine], radius[mine], env=0)
         np.testing.assert_array_equal(single.fraction, together.fraction[mine])
         np.testing.assert_array_equal(single.normal, together.normal[mine])
 
 
 def test_a_vehicle_can_ignore_itself() -> None:
-    batch = GeometryBatch([Sphere(0.5)], [Placement.of(0, (5, 0, 0))], movers=[Placement.of([0], [[0.0, 0, 0]])])
+    batch = GeometryBatch([Sphere(0.5)], [Placement.of(0, (5, 0, 0))], dynamic_instances=[Placement.of([0], [[0.0, 0, 0]])])
     ask = ([[0.0, 0, 0]], [[5.0, 0, 0]], 0.5)
-    assert sweep_sphere(batch, *ask).instance[0] == batch.mover_start
-    found = sweep_sphere(batch, *ask, ignore=batch.mover_start)
+    assert sweep_sphere(batch, *ask).instance[0] == batch.dynamic_start
+    found = sweep_sphere(batch, *ask, ignore=batch.dynamic_start)
     assert found.instance[0] == 0
     assert found.fraction[0] == pytest.approx(0.8, abs=1e-9)
 

@@ -53,7 +53,7 @@ def test_rotation_moves_the_sky_too_or_leaves_it_out() -> None:
             np.testing.assert_allclose(middle, exact, rtol=2e-3)
 
 
-def test_a_mover_carries_its_points() -> None:
+def test_a_dynamic_instance_carries_its_points() -> None:
     p = np.zeros((1, 3))
     scene = batch(actor=True)
     now = (np.array([[[5.5, 0.0, 0.0]]]), np.array([[[0.0, 0.0, 0.0, 1.0]]]))

@@ -262,7 +262,7 @@ def test_clouds_ride_on_actors() -> None:
         position, attitude = batch.actor_pose("cart", [0])
         still = add_splats(box_scene(4.0), transformed(cloud, attitude[0], position[0], 0.7), "still")
         moving, stood = look(batch, ("rgb", "splat_alpha")), look(still, ("rgb", "splat_alpha"))
-        # A mover is projected from its own frame: poses are combined in another order, a few float32 roundings apart.
+        # A dynamic instance is projected from its own frame: poses combine in another order, a few float32 roundings apart.
         assert np.abs(display_from_linear(moving["rgb"]) - display_from_linear(stood["rgb"])).max() < 2e-3
     assert look(batch, ("depth",))["depth"].min() < 3.0  # its surface is there, too
 
@@ -272,13 +272,13 @@ def test_vehicles_hide_splats_and_are_hidden() -> None:
 
     body = Placement.of(shape=[0], collide=[False], instance_id=[60000])
     place = add_splats(Scene("place", lights=(), sky=DARK), sheet(3.0), "sheet")
-    batch = SceneBatch(place, 1, extra_movers=body, extra_shapes=[Box((0.2, 0.2, 0.2))])
+    batch = SceneBatch(place, 1, extra_dynamic_instances=body, extra_shapes=[Box((0.2, 0.2, 0.2))])
     for x, hidden in ((2.0, True), (5.0, False)):
-        batch.pose_movers([[[x, 0.0, 0.0]]], [[frames.IDENTITY]])
+        batch.pose_dynamic_instances([[[x, 0.0, 0.0]]], [[frames.IDENTITY]])
         image = look(batch, ("rgb", "instance_id", "splat_alpha"))
         assert image["instance_id"][16, 24] == 60000
         assert (image["splat_alpha"][16, 24] == 0.0) == hidden
-        own = look(batch, ("rgb",), ignore=[batch.geometry.mover_start])
+        own = look(batch, ("rgb",), ignore=[batch.geometry.dynamic_start])
         assert np.abs(display_from_linear(own["rgb"][16, 24]) - GREEN).max() < 5e-3  # a camera's own body hides nothing
 
 

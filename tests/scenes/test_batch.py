@@ -80,7 +80,7 @@ def test_parts_stand_where_closed_forms_say_at_the_time_of_their_environment() -
     times = np.array([0.0, 1.0, 2.5, -3.0])
     batch.advance([9.0, 9.0, 9.0, 9.0])
     batch.advance(times)
-    position, attitude, active = batch.mover_poses
+    position, attitude, active = batch.dynamic_poses
     assert active.all()
     for env, time in enumerate(times):
         for slot, (where, turn) in enumerate(expected(scene, time)):
@@ -117,13 +117,13 @@ def test_what_rays_meet_bears_numbers_of_instance_and_class() -> None:
     ray = RayTable(np.array([[[0.0, 0.0, 1.0]]]), axis=(0.0, 0.0, 1.0))
     at = np.array([[3.0, 0.0, 9.0], [0.1, -8.9, 9.0], [0.0, 9.0, 9.0], [1.0, 5.0, 9.0], [0.0, 5.0, 9.0], [40.0, 0.0, 9.0]])
     found = cast(batch.geometry, ray, at, np.tile(down, (6, 1)), np.zeros(6, int), ("instance", "instance_id", "semantic_id"))
-    start = batch.geometry.mover_start
+    start = batch.geometry.dynamic_start
     # 100, then 101 is taken by the ball, so the flag is 102, and the actors are 103 to 105.
     np.testing.assert_array_equal(found["instance"][:, 0, 0], (0, 1, 2, start, start + 1, -1))
     np.testing.assert_array_equal(found["instance_id"][:, 0, 0], (100, 102, 101, 103, 103, -2))
     np.testing.assert_array_equal(found["semantic_id"][:, 0, 0], (3, 200, 3, 3, 7, -2))
     assert batch.instance_names[0] == ("block", "flag", "ball")
-    assert batch.mover_names(0) == ("rail/0", "rail/1", "drift/0", "puppet/0")
+    assert batch.dynamic_names(0) == ("rail/0", "rail/1", "drift/0", "puppet/0")
 
 
 def test_numbers_of_instances_and_classes() -> None:
@@ -161,8 +161,8 @@ def test_environments_permuted_are_the_same_environments() -> None:
     mixed.assign(np.arange(8), [scenes[i % 4] for i in order])
     plain.advance(time)
     mixed.advance(time[order])
-    for a, b in zip(plain.mover_poses, mixed.mover_poses, strict=True):
-        there = plain.mover_poses[2][order]
+    for a, b in zip(plain.dynamic_poses, mixed.dynamic_poses, strict=True):
+        there = plain.dynamic_poses[2][order]
         np.testing.assert_array_equal(a[order][there], b[there])
     points = np.random.default_rng(2).normal(size=(8, 3)) * 4.0
     near = clearance(plain.geometry, points, np.arange(8)).distance
@@ -175,18 +175,18 @@ def test_whole_scenes_are_swapped_and_actors_begin_anew() -> None:
     batch.advance(2.0)
     batch.assign([0, 3], [small, big])
     np.testing.assert_array_equal(batch.scene_of_env, (1, 1, 0, 0))
-    np.testing.assert_array_equal(batch.mover_poses[2].sum(1), (0, 0, 4, 4))
+    np.testing.assert_array_equal(batch.dynamic_poses[2].sum(1), (0, 0, 4, 4))
     origin = np.zeros((4, 3))
     np.testing.assert_allclose(clearance(batch.geometry, origin, np.arange(4)).distance[:2], 0.95, atol=1e-6)
     # Drifting actors start where they stood at the beginning, now; scripted ones follow the clock.
-    position, _, _ = batch.mover_poses
+    position, _, _ = batch.dynamic_poses
     np.testing.assert_allclose(position[3, 2], (1.0, 0.0, 5.0), atol=1e-12)
     np.testing.assert_allclose(position[2, 2], expected(big, 2.0)[2][0], atol=1e-12)
     new = stage("new", 0.7)
     batch.assign([1], new)
     assert len(batch.scenes) == 3
     assert batch.geometry.layout_count == 3
-    assert batch.mover_poses[2][1].all()
+    assert batch.dynamic_poses[2][1].all()
     batch.assign([1], 0)
     assert batch.scenes[batch.scene_of_env[1]] is big
 
@@ -226,21 +226,21 @@ def test_lights_and_beacons_move_with_their_actors() -> None:
     np.testing.assert_allclose(still.lights[2].direction, direction[0, 2], atol=1e-12)
 
 
-def test_vehicles_are_movers_before_the_actors() -> None:
+def test_vehicles_are_dynamic_instances_before_the_actors() -> None:
     scene = stage()
     extra = Placement.of([1, 0], instance_id=[7, 8], semantic_id=8, material=[1, 0])
     shapes, paints = (Sphere(0.25), Box((0.1, 0.1, 0.1))), (Material((0.5, 0.5, 0.5, 1.0)), Material((0.0, 1.0, 0.0, 1.0)))
-    batch = SceneBatch([scene, Scene("none")], 2, extra_movers=extra, extra_shapes=shapes, extra_materials=paints)
+    batch = SceneBatch([scene, Scene("none")], 2, extra_dynamic_instances=extra, extra_shapes=shapes, extra_materials=paints)
     assert batch.extra_count == 2
-    np.testing.assert_array_equal(batch.mover_poses[2].sum(1), (4, 0))  # vehicles come when they are posed
-    batch.pose_movers([[[0.0, 0.0, 50.0], [0.0, 0.0, 60.0]]], frames.IDENTITY, [1])
+    np.testing.assert_array_equal(batch.dynamic_poses[2].sum(1), (4, 0))  # vehicles come when they are posed
+    batch.pose_dynamic_instances([[[0.0, 0.0, 50.0], [0.0, 0.0, 60.0]]], frames.IDENTITY, [1])
     batch.advance(1.0)
-    np.testing.assert_array_equal(batch.mover_poses[2].sum(1), (4, 2))
+    np.testing.assert_array_equal(batch.dynamic_poses[2].sum(1), (4, 2))
     found = clearance(batch.geometry, np.array([[0.0, 0.0, 62.0], [0.0, 0.0, 49.0]]), np.array([1, 1]))
     np.testing.assert_allclose(found.distance, (1.75, 0.9), atol=1e-5)
     batch.assign([0], Scene("other", {"x": Sphere(9.0)}))
-    np.testing.assert_array_equal(batch.mover_poses[2].sum(1), (0, 2))
-    assert batch.mover_names(0)[:2] == ("vehicle/0", "vehicle/1")
+    np.testing.assert_array_equal(batch.dynamic_poses[2].sum(1), (0, 2))
+    assert batch.dynamic_names(0)[:2] == ("vehicle/0", "vehicle/1")
     assert batch.material(int(batch._extra.material[0]))[0] == paints[1]
 
 
@@ -250,15 +250,16 @@ def test_a_walking_person_is_posed_like_the_frozen_one_and_obeys_motion_capture(
     batch.advance([0.0, 0.4, 7.3])
     for env, time in enumerate((0.0, 0.4, 7.3)):
         still = posed(scene, time)
-        np.testing.assert_allclose(batch.mover_poses[0][env], [item.position for item in still.instances], atol=1e-12)
+        np.testing.assert_allclose(batch.dynamic_poses[0][env], [item.position for item in still.instances], atol=1e-12)
     straight = np.tile(frames.IDENTITY, (15, 1))
     batch.pose_actor("a", (0.0, 0.0, 0.0), joints=straight, env_ids=[1])
     rest = posed(replace(scene, actors=(replace(scene.actors[0], animation=""), scene.actors[1])), 0.4)
-    found, wanted = batch.mover_poses[0][1, :15], np.array([item.position for item in rest.instances[:15]])
+    found, wanted = batch.dynamic_poses[0][1, :15], np.array([item.position for item in rest.instances[:15]])
     # The pelvis keeps the height of its clip, everything else hangs from it.
     np.testing.assert_allclose(found - found[0], wanted - wanted[0], atol=1e-6)
     batch.advance(0.9)
-    np.testing.assert_allclose((found - found[0])[5], (batch.mover_poses[0][1, :15] - batch.mover_poses[0][1, 0])[5], atol=1e-6)
+    moved = batch.dynamic_poses[0][1, :15]
+    np.testing.assert_allclose((found - found[0])[5], (moved - moved[0])[5], atol=1e-6)
     with pytest.raises(AirworthyError, match="15 joints"):
         batch.pose_actor("a", (0.0, 0.0, 0.0), joints=straight[:3])
 

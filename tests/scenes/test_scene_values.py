@@ -98,7 +98,7 @@ def arrays_of(thing: Any) -> dict[str, Any]:
 def test_batches_and_what_rendering_reads_of_them() -> None:
     batch = SceneBatch([place(), place()], 3)
     values: dict[str, Any] = {}
-    values["poses"] = list(batch.mover_poses)
+    values["poses"] = list(batch.dynamic_poses)
     for scale in (1.0, 0.5):
         made = appearance.Appearance(batch, scale)
         values[f"looks {scale}"] = {key: value for key, value in arrays_of(made).items() if isinstance(value, np.ndarray)}

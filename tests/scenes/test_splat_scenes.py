@@ -374,9 +374,9 @@ def test_rays_meet_what_is_covered_and_colours_do_not() -> None:
     channels = ("range", "instance")
     both = cast(batch.geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
     colors = cast(rendered.geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
-    assert both["range"].ravel() == pytest.approx([1.4, 2.9], abs=0.11)  # its own surface, within a cell; the mover's ghost
-    assert colors["range"].ravel() == pytest.approx([4.9, 4.9])  # the wall behind, and the mover's second part
-    assert colors["instance"].ravel().tolist() == [1, batch.geometry.mover_start + 1]
+    assert both["range"].ravel() == pytest.approx([1.4, 2.9], abs=0.11)  # its own surface, within a cell; the actor's ghost
+    assert colors["range"].ravel() == pytest.approx([4.9, 4.9])  # the wall behind, and the actor's second part
+    assert colors["instance"].ravel().tolist() == [1, batch.geometry.dynamic_start + 1]
     batch.pose_actor("mover", (0.0, 1.0, 0.0), env_ids=[1])
     moved = cast(batch.rendered().geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
     assert moved["range"].ravel() == pytest.approx([4.9, 4.9])

@@ -70,9 +70,9 @@ def test_the_own_body_does_not_hide(view: Callable[..., Any]) -> None:
     """Check 10: a beacon behind the vehicle's own collider is present; for another camera the body is in the way."""
     empty = Placement.of(shape=[0], position=[[0.0, 0.0, -500.0]])
     batch = GeometryBatch([Sphere(0.3)], [empty], [0], [Placement.of(shape=[0])])
-    batch.set_movers(np.zeros((1, 1, 3)), np.array([[[0.0, 0.0, 0.0, 1.0]]]))
+    batch.set_dynamic_instances(np.zeros((1, 1, 3)), np.array([[[0.0, 0.0, 0.0, 1.0]]]))
     beacons = _camera([[5.0, 0.0, 0.0]])
-    own = np.array([batch.mover_start], np.int32)
+    own = np.array([batch.dynamic_start], np.int32)
     assert beacons.capture(batch, view(ignore=own))["beacon"][0, 0] == 0
     assert beacons.capture(batch, view())["beacon"][0, 0] == -1
 

@@ -176,11 +176,11 @@ def test_a_source_may_move_a_vehicle() -> None:
     """What a source writes holds from there on: the rest of the launch starts from it."""
     simulator, _ = build("rotor_speed", 3)
 
-    class Mover(Probe):
+    class MovingProbe(Probe):
         def fire(self, simulator: Simulator) -> None:
             simulator.reset(env_ids=[1], position=(5.0, 5.0, 5.0))
 
-    simulator.add_events(Mover(simulator, [100.0] * 3))
+    simulator.add_events(MovingProbe(simulator, [100.0] * 3))
     simulator.advance(15)  # events on step 10
     assert int(simulator.flight_step[1]) == 5
     assert simulator.position[1] == pytest.approx([5.0, 5.0, 5.0], abs=0.6)  # spread of starts

@@ -1,4 +1,4 @@
-"""Mounted sensors: exact steps and poses, latency, partial resets, movers, order of environments, snapshots."""
+"""Mounted sensors: exact steps and poses, latency, partial resets, dynamic instances, order of environments, snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from airworthy.sensors.lidar import Lidar, ranger
 from airworthy.sensors.mounting import Mount
 from airworthy.sensors.noise import RangeLimits, RangeNoise
 from airworthy.simulation import Simulator, SimulatorConfig
-from airworthy.simulation.mounted import Capture, MountedSensor, MountedSensors, VehicleMovers
+from airworthy.simulation.mounted import Capture, DynamicVehicles, MountedSensor, MountedSensors
 from airworthy.vehicles import vehicle
 
 CARL = replace(vehicle("carl"), center_of_mass=(0.02, -0.01, 0.015))
@@ -270,8 +270,10 @@ def test_other_vehicles_are_seen_and_the_own_body_is_not() -> None:
     position = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     simulator = _simulator(3)
     simulator.reset(position=position)
-    others = VehicleMovers(simulator.vehicles, [5, 5, 6], simulator.flight_ids)
-    scene = SceneBatch(Scene("empty", bounds=ROOM.bounds), 3, extra_movers=others.placement, extra_shapes=others.shapes)
+    others = DynamicVehicles(simulator.vehicles, [5, 5, 6], simulator.flight_ids)
+    scene = SceneBatch(
+        Scene("empty", bounds=ROOM.bounds), 3, extra_dynamic_instances=others.placement, extra_shapes=others.shapes
+    )
     front = MountedSensor(
         ranger([[1.0, 0, 0]], noise_enabled=False, channels=("range", "semantic_id", "instance_id")), mount=Mount(), rate=50.0
     )

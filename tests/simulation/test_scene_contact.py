@@ -403,20 +403,20 @@ def test_ground_plane_beside_scene() -> None:
     assert simulator.position[0, 2] > 0.14
 
 
-def test_movers_count_where_they_are() -> None:
+def test_dynamic_instances_count_where_they_are() -> None:
     """A block that comes nearer each launch pushes a hovering ball ahead of it, at its own speed or faster."""
     geometry = GeometryBatch([Box((0.1, 1.0, 1.0))], [Placement.empty()], [0], [Placement.of([0], [(-1.0, 0.0, 0.0)])])
     simulator = build(BALL, geometry, "respond", 1, restitution=1.0, friction=0.0, physics_rate=1000.0)
     simulator.set_parameter("gravity", 0.0)
     simulator.reset(rotor_speed=OFF)
-    simulator.set_mover_velocity([[[2.0, 0.0, 0.0]]])
+    simulator.set_dynamic_velocity([[[2.0, 0.0, 0.0]]])
     for k in range(60):
-        geometry.set_movers([[[-1.0 + 0.02 * k, 0.0, 0.0]]], [[[0.0, 0.0, 0.0, 1.0]]])
+        geometry.set_dynamic_instances([[[-1.0 + 0.02 * k, 0.0, 0.0]]], [[[0.0, 0.0, 0.0, 1.0]]])
         simulator.step(OFF)
     assert simulator.contacts.count[0] == 1
     # Elastic, and the block has no end of mass: twice its speed. It comes in steps of 2 cm, so in part by being moved out.
     assert simulator.velocity[0, 0] == pytest.approx(4.0, rel=1e-3)
-    assert simulator.contacts.instance[0] == geometry.mover_start
+    assert simulator.contacts.instance[0] == geometry.dynamic_start
 
 
 def test_attitude_of_a_spinning_box_matters() -> None:

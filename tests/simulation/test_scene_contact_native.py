@@ -40,7 +40,7 @@ def closed_box(half: float) -> Mesh:
     return Mesh(corners, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]))
 
 
-def crowded(count: int, movers: bool) -> GeometryBatch:
+def crowded(count: int, dynamic_instances: bool) -> GeometryBatch:
     """Each kind of shape, turned and scaled, open and closed meshes, and with `count` above 24 more than are kept at hand."""
     open_mesh = Mesh(np.array([[0, 0, 0], [1, 0, 0.2], [0, 1, 0.1], [1, 1, 0.4]], float), np.array([[0, 1, 2], [1, 3, 2]]))
     shapes = [
@@ -61,7 +61,7 @@ def crowded(count: int, movers: bool) -> GeometryBatch:
     scale = np.r_[1.0, rng.uniform(0.5, 1.2, count)]
     attitude /= np.linalg.norm(attitude, axis=1, keepdims=True)
     layout = Placement.of(kind, position, attitude, scale=scale)
-    return GeometryBatch(shapes, [layout], [0], [Placement.of([6], [(0.3, 0.2, 0.5)])] if movers else None)
+    return GeometryBatch(shapes, [layout], [0], [Placement.of([6], [(0.3, 0.2, 0.5)])] if dynamic_instances else None)
 
 
 def simulators(geometry: GeometryBatch, mode: Any, count: int, **contact: Any) -> tuple[Simulator, Simulator]:
@@ -90,18 +90,18 @@ def motion(simulator: Simulator) -> BodyMotion:
 
 
 @pytest.mark.parametrize("mode", ["freeze", "respond"])
-@pytest.mark.parametrize(("count", "movers"), [(6, True), (60, False)])
-def test_steps_as_the_twin_says(mode: str, count: int, movers: bool) -> None:
+@pytest.mark.parametrize(("count", "dynamic_instances"), [(6, True), (60, False)])
+def test_steps_as_the_twin_says(mode: str, count: int, dynamic_instances: bool) -> None:
     """Twelve steps of 400 bodies, each from the same state: as the NumPy twin but for what storing in float32 rounds off.
 
     Positions keep their residual (1e-9 m; the twin's constants are double, the native ones single precision, which is 1e-7 of a
     step's way); velocities and rates are within two units in the last place of the largest component, or within what the last
     pass over the contact points leaves (1e-9 m/s, by levers of 10 cm against 6 g m^2: 1e-6 rad/s).
     """
-    geometry = crowded(count, movers)
+    geometry = crowded(count, dynamic_instances)
     hits, free = simulators(geometry, mode, 400, restitution=0.6, friction=0.3)
-    if movers:
-        hits.set_mover_velocity([[[1.0, -2.0, 0.5]]])
+    if dynamic_instances:
+        hits.set_dynamic_velocity([[[1.0, -2.0, 0.5]]])
     scene, ids, total = hits.scene, np.arange(400), 0
     assert scene is not None
     for _ in range(12):

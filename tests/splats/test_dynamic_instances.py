@@ -11,7 +11,7 @@ from tests.fixtures.likeness import psnr
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.splats import Splats, merged, transformed
-from airworthy.splats import Lens, SplatMovers, SplatRenderer
+from airworthy.splats import DynamicSplats, Lens, SplatRenderer
 from airworthy.splats import renderer as renderer_module
 
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
@@ -22,8 +22,8 @@ def _unit(rng: np.random.Generator, *shape: int) -> Array:
     return np.asarray(q / np.linalg.norm(q, axis=-1, keepdims=True))
 
 
-def _asked(cloud: Any, seed: int = 0) -> tuple[list[Splats], dict[str, Any], SplatMovers]:
-    """A place and two things of degrees 1 to 3; five cameras, four movers."""
+def _asked(cloud: Any, seed: int = 0) -> tuple[list[Splats], dict[str, Any], DynamicSplats]:
+    """A place and two things of degrees 1 to 3; five cameras, four dynamic instances."""
     rng = np.random.default_rng(seed)
     place, thing = cloud(rng, 700, 1 + seed % 3), cloud(rng, 900, 3 - seed % 3)
     thing = Splats(0.3 * thing.position, thing.rotation, 0.3 * thing.scale, thing.opacity, thing.harmonics)
@@ -38,7 +38,7 @@ def _asked(cloud: Any, seed: int = 0) -> tuple[list[Splats], dict[str, Any], Spl
         "background": (0.1, 0.2, 0.3),
     }
     there = rng.uniform(size=(5, 4)) < 0.7
-    return clouds, asked, SplatMovers([1, 1, 2, 1], rng.uniform(-3, 3, (5, 4, 3)), _unit(rng, 5, 4), there)
+    return clouds, asked, DynamicSplats([1, 1, 2, 1], rng.uniform(-3, 3, (5, 4, 3)), _unit(rng, 5, 4), there)
 
 
 def _part(asked: dict[str, Any], some: slice) -> dict[str, Any]:
@@ -48,15 +48,15 @@ def _part(asked: dict[str, Any], some: slice) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("lens", [None, Lens("fisheye", (0.01,))])
 def test_they_are_the_merged_and_transformed_clouds(seed: int, lens: Lens | None, cloud: Any) -> None:
-    clouds, asked, movers = _asked(cloud, seed)
-    images = SplatRenderer(clouds).render(**asked, movers=movers, lens=lens)
+    clouds, asked, dynamic = _asked(cloud, seed)
+    images = SplatRenderer(clouds).render(**asked, dynamic_instances=dynamic, lens=lens)
     assert images["alpha"].mean() > 0.2
     for k in range(5):
-        number, where = int(asked["scene"][k]), np.flatnonzero(np.asarray(movers.active)[k])
+        number, where = int(asked["scene"][k]), np.flatnonzero(np.asarray(dynamic.active)[k])
         parts = [clouds[number]] if number >= 0 else []
         for j in where:
-            cloud_number = int(np.asarray(movers.cloud)[k, j])
-            pose = np.asarray(movers.attitude)[k, j], np.asarray(movers.position)[k, j]
+            cloud_number = int(np.asarray(dynamic.cloud)[k, j])
+            pose = np.asarray(dynamic.attitude)[k, j], np.asarray(dynamic.position)[k, j]
             parts.append(transformed(clouds[cloud_number], *pose))
         if not parts:
             continue
@@ -78,36 +78,36 @@ def test_colours_turn_with_a_cloud() -> None:
         "position": np.array([[-3.0, 0, 0], [0, -3.0, 0]]),
         "attitude": np.array([right, [-np.sqrt(0.5), 0, 0, np.sqrt(0.5)]]),
     }
-    movers = SplatMovers([0], np.zeros((2, 1, 3)), np.tile(quarter, (2, 1, 1)))
-    image = SplatRenderer(one).render(9, 9, (50.0, 50.0, 4.5, 4.5), **cameras, scene=[-1, -1], movers=movers)
+    dynamic = DynamicSplats([0], np.zeros((2, 1, 3)), np.tile(quarter, (2, 1, 1)))
+    image = SplatRenderer(one).render(9, 9, (50.0, 50.0, 4.5, 4.5), **cameras, scene=[-1, -1], dynamic_instances=dynamic)
     rendered = image["rgb"][:, 4, 4, 0] / image["alpha"][:, 4, 4]
     # Along world x its own direction is -y, along world y it is x: 0.5, and 0.5 + 0.5 C1.
     np.testing.assert_allclose(rendered, [0.5, 0.5 + 0.5 * 0.48860251], atol=1e-5)
 
 
 def test_alone_and_among_many_cameras_the_bytes_are_the_same(cloud: Any) -> None:
-    clouds, asked, movers = _asked(cloud)
+    clouds, asked, dynamic = _asked(cloud)
     renderer = SplatRenderer(clouds, threads=2)
-    whole = renderer.render(**asked, movers=movers)
+    whole = renderer.render(**asked, dynamic_instances=dynamic)
     renderer._group = 2
-    groups = renderer.render(**asked, movers=movers)
+    groups = renderer.render(**asked, dynamic_instances=dynamic)
     for k in range(5):
         one = slice(k, k + 1)
-        alone = SplatRenderer(clouds, threads=1).render(**_part(asked, one), movers=movers.part(one))
+        alone = SplatRenderer(clouds, threads=1).render(**_part(asked, one), dynamic_instances=dynamic.part(one))
         for name, image in whole.items():
             assert image[k].tobytes() == alone[name][0].tobytes()
     for name, image in whole.items():
         assert image.tobytes() == groups[name].tobytes()
 
 
-def test_movers_that_are_not_there_change_no_byte(cloud: Any) -> None:
-    clouds, asked, movers = _asked(cloud)
+def test_dynamic_instances_that_are_not_there_change_no_byte(cloud: Any) -> None:
+    clouds, asked, dynamic = _asked(cloud)
     renderer = SplatRenderer(clouds)
-    none = SplatMovers(movers.cloud, movers.position, movers.attitude, np.zeros((5, 4), bool))
-    empty = SplatMovers(np.zeros(0, int), np.zeros((5, 0, 3)), np.zeros((5, 0, 4)))
+    none = DynamicSplats(dynamic.cloud, dynamic.position, dynamic.attitude, np.zeros((5, 4), bool))
+    empty = DynamicSplats(np.zeros(0, int), np.zeros((5, 0, 3)), np.zeros((5, 0, 4)))
     plain = renderer.render(**asked)
     for absent in (none, empty):
-        for name, image in renderer.render(**asked, movers=absent).items():
+        for name, image in renderer.render(**asked, dynamic_instances=absent).items():
             assert image.tobytes() == plain[name].tobytes()
 
 
@@ -115,7 +115,7 @@ def test_a_cloud_that_stands_where_the_scene_is_is_the_scene(cloud: Any) -> None
     rng = np.random.default_rng(3)
     renderer = SplatRenderer(cloud(rng, 500, 3))
     asked = (60, 40, (50.0, 50.0, 30.0, 20.0), rng.uniform(-1, 1, (1, 3)), _unit(rng, 1))
-    moved = renderer.render(*asked, scene=[-1], movers=SplatMovers([0], np.zeros((1, 1, 3)), [[IDENTITY]]))
+    moved = renderer.render(*asked, scene=[-1], dynamic_instances=DynamicSplats([0], np.zeros((1, 1, 3)), [[IDENTITY]]))
     for name, image in renderer.render(*asked).items():
         assert image.tobytes() == moved[name].tobytes()
 
@@ -128,28 +128,28 @@ def test_many_copies_need_the_memory_of_one(cloud: Any, monkeypatch: pytest.Monk
     monkeypatch.setitem(renderer_module.RECORDS_AT_ONCE, "cpu", 250 * 512)
     renderer = SplatRenderer(thing)
     where = rng.uniform([-4, -4, 2], [4, 4, 12], (3, 200, 3))
-    movers = SplatMovers(np.zeros(200, int), where, _unit(rng, 3, 200))
+    dynamic = DynamicSplats(np.zeros(200, int), where, _unit(rng, 3, 200))
     asked = (80, 60, (60.0, 60.0, 40.0, 30.0), np.zeros((3, 3)), IDENTITY)
     before = len(renderer._cloud.geometry)
-    image = renderer.render(*asked, scene=[-1, -1, -1], movers=movers)
+    image = renderer.render(*asked, scene=[-1, -1, -1], dynamic_instances=dynamic)
     engine: Any = renderer._engine
     assert len(renderer._cloud.geometry) == before == 512 // 16
     assert engine.records.size <= 250 * 512 * 12
-    copies = [transformed(thing, q, p) for q, p in zip(np.asarray(movers.attitude)[1], where[1], strict=True)]
+    copies = [transformed(thing, q, p) for q, p in zip(np.asarray(dynamic.attitude)[1], where[1], strict=True)]
     whole = SplatRenderer(merged(copies)).render(*asked[:3], np.zeros((1, 3)), IDENTITY)
     assert psnr(image["rgb"][1], whole["rgb"][0]) >= 70.0
 
 
 def test_clouds_per_camera(cloud: Any) -> None:
     """(c, m) numbers: each camera its own."""
-    clouds, asked, movers = _asked(cloud)
+    clouds, asked, dynamic = _asked(cloud)
     own = np.array([[1, 1, 2, 1], [2, 1, 1, 2], [0, 2, 1, 1], [1, 2, 2, 1], [0, 0, 1, 1]])
     renderer = SplatRenderer(clouds)
-    images = renderer.render(**asked, movers=SplatMovers(own, movers.position, movers.attitude, movers.active))
+    images = renderer.render(**asked, dynamic_instances=DynamicSplats(own, dynamic.position, dynamic.attitude, dynamic.active))
     for k in range(5):
         one = slice(k, k + 1)
-        poses = (np.asarray(getattr(movers, name))[one] for name in ("position", "attitude", "active"))
-        alone = renderer.render(**_part(asked, one), movers=SplatMovers(own[k], *poses))
+        poses = (np.asarray(getattr(dynamic, name))[one] for name in ("position", "attitude", "active"))
+        alone = renderer.render(**_part(asked, one), dynamic_instances=DynamicSplats(own[k], *poses))
         assert images["rgb"][k].tobytes() == alone["rgb"][0].tobytes()
 
 
@@ -168,6 +168,8 @@ def test_mistakes(change: dict[str, Any], said: str, cloud: Any) -> None:
     right = {"cloud": [0, 0], "position": np.zeros((1, 2, 3)), "attitude": np.tile(IDENTITY, (1, 2, 1))}
     renderer = SplatRenderer(cloud(np.random.default_rng(0), 20))
     with pytest.raises(AirworthyError, match=said):
-        renderer.render(9, 9, (9.0, 9.0, 4.0, 4.0), np.zeros((1, 3)), IDENTITY, movers=SplatMovers(**{**right, **change}))
-    with pytest.raises(AirworthyError, match="Movers are for 1 cameras"):
-        renderer.render(9, 9, (9.0, 9.0, 4.0, 4.0), np.zeros((2, 3)), IDENTITY, movers=SplatMovers(**right))
+        renderer.render(
+            9, 9, (9.0, 9.0, 4.0, 4.0), np.zeros((1, 3)), IDENTITY, dynamic_instances=DynamicSplats(**{**right, **change})
+        )
+    with pytest.raises(AirworthyError, match="Dynamic instances are for 1 cameras"):
+        renderer.render(9, 9, (9.0, 9.0, 4.0, 4.0), np.zeros((2, 3)), IDENTITY, dynamic_instances=DynamicSplats(**right))

@@ -11,7 +11,7 @@ from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.tone import linear_from_srgb, srgb_from_linear
 from airworthy.scenes.splats import Splats
-from airworthy.splats import Exposure, SplatMovers, SplatRenderer, render_exposed
+from airworthy.splats import DynamicSplats, Exposure, SplatRenderer, render_exposed
 from airworthy.splats.exposure import encoded_of, linear_of
 
 AHEAD = np.array([0.0, 0.0, 0.0, 1.0])
@@ -128,16 +128,16 @@ def test_curves_are_those_of_the_room_and_go_on_above_one() -> None:
     np.testing.assert_allclose(encoded_of(linear_of(wide)), wide, atol=2e-6)
 
 
-def test_movers_may_move_while_the_camera_sees(plain: Any) -> None:
+def test_dynamic_instances_may_move_while_the_camera_sees(plain: Any) -> None:
     """A thing that moves with the camera stays sharp before a camera that moves; one that stands is blurred."""
     renderer = SplatRenderer(plain([0.0, 0.0, 2.0], 0.02, 1.0, 0.99))
     poses = sideways(1.0, 0.2)
-    along = lambda t, camera: SplatMovers(  # noqa: E731
+    along = lambda t, camera: DynamicSplats(  # noqa: E731
         [0], np.column_stack([t, 0 * t, 0 * t])[:, None], np.tile(AHEAD, (len(t), 1, 1))
     )
-    still = SplatMovers([0], np.zeros((1, 1, 3)), np.tile(AHEAD, (1, 1, 1)))
-    sharp = render_exposed(renderer, *CAMERA, *poses, Exposure(0.2), scene=[-1], movers=along)["alpha"][0]
-    blurred = render_exposed(renderer, *CAMERA, *poses, Exposure(0.2), scene=[-1], movers=still)["alpha"][0]
+    still = DynamicSplats([0], np.zeros((1, 1, 3)), np.tile(AHEAD, (1, 1, 1)))
+    sharp = render_exposed(renderer, *CAMERA, *poses, Exposure(0.2), scene=[-1], dynamic_instances=along)["alpha"][0]
+    blurred = render_exposed(renderer, *CAMERA, *poses, Exposure(0.2), scene=[-1], dynamic_instances=still)["alpha"][0]
     plain_image = renderer.render(*CAMERA, np.zeros((1, 3)), AHEAD)["alpha"][0]
     np.testing.assert_allclose(sharp, plain_image, atol=1e-4)
     assert blurred.max() < 0.5 * plain_image.max()

@@ -11,7 +11,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.splats import Lens, SplatMovers, SplatRenderer, Window
+from airworthy.splats import DynamicSplats, Lens, SplatRenderer, Window
 from airworthy.splats.kernels import arrange_kernel, project_kernel, raster_kernel
 from airworthy.splats.single import Single
 
@@ -50,18 +50,19 @@ def _more_options() -> dict[str, dict[str, Any]]:
     """What else a call may ask for, for the cameras above."""
     rng = np.random.default_rng(1)
     attitude = rng.normal(size=(6, 5, 4))
-    movers = SplatMovers([0, 1, 1, 0, 1], rng.uniform(-2, 2, (6, 5, 3)), attitude, rng.uniform(size=(6, 5)) < 0.8)
+    dynamic = DynamicSplats([0, 1, 1, 0, 1], rng.uniform(-2, 2, (6, 5, 3)), attitude, rng.uniform(size=(6, 5)) < 0.8)
     limit = np.where(rng.uniform(size=(6, 50, 75)) < 0.3, np.inf, rng.uniform(0.0, 4.0, (6, 50, 75)))
     return {
         "opencv": {"lens": Lens("opencv", (-0.2, 0.03, 0.002, -0.003, 0.01, 0.1, 0.02, 0.001))},
         "fisheye": {"lens": Lens("fisheye", (-0.01, 0.002)), "intrinsics": (20.0, 21.0, 37.0, 25.0)},
-        "movers": {"movers": movers, "scene": [0, 1, -1, 0, -1, 1]},
+        "dynamic_instances": {"dynamic_instances": dynamic, "scene": [0, 1, -1, 0, -1, 1]},
         "limit": {"limit": limit},
         "limit without depth": {"limit": limit, "channels": ("rgb", "alpha")},
         "reduced": {"reduced": (0.4, 0.7)},
         "all": {
-            "lens": Lens("fisheye", (0.01,)), "intrinsics": (20.0, 21.0, 70.0, 45.0), "movers": movers, "limit": limit,
-            "reduced": (0.4, 1.5), "window": Window(150, 100, (40, 20)), "antialiased": True, "depth_mode": "median",
+            "lens": Lens("fisheye", (0.01,)), "intrinsics": (20.0, 21.0, 70.0, 45.0), "dynamic_instances": dynamic,
+            "limit": limit, "reduced": (0.4, 1.5), "window": Window(150, 100, (40, 20)), "antialiased": True,
+            "depth_mode": "median",
         },
     }  # fmt: skip
 

@@ -16,7 +16,7 @@ from tests.splats.gradient_cases import FIELDS
 
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.splats import SplatRenderer
-from airworthy.splats.cloud import SplatMovers
+from airworthy.splats.cloud import DynamicSplats
 from airworthy.splats.kernels import project_back_kernel, raster_back_kernel
 from airworthy.splats.lens import Lens
 from airworthy.splats.single import Single
@@ -42,9 +42,9 @@ def _case(cloud: Any, kind: str) -> tuple[list[Any], dict[str, Any], dict[str, A
     }
     if kind == "fisheye":
         cameras["lens"] = Lens("fisheye", (0.02, -0.005))
-    if kind == "movers":
+    if kind == "dynamic_instances":
         where, turn = rng.uniform(-2, 2, (6, 3, 3)), np.tile([0.0, 0.0, 0.6, 0.8], (6, 3, 1))
-        cameras["movers"] = SplatMovers(np.array([1, 0, 1]), where, turn, rng.uniform(size=(6, 3)) < 0.7)
+        cameras["dynamic_instances"] = DynamicSplats(np.array([1, 0, 1]), where, turn, rng.uniform(size=(6, 3)) < 0.7)
         cameras["limit"] = rng.uniform(1.0, 6.0, (6, SIZE[1], SIZE[0]))
     shape = (6, SIZE[1], SIZE[0])
     weight = {"rgb": rng.normal(size=(*shape, 3)), "depth": 0.1 * rng.normal(size=shape), "alpha": rng.normal(size=shape)}
@@ -58,7 +58,7 @@ def _arrays(renderer: SplatRenderer, cameras: dict[str, Any], weight: dict[str, 
     return {**arrays, "pose position": poses.position, "pose rotation": poses.rotation}
 
 
-@pytest.mark.parametrize("kind", ["plain", "antialiased", "fisheye", "movers"])
+@pytest.mark.parametrize("kind", ["plain", "antialiased", "fisheye", "dynamic_instances"])
 def test_one_list_gives_the_derivatives_of_the_bands(kind: str, cloud: Any) -> None:
     scenes, cameras, weight = _case(cloud, kind)
     lanes = _arrays(SplatRenderer(scenes), cameras, weight)
@@ -94,7 +94,7 @@ def test_kernels_compile_for_cuda_without_a_gpu(kernel: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("kind", ["plain", "antialiased", "fisheye", "movers"])
+@pytest.mark.parametrize("kind", ["plain", "antialiased", "fisheye", "dynamic_instances"])
 def test_a_gpu_gives_the_derivatives_of_the_cpu(kind: str, cloud: Any) -> None:
     scenes, cameras, weight = _case(cloud, kind)
     cpu = _arrays(SplatRenderer(scenes), cameras, weight)

@@ -13,7 +13,7 @@ from tests.splats.gradient_cases import FIELDS, LENS, SIZE, assert_as_the_twin, 
 from airworthy.scenes.splats import merged, transformed
 from airworthy.scenes.splats.record import Splats
 from airworthy.splats import SplatRenderer
-from airworthy.splats.cloud import SplatMovers
+from airworthy.splats.cloud import DynamicSplats
 from airworthy.splats.lens import Lens
 from airworthy.splats.renderer import answered
 
@@ -71,9 +71,9 @@ def test_a_cloud_that_moves_has_the_derivatives_of_one_that_stands_there() -> No
     where, turn = rng.uniform([-1.0, -1.0, 2.0], [1.0, 1.0, 4.0], (2, 2, 3)), rng.normal(size=(2, 2, 4))
     turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
     cameras = (*SIZE, LENS, 0.1 * rng.normal(size=(2, 3)), ATTITUDE)
-    movers = SplatMovers(np.array([1, 1]), where, turn, np.array([[True, True], [False, True]]))
+    dynamic = DynamicSplats(np.array([1, 1]), where, turn, np.array([[True, True], [False, True]]))
     (of_hall, of_drone), poses = SplatRenderer([hall, drone]).gradients(
-        lambda images, some: {k: v[some] for k, v in weight.items()}, *cameras, scene=[0, 0], movers=movers
+        lambda images, some: {k: v[some] for k, v in weight.items()}, *cameras, scene=[0, 0], dynamic_instances=dynamic
     )
     expected = {name: np.zeros_like(getattr(drone, name)) for name in ("position", "scale", "opacity", "harmonics")}
     hall_position, drone_count = np.zeros_like(hall.position), 0.0

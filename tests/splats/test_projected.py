@@ -15,7 +15,7 @@ from airworthy.geometry import RayTable
 from airworthy.optics.distortion import PlumbBob
 from airworthy.optics.projections import Fisheye, Pinhole, Spherical, UserRays
 from airworthy.scenes.splats import Splats
-from airworthy.splats import Lens, SplatMovers, SplatRenderer, projected, render_projection
+from airworthy.splats import DynamicSplats, Lens, SplatRenderer, projected, render_projection
 from airworthy.splats.projected import FINER
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
@@ -150,14 +150,15 @@ def test_a_limit_along_rays(plain: Any) -> None:
     assert free["alpha"][0, :, :58].max() > 0.9
 
 
-def test_origins_single_rays_and_movers(renderer: SplatRenderer, plain: Any) -> None:
+def test_origins_single_rays_and_dynamic_instances(renderer: SplatRenderer, plain: Any) -> None:
     lone = RayTable(np.array([[[0.0, 0.0, 1.0]]]))
     ball = SplatRenderer(plain([[0.0, 0.0, 3.0]], 0.5, 0.8, 1.0))
     assert render_projection(ball, lone, np.zeros((1, 3)), IDENTITY)["alpha"][0, 0, 0] > 0.95
     offset = RayTable(np.array([[[0.0, 0.0, 1.0]]]), np.array([[[5.0, 0.0, 0.0]]]))
     assert not render_projection(ball, offset, np.zeros((1, 3)), IDENTITY)["alpha"].any()
-    movers = SplatMovers([0], [[[5.0, 0.0, 0.0]]], [[IDENTITY]])
-    assert render_projection(ball, offset, np.zeros((1, 3)), IDENTITY, scene=[-1], movers=movers)["alpha"][0, 0, 0] > 0.95
+    dynamic = DynamicSplats([0], [[[5.0, 0.0, 0.0]]], [[IDENTITY]])
+    image = render_projection(ball, offset, np.zeros((1, 3)), IDENTITY, scene=[-1], dynamic_instances=dynamic)
+    assert image["alpha"][0, 0, 0] > 0.95
     apart = RayTable(np.tile([0.0, 0.0, 1.0], (1, 2, 1)), np.array([[[0.0, 0, 0], [1.0, 0, 0]]]))
     with pytest.raises(AirworthyError, match="different places"):
         render_projection(renderer, apart, np.zeros((1, 3)), IDENTITY)

@@ -59,8 +59,8 @@ def test_errors_of_the_engine_show(monkeypatch: pytest.MonkeyPatch, channel: str
     assert not figure.passed
 
 
-def test_an_engine_that_forgets_movers_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geometry.GeometryBatch, "set_movers", lambda *args, **more: None)
+def test_an_engine_that_forgets_dynamic_instances_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(geometry.GeometryBatch, "set_dynamic_instances", lambda *args, **more: None)
     assert not geometry._moved().passed
 
 

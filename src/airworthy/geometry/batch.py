@@ -53,20 +53,20 @@ def pose_fields(position: Array, attitude: Array, scale: Array) -> ArrayF32:
 class GeometryBatch:
     """Shapes of many environments.
 
-    Every environment has a static layer (a *layout*, which many environments may share) and a small layer of *movers* of its
-    own. There is one hierarchy per unique mesh, one top level per layout, and one per environment's movers. Memory is unique
-    triangles plus instances.
+    Every environment has a static layer (a *layout*, which many environments may share) and a small layer of *dynamic
+    instances* of its own. There is one hierarchy per unique mesh, one top level per layout, and one per environment's dynamic
+    instances. Memory is unique triangles plus instances.
 
     Args:
         shapes: What instances refer to by index.
         layouts: Static layers.
         env_layout: (env,) layout of each environment; by default environment k has layout k.
-        movers: One per environment, with the same number of instances in all; None: no movers.
+        dynamic_instances: One per environment, with the same number of instances in all; None: no dynamic instances.
         device: Warp device name.
         threads: Most threads of a launch on a CPU.
 
     Raises:
-        AirworthyError: If an index is out of range or the counts of movers differ.
+        AirworthyError: If an index is out of range or the counts of dynamic instances differ.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class GeometryBatch:
         shapes: Sequence[Shape],
         layouts: Sequence[Placement],
         env_layout: ArrayLike | None = None,
-        movers: Sequence[Placement] | None = None,
+        dynamic_instances: Sequence[Placement] | None = None,
         device: str = "cpu",
         threads: int | None = None,
     ):
@@ -98,8 +98,8 @@ class GeometryBatch:
         self._stale = set(BATCH_ARGUMENTS)
         """Arrays whose content changed on the host since they were last sent."""
         self._make_layouts()
-        self._make_movers(movers)
-        self._mover_launch: Repeated | None = None
+        self._make_dynamic(dynamic_instances)
+        self._dynamic_launch: Repeated | None = None
 
     # ---- layouts ----------------------------------------------------------------------------------------------------
 
@@ -114,8 +114,8 @@ class GeometryBatch:
         self._layout_instances = np.zeros(first[-1], INSTANCE)
         self._layout_nodes = np.zeros(2 * first[-1], NODE)
         self._stale_layouts = set(range(self.layout_count))
-        self.mover_start = int(max(capacity))
-        """Instance number of an environment's first mover: the largest number of instances for which a layout has room."""
+        self.dynamic_start = int(max(capacity))
+        """Instance number of an environment's first dynamic instance: as many instances as the largest layout has room for."""
 
     def _build_layouts(self, indices: Sequence[int]) -> None:
         """Fill the rows of layouts and build their top levels, all in one launch."""
@@ -193,81 +193,85 @@ class GeometryBatch:
         self._check_layout(index)
         return self._placements[index]
 
-    # ---- movers -----------------------------------------------------------------------------------------------------
+    # ---- dynamic instances -----------------------------------------------------------------------------------------
 
-    def _make_movers(self, movers: Sequence[Placement] | None) -> None:
-        self.mover_count = 0 if not movers else len(movers[0])
-        """Movers of every environment."""
-        if movers and len(movers) != self.env_count:
+    def _make_dynamic(self, dynamic_instances: Sequence[Placement] | None) -> None:
+        self.dynamic_count = 0 if not dynamic_instances else len(dynamic_instances[0])
+        """Dynamic instances of every environment."""
+        if dynamic_instances and len(dynamic_instances) != self.env_count:
             raise AirworthyError(
-                f"{len(movers)} placements of movers arrived for {self.env_count} environments; give one each."
+                f"{len(dynamic_instances)} placements of dynamic instances arrived for {self.env_count} environments; give one"
+                " each."
             )
-        room = max(self.env_count * self.mover_count, 1)
-        self._mover_instances = np.zeros(room, INSTANCE)
-        self._mover_poses = np.zeros((room, 11), np.float32)
+        room = max(self.env_count * self.dynamic_count, 1)
+        self._dynamic_instances = np.zeros(room, INSTANCE)
+        self._dynamic_poses = np.zeros((room, 11), np.float32)
         # A quaternion of no turn, and scale 1: rows that nothing fills yet must not hold what kernels divide by.
-        self._mover_poses[:, 9:] = 1.0
-        self._mover_flags = np.zeros(room, np.int32)
-        self._stale_movers = np.zeros(self.env_count, bool)
-        if movers and self.mover_count:
-            self.replace_movers(np.arange(self.env_count), movers)
+        self._dynamic_poses[:, 9:] = 1.0
+        self._dynamic_flags = np.zeros(room, np.int32)
+        self._stale_dynamic = np.zeros(self.env_count, bool)
+        if dynamic_instances and self.dynamic_count:
+            self.replace_dynamic_instances(np.arange(self.env_count), dynamic_instances)
 
-    def replace_movers(self, env_ids: ArrayLike, movers: Sequence[Placement]) -> None:
-        """Replace the movers of environments: shapes, numbers, flags and poses.
+    def replace_dynamic_instances(self, env_ids: ArrayLike, dynamic_instances: Sequence[Placement]) -> None:
+        """Replace the dynamic instances of environments: shapes, numbers, flags and poses.
 
         Args:
             env_ids: (k,) environments.
-            movers: k placements of `mover_count` instances.
+            dynamic_instances: k placements of `dynamic_count` instances.
         """
         envs = self.check_environments(env_ids)
-        if len(movers) != len(envs):
-            raise AirworthyError(f"{len(movers)} placements of movers arrived for {len(envs)} environments; give one each.")
-        for env, placement in zip(envs, movers, strict=True):
-            if len(placement) != self.mover_count:
+        if len(dynamic_instances) != len(envs):
+            raise AirworthyError(
+                f"{len(dynamic_instances)} placements of dynamic instances arrived for {len(envs)} environments; give one each."
+            )
+        for env, placement in zip(envs, dynamic_instances, strict=True):
+            if len(placement) != self.dynamic_count:
                 raise AirworthyError(
-                    f"Environment {env} got {len(placement)} movers and another {self.mover_count}; give all the same number, "
-                    "and switch the rest off with `set_movers(active=...)`."
+                    f"Environment {env} got {len(placement)} dynamic instances and another {self.dynamic_count}; give all the"
+                    " same number, and switch the rest off with `set_dynamic_instances(active=...)`."
                 )
             self._checked(placement)
-            rows = slice(env * self.mover_count, (env + 1) * self.mover_count)
-            fill_instances(self._mover_instances[rows], placement, np.ones(len(placement), bool))
-            # Kept beside the flags in force, for a mover that is switched on again.
-            self._mover_flags[rows] = self._mover_instances["flags"][rows]
-            self._mover_poses[rows] = pose_fields(placement.position, placement.attitude, placement.scale)
-        self._stale_movers[envs] = True
-        self._stale.add("mover_instances")
+            rows = slice(env * self.dynamic_count, (env + 1) * self.dynamic_count)
+            fill_instances(self._dynamic_instances[rows], placement, np.ones(len(placement), bool))
+            # Kept beside the flags in force, for a dynamic instance that is switched on again.
+            self._dynamic_flags[rows] = self._dynamic_instances["flags"][rows]
+            self._dynamic_poses[rows] = pose_fields(placement.position, placement.attitude, placement.scale)
+        self._stale_dynamic[envs] = True
+        self._stale.add("dynamic_instances")
         self.revision += 1
 
-    def set_movers(
+    def set_dynamic_instances(
         self, position: ArrayLike, attitude: ArrayLike, env_ids: ArrayLike | None = None, active: ArrayLike | None = None
     ) -> None:
-        """Pose the movers of environments; their top levels are built anew at the next query.
+        """Pose the dynamic instances of environments; their top levels are built anew at the next query.
 
         Args:
-            position: (k, movers, 3) world [m].
-            attitude: (k, movers, 4) x, y, z, w, local to world.
+            position: (k, dynamic_count, 3) world [m].
+            attitude: (k, dynamic_count, 4) x, y, z, w, local to world.
             env_ids: (k,) environments, each once; None: all.
-            active: (k, movers) bool; None: as they were.
+            active: (k, dynamic_count) bool; None: as they were.
 
         Raises:
             AirworthyError: If a shape does not fit, a value is not finite or a quaternion is zero.
         """
         envs = np.arange(self.env_count) if env_ids is None else self.check_environments(env_ids)
-        shape = (len(envs), self.mover_count)
+        shape = (len(envs), self.dynamic_count)
         where, turned = np.asarray(position, np.float64), np.asarray(attitude, np.float64)
         if where.shape != (*shape, 3) or turned.shape != (*shape, 4):
             raise AirworthyError(
-                f"Movers got positions {where.shape} and attitudes {turned.shape}; expected {(*shape, 3)} and {(*shape, 4)}."
+                f"Dynamic instances got positions {where.shape} and attitudes {turned.shape}; expected {(*shape, 3)} and"
+                f" {(*shape, 4)}."
             )
         if not (np.abs(where) <= POSITION_LIMIT).all():
-            raise AirworthyError(f"Movers got a position that is not finite or beyond {POSITION_LIMIT:g} m.")
-        poses = self._mover_poses.reshape(self.env_count, -1, 11) if self.mover_count else None
+            raise AirworthyError(f"Dynamic instances got a position that is not finite or beyond {POSITION_LIMIT:g} m.")
+        poses = self._dynamic_poses.reshape(self.env_count, -1, 11) if self.dynamic_count else None
         if poses is None:
             return
         # Two floats hold a coordinate to 48 bits: a kilometre away single precision alone is a tenth of a millimetre off.
         high = where.astype(np.float32)
         poses[envs, :, 0:3], poses[envs, :, 3:6] = high, where - high
-        poses[envs, :, 6:10] = unit_quaternions(turned, "The movers' attitude")
+        poses[envs, :, 6:10] = unit_quaternions(turned, "The dynamic instances' attitude")
         if active is not None:
             flags = np.asarray(active)
             if flags.shape != shape or flags.dtype != bool:
@@ -275,23 +279,23 @@ class GeometryBatch:
                     f"`active` is an array of {flags.dtype}, shape {flags.shape}; expected bool, shape {shape}."
                 )
             self._switch(envs, flags)
-        self._stale_movers[envs] = True
+        self._stale_dynamic[envs] = True
         self.revision += 1
 
-    def mover_poses(self) -> tuple[Array, Array]:
-        """Return copies of the movers' positions, world [m], (env, movers, 3), and attitudes, local to world, (env, movers,
-        4).
+    def dynamic_poses(self) -> tuple[Array, Array]:
+        """Return copies of the dynamic instances' positions, world [m], (env, dynamic_count, 3), and attitudes, local to world,
+        (env, dynamic_count, 4).
         """
-        rows = self.env_count * self.mover_count
-        poses = self._mover_poses[:rows].astype(np.float64).reshape(self.env_count, self.mover_count, 11)
+        rows = self.env_count * self.dynamic_count
+        poses = self._dynamic_poses[:rows].astype(np.float64).reshape(self.env_count, self.dynamic_count, 11)
         return poses[..., 0:3] + poses[..., 3:6], poses[..., 6:10]
 
     def _switch(self, envs: ArrayIndex, active: ArrayBool) -> None:
-        rows = (envs[:, None] * self.mover_count + np.arange(self.mover_count)).reshape(-1)
-        flags = np.where(active.reshape(-1), self._mover_flags[rows], 0)
-        if (self._mover_instances["flags"][rows] != flags).any():
-            self._mover_instances["flags"][rows] = flags
-            self._stale.add("mover_instances")
+        rows = (envs[:, None] * self.dynamic_count + np.arange(self.dynamic_count)).reshape(-1)
+        flags = np.where(active.reshape(-1), self._dynamic_flags[rows], 0)
+        if (self._dynamic_instances["flags"][rows] != flags).any():
+            self._dynamic_instances["flags"][rows] = flags
+            self._stale.add("dynamic_instances")
 
     # ---- what queries read ------------------------------------------------------------------------------------------
 
@@ -303,19 +307,19 @@ class GeometryBatch:
             self._stale_layouts.clear()
         if self._stale:
             self._send()
-        if self.mover_count and self._stale_movers.any():
-            self._build_movers()
+        if self.dynamic_count and self._stale_dynamic.any():
+            self._build_dynamic()
         return [self._device_arrays[name] for name in BATCH_ARGUMENTS]
 
     def _send(self) -> None:
         wp = quiet_warp()
         parts = self._shape_arrays
-        numbers = np.array([self.mover_start, self.mover_count, self.env_count, self.layout_count], np.int32)
+        numbers = np.array([self.dynamic_start, self.dynamic_count, self.env_count, self.layout_count], np.int32)
         host: dict[str, Any] = {
             "shape_rows": parts.shapes, "mesh_nodes": parts.nodes, "mesh_triangles": parts.triangles,
             "mesh_vertices": parts.vertices, "mesh_faces": parts.faces, "layout_rows": self._layout_rows.view(np.int32),
             "layout_nodes": self._layout_nodes, "layout_instances": self._layout_instances, "env_layout": self._env_layout,
-            "mover_instances": self._mover_instances, "batch_numbers": numbers,
+            "dynamic_instances": self._dynamic_instances, "batch_numbers": numbers,
         }  # fmt: skip
         for name in self._stale & set(host):
             sent = as_warp(host[name])
@@ -328,17 +332,17 @@ class GeometryBatch:
                 wp.copy(old, sent)
             else:
                 self._device_arrays[name] = sent.to(self.device)
-        if "mover_nodes" not in self._device_arrays:
-            room = max(2 * self.mover_count * self.env_count, 1)
-            self._device_arrays["mover_nodes"] = wp.zeros(8 * room, dtype=wp.float32, device=self.device)
+        if "dynamic_nodes" not in self._device_arrays:
+            room = max(2 * self.dynamic_count * self.env_count, 1)
+            self._device_arrays["dynamic_nodes"] = wp.zeros(8 * room, dtype=wp.float32, device=self.device)
         if "batch_numbers" in self._stale:
             self.version += 1
         self._stale.clear()
 
-    def _build_movers(self) -> None:
+    def _build_dynamic(self) -> None:
         wp = quiet_warp()
-        envs = np.flatnonzero(self._stale_movers).astype(np.int32)
-        count, arrays = self.mover_count, self._device_arrays
+        envs = np.flatnonzero(self._stale_dynamic).astype(np.int32)
+        count, arrays = self.dynamic_count, self._device_arrays
         if not self._scratch:
             room = self.env_count * count
             self._scratch["boxes"] = wp.zeros(6 * room, dtype=wp.float32, device=self.device)
@@ -347,36 +351,37 @@ class GeometryBatch:
         tasks = self._scratch["tasks"][: len(envs)]
         tasks[:, 0], tasks[:, 1], tasks[:, 2] = envs * count, count, 2 * count * envs
         inputs = [
-            arrays["shape_rows"], arrays["mover_instances"], as_warp(self._mover_poses), as_warp(tasks), arrays["mover_nodes"],
-            self._scratch["boxes"], self._scratch["order"], 1, 2,
+            arrays["shape_rows"], arrays["dynamic_instances"], as_warp(self._dynamic_poses), as_warp(tasks),
+            arrays["dynamic_nodes"], self._scratch["boxes"], self._scratch["order"], 1, 2,
         ]  # fmt: skip
         if self.device != "cpu":
             inputs[2:4] = [inputs[2].to(self.device), inputs[3].to(self.device)]
             run_build(inputs, len(envs), self.device)
         # The usual case of a simulation, all environments at once, is recorded; others are rare and differ in length.
         elif len(envs) == self.env_count:
-            if self._mover_launch is None:
-                self._mover_launch = Repeated(build_kernel(), len(envs), inputs, "cpu", self.threads)
+            if self._dynamic_launch is None:
+                self._dynamic_launch = Repeated(build_kernel(), len(envs), inputs, "cpu", self.threads)
             for index, argument in enumerate(inputs[:7]):
-                self._mover_launch.exchange(index, argument)
-            self._mover_launch.launch()
+                self._dynamic_launch.exchange(index, argument)
+            self._dynamic_launch.launch()
         else:
             run_build(inputs, len(envs), "cpu")
-        self._stale_movers[:] = False
+        self._stale_dynamic[:] = False
 
     def instance_shapes(self, env: int) -> NDArray[np.int32]:
-        """Return (mover_start + mover_count,) shape of every instance number of an environment; -1 where there is none."""
-        shapes = np.full(self.mover_start + self.mover_count, -1, np.int32)
+        """Return (dynamic_start + dynamic_count,) shape of every instance number of an environment; -1 where there is none."""
+        shapes = np.full(self.dynamic_start + self.dynamic_count, -1, np.int32)
         placement = self._placements[self._env_layout[env]]
         shapes[: len(placement)] = placement.shape
-        rows = slice(env * self.mover_count, (env + 1) * self.mover_count)
-        shapes[self.mover_start :] = self._mover_instances["shape"][rows]
+        rows = slice(env * self.dynamic_count, (env + 1) * self.dynamic_count)
+        shapes[self.dynamic_start :] = self._dynamic_instances["shape"][rows]
         return shapes
 
     def memory(self) -> dict[str, int]:
         """Return bytes by part: what all environments share, and what grows with their number."""
         parts = self._shape_arrays
-        movers = 2 * self.mover_count * self.env_count * NODE.itemsize + self._mover_poses.nbytes + self._mover_instances.nbytes
+        nodes = 2 * self.dynamic_count * self.env_count * NODE.itemsize
+        dynamic = nodes + self._dynamic_poses.nbytes + self._dynamic_instances.nbytes
         return {
             "mesh_triangles": parts.triangles.nbytes,
             "mesh_trees": parts.nodes.nbytes,
@@ -385,7 +390,7 @@ class GeometryBatch:
             + self._layout_nodes.nbytes
             + self._layout_rows.nbytes
             + parts.shapes.nbytes,
-            "movers": movers if self.mover_count else 0,
+            "movers": dynamic if self.dynamic_count else 0,
             "environments": self._env_layout.nbytes,
         }
 

@@ -17,8 +17,8 @@ BATCH_ARGUMENTS = (
     "layout_nodes",
     "layout_instances",
     "env_layout",
-    "mover_nodes",
-    "mover_instances",
+    "dynamic_nodes",
+    "dynamic_instances",
     "batch_numbers",
 )
 """Arrays of a batch, in the order of `GeometryBatch.arguments()`: parameters of a native function that includes `batch.h`."""

@@ -7,7 +7,7 @@ from airworthy.core.faces import lazy_names
 if TYPE_CHECKING:
     from airworthy.rendering.baking import BakeSettings
     from airworthy.rendering.converting import ConvertOptions, lit_batch, splats_from_scene
-    from airworthy.rendering.images import CHANNEL_NAMES, FlowMotion, MoverPoses, optical_flow, overlaid, render
+    from airworthy.rendering.images import CHANNEL_NAMES, DynamicPoses, FlowMotion, optical_flow, overlaid, render
     from airworthy.rendering.light_baking import bake, baked_light, relit, use_baked
     from airworthy.rendering.refining import depth_error, image_psnr, image_quality, image_ssim
     from airworthy.rendering.shading import Cameras, ShadingOptions
@@ -16,7 +16,7 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "CHANNEL_NAMES", "BakeSettings", "Cameras", "ConvertOptions", "FlowMotion", "MoverPoses", "ShadingOptions", "SoftLight",
+    "CHANNEL_NAMES", "BakeSettings", "Cameras", "ConvertOptions", "DynamicPoses", "FlowMotion", "ShadingOptions", "SoftLight",
     "bake", "baked_light", "depth_error", "image_psnr", "image_quality", "image_ssim", "lit_batch", "optical_flow",
     "overlaid", "relit", "render", "soft_images", "soft_views", "softly_lit", "splats_from_scene", "use_baked",
 ]  # fmt: skip

@@ -43,8 +43,8 @@ from airworthy.scenes.batch import SceneBatch
 __all__ = [
     "BEHIND",
     "CHANNEL_NAMES",
+    "DynamicPoses",
     "FlowMotion",
-    "MoverPoses",
     "blend_kernel",
     "blended",
     "optical_flow",
@@ -273,7 +273,7 @@ def _covered(batch: SceneBatch) -> ArrayBool:
     state = (len(batch.scenes), id(batch.geometry))
     kept = _CACHE.get(batch)
     if kept is None or kept[0] != state:
-        first, count = batch.geometry.mover_start, batch.geometry.mover_count
+        first, count = batch.geometry.dynamic_start, batch.geometry.dynamic_count
         table = np.zeros((len(batch.scenes), max(first + count, 1)), bool)
         for index, scene in enumerate(batch.scenes):
             table[index, : len(scene.instances)] = [item.covered for item in scene.instances]
@@ -291,8 +291,8 @@ def _covered(batch: SceneBatch) -> ArrayBool:
 # with it. What a ray does not meet (the sky) is at no distance: its flow is that of the camera's rotation alone, or NaN where
 # asked.
 
-MoverPoses = tuple[ArrayLike, ArrayLike]
-"""Positions (env, movers, 3) and attitudes (env, movers, 4)."""
+DynamicPoses = tuple[ArrayLike, ArrayLike]
+"""Positions (env, dynamic_count, 3) and attitudes (env, dynamic_count, 4)."""
 
 
 def optical_flow(
@@ -303,10 +303,10 @@ def optical_flow(
     attitude: ArrayLike,
     *,
     instance: ArrayLike | None = None,
-    mover_start: int = 0,
+    dynamic_start: int = 0,
     env: ArrayLike | None = None,
-    movers: MoverPoses | None = None,
-    next_movers: MoverPoses | None = None,
+    dynamic_instances: DynamicPoses | None = None,
+    next_dynamic_instances: DynamicPoses | None = None,
     sky: Literal["rotation", "nan"] = "rotation",
 ) -> ArrayF32:
     """Return the flow of c cameras.
@@ -318,10 +318,10 @@ def optical_flow(
         next_attitude: Camera to world in the next image, (c, 4).
         attitude: Camera to world now, (c, 4).
         instance: Instance numbers (c, H, W), where things move.
-        mover_start: Number of the first mover (`GeometryBatch.mover_start`).
+        dynamic_start: Number of the first dynamic instance (`GeometryBatch.dynamic_start`).
         env: Environment of each camera, (c,); None: camera k is in environment k.
-        movers: Poses of the movers now.
-        next_movers: Poses of the movers in the next image.
+        dynamic_instances: Poses of the dynamic instances now.
+        next_dynamic_instances: Poses of the dynamic instances in the next image.
         sky: Flow of pixels that meet nothing.
 
     Returns:
@@ -332,10 +332,10 @@ def optical_flow(
         raise AirworthyError(
             f"Flow got points of shape {points.shape}; expected one per pixel, (c, {projection.height}, {projection.width}, 3)."
         )
-    if movers is not None and next_movers is not None and instance is not None:
+    if dynamic_instances is not None and next_dynamic_instances is not None and instance is not None:
         count = len(points)
         envs = np.arange(count) if env is None else np.asarray(env, np.int64)
-        points = carried(points, np.asarray(instance) - mover_start, envs, movers, next_movers)
+        points = carried(points, np.asarray(instance) - dynamic_start, envs, dynamic_instances, next_dynamic_instances)
     position, turned = np.asarray(next_position, np.float64), np.asarray(next_attitude, np.float64)[:, None, None]
     local = frames.rotate_inverse(turned, points - position[:, None, None])
     centres = pixel_centres(projection.height, projection.width)
@@ -350,21 +350,21 @@ def optical_flow(
     return np.asarray(np.where(np.isfinite(flow), flow, np.nan), np.float32)
 
 
-def carried(points: Array, mover: ArrayInt, env: ArrayInt, before: MoverPoses, after: MoverPoses) -> Array:
-    """Return world points (c, H, W, 3), those on movers (number >= 0, (c, H, W)) where the movers will have taken them.
+def carried(points: Array, dynamic_instance: ArrayInt, env: ArrayInt, before: DynamicPoses, after: DynamicPoses) -> Array:
+    """Return world points (c, H, W, 3), those on dynamic instances (number >= 0, (c, H, W)) where these will have taken them.
 
     Args:
         points: (c, H, W, 3) [m], world.
-        mover: Number of the mover that each pixel shows, (c, H, W); -1: none.
+        dynamic_instance: Number of the dynamic instance that each pixel shows, (c, H, W); -1: none.
         env: Environment of each camera, (c,).
-        before: Poses of the movers then.
+        before: Poses of the dynamic instances then.
         after: And now.
     """
     out = points.copy()
-    camera, row, column = np.nonzero(mover >= 0)
+    camera, row, column = np.nonzero(dynamic_instance >= 0)
     if not len(camera):
         return out
-    which = (env[camera], mover[camera, row, column])
+    which = (env[camera], dynamic_instance[camera, row, column])
     (p0, q0), (p1, q1) = ((np.asarray(p, np.float64)[which], np.asarray(q, np.float64)[which]) for p, q in (before, after))
     local = frames.rotate_inverse(q0, points[camera, row, column] - p0)
     out[camera, row, column] = frames.rotate(q1, local) + p1
@@ -389,10 +389,10 @@ class FlowMotion:
     """Of the cameras, world [m], (c, 3)."""
     attitude: ArrayLike
     """Camera to world, (c, 4)."""
-    movers: MoverPoses | None = None
-    """Poses of the movers now: positions (env, movers, 3), attitudes (env, movers, 4)."""
-    next_movers: MoverPoses | None = None
-    """Poses of the movers in the next image."""
+    dynamic_instances: DynamicPoses | None = None
+    """Poses of the dynamic instances now: positions (env, dynamic_count, 3), attitudes (env, dynamic_count, 4)."""
+    next_dynamic_instances: DynamicPoses | None = None
+    """Poses of the dynamic instances in the next image."""
     sky: Literal["rotation", "nan"] = "rotation"
     """Flow of pixels that meet nothing: of a point at no distance, or NaN."""
 
@@ -494,10 +494,10 @@ def _flow(batch: SceneBatch, cameras: Cameras, found: Arrays, attitude: ArrayLik
         motion.attitude,
         attitude,
         instance=found["instance"],
-        mover_start=batch.geometry.mover_start,
+        dynamic_start=batch.geometry.dynamic_start,
         env=cameras.env,
-        movers=motion.movers,
-        next_movers=motion.next_movers,
+        dynamic_instances=motion.dynamic_instances,
+        next_dynamic_instances=motion.next_dynamic_instances,
         sky=motion.sky,
     )
 

@@ -20,7 +20,7 @@ from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Scene
 from airworthy.scenes.splats import Splats, transformed
 from airworthy.scenes.splats.placing import static_splats
-from airworthy.splats.cloud import SplatMovers
+from airworthy.splats.cloud import DynamicSplats
 from airworthy.splats.projected import pinhole_of, render_projection
 from airworthy.splats.renderer import SplatRenderer
 
@@ -183,14 +183,14 @@ class SceneSplats:
         """Return which of c cameras are in environments with splats."""
         return np.flatnonzero(self._present[batch.scene_of_env[env]])
 
-    def movers(self, batch: SceneBatch, env: NDArray[np.int32]) -> SplatMovers | None:
+    def dynamic_instances(self, batch: SceneBatch, env: NDArray[np.int32]) -> DynamicSplats | None:
         """Return clouds that ride on actors, where these are now, for cameras in environments (c,)."""
         if not self._attached_clouds.shape[1]:
             return None
         position, attitude = (poses[env] for poses in batch.splat_poses())
         cloud = self._attached_clouds[batch.scene_of_env[env]]  # -1 where an environment's scene has fewer
         # Padding names cloud 0 and is switched off: numbers below 0 would index from the end.
-        return SplatMovers(np.maximum(cloud, 0), position, attitude, cloud >= 0)
+        return DynamicSplats(np.maximum(cloud, 0), position, attitude, cloud >= 0)
 
     def render(self, batch: SceneBatch, view: SplatView, channels: Sequence[str]) -> Arrays:
         """Return images of the splats, hidden where something nearer stands: channels of `SplatRenderer.render`, over black.
@@ -222,7 +222,7 @@ class SceneSplats:
             attitude,
             self._standing[batch.scene_of_env[env]],
             channels=tuple(channels),
-            movers=self.movers(batch, env),
+            dynamic_instances=self.dynamic_instances(batch, env),
             # Depths are counted from the eye, which stands behind the plane from which the rays start.
             limit=limit + np.float32(eye.behind) if eye.behind else limit,
         )

@@ -44,13 +44,13 @@ class RenderedBatch:
         masks = [collision_only_masks(scene) for scene in batch.scenes]
         layouts = [_without(batch.geometry.layout(k), static) for k, (static, _) in enumerate(masks)]
         pad = np.zeros(batch.extra_count, bool)
-        movers = [_without(batch.mover_placement(k), np.concatenate((pad, moving))) for k, (_, moving) in enumerate(masks)]
-        self._movers = movers
+        dynamic = [_without(batch.dynamic_placement(k), np.concatenate((pad, moving))) for k, (_, moving) in enumerate(masks)]
+        self._dynamic_instances = dynamic
         self.geometry = GeometryBatch(
-            _needed_shapes(list(batch.geometry.shapes), [*layouts, *movers]),
+            _needed_shapes(list(batch.geometry.shapes), [*layouts, *dynamic]),
             layouts,
             batch.scene_of_env,
-            [movers[scene] for scene in batch.scene_of_env] if batch.geometry.mover_count else None,
+            [dynamic[scene] for scene in batch.scene_of_env] if batch.geometry.dynamic_count else None,
             device=batch.device,
             threads=batch.threads,
         )
@@ -69,11 +69,13 @@ class RenderedBatch:
             changed = np.flatnonzero(geometry.env_layout != batch.scene_of_env)
             if len(changed):
                 geometry.assign(changed, batch.scene_of_env[changed])
-            if geometry.mover_count:
+            if geometry.dynamic_count:
                 if len(changed):
-                    geometry.replace_movers(changed, [self._movers[scene] for scene in batch.scene_of_env[changed]])
-                position, attitude, active = batch.mover_poses
-                geometry.set_movers(position, attitude, None, active)
+                    geometry.replace_dynamic_instances(
+                        changed, [self._dynamic_instances[scene] for scene in batch.scene_of_env[changed]]
+                    )
+                position, attitude, active = batch.dynamic_poses
+                geometry.set_dynamic_instances(position, attitude, None, active)
         vars(self._view).update({**vars(batch), "geometry": geometry, "_origin": batch})
         return self._view
 

@@ -33,9 +33,9 @@ __all__ = ["SceneBatch"]
 class SceneBatch:
     """The scenes of N environments.
 
-    Static instances of a scene are one layout that its environments share; parts of actors, and other vehicles, are movers of
-    each environment. In an environment the first movers are `extra_movers`, then its scene's actors' parts in order; where
-    scenes have different numbers of parts, the rest is inactive.
+    Static instances of a scene are one layout that its environments share; parts of actors, and other vehicles, are dynamic
+    instances of each environment. In an environment the first are `extra_dynamic_instances`, then its scene's actors' parts in
+    order; where scenes have different numbers of parts, the rest is inactive.
 
     Args:
         scenes: One scene for all environments; or several, of which environment i takes number i (modulo their count). More
@@ -43,10 +43,10 @@ class SceneBatch:
         env_count: Environments; None: one per scene given.
         device: Where queries run.
         threads: Of a CPU; None: all.
-        extra_movers: Others that move in every environment (vehicles): rows of their shapes, visibility and numbers. Their
-            poses are set by `pose_movers`; until then they are inactive.
-        extra_shapes: Shapes that `extra_movers.shape` counts in.
-        extra_materials: Materials that `extra_movers.material` counts in.
+        extra_dynamic_instances: Others that move in every environment (vehicles): rows of their shapes, visibility and
+            numbers. Their poses are set by `pose_dynamic_instances`; until then they are inactive.
+        extra_shapes: Shapes that `extra_dynamic_instances.shape` counts in.
+        extra_materials: Materials that `extra_dynamic_instances.material` counts in.
 
     Raises:
         AirworthyError: A scene cannot be placed (`instance_tables`, `actors`), or there is no scene or environment.
@@ -61,7 +61,7 @@ class SceneBatch:
         env_count: int | None = None,
         device: str = "cpu",
         threads: int | None = None,
-        extra_movers: Placement | None = None,
+        extra_dynamic_instances: Placement | None = None,
         extra_shapes: Sequence[Shape] = (),
         extra_materials: Sequence[Material] = (),
     ) -> None:
@@ -85,7 +85,7 @@ class SceneBatch:
         self._origin: SceneBatch | None = None
         self._twin: RenderedBatch | None = None
         self._index: dict[int, int] = {}
-        self._extra = _extra_instances(extra_movers, extra_shapes, extra_materials, self._shapes, self._materials)
+        self._extra = _extra_instances(extra_dynamic_instances, extra_shapes, extra_materials, self._shapes, self._materials)
         chosen = [self._add(scene) for scene in given]
         self.scene_of_env = np.array([chosen[env % len(chosen)] for env in range(self.env_count)], np.int32)
         """(env,) index into `scenes`."""
@@ -109,19 +109,19 @@ class SceneBatch:
 
     @property
     def extra_count(self) -> int:
-        """Movers of each environment that are no actors."""
+        """Dynamic instances of each environment that are no actors."""
         return len(self._extra)
 
-    def mover_names(self, scene: int) -> tuple[str, ...]:
-        """Return names of the movers of a unique scene, by slot from `geometry.mover_start` on: "actor/part"."""
+    def dynamic_names(self, scene: int) -> tuple[str, ...]:
+        """Return names of the dynamic instances of a unique scene, by slot from `geometry.dynamic_start` on: "actor/part"."""
         names = [f"vehicle/{index}" for index in range(self.extra_count)]
         for actor in self.scenes[scene].actors:
             names += [f"{actor.name}/{part.name or index}" for index, part in enumerate(actor.parts)]
         return tuple(names)
 
     @property
-    def mover_poses(self) -> tuple[Array, Array, ArrayBool]:
-        """World positions (env, movers, 3), attitudes (env, movers, 4) and which of them exist (env, movers), now; copies."""
+    def dynamic_poses(self) -> tuple[Array, Array, ArrayBool]:
+        """Copies of k dynamic instances' world positions (env, k, 3), attitudes (env, k, 4) and which exist (env, k), now."""
         return self._position.copy(), self._attitude.copy(), self._active.copy()
 
     # --- construction
@@ -155,31 +155,31 @@ class SceneBatch:
     def _build(self) -> None:
         """Build the engine's batch over the pool, and the state of every actor at its beginning."""
         self._actor_max = max(len(table) for table in self._actors)
-        self._mover_max = self.extra_count + max(len(instances) for instances in self._moving)
+        self._dynamic_max = self.extra_count + max(len(instances) for instances in self._moving)
         self._parts = self._padded_parts()
         self._state = still(self.env_count * self._actor_max)
-        self._position = np.zeros((self.env_count, self._mover_max, 3))
-        self._attitude = np.tile(frames.IDENTITY, (self.env_count, self._mover_max, 1))
-        self._active = np.zeros((self.env_count, self._mover_max), bool)
+        self._position = np.zeros((self.env_count, self._dynamic_max, 3))
+        self._attitude = np.tile(frames.IDENTITY, (self.env_count, self._dynamic_max, 1))
+        self._active = np.zeros((self.env_count, self._dynamic_max), bool)
         self._overrides: dict[tuple[int, int], Array] = {}
         if not self._shapes.shapes:
             self._shapes.add(Sphere(1e-3))  # the engine wants a shape even where nothing stands
-        movers = [self.mover_placement(scene) for scene in range(len(self.scenes))] if self._mover_max else None
+        dynamic_instances = [self.dynamic_placement(scene) for scene in range(len(self.scenes))] if self._dynamic_max else None
         self.geometry = GeometryBatch(
             self._shapes.shapes,
             [instances.placement() for instances in self._static],
             self.scene_of_env,
-            [movers[scene] for scene in self.scene_of_env] if movers else None,
+            [dynamic_instances[scene] for scene in self.scene_of_env] if dynamic_instances else None,
             device=self.device,
             threads=self.threads,
         )
         self._begin(np.arange(self.env_count))
 
-    def mover_placement(self, scene: int) -> Placement:
-        """Return movers of an environment with a unique scene, at rest: vehicles, parts at rest, and rows that nothing uses."""
+    def dynamic_placement(self, scene: int) -> Placement:
+        """Return dynamic instances of an environment with a unique scene: vehicles, parts at rest, rows that nothing uses."""
         instances = self._moving[scene]
-        # Every environment has as many movers, so that a swap of scenes rebuilds no arrays; the rest are switched off.
-        spare = self._mover_max - self.extra_count - len(instances)
+        # All environments have as many of them, so that a swap of scenes rebuilds no arrays; the rest are switched off.
+        spare = self._dynamic_max - self.extra_count - len(instances)
         columns = [
             np.concatenate((getattr(self._extra, name), getattr(instances, name), np.repeat(blank, spare, axis=0)))
             for name, blank in _BLANK.items()
@@ -284,10 +284,10 @@ class SceneBatch:
         self._state.since[rows], self._state.kind[rows] = self.time[envs], VELOCITY
         self._place(envs)
 
-    def pose_movers(
+    def pose_dynamic_instances(
         self, position: ArrayLike, attitude: ArrayLike, env_ids: ArrayLike | None = None, active: ArrayLike | None = None
     ) -> None:
-        """Pose the extra movers of k environments.
+        """Pose the extra dynamic instances of k environments.
 
         Args:
             position: World [m], (k, extra_count, 3).
@@ -305,8 +305,8 @@ class SceneBatch:
     def assign(self, env_ids: ArrayLike, scenes: Scene | int | Sequence[Scene | int]) -> None:
         """Swap the whole scene of environments; their actors begin anew at the environments' present time.
 
-        Scenes of the pool cost one small rebuild of the movers; a scene that the batch has never seen is placed first, which
-        replaces `geometry`, so give all of them to the constructor where this happens at every reset.
+        Scenes of the pool cost one small rebuild of the dynamic instances; a scene that the batch has never seen is placed
+        first, which replaces `geometry`, so give all of them to the constructor where this happens at every reset.
 
         Args:
             env_ids: Environments (k,).
@@ -324,17 +324,17 @@ class SceneBatch:
         if min(chosen, default=0) < 0 or max(chosen, default=0) >= len(self.scenes):
             raise AirworthyError(f"assign() got scene {max(chosen)}; expected 0 to {len(self.scenes) - 1}.")
         self.scene_of_env[envs] = chosen
-        # A new scene may have more instances or movers than there is room for.
+        # A new scene may have more static or dynamic instances than there is room for.
         if len(self.scenes) > known:
             self._rebuild()
             return
         self.geometry.assign(envs, self.scene_of_env[envs])
-        if self._mover_max:
-            self.geometry.replace_movers(envs, [self.mover_placement(scene) for scene in self.scene_of_env[envs]])
+        if self._dynamic_max:
+            self.geometry.replace_dynamic_instances(envs, [self.dynamic_placement(scene) for scene in self.scene_of_env[envs]])
         self._begin(envs)
 
     def _rebuild(self) -> None:
-        """Place the grown pool, keeping what the extra movers do. Actors of all environments begin anew."""
+        """Place the grown pool, keeping what the extra dynamic instances do. Actors of all environments begin anew."""
         count = self.extra_count
         kept = [array[:, :count].copy() for array in (self._position, self._attitude, self._active)]
         self._build()
@@ -385,7 +385,7 @@ class SceneBatch:
 
     def _place(self, envs: ArrayInt) -> None:
         """Pose the parts of environments' actors and tell the engine."""
-        if not self._mover_max:
+        if not self._dynamic_max:
             return
         if self._actor_max:
             scenes = self.scene_of_env[envs]
@@ -406,7 +406,7 @@ class SceneBatch:
 
     def _padded_parts(self) -> tuple[ArrayInt, Array, Array]:
         """Of every scene's parts at rest: actor (scene, part), position (scene, part, 3) and attitude (scene, part, 4)."""
-        count = (len(self.scenes), self._mover_max - self.extra_count)
+        count = (len(self.scenes), self._dynamic_max - self.extra_count)
         actor, local, turn = np.zeros(count, np.int64), np.zeros((*count, 3)), np.tile(frames.IDENTITY, (*count, 1))
         for scene, instances in enumerate(self._moving):
             actor[scene, : len(instances)], local[scene, : len(instances)], turn[scene, : len(instances)] = (
@@ -417,7 +417,7 @@ class SceneBatch:
         return actor, local, turn
 
     def _send(self, envs: ArrayInt) -> None:
-        self.geometry.set_movers(self._position[envs], self._attitude[envs], envs, self._active[envs])
+        self.geometry.set_dynamic_instances(self._position[envs], self._attitude[envs], envs, self._active[envs])
 
     def _envs(self, env_ids: ArrayLike | None) -> ArrayInt:
         if env_ids is None:
@@ -469,12 +469,12 @@ def _extra_instances(
     shape_table: ShapeTable,
     material_table: MaterialTable,
 ) -> InstanceTable:
-    """Rows of the movers that are no actors, their shapes and materials counted in the batch's tables."""
+    """Rows of the dynamic instances that are no actors, their shapes and materials counted in the batch's tables."""
     if placement is None:
         return InstanceTable(**{name: blank[:0] for name, blank in _BLANK.items()})
     if len(placement.shape) and int(placement.shape.max()) >= len(shapes):
         raise AirworthyError(
-            f"extra_movers names shape {int(placement.shape.max())}, but {len(shapes)} extra_shapes are given."
+            f"extra_dynamic_instances names shape {int(placement.shape.max())}, but {len(shapes)} extra_shapes are given."
         )
     # Counted anew: the batch has shapes of scenes before these.
     index = np.array([shape_table.add(shape) for shape in shapes], np.int32)

@@ -158,7 +158,7 @@ class _Moved:
     skeleton: Skeleton
     clip: str
     rows: ArrayInt
-    """Of the parts among the scene's movers."""
+    """Of the parts among the scene's dynamic instances."""
     joints: ArrayInt
     """Of every such part."""
     rest_inverse: Array

@@ -55,8 +55,8 @@ class Before:
     """Of the mount, world [m], (camera, 3)."""
     attitude: ArrayAny
     """Mount to world, (camera, 4)."""
-    movers: tuple[ArrayAny, ArrayAny]
-    """Of the geometry, each camera's at its own sample: positions (camera, movers, 3), attitudes (camera, movers, 4)."""
+    dynamic_instances: tuple[ArrayAny, ArrayAny]
+    """Of the geometry, each camera's at its own sample: positions (camera, count, 3), attitudes (camera, count, 4)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,9 +197,9 @@ class RaySensor:
                 f"Sensor {self.name!r} gives 'flow', the motion since the image before; mount it, or give View(before=...)."
             )
         geometry, envs = geometry_of(scene), view.env
-        now = geometry.mover_poses()
+        now = geometry.dynamic_poses()
         past = tuple(array.copy() for array in now)
-        for array, before in zip(past, view.before.movers, strict=True):
+        for array, before in zip(past, view.before.dynamic_instances, strict=True):
             array[np.arange(len(before)) if envs is None else np.asarray(envs)] = before
         attitude = self.optical_attitude(view.before.attitude)
         return FlowMotion(self.device.projection, view.before.position, attitude, now, (past[0], past[1]))

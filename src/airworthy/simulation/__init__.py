@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from airworthy.simulation.config import Contact, Downwash, Ground, Imu, Randomization, SimulatorConfig, Wind
     from airworthy.simulation.events import ContactRecord, EventSource, Schedule
     from airworthy.simulation.flights import FlightTable, flight_columns, read_flight, read_flight_meta, write_flight
-    from airworthy.simulation.mounted import MountedSensor, MountedSensors, VehicleMovers
+    from airworthy.simulation.mounted import DynamicVehicles, MountedSensor, MountedSensors
     from airworthy.simulation.recorder import Recorder, Replay
     from airworthy.simulation.sensor_recording import SensorRecorder
     from airworthy.simulation.simulator import Simulator
@@ -18,7 +18,7 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Contact", "ContactRecord", "Downwash", "EventSource", "FlightTable", "Ground", "Imu", "MountedSensor", "MountedSensors",
-    "Randomization", "Recorder", "Replay", "Schedule", "SemiKinematicTwin", "SensorRecorder", "Simulator", "SimulatorConfig",
-    "Snapshot", "Twin", "VehicleMovers", "Wind", "flight_columns", "read_flight", "read_flight_meta", "write_flight",
+    "Contact", "ContactRecord", "Downwash", "DynamicVehicles", "EventSource", "FlightTable", "Ground", "Imu", "MountedSensor",
+    "MountedSensors", "Randomization", "Recorder", "Replay", "Schedule", "SemiKinematicTwin", "SensorRecorder", "Simulator",
+    "SimulatorConfig", "Snapshot", "Twin", "Wind", "flight_columns", "read_flight", "read_flight_meta", "write_flight",
 ]  # fmt: skip

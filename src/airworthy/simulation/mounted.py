@@ -28,9 +28,9 @@ from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.record import CollisionBody
 
-__all__ = ["Capture", "MountedSensor", "MountedSensors", "Sample", "VehicleMovers"]
+__all__ = ["Capture", "DynamicVehicles", "MountedSensor", "MountedSensors", "Sample"]
 
-# ---- Vehicles as things that sensors see: the collision bodies of a group as movers of each member's scene ------------------
+# ---- Vehicles as things that sensors see: the collision bodies of a group as dynamic instances of each member's scene -------
 
 # Ours: far above the instance numbers of scenes, and within the 16 bits of an image.
 FIRST_VEHICLE_ID = 60000
@@ -48,11 +48,11 @@ def body_shape(body: CollisionBody) -> Shape:
     return Cylinder(body.size[0], body.size[2])
 
 
-class VehicleMovers:
+class DynamicVehicles:
     """Bodies of every member of a group, for the scene of each of them.
 
     A scene batch wants the same rows in every environment, so there is one row per place in a group and kind of body, of which
-    one per place is active. Use `placement` and `shapes` as `extra_movers` and `extra_shapes` of a `SceneBatch`.
+    one per place is active. Use `placement` and `shapes` as `extra_dynamic_instances` and `extra_shapes` of a `SceneBatch`.
 
     Args:
         vehicles: One per environment.
@@ -86,7 +86,8 @@ class VehicleMovers:
         )
 
     def poses(self, position: NDArray[np.floating], attitude: NDArray[np.floating]) -> tuple[Array, Array, ArrayBool]:
-        """Return arguments of `SceneBatch.pose_movers`: positions (env, rows, 3), attitudes (env, rows, 4), active (env, rows).
+        """Return arguments of `SceneBatch.pose_dynamic_instances`: positions (env, rows, 3), attitudes (env, rows, 4), active
+        (env, rows).
 
         Args:
             position: Centres of mass, world [m], (env, 3).
@@ -130,7 +131,7 @@ class MountedSensors:
         scene: A `SceneBatch` with the simulator's number of environments.
         sensors: By name; the name tells their random numbers apart. Devices, names or files of devices, or a `Sensor` of
             one's own, of which a copy is mounted.
-        others: Makes the vehicles of a group visible to each other; the scene must have been built with its movers.
+        others: Makes the vehicles of a group visible to each other; the scene must have been built with its dynamic instances.
         move_scene: Pose the scene's actors at each sample's instant, and put them back when a flight begins. Switch it off
             where somebody else does.
 
@@ -143,7 +144,7 @@ class MountedSensors:
         simulator: Simulator,
         scene: Any,
         sensors: Mapping[str, MountedSensor | Device | Sensor | str],
-        others: VehicleMovers | None = None,
+        others: DynamicVehicles | None = None,
         move_scene: bool = True,
     ):
         self.simulator, self.scene, self._others, self._move_scene = simulator, scene, others, move_scene
@@ -201,7 +202,7 @@ class MountedSensors:
         if not (due or rolling):
             return
         # Once for all sensors that are due at this instant.
-        self._place_movers()
+        self._place_dynamic_instances()
         for post in rolling:
             post.remember(now, *self._carrier(post, np.arange(simulator.env_count)))
         for name, ids in due.items():
@@ -261,13 +262,13 @@ class MountedSensors:
         position = np.asarray(self.simulator.position, np.float64)[ids]
         return mounted_pose(position, attitude, self._offset[ids], (0.0, 0.0, 0.0, 1.0))
 
-    def _place_movers(self) -> None:
+    def _place_dynamic_instances(self) -> None:
         """Everything that moves, at this instant."""
         if self._move_scene and hasattr(self.scene, "advance"):
             self.scene.advance(self.simulator.time)
         if self._others is not None:
             position, attitude, active = self._others.poses(self.simulator.position, self.simulator.attitude)
-            self.scene.pose_movers(position, attitude, active=active)
+            self.scene.pose_dynamic_instances(position, attitude, active=active)
 
     def _take(self, post: SensorState, ids: ArrayIndex, step: ArrayInt) -> None:
         position, attitude = mounted_pose(*self._carrier(post, ids), post.position[ids], post.attitude[ids])
@@ -275,7 +276,7 @@ class MountedSensors:
         number = post.clock.taken(step) - 1
         draw = Draw(self._keys(ids), number.astype(np.uint32), post.sensor.number)
         columns = post.columns(ids, step)
-        before = post.since(ids, position, attitude, geometry_of(self.scene).mover_poses()) if post.flows else None
+        before = post.since(ids, position, attitude, geometry_of(self.scene).dynamic_poses()) if post.flows else None
         view = SensorView(position, attitude, ids, draw, self._own(post, ids), *columns, before)
         data = post.sampled(self.scene, view)
         capture = Capture(post.name, post.sensor, ids, number, step, position, attitude, data)
@@ -287,7 +288,7 @@ class MountedSensors:
         """Return the number of each vehicle's own body in its scene; a sensor on an actor sees the vehicle."""
         if self._others is None or post.spec.attached:
             return None
-        return (geometry_of(self.scene).mover_start + self._others.own_row[ids]).astype(np.int32)
+        return (geometry_of(self.scene).dynamic_start + self._others.own_row[ids]).astype(np.int32)
 
 
 def _mounted(item: MountedSensor | Device | Sensor | str) -> MountedSensor:

@@ -61,8 +61,8 @@ NUMBERS = ("count", "room", "stride", "mode", "log", "begin", "moving", "spheres
 """Integers of a launch, in order.
 
 count: flights; room: places of the batch, a multiple of 16; stride: of its rows; mode: number of the contact mode; log: step of
-the IMU log that was just written, or -1; begin: 1 where nothing was flown yet; moving: 1 where movers have velocities; spheres:
-per body."""
+the IMU log that was just written, or -1; begin: 1 where nothing was flown yet; moving: 1 where dynamic instances have
+velocities; spheres: per body."""
 
 
 def contact_source() -> str:
@@ -84,7 +84,7 @@ _ARGUMENTS = """
     state: float32[]  # rows of the batch
     keys: uint32[]
     imu_log: float32[]
-    mover_velocity: float64[]  # world [m/s], (env, movers, 3)
+    dynamic_velocity: float64[]  # world [m/s], (env, dynamic_count, 3)
     before: float64[]  # motion at the begin of the step, and whether it flew, (room, 14)
     bodies: float64[]  # as BODY_LAYOUT, (room, rows)
     places: int32[]  # environment of the geometry, kind of body, (room, 2)
@@ -108,7 +108,7 @@ def contact_kernel() -> Any:
 # ---- Contact of a small batch of flights with the geometry: one native launch after each physics step -----------------------
 
 _FLIGHTS = ("state", "keys", "imu_log")
-_OWN = ("mover_velocity", "before", "bodies", "places", "sphere_table", "core_table", "settings", "numbers", "record", "met")
+_OWN = ("dynamic_velocity", "before", "bodies", "places", "sphere_table", "core_table", "settings", "numbers", "record", "met")
 
 
 class ContactStep:
@@ -151,21 +151,21 @@ class ContactStep:
         self._still = self._wp.zeros(3, dtype=self._wp.float64, device=geometry.device)
         self._launchers: dict[str, Repeated] = {}
 
-    def begin(self, env: ArrayIndex, kind: ArrayIndex, bodies: Array, mover_velocity: Any = None) -> None:
+    def begin(self, env: ArrayIndex, kind: ArrayIndex, bodies: Array, dynamic_velocity: Any = None) -> None:
         """Note that flights were taken into the batch: those of its first places, in order.
 
         Args:
             env: Environment of the geometry, (k,).
             kind: Of body, (k,).
             bodies: Numbers of each, (k, rows) as `dynamics.scene_native.BODY_LAYOUT`.
-            mover_velocity: Warp array, world [m/s]; None: movers stand still.
+            dynamic_velocity: Warp array, world [m/s]; None: dynamic instances stand still.
         """
         count = len(env)
         self._host["bodies"][:count] = bodies
         self._host["places"][:count, 0], self._host["places"][:count, 1] = env, kind
         self._push("bodies", "places")
-        self._sent["mover_velocity"] = self._still if mover_velocity is None else mover_velocity
-        self._set(count=count, moving=mover_velocity is not None, begin=1, log=-1)
+        self._sent["dynamic_velocity"] = self._still if dynamic_velocity is None else dynamic_velocity
+        self._set(count=count, moving=dynamic_velocity is not None, begin=1, log=-1)
         self._launch("begin")
 
     def act(self, log: int = -1) -> None:
@@ -250,26 +250,28 @@ class SceneContact:
         self._simulator, self._config, self._geometry, self._arrays = simulator, config, geometry, arrays
         self._env = env
         self.record = ContactRecord.of(simulator.env_count)
-        self.mover_velocity: Array | None = None
-        """World velocity of the movers of each geometry environment [m/s], (geometry env, movers, 3); None: at rest."""
+        self.dynamic_velocity: Array | None = None
+        """World velocity of the dynamic instances [m/s], (geometry env, dynamic_count, 3); None: at rest."""
         self._bodies = SceneBodies(simulator)
         self._small: dict[int, Compact] = {}
         self._steps: dict[int, ContactStep] = {}
-        self._mover_velocity_sent: Any = None
+        self._dynamic_velocity_sent: Any = None
         self._revision: Any = None
         self._known = np.zeros(simulator.env_count, bool)
         self._on_trial = False
 
-    def set_mover_velocity(self, velocity: ArrayLike | None) -> None:
-        """See `Simulator.set_mover_velocity`."""
+    def set_dynamic_velocity(self, velocity: ArrayLike | None) -> None:
+        """See `Simulator.set_dynamic_velocity`."""
         if velocity is None:
-            self.mover_velocity = self._mover_velocity_sent = None
+            self.dynamic_velocity = self._dynamic_velocity_sent = None
             return
-        array, shape = np.asarray(velocity, np.float64), (self._geometry.env_count, self._geometry.mover_count, 3)
+        array, shape = np.asarray(velocity, np.float64), (self._geometry.env_count, self._geometry.dynamic_count, 3)
         if array.shape != shape or not np.isfinite(array).all():
-            raise AirworthyError(f"Movers got velocities of shape {array.shape}; expected finite numbers, shape {shape}.")
-        self.mover_velocity = array
-        self._mover_velocity_sent = quiet_warp().array(array.ravel(), device=self._geometry.device)
+            raise AirworthyError(
+                f"Dynamic instances got velocities of shape {array.shape}; expected finite numbers, shape {shape}."
+            )
+        self.dynamic_velocity = array
+        self._dynamic_velocity_sent = quiet_warp().array(array.ravel(), device=self._geometry.device)
 
     # ---- trials -----------------------------------------------------------------------------------------------------
 
@@ -302,8 +304,8 @@ class SceneContact:
             self.forget()
         unknown = np.flatnonzero(~self._known)
         if unknown.size:
-            # Movers make every ball short-lived, and short ones are found faster.
-            short = self._geometry.mover_count > 0
+            # Dynamic instances make every ball short-lived, and short ones are found faster.
+            short = self._geometry.dynamic_count > 0
             self._surround(unknown, 4.0 * seconds if short else np.inf)
 
     def _surround(self, ids: ArrayIndex, horizon: float = np.inf) -> Array:
@@ -382,7 +384,7 @@ class SceneContact:
         self._begin(acts, ids)
 
     def _begin(self, acts: ContactStep, ids: ArrayIndex) -> None:
-        acts.begin(self._env[ids], self._bodies.kind[ids], self._bodies.numbers(ids), self._mover_velocity_sent)
+        acts.begin(self._env[ids], self._bodies.kind[ids], self._bodies.numbers(ids), self._dynamic_velocity_sent)
 
     def acted(self, envs: ArrayIndex, before: BodyMotion, after: BodyMotion) -> tuple[BodyMotion, ArrayBool, ArrayBool]:
         """Return what contact makes of one physics step, without touching the simulator: the twin's.
@@ -425,11 +427,11 @@ class SceneContact:
         return LEVELS[self._simulator.config.level].number, self._simulator.command_rows
 
     def _velocities(self, envs: ArrayIndex) -> Array | None:
-        """Velocity of each instance that environments may hit, (k, instances, 3): only movers have one."""
-        if self.mover_velocity is None:
+        """Velocity of each instance that environments may hit, (k, instances, 3): only dynamic instances have one."""
+        if self.dynamic_velocity is None:
             return None
-        still = np.zeros((len(envs), self._geometry.mover_start, 3))
-        return np.concatenate([still, self.mover_velocity[self._env[envs]]], axis=1)
+        still = np.zeros((len(envs), self._geometry.dynamic_start, 3))
+        return np.concatenate([still, self.dynamic_velocity[self._env[envs]]], axis=1)
 
     def _compact(self, count: int, steps: int, effects: Effects, elapsed: int) -> Compact:
         """Return a small batch with room for `count` environments."""

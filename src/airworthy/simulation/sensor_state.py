@@ -305,7 +305,7 @@ class SensorState:
             past[fresh, :-1] = past[fresh, 1:]
             past[fresh, -1] = value
 
-    def since(self, ids: ArrayIndex, position: Array, attitude: Array, movers: tuple[Array, Array]) -> Before | None:
+    def since(self, ids: ArrayIndex, position: Array, attitude: Array, dynamic_instances: tuple[Array, Array]) -> Before | None:
         """Return where everything was at the sample before, for `flow`; keeps where it is now. In a first sample it is where
         it was.
 
@@ -313,11 +313,12 @@ class SensorState:
             ids: Environments, (k,).
             position: Of the mount now, world [m], (k, 3).
             attitude: (k, 4).
-            movers: Of the geometry now, all environments, see `GeometryBatch.mover_poses`.
+            dynamic_instances: Of the geometry now, all environments, see `GeometryBatch.dynamic_poses`.
         """
         if not self.flows:
             return None
-        now = {"position": position, "attitude": attitude, "movers": movers[0][ids], "turns": movers[1][ids]}
+        placed, turned = dynamic_instances
+        now = {"position": position, "attitude": attitude, "movers": placed[ids], "turns": turned[ids]}
         fresh = self._taken[ids] == NEVER
         was = {}
         for name, array in now.items():

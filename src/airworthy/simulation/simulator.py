@@ -346,17 +346,17 @@ class Simulator:
         self._events.add(source)
 
     def geometry_changed(self, env_ids: ArrayLike | None = None) -> None:
-        """Note that the geometry was changed other than by posing movers: what is around these environments is looked up
-        again.
+        """Note that the geometry was changed other than by posing dynamic instances: what is around these environments is
+        looked up again.
         """
         if self.scene is not None:
             self.scene.forget(resolve_ids(env_ids, self.env_count))
 
-    def set_mover_velocity(self, velocity: ArrayLike | None) -> None:
-        """Set the world velocity of the geometry's movers [m/s], for rebounds: (geometry env, movers, 3); None: they stand
+    def set_dynamic_velocity(self, velocity: ArrayLike | None) -> None:
+        """Set the world velocity of dynamic instances [m/s], for rebounds: (geometry env, dynamic_count, 3); None: they stand
         still."""
         scene = self._need_scene()
-        scene.set_mover_velocity(velocity)
+        scene.set_dynamic_velocity(velocity)
 
     # ---- reset, save, restore ---------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.splats.cameras import RenderRequest, Window
-    from airworthy.splats.cloud import SplatMovers
+    from airworthy.splats.cloud import DynamicSplats
     from airworthy.splats.exposure import Exposure, render_exposed
     from airworthy.splats.lens import Lens
     from airworthy.splats.policy_view import PolicyView
@@ -17,6 +17,6 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Exposure", "Gradients", "ImageLoss", "Lens", "PolicyView", "PoseGradients", "Rates", "RenderRequest", "SplatMovers",
+    "DynamicSplats", "Exposure", "Gradients", "ImageLoss", "Lens", "PolicyView", "PoseGradients", "Rates", "RenderRequest",
     "SplatOptimizer", "SplatRenderer", "Window", "render_exposed", "render_projection",
 ]  # fmt: skip

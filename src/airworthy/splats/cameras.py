@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.splats.cloud import SplatMovers, rotation_matrices
+from airworthy.splats.cloud import DynamicSplats, rotation_matrices
 from airworthy.splats.lens import Lens
 from airworthy.splats.native_text import CAMERA, FLAGS
 
@@ -90,7 +90,7 @@ class RenderRequest:
     """Variance by which a pixel's width spreads every Gaussian [px^2]."""
     lens: Lens | None = None
     """How the cameras bend rays; None: a pinhole. A fisheye sorts by distance instead of depth."""
-    movers: SplatMovers | None = None
+    dynamic_instances: DynamicSplats | None = None
     """Clouds that stand or move before the cameras, beside the scene; all are sorted together."""
     limit: ArrayLike | None = None
     """(c, H, W) depth of something opaque [m]; Gaussians whose mean is beyond it are not blended. What is there is then seen by
@@ -125,7 +125,7 @@ def gradient_request(*camera: Any, **options: Any) -> RenderRequest:
 
 
 def camera_rows(spans: NDArray[np.int32], asked: RenderRequest) -> tuple[NDArray[np.void], int]:
-    """Return rows of `CAMERA`, those of the images and then those of their movers, and how many images there are.
+    """Return rows of `CAMERA`, those of the images and then those of their dynamic instances, and how many images there are.
 
     Raises:
         AirworthyError: If something does not fit.
@@ -154,22 +154,27 @@ def camera_rows(spans: NDArray[np.int32], asked: RenderRequest) -> tuple[NDArray
     numbers = _scene_numbers(asked.scene, count, len(spans))
     rows["first_chunk"], rows["chunk_count"] = np.where(numbers[:, None] < 0, 0, spans[numbers]).T
     rows["slot_count"] = rows["chunk_count"]
-    return (rows if asked.movers is None else _with_movers(rows, spans, where, rotation, asked.movers)), count
+    if asked.dynamic_instances is not None:
+        rows = _with_dynamic_instances(rows, spans, where, rotation, asked.dynamic_instances)
+    return rows, count
 
 
-def _with_movers(
+def _with_dynamic_instances(
     rows: NDArray[np.void],
     spans: NDArray[np.int32],
     where: Array,
     rotation: Array,
-    movers: SplatMovers,
+    dynamic_instances: DynamicSplats,
 ) -> NDArray[np.void]:
     count = len(rows)
-    if movers.camera_count != count:
-        raise AirworthyError(f"Movers are for {movers.camera_count} cameras, and {count} were given; expected one row each.")
-    camera, cloud, inside, turned = movers.views(where, rotation)
+    if dynamic_instances.camera_count != count:
+        raise AirworthyError(
+            f"Dynamic instances are for {dynamic_instances.camera_count} cameras, and {count} were given; expected one row"
+            " each."
+        )
+    camera, cloud, inside, turned = dynamic_instances.views(where, rotation)
     if len(cloud) and not (cloud.min() >= 0 and cloud.max() < len(spans)):
-        raise AirworthyError(f"Movers name clouds {cloud.min()} to {cloud.max()}; expected 0 to {len(spans) - 1}.")
+        raise AirworthyError(f"Dynamic instances name clouds {cloud.min()} to {cloud.max()}; expected 0 to {len(spans) - 1}.")
     more = rows[camera]
     more["rotation"], more["position"] = turned.reshape(-1, 9), inside
     more["first_chunk"], more["chunk_count"] = spans[cloud].T
@@ -184,11 +189,11 @@ def _with_movers(
 
 
 def part_of(images: NDArray[np.void], rows: NDArray[np.void], some: slice) -> NDArray[np.void]:
-    """Return rows of some of the images, with those of their movers among all rows.
+    """Return rows of some of the images, with those of their dynamic instances among all rows.
 
     Args:
         images: Rows of all images.
-        rows: Rows of all images, then of all their movers.
+        rows: Rows of all images, then of all their dynamic instances.
         some: Which images, neighbours.
     """
     part = images[some]
@@ -196,7 +201,7 @@ def part_of(images: NDArray[np.void], rows: NDArray[np.void], some: slice) -> ND
         return part
     begin, last = int(part["more_first"][0]), int(part["more_first"][-1] + part["more_count"][-1])
     part = part.copy()
-    # Rows of movers follow those of the images, of which there are fewer now.
+    # Rows of dynamic instances follow those of the images, of which there are fewer now.
     part["more_first"] += len(part) - begin
     return np.concatenate([part, rows[begin:last]])
 
@@ -337,7 +342,7 @@ class CameraView:
     near: float
     dilation: float
     cameras: NDArray[np.void]
-    """Rows of `CAMERA`: one per image, then those of movers."""
+    """Rows of `CAMERA`: one per image, then those of dynamic instances."""
     count: int
     """Images."""
     stride: int
@@ -417,7 +422,7 @@ def reduced_spread(reduced: tuple[float, float], dilation: float) -> tuple[Array
 
 
 def _stride(most: int, images: NDArray[np.void]) -> int:
-    """Slots per image; beyond a whole scene in few sizes, so that memory and recorded launches stay when movers come and go."""
+    """Slots per image; beyond a whole scene in few sizes: memory and launches stay when dynamic instances come and go."""
     needed = int(images["slot_count"].max(initial=0))
     if needed <= most:
         return most

@@ -229,13 +229,13 @@ def _check(splats: Splats, index: int) -> None:
         )
 
 
-MOST_MOVERS = 4096
+MOST_DYNAMIC_INSTANCES = 4096
 """Before one camera."""
 _POSITION_LIMIT = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class SplatMovers:
+class DynamicSplats:
     """m clouds before each of c cameras, each in a pose of its own: rigid actors, furniture, many copies of one thing.
 
     Each is a camera of its own in the frame of its cloud, so colours turn with it and a cloud that stands at many places is in
@@ -259,29 +259,31 @@ class SplatMovers:
         shape = where.shape[:2]
         if where.ndim != 3 or where.shape[2] != 3 or turned.shape != (*shape, 4):
             raise AirworthyError(
-                f"Movers have positions of shape {where.shape} and attitudes of shape {turned.shape}; expected (c, m, 3) and"
-                " (c, m, 4)."
+                f"Dynamic instances have positions of shape {where.shape} and attitudes of shape {turned.shape}; expected"
+                " (c, m, 3) and (c, m, 4)."
             )
-        if shape[1] > MOST_MOVERS:
-            raise AirworthyError(f"{shape[1]} movers stand before each camera; expected at most {MOST_MOVERS}.")
+        if shape[1] > MOST_DYNAMIC_INSTANCES:
+            raise AirworthyError(
+                f"{shape[1]} dynamic instances stand before each camera; expected at most {MOST_DYNAMIC_INSTANCES}."
+            )
         cloud = np.asarray(self.cloud)
         if cloud.shape not in ((shape[1],), shape) or not (np.issubdtype(cloud.dtype, np.integer) or not cloud.size):
             raise AirworthyError(
-                f"Movers have cloud numbers of {cloud.dtype}, shape {cloud.shape}; expected whole numbers, one per mover"
-                f" ({shape[1]},)."
+                f"Dynamic instances have cloud numbers of {cloud.dtype}, shape {cloud.shape}; expected whole numbers, one per"
+                f" dynamic instance ({shape[1]},)."
             )
         there = np.ones(shape, bool) if self.active is None else np.asarray(self.active)
         if there.shape != shape or there.dtype != np.bool_:
             raise AirworthyError(
-                f"`active` of movers is of {there.dtype}, shape {there.shape}; expected truth values {shape}, one per camera"
-                " and mover."
+                f"`active` of dynamic instances is of {there.dtype}, shape {there.shape}; expected truth values {shape}, one"
+                " per camera and dynamic instance."
             )
         norm = np.linalg.norm(turned, axis=-1, keepdims=True)
         usable = np.isfinite(where).all(-1) & (np.abs(where) <= _POSITION_LIMIT).all(-1) & (norm[..., 0] > 1e-9)
         if not (usable | ~there).all():
             raise AirworthyError(
-                f"A mover's position is not finite or beyond {_POSITION_LIMIT:g} m, or its attitude is not a quaternion; mark"
-                " movers that are not there in `active`."
+                f"A dynamic instance's position is not finite or beyond {_POSITION_LIMIT:g} m, or its attitude is not a"
+                " quaternion; mark dynamic instances that are not there in `active`."
             )
         with np.errstate(all="ignore"):
             turned = np.where(usable[..., None], turned / norm, (0.0, 0.0, 0.0, 1.0))
@@ -298,12 +300,12 @@ class SplatMovers:
         """Cameras that these are for."""
         return int(np.shape(self.position)[0])
 
-    def part(self, some: slice | ArrayIndex) -> SplatMovers:
+    def part(self, some: slice | ArrayIndex) -> DynamicSplats:
         """Return those of some of the cameras."""
-        return SplatMovers(*(np.asarray(getattr(self, name))[some] for name in ("cloud", "position", "attitude", "active")))
+        return DynamicSplats(*(np.asarray(getattr(self, name))[some] for name in ("cloud", "position", "attitude", "active")))
 
     def views(self, position: Array, rotation: Array) -> tuple[ArrayAny, ...]:
-        """Return every camera in the frame of every mover that is there.
+        """Return every camera in the frame of every dynamic instance that is there.
 
         Args:
             position: (c, 3) of the cameras, world [m].
@@ -312,8 +314,8 @@ class SplatMovers:
         Returns:
             Camera (n,) rising, cloud (n,), position (n, 3) in the cloud's frame, rotation (n, 3, 3) of the cloud to the camera.
         """
-        camera, mover = np.nonzero(np.asarray(self.active))
-        turned = rotation_matrices(np.asarray(self.attitude)[camera, mover])
-        away = position[camera] - np.asarray(self.position)[camera, mover]
+        camera, dynamic_instance = np.nonzero(np.asarray(self.active))
+        turned = rotation_matrices(np.asarray(self.attitude)[camera, dynamic_instance])
+        away = position[camera] - np.asarray(self.position)[camera, dynamic_instance]
         inside = np.einsum("nji,nj->ni", turned, away)
-        return camera, np.asarray(self.cloud)[camera, mover], inside, rotation[camera] @ turned
+        return camera, np.asarray(self.cloud)[camera, dynamic_instance], inside, rotation[camera] @ turned

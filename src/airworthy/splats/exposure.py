@@ -14,11 +14,11 @@ from airworthy.core.arrays import Array, ArrayF32, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
 from airworthy.splats.cameras import DILATION, Window, values
-from airworthy.splats.cloud import SplatMovers
+from airworthy.splats.cloud import DynamicSplats
 from airworthy.splats.lens import Lens
 from airworthy.splats.renderer import SplatRenderer
 
-Movers = SplatMovers | Callable[[Array, ArrayIndex], SplatMovers]
+DynamicSplatsOverTime = DynamicSplats | Callable[[Array, ArrayIndex], DynamicSplats]
 BANDS_MAX = 64
 """Most parts of an image whose rows share their poses."""
 SAMPLES_MAX = 256
@@ -80,7 +80,7 @@ def render_exposed(
     near: float = 0.05,
     dilation: float = DILATION,
     lens: Lens | None = None,
-    movers: Movers | None = None,
+    dynamic_instances: DynamicSplatsOverTime | None = None,
 ) -> dict[str, ArrayF32]:
     """Return images of c cameras that move while they see.
 
@@ -102,8 +102,8 @@ def render_exposed(
         near: [m]
         dilation: [px^2]
         lens: How the cameras bend rays.
-        movers: What stands before the c cameras; or a function of times (n,) [s] and cameras (n,) that says where things are
-            before each of n views then.
+        dynamic_instances: What stands before the c cameras; or a function of times (n,) [s] and cameras (n,) that says where
+            things are before each of n views then.
 
     Returns:
         `rgb` (c, H, W, 3) and `alpha` (c, H, W).
@@ -133,8 +133,8 @@ def render_exposed(
         images = renderer.render(
             width, rows, pixels[camera], *_between(clock, where, turned, moment, camera),
             scene=None if numbers is None else numbers[camera], background=colour[camera], antialiased=antialiased, near=near,
-            dilation=dilation, channels=("rgb", "alpha"), lens=lens, movers=_before(movers, moment, camera),
-            window=Window(width, height, corner),
+            dilation=dilation, channels=("rgb", "alpha"), lens=lens,
+            dynamic_instances=_before(dynamic_instances, moment, camera), window=Window(width, height, corner),
         )  # fmt: skip
         for name, image in images.items():
             parts = image.reshape(len(some), len(tops), samples, rows, *image.shape[2:])
@@ -143,10 +143,10 @@ def render_exposed(
     return out
 
 
-def _before(movers: Movers | None, moment: Array, camera: ArrayIndex) -> SplatMovers | None:
-    if movers is None or isinstance(movers, SplatMovers):
-        return movers and movers.part(camera)
-    return movers(moment, camera)
+def _before(dynamic_instances: DynamicSplatsOverTime | None, moment: Array, camera: ArrayIndex) -> DynamicSplats | None:
+    if dynamic_instances is None or isinstance(dynamic_instances, DynamicSplats):
+        return dynamic_instances and dynamic_instances.part(camera)
+    return dynamic_instances(moment, camera)
 
 
 def linear_of(encoded: NDArray[np.floating]) -> ArrayF32:

@@ -107,7 +107,7 @@ class CameraGroupSums:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 BACKENDS = ("auto", "own", "gsplat")
-_OWN_ONLY = ("lens", "movers", "limit", "distances", "window", "reduced")
+_OWN_ONLY = ("lens", "dynamic_instances", "limit", "distances", "window", "reduced")
 """Fields of a request that only our renderer can answer."""
 Fields = dict[str, Any]
 """Tensors by name."""
@@ -124,8 +124,8 @@ def splat_renderer(
     Args:
         splats: A scene or several.
         device: `cpu` or `cuda:0`.
-        backend: `own`: ours, with lenses, movers and limits, deterministic, on any device; `gsplat`; `auto`: ours, or gsplat on
-            a CUDA device that only torch can use.
+        backend: `own`: ours, with lenses, dynamic instances and limits, deterministic, on any device; `gsplat`; `auto`: ours,
+            or gsplat on a CUDA device that only torch can use.
 
     Raises:
         AirworthyError: If there is no such backend or device, or gsplat is not there.
@@ -162,7 +162,7 @@ class GsplatRenderer:
         """Return images of c cameras; arguments as of `SplatRenderer.render`.
 
         Raises:
-            AirworthyError: As there; or for a median depth, a lens, movers, a limit or a window.
+            AirworthyError: As there; or for a median depth, a lens, dynamic instances, a limit or a window.
         """
         asked = self._asked(RenderRequest(*camera, **options))
         images: dict[str, Any] = {}

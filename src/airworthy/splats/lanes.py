@@ -228,23 +228,23 @@ def pose_sums(view: CameraView, parts: Array) -> Array:
     """Return derivatives with respect to the cameras' positions and rotation matrices (c, 12) from those of each slot (c,
     stride, 12).
 
-    A mover is seen by a camera of its own, in the frame of its cloud: position A^T (p - q), rotation R A where A is the mover's
-    attitude and q its position. So derivatives g with respect to these are A g and G A^T with respect to p and R.
+    A dynamic instance is seen by a camera of its own, in the frame of its cloud: position A^T (p - q), rotation R A where A is
+    its attitude and q its position. So derivatives g with respect to these are A g and G A^T with respect to p and R.
     """
     images = view.cameras[: view.count]
     if not images["more_count"].any():
         return parts.sum(axis=1)
-    # Prefix sums: a mover's slots are a span of its image's.
+    # Prefix sums: a dynamic instance's slots are a span of its image's.
     sums = np.concatenate([np.zeros((view.count, 1, 12)), np.cumsum(parts, axis=1)], axis=1)
     own = np.arange(view.count)
     owner = np.concatenate([own, np.repeat(own, images["more_count"])])
     begin = view.cameras["slot"].astype(np.int64)
     rows = sums[owner, begin + view.cameras["chunk_count"]] - sums[owner, begin]
     turn = view.cameras["rotation"].reshape(-1, 3, 3).astype(np.float64)
-    attitude = turn[owner].swapaxes(1, 2) @ turn  # of the mover; of the scene itself none
+    attitude = turn[owner].swapaxes(1, 2) @ turn  # of the dynamic instance; of the scene itself none
     position = np.einsum("nij,nj->ni", attitude, rows[:, :3])
     matrix = (rows[:, 3:].reshape(-1, 3, 3) @ attitude.swapaxes(1, 2)).reshape(-1, 9)
     found = np.zeros((view.count, 12))
-    # `add.at`, since several movers have one owner.
+    # `add.at`, since several dynamic instances have one owner.
     np.add.at(found, owner, np.concatenate([position, matrix], axis=1))
     return found

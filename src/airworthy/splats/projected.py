@@ -19,7 +19,7 @@ from airworthy.geometry import RayTable
 from airworthy.optics.lenses import ray_steps
 from airworthy.optics.projections import Projection
 from airworthy.splats.cameras import CHANNELS, DEPTH_MODES, DILATION
-from airworthy.splats.cloud import SplatMovers
+from airworthy.splats.cloud import DynamicSplats
 from airworthy.splats.lens import Lens
 from airworthy.splats.renderer import SplatRenderer
 
@@ -203,7 +203,7 @@ def render_projection(
     antialiased: bool = False,
     near: float = 0.05,
     dilation: float = DILATION,
-    movers: SplatMovers | None = None,
+    dynamic_instances: DynamicSplats | None = None,
     limit: ArrayLike | None = None,
 ) -> Images:
     """Return images of c sensors of one kind.
@@ -227,7 +227,7 @@ def render_projection(
         antialiased: Whether narrow Gaussians lose opacity.
         near: [m]
         dilation: Variance by which a pixel's width spreads every Gaussian [px^2 of the sensor].
-        movers: Before the sensors.
+        dynamic_instances: Before the sensors.
         limit: (c, H, W) depth of something opaque, along the same axis [m].
 
     Returns:
@@ -249,10 +249,12 @@ def render_projection(
     options = {"near": near, "antialiased": antialiased, "depth_mode": depth_mode}
     if plan.lens is not None:
         images = _direct(renderer, plan, where, turned, limit, channels, options | {
-            "scene": scene, "background": background, "dilation": dilation, "movers": movers,
+            "scene": scene, "background": background, "dilation": dilation, "dynamic_instances": dynamic_instances,
         })  # fmt: skip
     else:
-        images = _resampled(renderer, plan, where, turned, scene, background, channels, dilation, movers, limit, options)
+        images = _resampled(
+            renderer, plan, where, turned, scene, background, channels, dilation, dynamic_instances, limit, options
+        )
     if plan.shown is not None:
         _blank(images, ~plan.shown, np.asarray(background, np.float32))
     return images
@@ -289,7 +291,7 @@ def _resampled(
     background: ArrayLike,
     channels: Sequence[str],
     dilation: float,
-    movers: SplatMovers | None,
+    dynamic_instances: DynamicSplats | None,
     limit: ArrayLike | None,
     options: dict[str, Any],
 ) -> Images:
@@ -313,8 +315,9 @@ def _resampled(
             images = renderer.render(
                 view.width, view.height, view.intrinsics, where[some], frames.multiply(turned[some], view.turn),
                 scene=None if numbers is None else numbers[some], background=colour[some], channels=needed, lens=view.lens,
-                dilation=min(dilation * view.spread, 1e3), movers=None if movers is None else movers.part(some),
-                limit=None if far is None else view.limits(far[some]), distances=True, **options,
+                dilation=min(dilation * view.spread, 1e3), limit=None if far is None else view.limits(far[some]),
+                dynamic_instances=None if dynamic_instances is None else dynamic_instances.part(some), distances=True,
+                **options,
             )  # fmt: skip
             for name, values in gathered(view, images, options["depth_mode"]).items():
                 found[name][some, view.rays] = values

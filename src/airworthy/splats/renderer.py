@@ -129,7 +129,7 @@ class SplatRenderer:
                 the images nor render with this renderer.
             camera: Fields of `RenderRequest` in their order, `near` the last; channels and the depth's mode are given here.
             options: The others, by name: `dilation`, `lens` (the derivatives of what it does to a Gaussian's form are in),
-                `movers` (their Gaussians' derivatives are in the frames of their clouds) and `limit`.
+                `dynamic_instances` (their Gaussians' derivatives are in the frames of their clouds) and `limit`.
 
         Returns:
             Per scene, and of the cameras.

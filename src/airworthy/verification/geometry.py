@@ -426,12 +426,12 @@ def _order() -> Iterator[Figure]:
 def _moved() -> Figure:
     """Check a box that moves in one environment is at its new place in the next image there, and nowhere else."""
     count, moved, there = 16, 5, np.array([0.3, -0.2, 6.0])
-    movers = [Placement.of([0], [0.0, 0.0, 4.0 + 0.1 * k]) for k in range(count)]
-    batch = GeometryBatch([Box((0.5, 0.5, 0.5))], [Placement.empty()], np.zeros(count, int), movers)
+    dynamic_instances = [Placement.of([0], [0.0, 0.0, 4.0 + 0.1 * k]) for k in range(count)]
+    batch = GeometryBatch([Box((0.5, 0.5, 0.5))], [Placement.empty()], np.zeros(count, int), dynamic_instances)
     table, still = ray_table(), np.zeros((count, 3))
     turned = np.tile(_LEVEL, (count, 1))
     before = cast(batch, table, still, turned)["depth"].copy()
-    batch.set_movers(there[None, None], np.array([[_LEVEL]]), env_ids=[moved])
+    batch.set_dynamic_instances(there[None, None], np.array([[_LEVEL]]), env_ids=[moved])
     after = cast(batch, table, still, turned)["depth"]
     rays = table.directions.reshape(-1, 3)
     true = placed_range(Box((0.5, 0.5, 0.5)), there, np.array(_LEVEL), np.zeros_like(rays), rays).reshape(after[0].shape)

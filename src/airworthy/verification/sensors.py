@@ -192,7 +192,7 @@ def _hidden_wrongly() -> int:
     found = _reported(wall, [[8.0, 1.0, 0.0], [8.0, -1.5, 0.0], [3.0, 1.0, 0.0], [3.9, 1.0, 0.0]])["beacon"][0]
     wrong = int(np.sum((found >= 0) != [False, True, True, True]))
     body = GeometryBatch([Sphere(0.3)], [Placement.empty()], [0], [Placement.of(shape=[0])])
-    own = np.array([body.mover_start], np.int32)
+    own = np.array([body.dynamic_start], np.int32)
     wrong += int(_reported(body, [[5.0, 0.0, 0.0]], ignore=own)["beacon"][0, 0] != 0)
     return wrong + int(_reported(body, [[5.0, 0.0, 0.0]])["beacon"][0, 0] != -1)
 

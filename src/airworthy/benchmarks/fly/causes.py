@@ -175,6 +175,6 @@ class _Nearest:
 
     def _named(self, instance: int) -> str:
         assert self._batch is not None
-        first = self._batch.geometry.mover_start
-        names = self._batch.instance_names[0] if instance < first else self._batch.mover_names(0)
+        first = self._batch.geometry.dynamic_start
+        names = self._batch.instance_names[0] if instance < first else self._batch.dynamic_names(0)
         return repr(names[instance if instance < first else instance - first])

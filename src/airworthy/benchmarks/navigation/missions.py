@@ -121,8 +121,8 @@ def scene_of(flight: Flight, config: NavigationConfig) -> Scene:
     if is_own(flight.scenario):
         assert isinstance(config, OwnSceneConfig)
         return load_own_scene(config.own_scene(flight.scenario))
-    movers, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
-    return layout_scene(flight.scenario, flight.configuration, config.layouts, movers, speed)
+    moving_obstacles, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
+    return layout_scene(flight.scenario, flight.configuration, config.layouts, moving_obstacles, speed)
 
 
 def scene_sha256(flight: Flight, config: NavigationConfig) -> str:
@@ -130,8 +130,8 @@ def scene_sha256(flight: Flight, config: NavigationConfig) -> str:
     if is_own(flight.scenario):
         assert isinstance(config, OwnSceneConfig)
         return config.own_scene(flight.scenario).sha256
-    movers, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
-    return layout_digest(flight.scenario, flight.configuration, config.layouts, movers, speed)
+    moving_obstacles, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
+    return layout_digest(flight.scenario, flight.configuration, config.layouts, moving_obstacles, speed)
 
 
 def own_line(flight: Flight, config: NavigationConfig) -> float:
@@ -159,23 +159,25 @@ def flown_vehicle(name: str, body: str) -> Vehicle:
 
 
 @lru_cache(maxsize=8)
-def layout_scene(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> Scene:
+def layout_scene(scenario: str, configuration: int, layouts: int, moving_obstacles: int = 0, speed: float = 1.0) -> Scene:
     """Return a configuration's scene, with what moves in it; the same object for the same words.
 
     Args:
         scenario: Its name.
         configuration: Its number, 1 to 10.
         layouts: Seed of where things stand.
-        movers: Moving pillars besides.
+        moving_obstacles: Moving pillars besides.
         speed: Of these [m/s].
     """
     found = scene(f"{scenario}:{configuration}@{layouts}")
-    if not movers:
+    if not moving_obstacles:
         return found
     stated = SCENARIOS[scenario]
     rng = generator("movers", scenario, configuration, layouts)
     material = "moving obstacle"
-    actors = tuple(_pillar(k, stated.length, stated.width, stated.ceiling, speed, rng, material) for k in range(movers))
+    actors = tuple(
+        _pillar(k, stated.length, stated.width, stated.ceiling, speed, rng, material) for k in range(moving_obstacles)
+    )
     shape = Cylinder(PILLAR_RADIUS, 0.5 * stated.ceiling)
     return replace(
         found,
@@ -206,17 +208,17 @@ def _pillar(
 
 
 @lru_cache(maxsize=1024)
-def layout_digest(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> str:
+def layout_digest(scenario: str, configuration: int, layouts: int, moving_obstacles: int = 0, speed: float = 1.0) -> str:
     """Return the SHA-256 of a configuration's scene.
 
     Args:
         scenario: Its name.
         configuration: Its number, 1 to 10.
         layouts: Seed of where things stand.
-        movers: Moving pillars besides.
+        moving_obstacles: Moving pillars besides.
         speed: Of these [m/s].
     """
-    return scene_digest(layout_scene(scenario, configuration, layouts, movers, speed))
+    return scene_digest(layout_scene(scenario, configuration, layouts, moving_obstacles, speed))
 
 
 def standing(mission: Mission, draws: FlightDraws, radius: Array) -> tuple[Array, Array]:

@@ -145,7 +145,7 @@ if (nums[R_begin]) {
     body[B_rolling] = settings.data[3];
     double* const own_record = record.data + 10ll * flight;
     const unsigned int clock = keys.data[4ll * nums[R_stride] + flight];
-    const double* const velocity_of = nums[R_moving] ? mover_velocity.data + 3ll * batch.mover_count * env : 0;
+    const double* const velocity_of = nums[R_moving] ? dynamic_velocity.data + 3ll * batch.dynamic_count * env : 0;
     met.data[flight] = nums[R_mode] == MODE_RESPOND
                            ? Flight::rebound(f, scene, spheres, body, start, free, dt, settings.data[1], velocity_of, clock, own_record,
                                              imu_log.data)

@@ -68,7 +68,8 @@ struct Rebounding {
   static INLINE bool ahead(Scene& scene, Spheres& spheres, double reach, const Pose& start, const Pose& free, Contact& hit) {
     return Meeting::sight(scene, spheres, reach, start, free) && Meeting::first(scene, spheres, reach, start, free, hit);
   }
-  // `start` and `free`: the motion over the step had nothing been there. `velocity_of`: world velocity of each mover, or null.
+  // `start` and `free`: the motion over the step had nothing been there. `velocity_of`: world velocity of each dynamic
+  // instance, or null.
   FUNCTION void step(Scene& scene, Spheres& spheres, double* body, const Pose& start, const Pose& free, double dt, double restitution,
                      const double* velocity_of, Outcome& out) {
     Pose now = start, goal = free;
@@ -97,8 +98,8 @@ struct Rebounding {
       work += turned(twist, now.rate, at.rate, left * hit.fraction);
       left *= 1.0 - hit.fraction;
       Meeting::touching(scene, spheres, at, hit, touch);
-      const int mover = hit.instance - scene.batch->mover_start;
-      const double* moving = velocity_of && mover >= 0 ? velocity_of + 3 * mover : still;
+      const int dynamic_instance = hit.instance - scene.batch->dynamic_start;
+      const double* moving = velocity_of && dynamic_instance >= 0 ? velocity_of + 3 * dynamic_instance : still;
       for (int i = 0; i < 3; ++i) {
         alike = alike && (!out.met || moving[i] == frame[i]);
         frame[i] = moving[i];

@@ -38,7 +38,7 @@ struct Meeting {
     s.radius = radius;
     s.count = 0;
     int stack[TREE_STACK];
-    for (int layer = 0; layer < (s.batch->mover_count > 0 ? 2 : 1); ++layer) {
+    for (int layer = 0; layer < (s.batch->dynamic_count > 0 ? 2 : 1); ++layer) {
       const TreeNode* nodes = s.batch->nodes(layer);
       const InstanceRow* rows = s.batch->instances(s.env, layer);
       int top = 0;

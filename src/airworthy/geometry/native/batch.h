@@ -10,16 +10,17 @@
 //   layout_nodes               TreeNode                  top level of each layout; leaves hold InstanceRows of the layout
 //   layout_instances           InstanceRow               `capacity` per layout
 //   env_layout                 1 int per environment     its layout
-//   mover_nodes                TreeNode, 2 m per env     top level of each environment's m movers, root first
-//   mover_instances            InstanceRow, m per env
-//   batch_numbers              mover_start, mover_count, env_count, layout_count
+//   dynamic_nodes              TreeNode, 2 m per env     top level of each environment's m dynamic instances, root first
+//   dynamic_instances          InstanceRow, m per env
+//   batch_numbers              dynamic_start, dynamic_count, env_count, layout_count
 //
 // A tree is binary. A node's children lie side by side at `first` and `first + 1`; a leaf has count > 0 items. Of a mesh these are
 // triangles first ... first + count - 1 of `mesh_triangles`; of a top level exactly one, instance number `first` of the layer.
 // Numbers of nodes are absolute in their array; a mesh's triangles too. An empty tree is one node whose bounds contain nothing.
 // No path is deeper than 60, so a stack of 64 always suffices. Bounds of a top level are rounded outwards.
-// An instance number is the row within the layer: 0 ... of the layout, mover_start + k of the movers. A shape point p (shape frame)
-// is at rotation p * scale + position. A position is the sum of two floats, so that far from the origin nothing is lost.
+// An instance number is the row within the layer: 0 ... of the layout, dynamic_start + k of the dynamic instances. A shape point
+// p (shape frame) is at rotation p * scale + position. A position is the sum of two floats, so that far from the origin nothing
+// is lost.
 // Results must not depend on the shape of a top level, only on its leaves (each tree is only a way to skip).
 enum { KIND_BOX = 0, KIND_SPHERE = 1, KIND_CYLINDER = 2, KIND_CAPSULE = 3, KIND_MESH = 4 };
 enum { INSTANCE_VISIBLE = 1, INSTANCE_COLLIDES = 2 };  // neither: inactive, and in no tree
@@ -68,19 +69,19 @@ struct Batch {
   const TreeNode* layout_nodes;
   const InstanceRow* layout_instances;
   const int* env_layout;
-  const TreeNode* mover_nodes;
-  const InstanceRow* mover_instances;
-  int mover_start, mover_count;
-  // The two layers of an environment: 0 static, 1 movers.
-  INLINE const TreeNode* nodes(int layer) const { return layer ? mover_nodes : layout_nodes; }
-  INLINE int root(int env, int layer) const { return layer ? env * 2 * mover_count : layouts[env_layout[env]].root; }
+  const TreeNode* dynamic_nodes;
+  const InstanceRow* dynamic_instances;
+  int dynamic_start, dynamic_count;
+  // The two layers of an environment: 0 static, 1 dynamic instances.
+  INLINE const TreeNode* nodes(int layer) const { return layer ? dynamic_nodes : layout_nodes; }
+  INLINE int root(int env, int layer) const { return layer ? env * 2 * dynamic_count : layouts[env_layout[env]].root; }
   INLINE const InstanceRow* instances(int env, int layer) const {
-    return layer ? mover_instances + (long long)env * mover_count : layout_instances + layouts[env_layout[env]].first;
+    return layer ? dynamic_instances + (long long)env * dynamic_count : layout_instances + layouts[env_layout[env]].first;
   }
-  INLINE int first_number(int layer) const { return layer ? mover_start : 0; }
+  INLINE int first_number(int layer) const { return layer ? dynamic_start : 0; }
   // Row of an instance number as hits give it.
   INLINE const InstanceRow* instance(int env, int number) const {
-    return number >= mover_start ? instances(env, 1) + (number - mover_start) : instances(env, 0) + number;
+    return number >= dynamic_start ? instances(env, 1) + (number - dynamic_start) : instances(env, 0) + number;
   }
   // Corner k of a face (the user's number) of a mesh.
   INLINE const float* corner(const ShapeRow& shape, int face, int k) const {
@@ -91,5 +92,5 @@ struct Batch {
   {(const ShapeRow*)shape_rows.data,         (const TreeNode*)mesh_nodes.data,          (const TriangleRow*)mesh_triangles.data, \
    mesh_vertices.data,                       mesh_faces.data,                           (const LayoutRow*)layout_rows.data,      \
    (const TreeNode*)layout_nodes.data,       (const InstanceRow*)layout_instances.data, env_layout.data,                         \
-   (const TreeNode*)mover_nodes.data,        (const InstanceRow*)mover_instances.data,  batch_numbers.data[0],                   \
+   (const TreeNode*)dynamic_nodes.data,      (const InstanceRow*)dynamic_instances.data, batch_numbers.data[0],                   \
    batch_numbers.data[1]}

@@ -134,7 +134,7 @@ struct Clearance {
   // Everything of an environment but instance `ignore`, within the distance that `found` begins with.
   FUNCTION void nearest(const Batch& batch, const int* closed, int env, int ignore, const V& p, Found& found) {
     Visit stack[TREE_STACK];
-    for (int layer = 0; layer < (batch.mover_count > 0 ? 2 : 1); ++layer) {
+    for (int layer = 0; layer < (batch.dynamic_count > 0 ? 2 : 1); ++layer) {
       const TreeNode* nodes = batch.nodes(layer);
       const InstanceRow* rows = batch.instances(env, layer);
       int top = 0;

@@ -383,7 +383,7 @@ struct Convex {
   FUNCTION void earliest(const Batch& batch, const int* closed, int env, int ignore, const Ask& ask, Meet& hit) {
     const V middle = ask.motion->position(0.5);
     const double radius = ask.core->reach + 0.5 * ask.motion->displacement.norm() + ask.gap + 1e-7;
-    for (int layer = 0; layer < (batch.mover_count > 0 ? 2 : 1); ++layer) {
+    for (int layer = 0; layer < (batch.dynamic_count > 0 ? 2 : 1); ++layer) {
       const TreeNode* nodes = batch.nodes(layer);
       const InstanceRow* rows = batch.instances(env, layer);
       int stack[TREE_STACK], top = 0;

@@ -79,7 +79,7 @@ struct Overlap {
   FUNCTION bool cell(const Batch& batch, const int* closed, int env, int ignore, const V& centre, double half) {
     int stack[TREE_STACK];
     const V reach = {half * 1.01, half * 1.01, half * 1.01};
-    for (int layer = 0; layer < (batch.mover_count > 0 ? 2 : 1); ++layer) {
+    for (int layer = 0; layer < (batch.dynamic_count > 0 ? 2 : 1); ++layer) {
       const TreeNode* nodes = batch.nodes(layer);
       const InstanceRow* rows = batch.instances(env, layer);
       int top = 0;

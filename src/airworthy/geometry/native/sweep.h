@@ -125,7 +125,7 @@ struct Sweep {
   FUNCTION void earliest(const Batch& batch, const int* closed, int env, int ignore, const Moving& query, Hit& hit) {
     Visit stack[TREE_STACK];
     const V reach = reach_of(query, 1e-9);
-    for (int layer = 0; layer < (batch.mover_count > 0 ? 2 : 1); ++layer) {
+    for (int layer = 0; layer < (batch.dynamic_count > 0 ? 2 : 1); ++layer) {
       const TreeNode* nodes = batch.nodes(layer);
       const InstanceRow* rows = batch.instances(env, layer);
       const int root = batch.root(env, layer);

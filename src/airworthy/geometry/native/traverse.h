@@ -177,7 +177,7 @@ struct CAST_NAME {
       Slabs slabs;
       prepare(slabs, o, r.direction, key, 0.0f);
       PRAGMA_NOUNROLL
-      for (int which = 0; which < (batch.mover_count ? 2 : 1); ++which) layer(batch, env, which, r, slabs, group, ignore, any, h);
+      for (int which = 0; which < (batch.dynamic_count ? 2 : 1); ++which) layer(batch, env, which, r, slabs, group, ignore, any, h);
     }
   }
 };

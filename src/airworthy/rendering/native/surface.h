@@ -85,7 +85,7 @@ struct Surfaces {
     for (int k = 0; k < 3; ++k) W::set(o.position[k], lane, row.position[k]);
     W::set(o.scale, lane, row.scale);
     W::set(o.kind, lane, shape.kind);
-    W::set(o.static_slot, lane, number >= batch.mover_start ? -1 : batch.layouts[batch.env_layout[env]].first + number);
+    W::set(o.static_slot, lane, number >= batch.dynamic_start ? -1 : batch.layouts[batch.env_layout[env]].first + number);
     const int face = W::get(hit.face, lane);
     float n[3];
     int material = 0, flags = 0;

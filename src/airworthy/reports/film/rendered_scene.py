@@ -52,7 +52,7 @@ class Puppet:
     """(rotors, 2, k, 3) points round the edge of each disc, and round the inner edge of its ring [m]."""
 
     def placement(self) -> Placement:
-        """Return rows of a scene batch's extra movers: the body, then the discs."""
+        """Return rows of a scene batch's extra dynamic instances: the body, then the discs."""
         count = len(self.shapes)
         return Placement.of(shape=np.arange(count), material=np.full(count, _PLATE), collide=np.zeros(count, bool))
 
@@ -188,7 +188,7 @@ class RenderedScene:
             scene,
             3 * frames_at_once,
             device,
-            extra_movers=self._puppet.placement(),
+            extra_dynamic_instances=self._puppet.placement(),
             extra_shapes=self._puppet.shapes,
             extra_materials=MATERIALS,
         )
@@ -209,7 +209,7 @@ class RenderedScene:
         self.batch.advance(np.tile(times[rows], 3))
         discs = len(self._puppet.shapes) - 1
         shown = np.array([[False] * (1 + discs), [True] + [False] * discs, [True] * (1 + discs)])
-        self.batch.pose_movers(
+        self.batch.pose_dynamic_instances(
             np.tile(position[rows], (3, 1))[:, None],
             np.tile(attitude[rows], (3, 1))[:, None],
             active=np.repeat(shown, self.count, axis=0),

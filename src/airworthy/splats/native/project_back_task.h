@@ -13,7 +13,7 @@ const float* const colours = harmonics.data + (size_t)chunk.harmonics * LANE_STR
 float* const out = slopes.data + (size_t)chunk_number * (CHUNK * SLOPE_ROWS);
 float* const out_colours = colour_slopes.data + (size_t)chunk.harmonics * LANE_STRIDE;
 const CameraRow* const all = (const CameraRow*)cameras.data;
-int image = 0, more = 0;  // rows are taken image by image, its scene and then its movers
+int image = 0, more = 0;  // rows are taken image by image, its scene and then its dynamic instances
 while (image < image_count) {
   const int camera_index = image;
   const CameraRow& camera = more ? all[all[image].more_first + more - 1] : all[image];

@@ -1,4 +1,4 @@
-"""The environments of Aerial Gym: rooms with panels, objects, trees, rods and movers, one at a time or thousands at once."""
+"""The environments of Aerial Gym: rooms with panels, objects, trees and rods, still or moving, one at a time or thousands."""
 
 from typing import TYPE_CHECKING
 

@@ -175,7 +175,7 @@ class RoomArrays:
     active: ArrayBool
     """(c, n) present at the level asked for; the others are to be neither seen nor hit."""
     velocity: Array
-    """(c, n, 3) with which movers begin [m/s], world; zero for what stands still."""
+    """(c, n, 3) with which dynamic instances begin [m/s], world; zero for what stands still."""
     rate: Array
     """(c, n, 3) [rad/s], world."""
     asset: NDArray[np.int32]
@@ -194,7 +194,7 @@ class RoomArrays:
         return self.lower + size * np.array(SPAWN[0]), self.lower + size * np.array(SPAWN[1])
 
     def placements(self, moving: bool = False) -> list[Placement]:
-        """Return one per environment: of what stands still, or of the movers; inactive instances neither visible nor
+        """Return one per environment: of what stands still, or of the dynamic instances; inactive instances neither visible nor
         colliding.
         """
         chosen = np.flatnonzero(self.moves == moving)
@@ -353,7 +353,7 @@ def room_batch(
 ) -> tuple[tuple[Shape, ...], list[Placement]]:
     """Return `count` different rooms as the ray engine takes them: shapes that all share, and one static layout each.
 
-    Movers of a dynamic room are part of the layouts here, at the poses with which they begin. Options as `room_arrays`.
+    Dynamic instances of a room are part of the layouts here, at the poses with which they begin. Options as `room_arrays`.
 
     Args:
         name: One of `ROOMS`, or its name in the source.

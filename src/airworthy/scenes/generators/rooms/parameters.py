@@ -34,7 +34,7 @@ TREE_KINDS, TREE_LINKS = 100, 21
 THIN_KINDS = 1000
 """Different thin rods."""
 TWIST_LIMIT = (1.0, 0.5)
-"""Largest speed [m/s] and rate [rad/s] per axis with which movers of a dynamic room begin [O]."""
+"""Largest speed [m/s] and rate [rad/s] per axis with which dynamic instances of a dynamic room begin [O]."""
 
 
 @dataclass(frozen=True)

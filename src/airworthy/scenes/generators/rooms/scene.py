@@ -49,7 +49,7 @@ def room_scene(name: str, index: SupportsIndex, seed: SupportsIndex = 0, *, per_
         materials=materials,
         textures=textures_of(materials),
         instances=tuple(item for item, moving in zip(pieces, moves, strict=True) if not moving),
-        actors=tuple(_mover(arrays, k, pieces[k]) for k in np.flatnonzero(arrays.moves).tolist()),
+        actors=tuple(_dynamic_actor(arrays, k, pieces[k]) for k in np.flatnonzero(arrays.moves).tolist()),
         lights=_lights(room, lower, upper),
         sky=DAY_SKY,
         bounds=Region(_vector(lower), _vector(upper)),
@@ -90,7 +90,7 @@ def _piece(arrays: RoomArrays, k: int, name: str) -> Instance:
     )
 
 
-def _mover(arrays: RoomArrays, k: int, piece: Instance) -> Actor:
+def _dynamic_actor(arrays: RoomArrays, k: int, piece: Instance) -> Actor:
     """Return an actor that carries the piece at its own origin and keeps the twist that it is commanded."""
     # The actor has the pose now; keeping it in the part too would apply it twice.
     part = dataclasses.replace(piece, position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0, 1.0))
