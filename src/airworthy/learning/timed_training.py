@@ -9,7 +9,8 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -32,6 +33,7 @@ __all__ = [
     "TrainingLine",
     "Work",
     "flown_run",
+    "flown_summary",
     "hardware_found",
     "judged_again",
     "metric_scalars",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 SUMMARY_FILE, METRICS_FILE = "summary.json", "metrics.jsonl"
+SUMMARY_VERSION = 1
 FLOWN_ROWS = 400
 """Ours: rows of the training log of what learns in seconds, at most; a curve needs no more."""
 _SAID_EVERY_S = 1.0
@@ -265,6 +268,50 @@ class TrainingLine:
 def used_packages(trainer: str) -> tuple[str, ...]:
     """Return whose versions figures depend on."""
     return ("numpy", "warp-lang", "torch") if trainer == "ppo" else ("numpy", "warp-lang")
+
+
+def flown_summary(
+    run: TimedTraining[Flown],
+    about: Mapping[str, Any],
+    judged: Mapping[str, Any],
+    protocol: Any,
+    *,
+    split: Mapping[str, float | None],
+    command: str,
+    packages: Sequence[str],
+    more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what `summary.json` holds of a training that learns in seconds: the same order for all.
+
+    Args:
+        run: That is finished.
+        about: What is learnt, and by what; first.
+        judged: What flights say, "seconds" among it.
+        protocol: How it is judged: a dataclass.
+        split: Seconds of what is not learning, by name.
+        command: That makes the training again.
+        packages: Whose versions figures depend on.
+        more: What else is told of learning.
+    """
+    work = run.training
+    return {
+        "schema_version": SUMMARY_VERSION,
+        **about,
+        "training_wall_s": run.wall_s,
+        "training_cpu_s": run.cpu_s,
+        **judged,
+        "env_steps": work.env_steps,
+        "iterations": work.iteration,
+        "env_steps_per_s": work.env_steps / max(run.wall_s, 1e-9),
+        "flights_lost_in_training": work.lost,
+        **(more or {}),
+        "seconds": {**split, "train_s": run.wall_s, **judged["seconds"]},
+        "options": asdict(work.options),
+        "protocol": asdict(protocol),
+        "hardware": hardware_found(),
+        "versions": {"airworthy": __version__, **{name: version(name) for name in packages}},
+        "command": command,
+    }
 
 
 def hardware_found() -> dict[str, Any]:

@@ -14,12 +14,10 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from airworthy import __version__
 from airworthy.core.files import write_text
 from airworthy.core.runs.progress import progress
 from airworthy.learning.distill.config import DistillOptions
@@ -30,7 +28,7 @@ from airworthy.learning.foundation.evaluation import FoundationProtocol, held_fi
 from airworthy.learning.foundation.report import fleet_cells
 from airworthy.learning.gradient.report import flat_options
 from airworthy.learning.machine import Machine
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, hardware_found, used_packages
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.contract import vehicle_digest, write_motor_folder
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
@@ -81,8 +79,19 @@ class _DistillFolder(FlownFolder[MotorPolicy]):
         return _evidence(network, self.lessons, self.protocol, self.quiet)
 
     def summary(self, work: TimedTraining[Any], network: MotorPolicy, machine: Machine) -> dict[str, Any]:
-        judged = self.evidence(network, {})
-        return _judged(work, judged, self.protocol, {**self.split, "train_s": work.wall_s}, self.command)
+        training = self.training
+        about = {
+            "kind": "distill",
+            "trainer": training.trainer,
+            "rate": training.contract.rate,
+            "seed": training.options.seed,
+            "weights": sum(w.size for w in training.weights),
+        }
+        judged, packages = self.evidence(network, {}), used_packages(training.trainer)
+        found = flown_summary(work, about, judged, self.protocol, split=self.split, command=self.command, packages=packages)
+        # A round is flights and fits: decisions over its time would say nothing of either.
+        del found["env_steps_per_s"]
+        return found
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: MotorPolicy, work: TimedTraining[Any] | None
@@ -145,37 +154,6 @@ def _told(lesson: Lesson) -> dict[str, Any]:
         "vehicle": lesson.vehicle.name,
         "sha256": vehicle_digest(lesson.vehicle),
         "teacher": hashlib.sha256(numbers).hexdigest(),
-    }
-
-
-def _judged(
-    run: TimedTraining[DistillTraining],
-    judged: Mapping[str, Any],
-    protocol: FoundationProtocol,
-    split: Mapping[str, float | None],
-    command: str,
-) -> dict[str, Any]:
-    """Return what `summary.json` holds."""
-    training = run.training
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "distill",
-        "trainer": training.trainer,
-        "rate": training.contract.rate,
-        "seed": training.options.seed,
-        "weights": sum(w.size for w in training.weights),
-        "training_wall_s": run.wall_s,
-        "training_cpu_s": run.cpu_s,
-        **judged,
-        "env_steps": training.env_steps,
-        "iterations": training.iteration,
-        "flights_lost_in_training": training.lost,
-        "seconds": {**split, **judged["seconds"]},
-        "options": asdict(training.options),
-        "protocol": asdict(protocol),
-        "hardware": hardware_found(),
-        "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(training.trainer)}},
-        "command": command,
     }
 
 

@@ -13,13 +13,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.runs.progress import progress
 from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
@@ -31,7 +29,7 @@ from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
 from airworthy.learning.seeds import refuse_single_training, write_seeds
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, hardware_found, used_packages
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 
@@ -78,8 +76,16 @@ class _FoundationFolder(FlownFolder[MotorPolicy]):
         return _evidence(network, self.protocol, self.quiet)
 
     def summary(self, work: TimedTraining[Any], network: MotorPolicy, machine: Machine) -> dict[str, Any]:
-        judged = self.evidence(network, {})
-        return _judged(work, judged, self.protocol, {**self.split, "train_s": work.wall_s}, self.command)
+        training = self.training
+        about = {
+            "kind": "foundation",
+            "trainer": training.trainer,
+            "rate": training.flown_rate,
+            "seed": training.options.seed,
+            "weights": sum(w.size for w in training.weights),
+        }
+        judged, packages = self.evidence(network, {}), used_packages(training.trainer)
+        return flown_summary(work, about, judged, self.protocol, split=self.split, command=self.command, packages=packages)
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: MotorPolicy, work: TimedTraining[Any] | None
@@ -163,38 +169,6 @@ def train_foundation_seeds(
             return done
     write_seeds(out, {"kind": "foundation seeds"}, [{name: item.figures[name] for name in _SHOWN} for item in done])
     return done
-
-
-def _judged(
-    run: TimedTraining[FoundationTraining],
-    judged: Mapping[str, Any],
-    protocol: FoundationProtocol,
-    split: Mapping[str, float | None],
-    command: str,
-) -> dict[str, Any]:
-    """Return what `summary.json` holds."""
-    training = run.training
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "foundation",
-        "trainer": training.trainer,
-        "rate": training.flown_rate,
-        "seed": training.options.seed,
-        "weights": sum(w.size for w in training.weights),
-        "training_wall_s": run.wall_s,
-        "training_cpu_s": run.cpu_s,
-        **judged,
-        "env_steps": training.env_steps,
-        "iterations": training.iteration,
-        "env_steps_per_s": training.env_steps / max(run.wall_s, 1e-9),
-        "flights_lost_in_training": training.lost,
-        "seconds": {**split, **judged["seconds"]},
-        "options": asdict(training.options),
-        "protocol": asdict(protocol),
-        "hardware": hardware_found(),
-        "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(training.trainer)}},
-        "command": command,
-    }
 
 
 def _evidence(policy: MotorPolicy, protocol: FoundationProtocol, quiet: bool) -> dict[str, Any]:

@@ -14,11 +14,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
 from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig
@@ -39,7 +37,7 @@ from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
 from airworthy.learning.seeds import refuse_single_training, write_seeds
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, hardware_found, used_packages
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.vehicles import Vehicle
@@ -91,8 +89,7 @@ class _HoverFolder(FlownFolder[MotorPolicy]):
         return _evidence(self.vehicle, learnt, self.options, self.protocol, self.quiet)
 
     def summary(self, work: TimedTraining[Any], network: MotorPolicy, machine: Machine) -> dict[str, Any]:
-        split = {**self.split, "train_s": work.wall_s}
-        return _judged(self.vehicle, work, self.protocol, split, self.command, self.quiet)
+        return _judged(self.vehicle, work, self.protocol, self.split, self.command, self.quiet)
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: MotorPolicy, work: TimedTraining[Any] | None
@@ -212,28 +209,15 @@ def _judged(
     """Return what `summary.json` holds."""
     training, options = run.training, run.training.options
     judged = _evidence(vehicle, LearntPolicy.of(training), options, protocol, quiet)
-    return {
-        "schema_version": SCHEMA_VERSION,
+    about = {
         "kind": options.task,
         "vehicle": vehicle.name,
         "trainer": training.trainer,
         "rate": training.flown_rate,
         "seed": options.seed,
-        "training_wall_s": run.wall_s,
-        "training_cpu_s": run.cpu_s,
-        **judged,
-        "env_steps": training.env_steps,
-        "iterations": training.iteration,
-        "env_steps_per_s": training.env_steps / max(run.wall_s, 1e-9),
-        "flights_lost_in_training": training.lost,
-        "vehicles_raised": training.raised,
-        "seconds": {**split, **judged["seconds"]},
-        "options": asdict(options),
-        "protocol": asdict(protocol),
-        "hardware": hardware_found(),
-        "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(training.trainer)}},
-        "command": command,
     }
+    told: dict[str, Any] = {"command": command, "packages": used_packages(training.trainer)}
+    return flown_summary(run, about, judged, protocol, split=split, more={"vehicles_raised": training.raised}, **told)
 
 
 def _evidence(

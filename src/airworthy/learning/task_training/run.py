@@ -15,11 +15,9 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text
 from airworthy.learning.environments import LearningTask
@@ -39,7 +37,7 @@ from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
 from airworthy.learning.task_training.report import write_task_report
 from airworthy.learning.task_training.training import TaskWork
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, hardware_found, used_packages
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
 from airworthy.pilots.task_policy.contract import write_task_folder
 from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
@@ -102,8 +100,23 @@ class _TaskFolder(FlownFolder[TaskPolicy]):
         return _evidence(self.training, network, self.protocol, self.quiet)
 
     def summary(self, work: TimedTraining[Any], network: TaskPolicy, machine: Machine) -> dict[str, Any]:
+        learning, contract = self.training, network.contract
+        packages = used_packages(learning.trainer)
+        if machine.torch != NOT_IN_TORCH.torch and "torch" not in packages:
+            packages = (*packages, "torch")
+        about = {
+            "kind": f"task {learning.task.name}",
+            "task": learning.task.name,
+            "task_options": dict(contract.options),
+            "level": contract.level,
+            "vehicle": learning.vehicle.name,
+            "trainer": learning.trainer,
+            "rate": contract.rate,
+            "flight_s": learning.task.episode_steps / contract.rate,
+            "seed": learning.options.seed,
+        }
         judged = self.evidence(network, {})
-        return _judged(work, judged, self.protocol, {**self.split, "train_s": work.wall_s}, self.command)
+        return flown_summary(work, about, judged, self.protocol, split=self.split, command=self.command, packages=packages)
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: TaskPolicy, work: TimedTraining[Any] | None
@@ -229,46 +242,6 @@ def train_task_seeds(
     kind = {"kind": f"task {done[0].figures['task']} seeds", "vehicle": done[0].figures["vehicle"]}
     write_seeds(out, kind, rows)
     return done
-
-
-def _judged(
-    run: TimedTraining[TaskWork],
-    judged: Mapping[str, Any],
-    protocol: TaskProtocol,
-    split: Mapping[str, float | None],
-    command: str,
-) -> dict[str, Any]:
-    """Return what `summary.json` holds."""
-    work = run.training
-    contract = work.contract()
-    packages = used_packages(work.trainer)
-    if getattr(work, "machine", NOT_IN_TORCH).torch != NOT_IN_TORCH.torch and "torch" not in packages:
-        packages = (*packages, "torch")
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": f"task {work.task.name}",
-        "task": work.task.name,
-        "task_options": dict(contract.options),
-        "level": contract.level,
-        "vehicle": work.vehicle.name,
-        "trainer": work.trainer,
-        "rate": contract.rate,
-        "flight_s": work.task.episode_steps / contract.rate,
-        "seed": work.options.seed,
-        "training_wall_s": run.wall_s,
-        "training_cpu_s": run.cpu_s,
-        **judged,
-        "env_steps": work.env_steps,
-        "iterations": work.iteration,
-        "env_steps_per_s": work.env_steps / max(run.wall_s, 1e-9),
-        "flights_lost_in_training": work.lost,
-        "seconds": {**split, **judged["seconds"]},
-        "options": asdict(work.options),
-        "protocol": asdict(protocol),
-        "hardware": hardware_found(),
-        "versions": {"airworthy": __version__, **{name: version(name) for name in packages}},
-        "command": command,
-    }
 
 
 def _evidence(work: TaskWork, policy: TaskPolicy, protocol: TaskProtocol, quiet: bool) -> dict[str, Any]:
