@@ -23,6 +23,7 @@ def trapezoid(time: Array, length: Array, speed: Array, acceleration: Array) -> 
         speed: Largest, (n,) [m/s].
         acceleration: Of both ramps, (n,) [m/s^2].
     """
+    # Half the line to speed up, half to slow down: v^2 / (2 a) = length / 2.
     peak = np.minimum(speed, np.sqrt(length * acceleration))
     ramp = peak / acceleration
     cruise = np.where(peak > 0.0, length / np.where(peak > 0.0, peak, 1.0) - ramp, 0.0)
@@ -47,6 +48,7 @@ class StraightFlight:
         self._mission = mission
         displacement = mission.goal - mission.start
         self._length = np.linalg.norm(displacement, axis=1)
+        # A goal at the start has no direction: zeros, and the flight stays.
         self._direction = displacement / np.maximum(self._length, 1e-9)[:, None]
         self._yaw = np.arctan2(displacement[:, 1], displacement[:, 0])
         self._begun = np.zeros(len(displacement), bool)
@@ -59,6 +61,7 @@ class StraightFlight:
             maps: Not read.
             active: Not read.
         """
+        # One plan per flight is what the benchmark counts, although nothing was thought.
         new = active & ~self._begun
         self._begun |= active
         return {"work": {}, "replans": new.astype(np.int64), "state": self._begun.astype(np.int64)}

@@ -57,6 +57,7 @@ class _Search:
 
     def cell(self, position: State) -> Cell:
         v = self._view
+        # `floor`, not `int`: cells below the window's corner are -1 and less, not 0.
         return tuple(math.floor((position[k] - v.corner[k]) / v.resolution) for k in range(3))
 
     def blocked(self, position: State) -> bool:
@@ -85,6 +86,7 @@ class _Search:
         known = self.nodes.get(cell)
         if known is not None and known.closed:
             return True
+        # Too fast, or still in the parent's cell: nothing new is reached.
         if max(abs(v) for v in state[3:]) > self.speed or cell == parent.cell:
             return True
         checks = self.set.checks
@@ -98,6 +100,7 @@ class _Search:
             self.nodes[cell] = node
             self.push(node)
             return len(self.nodes) < self.set.capacity
+        # Born of this very parent: the lower estimate counts; reached before: the lower cost. As in native/kino_search.h.
         if estimate < known.estimate if known.number >= born else cost < known.cost:
             known.state, known.input, known.duration, known.parent = state, push, duration, parent
             known.cost, known.estimate = cost, estimate
@@ -119,6 +122,7 @@ class _Search:
         curve = connection(state, self.goal, t)
         for s in range(1, 11):
             u = t * s / 10
+            # Horner's rule: the native text evaluates so, and other orders round otherwise.
             if self.blocked(tuple(((c[3] * u + c[2]) * u + c[1]) * u + c[0] for c in curve.tolist())):
                 return None
         return curve, t

@@ -114,6 +114,7 @@ class PlannerWork:
     """
 
     def __init__(self, size: int, slots: int = 1, settings: ArrayAny | None = None):
+        # Whole doubles: each worker's share begins where a double may lie.
         self._size, self._slots = -(-size // 8) * 8, slots
         self._settings = as_bytes(np.zeros(1, SEARCH_SETTINGS) if settings is None else settings)
         self._memory = np.zeros(0, np.uint8)
@@ -136,6 +137,7 @@ class PlannerWork:
         workers = workers_for(count)
         if workers * self._size > len(self._memory):
             self._memory = np.empty(workers * self._size, np.uint8)
+            # Tasks leave their table as they found it, so that it is filled once and not for each flight.
             self._tables = np.full(workers * self._slots, -1, np.int32)
         out = np.zeros(1, np.uint8) if found is None else as_bytes(found)
         arrays = [self._settings, as_bytes(windows.records), as_bytes(asked), out, self._memory, self._tables]
@@ -158,5 +160,6 @@ def launch_workers(kernel: Any, workers: int, arguments: list[Any]) -> None:
     if workers == 1:
         quiet_launch(kernel, 1, [*inputs, 0], "cpu")
         return
+    # Warp runs a CPU launch on one thread: as many launches of one task each, at once, are as many threads.
     parts = [quiet_launch(kernel, 1, [*inputs, w], "cpu", record=True) for w in range(workers)]
     run_at_once([part.launch for part in parts], "airworthy-planning")
