@@ -23,10 +23,10 @@ from airworthy.learning.environments import LearningTask, VectorTask
 from airworthy.learning.environments.tasks import L2fPosition
 from airworthy.learning.environments.tasks.l2f_position import L2F_HARDER
 from airworthy.learning.gradient.evaluation import EVALUATION_SEED
-from airworthy.learning.gradient.run import hardware_found
 from airworthy.learning.gradient.trainer import network_action
 from airworthy.learning.l2f_position.gradient import L2fGradientOptions
 from airworthy.learning.off_policy.training import OffPolicyTrainingOptions
+from airworthy.learning.timed_training import hardware_found
 
 SOLVED = 0.99
 STEADY_S = 2.0
