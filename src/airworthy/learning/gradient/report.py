@@ -139,7 +139,7 @@ def rows_beside(found: Mapping[str, Any], cells: Callable[[Mapping[str, Any]], l
         found: What `summary.json` holds.
         cells: Writes figures of flights as cells.
     """
-    rows = []
+    rows: list[tuple[str, list[str], str]] = []
     for item in found["baselines"]:
         if "reason" in item:
             rows.append((item["name"], [], item["reason"]))
