@@ -161,6 +161,7 @@ def test_tasks(told: Transcript, monkeypatch: Patch) -> None:
         "drift": SimpleNamespace(level="rotor_speed", curriculum=1),
     }
     monkeypatch.setattr(tasks, "learning_tasks", lambda: list(known))
+    monkeypatch.setattr(tasks, "NAVIGATION_TASKS", {})
     monkeypatch.setattr(tasks, "learning_task", known.__getitem__)
     monkeypatch.setattr(tasks, "traits_of", lambda task: traits[task.name])
     formulas = {"hold": tasks.RewardFormulas({"crash": "-1", "place": "a b"}, {}, "d > 2", "d < 1", {"a": "1 - d"})}
