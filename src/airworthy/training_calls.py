@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ def trained(kind: str, data: Any, out: str | Path | None, quiet: bool, options: 
 
     if not isinstance(kind, str):
         raise AirworthyError(f"What is trained is named first, aw.train('hover', ...); got {type(kind).__name__}.")
+    if out is not None and not isinstance(out, str | PathLike):
+        raise AirworthyError(f"`out` is the folder of the training, a path or its text; got {type(out).__name__}.")
     if kind in KINDS:
         return KINDS[kind](data, Path(f"runs/{kind}" if out is None else out), quiet, options)
     refuse_path(kind)
@@ -91,7 +94,7 @@ def _motor_command(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]
     from airworthy import learning
 
     name = data.name if isinstance(data, Vehicle) else data
-    if name not in (None, "tinyprop"):
+    if name is not None and (not isinstance(name, str) or name != "tinyprop"):
         raise AirworthyError(
             f"motor_command is learnt on tinyprop, as published, not on {name!r}: learn hover with this vehicle."
         )
@@ -125,7 +128,8 @@ def _distill(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> R
     rest, told = _parted(options)
     told |= {"flights": rest.pop("judged")} if "judged" in rest else {}
     (what,) = configured("train distill", rest, DistillOptions)
-    teachers = [item.folder if isinstance(item, Result) else item for item in several]
+    # FILE.toml=FOLDER is no path, so that texts stay as they are.
+    teachers = [item if isinstance(item, str) else _folder(item) for item in several]
     return _left(train_distill(teachers, out, what, quiet=quiet, **told))
 
 
@@ -182,7 +186,11 @@ def _dce(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Resul
 
 
 def _folder(data: Any) -> Path:
-    return data.folder if isinstance(data, Result) else Path(data)
+    if isinstance(data, Result):
+        return data.folder
+    if not isinstance(data, str | PathLike):
+        raise AirworthyError(f"It learns from a folder: a path, its text, or what made it; got {type(data).__name__}.")
+    return Path(data)
 
 
 def _svnet(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:

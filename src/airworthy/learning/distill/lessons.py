@@ -15,7 +15,7 @@ from airworthy.pilots.motor_policy.contract import OBSERVED, MotorContract, chec
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.simulation import Simulator
-from airworthy.vehicles import Vehicle, named_vehicle
+from airworthy.vehicles import Vehicle, named_vehicle, vehicle_names
 
 __all__ = ["Lesson", "Tutored", "actions_of", "lessons_of"]
 
@@ -49,6 +49,11 @@ def lessons_of(folders: Sequence[str | Path]) -> list[Lesson]:
         teacher = read_motor_policy(folder if sign else item)
         if teacher.contract.family:
             raise AirworthyError(f"{str(item)!r} holds a policy for any quadrotor; a teacher flies one vehicle.")
+        if not sign and teacher.contract.vehicle not in vehicle_names():
+            raise AirworthyError(
+                f"{str(item)!r} flies {teacher.contract.vehicle!r}, which is no vehicle of the catalogue: give its file,"
+                f" too, as FILE.toml={item}."
+            )
         vehicle = named_vehicle(given if sign else teacher.contract.vehicle)
         check_vehicle(teacher.contract, vehicle)
         found.append(Lesson(vehicle, teacher))

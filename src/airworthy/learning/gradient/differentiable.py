@@ -142,12 +142,14 @@ class DifferentiableSimulator:
         """
         if (state is None) != (where is None):
             raise AirworthyError("begin got a state or `where` alone; give both, or neither to begin all flights.")
+        if where is not None and not isinstance(where, Tensor):
+            raise AirworthyError(f"where is a {type(where).__name__}; expected a tensor of bool, ({self.env_count},).")
         chosen = np.ones(self.env_count, bool) if where is None else where.cpu().numpy()
         if chosen.shape != (self.env_count,) or chosen.dtype != bool:
             raise AirworthyError(f"where is {chosen.dtype} of shape {chosen.shape}; expected bool, ({self.env_count},).")
+        if state is not None:
+            self._need("state", state, (self.state_count, self.env_count))
         begun = torch.zeros(self.state_count, self.env_count, dtype=self.dtype) if state is None else state.detach().clone()
-        if begun.shape != (self.state_count, self.env_count):
-            raise AirworthyError(f"state is of shape {tuple(begun.shape)}; expected ({self.state_count}, {self.env_count}).")
         flights = np.flatnonzero(chosen)
         if flights.size:
             self.episode[flights] += 1
@@ -172,7 +174,11 @@ class DifferentiableSimulator:
 
         Args:
             state: (rows, env).
+
+        Raises:
+            AirworthyError: It is of another shape or kind.
         """
+        self._need("state", state, (self.state_count, self.env_count))
         seen = self._twin.observe(state.detach().numpy().astype(float), self._rows.numpy().astype(float))
         return torch.from_numpy(np.ascontiguousarray(seen.T)).to(self.dtype)
 
@@ -195,13 +201,20 @@ class DifferentiableSimulator:
             ("action", action, (self.env_count, self.action_count)),
             ("parameters", rows, tuple(self._rows.shape)),
         ):
-            if tuple(tensor.shape) != shape or tensor.dtype != self.dtype or tensor.device.type != "cpu":
-                found = f"{tensor.dtype} of shape {tuple(tensor.shape)} on {tensor.device}"
-                raise AirworthyError(f"{name} is {found}; expected {self.dtype} of shape {shape} on cpu.")
+            self._need(name, tensor, shape)
         after, seen, cost, flags = _Step.apply(self, state, action, rows)
         told = flags > 0.5
         self.terminated, self.success, self.sound = told[1], told[2], told[3]
         return after, seen.T, cost
+
+    def _need(self, name: str, tensor: Any, shape: tuple[int, ...]) -> None:
+        if not isinstance(tensor, Tensor):
+            raise AirworthyError(
+                f"{name} is a {type(tensor).__name__}; expected a tensor, {self.dtype} of shape {shape} on cpu."
+            )
+        if tuple(tensor.shape) != shape or tensor.dtype != self.dtype or tensor.device.type != "cpu":
+            found = f"{tensor.dtype} of shape {tuple(tensor.shape)} on {tensor.device}"
+            raise AirworthyError(f"{name} is {found}; expected {self.dtype} of shape {shape} on cpu.")
 
     def window(
         self, policy: Callable[[Tensor], Tensor], state: Tensor, parameters: Tensor | None = None
@@ -212,7 +225,13 @@ class DifferentiableSimulator:
             policy: From what is seen, (env, observed), to actions, (env, actions).
             state: Where flights begin, (rows, env); no gradient flows beyond it.
             parameters: As of `step`.
+
+        Raises:
+            AirworthyError: A tensor of another shape or kind, or a policy that nobody can call.
         """
+        if not callable(policy):
+            raise AirworthyError(f"policy is a {type(policy).__name__}; expected what makes actions of what is seen.")
+        self._need("state", state, (self.state_count, self.env_count))
         state = state.detach()
         seen, total = self.observe(state), torch.zeros((), dtype=self.dtype)
         for _ in range(self.horizon):

@@ -132,11 +132,6 @@ class PpoOptions(TrainingOptions):
         """Return our settings: they learn the motor-command task in the published steps (docs/howto/learn_hover.md)."""
         return cls(**_OURS)
 
-    def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Return fields in which an earlier training differs, in words."""
-        held = before.get("hidden")  # JSON has lists for tuples
-        return super().differences({**before, "hidden": tuple(held)} if isinstance(held, list) else before)
-
 
 @dataclass(frozen=True)
 class PpoUpdate:

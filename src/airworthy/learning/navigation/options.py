@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -104,11 +103,6 @@ class NavigationOptions(TrainingOptions):
             # The same set: max_grad_norm.
             gradient_norm=1.0,
         )
-
-    def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Return fields in which an earlier training differs, in words."""
-        held = before.get("hidden")  # JSON has lists for tuples
-        return super().differences({**before, "hidden": tuple(held)} if isinstance(held, list) else before)
 
 
 @dataclass(frozen=True)

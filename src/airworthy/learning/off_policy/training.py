@@ -110,10 +110,7 @@ class OffPolicyTrainingOptions(TrainingOptions):
         """Return fields in which an earlier training differs, in words."""
         inner = before.get("learner")
         found = super().differences({**before, "learner": asdict(self.learner)})
-        held = dict(inner) if isinstance(inner, Mapping) else {}
-        if isinstance(held.get("hidden"), list):  # JSON has lists for tuples
-            held["hidden"] = tuple(held["hidden"])
-        return [*found, *self.learner.differences(held)]
+        return [*found, *self.learner.differences(inner if isinstance(inner, Mapping) else {})]
 
     def begin(self, vehicle: Vehicle | str | None, task: LearningTask | None = None) -> OffPolicyTraining:
         """Return the training of a vehicle's policy.

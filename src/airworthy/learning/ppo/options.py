@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, Length, check_fields
@@ -75,8 +74,3 @@ class TorchPpoOptions(PpoOptions):
             raise AirworthyError(f"least_std is {self.least_std:g}, not below most_std ({self.most_std:g}).")
         if self.mirror != "none" and (self.recurrent or self.image):
             raise AirworthyError("Samples are mirrored of networks without memory or image; expected mirror 'none' here.")
-
-    def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Return fields in which an earlier training differs, in words."""
-        held = before.get("image")  # JSON has lists for tuples
-        return super().differences({**before, "image": tuple(held)} if isinstance(held, list) else before)
