@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation import bootstrap_interval, describe, interquartile_mean, wilson_interval
-from airworthy.evaluation.statistics import rank_correlation, read_summary
+from airworthy.evaluation.metrics import FlightResult
+from airworthy.evaluation.statistics import aggregate, rank_correlation, read_summary
 
 
 def test_wilson_published_values() -> None:
@@ -145,3 +146,17 @@ def test_a_summary_of_more_than_256_mebibytes_is_refused_unread(tmp_path: Path) 
     os.truncate(path, (256 << 20) + 1)
     with pytest.raises(AirworthyError, match="at most 268,435,456"):
         read_summary(tmp_path)
+
+
+def test_who_is_out_of_bounds_at_the_start_is_not_near_the_path() -> None:
+    results = [
+        FlightResult(env=0, outcome="success", tracking_error_m=0.5, proximity_percent=40.0, samples=100),
+        FlightResult(env=1, outcome="out_of_bounds", tracking_error_m=0.25, proximity_percent=100.0, samples=1),
+        FlightResult(env=2, outcome="diverged", tracking_error_m=0.125, proximity_percent=100.0, samples=50),
+        FlightResult(env=3, outcome="out_of_bounds", tracking_error_m=1.5, proximity_percent=20.0, samples=2),
+    ]
+    found = aggregate(results, confidence=0.95, resamples=20, seed=0)
+    assert found["outcomes"]["out_of_bounds"] == 2
+    assert found["success_rate"]["value"] == 0.25
+    assert found["tracking_error_m"]["mean"] == 1.0
+    assert found["proximity_percent"]["mean"] == 30.0

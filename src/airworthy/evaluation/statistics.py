@@ -287,14 +287,25 @@ UNDESCRIBED = ("diverged", "pilot_error")
 """Outcomes of flights whose numbers say nothing."""
 
 
+def says_something(outcome: str, samples: int) -> bool:
+    """Return whether a flight is described: it neither diverged nor ended where it began, and its pilot did not fail.
+
+    One that ended so would look better in every mean than it was: who is out of bounds at the start is near the path.
+
+    Args:
+        outcome: Of the flight.
+        samples: Recorded of it; 1: the start alone.
+    """
+    return outcome not in UNDESCRIBED and samples != 1
+
+
 def aggregate(
     results: Sequence[FlightResult], *, confidence: float, resamples: int, seed: int, drawn: bool = True
 ) -> dict[str, Any]:
     """Return all flights together.
 
-    Rates are over all flights. Metrics are described over the flights that did not diverge, and whose pilot did not fail: one
-    that ended after an instant would look better than it was. `collisions_per_m` is pooled: all events over the whole length
-    flown.
+    Rates are over all flights. Metrics are described over the flights of which `says_something` holds. `collisions_per_m` is
+    pooled: all events over the whole length flown.
 
     Args:
         results: Of the flights.
@@ -310,8 +321,7 @@ def aggregate(
     outcomes = {name: sum(result.outcome == name for result in results) for name in OUTCOMES}
     successes = sum(outcomes[name] for name in sorted(SUCCESSES))
     length = sum(result.path_length_m for result in results)
-    # One that diverged, or whose pilot failed, ended early, and would look better in every mean than it was.
-    kept = [result for result in results if result.outcome not in UNDESCRIBED]
+    kept = [result for result in results if says_something(result.outcome, result.samples)]
     described = {
         name: describe([getattr(r, name) for r in kept], name, seed=seed, confidence=confidence, resamples=resamples) | unknown
         for name in COURSE_SUMMARY
@@ -325,7 +335,7 @@ def aggregate(
         "collisions": collisions,
         "collisions_per_m_pooled": collisions / length if length > 0.0 else None,
         "path_length_total_m": length,
-        "metrics_over": "flights that did not diverge, and whose pilot did not fail",
+        "metrics_over": "flights that did not diverge, did not end where they began, and whose pilot did not fail",
         **described,
     }
 

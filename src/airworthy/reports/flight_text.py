@@ -346,7 +346,8 @@ def _rows_note(count: int) -> str:
 def _interval_note(summary: Mapping[str, Any]) -> str:
     options = summary.get("statistics") or {}
     return (
-        "Over flights that did not diverge, and whose pilot did not fail. Intervals: Wilson score for rates; for means the"
+        "Over flights that did not diverge, did not end where they began, and whose pilot did not fail. Intervals: Wilson score"
+        " for rates; for means the"
         f" wider bounds of Student's t and of bootstrap-t with {options.get('resamples', '?')} resamples (seed"
         f" {options.get('seed', '?')}); none where all flights have the same value."
     )

@@ -14,7 +14,7 @@ import numpy as np
 from airworthy.benchmarks.tracking.adaptation import payload_step, ratio_statistics
 from airworthy.core.files import packaged_toml
 from airworthy.evaluation.metrics import FlightResult
-from airworthy.evaluation.statistics import UNDESCRIBED, aggregate, bootstrap_interval
+from airworthy.evaluation.statistics import aggregate, bootstrap_interval, says_something
 from airworthy.tasks import SUCCESSES
 from airworthy.tasks.declared_metrics import CONDITION, PAIRED
 
@@ -130,12 +130,12 @@ def condition_row(rows: Sequence[Row]) -> dict[str, Any]:
 
     Rates have Wilson intervals, means over flights bootstrap intervals; flights that are copies of each other have none.
     `tracking_error_m` is the mean of the flights' means, `tracking_error_pooled_m` that over all samples; so with proximity.
-    Neither has flights that diverged, or whose pilot failed.
+    Neither has flights that diverged, that ended where they began, or whose pilot failed.
     """
     names = [item.name for item in fields(FlightResult) if item.name != "env"]
     results = [FlightResult(env=index, **{name: row[name] for name in names}) for index, row in enumerate(rows)]
     aggregated = aggregate(results, **OPTIONS)
-    kept = [row for row in rows if row["outcome"] not in UNDESCRIBED and row["samples"] > 0]
+    kept = [row for row in rows if says_something(row["outcome"], row["samples"]) and row["samples"] > 0]
     weight = np.array([row["samples"] for row in kept], float)
     classes = {name: sum(class_of(row["outcome"]) == name for row in rows) for name in CLASSES}
     keys = ("success_rate", "collisions", "collisions_per_m_pooled", "path_length_total_m", "tracking_error_m")
@@ -177,7 +177,8 @@ def paired(rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
     pairs = [(row, by_key[key]) for row in rows if (key := (row["flight"], row["family"], row["course"])) in by_key]
     found: dict[str, Any] = {"pairs": len(pairs)}
     for name in PAIRED:
-        difference = [a[name] - b[name] for a, b in pairs if not {a["outcome"], b["outcome"]} & {*UNDESCRIBED}]
+        both = [pair for pair in pairs if all(says_something(row["outcome"], row["samples"]) for row in pair)]
+        difference = [a[name] - b[name] for a, b in both]
         rng = np.random.default_rng([OPTIONS["seed"], zlib.crc32(name.encode())])
         found[name] = asdict(bootstrap_interval(difference, rng, confidence=0.95, resamples=OPTIONS["resamples"]))
     good = [(a["outcome"] in SUCCESSES, b["outcome"] in SUCCESSES) for a, b in pairs]

@@ -84,8 +84,7 @@ class L2fGradientTraining:
 
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of a step that came to this cost."""
-        # The page shows what is to grow.
-        return {**self.inner.metrics(cost), "reward": -cost}
+        return self.inner.metrics(cost)
 
     def save(self) -> Checkpoint:
         """Return everything that the next step depends on."""

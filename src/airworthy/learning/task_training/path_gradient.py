@@ -203,8 +203,7 @@ class PathGradientTraining:
 
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of a step that came to this cost."""
-        # The page shows what is to grow.
-        return {"cost": cost, "lost": self.lost, "reward": -cost}
+        return {"cost": cost, "lost": self.lost}
 
     def save(self) -> Checkpoint:
         """Return everything that the next step depends on."""

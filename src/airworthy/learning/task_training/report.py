@@ -13,6 +13,7 @@ from airworthy.reports.svg import Line, lines
 
 __all__ = ["COLUMNS", "task_cells", "write_task_report"]
 
+_BY = {"reward": "the reward of its flights", "cost": "the gradient of its flights, which descends a cost of its own"}
 COLUMNS = ("flights", "success [%]", "95 % interval", "kept [%]", "95 % interval", "median error [cm]", "95 % error [cm]")
 
 
@@ -28,17 +29,18 @@ def write_task_report(path: Path, found: Mapping[str, Any], metrics: Sequence[Ma
 
     def curve(title: str, name: str, symbol: str, rows: Sequence[Any]) -> tuple[str, str]:
         known = [(x, float(y)) for x, y in zip(steps, rows, strict=True) if y is not None]
-        # Rewards may be negative; a deviation falls by shares.
-        return title, lines(name, "env-steps [million]", [Line(name, symbol, known)], name == "deviation")
+        # Rewards may be negative; a deviation and a cost fall by shares.
+        return title, lines(name, "env-steps [million]", [Line(name, symbol, known)], name in ("deviation", "cost"))
 
+    # Who learns by gradient descends a cost of its own, not the task's reward.
+    what = "reward" if not metrics or "reward" in metrics[0] else "cost"
     curves = [
-        curve("Reward per step", "reward", "flown", [row["reward"] for row in metrics]),
+        curve(f"{what.capitalize()} per step", what, "flown", [row.get(what) for row in metrics]),
         curve("Return of flights that ended", "return", "flown", [row.get("episode_return") for row in metrics]),
     ]
     if metrics and "std" in metrics[0]:
         curves.append(curve("Deviation of actions", "deviation", "reference", [row["std"] for row in metrics]))
-    terms = metrics[-1].get("terms", {}) if metrics else {}
-    judged = found.get("terms", {})
+    learnt, judged = metrics[-1].get("terms", {}) if metrics else {}, found.get("terms", {})
     page = page_of(
         "airworthy.learning.task_training",
         found=found,
@@ -47,7 +49,11 @@ def write_task_report(path: Path, found: Mapping[str, Any], metrics: Sequence[Ma
         columns=COLUMNS,
         rows=[("learnt policy", task_cells(found), ""), *_without_noise(found), *rows_beside(found, task_cells)],
         verdicts=[item["verdict"] for item in found["baselines"] if "verdict" in item],
-        terms=[(name, f"{value:.4g}", f"{judged[name]:.4g}" if name in judged else DASH) for name, value in terms.items()],
+        by_what=_BY[what],
+        terms=[
+            (name, *(f"{side[name]:.4g}" if name in side else DASH for side in (learnt, judged)))
+            for name in dict.fromkeys((*learnt, *judged))
+        ],
         split=[(name.removesuffix("_s").replace("_", " "), fixed(s, 2)) for name, s in found["seconds"].items()],
         options=flat_options(found["options"]),
     )
