@@ -18,9 +18,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix, wrap_angle
 from airworthy.pilots.avoid_policy.contract import GAIN, AvoidContract, read_avoid_folder, tensor_shapes
 from airworthy.pilots.avoid_policy.sight import CAMERA, RATE, image_input, pooled, turned
+from airworthy.pilots.goal_pilot import OwnWayPilot, check_rate
 from airworthy.pilots.pilot import SENSOR, Observation
-from airworthy.simulation.config import SimulatorConfig
-from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
 
@@ -204,43 +203,10 @@ class AvoidPilot:
         self.decisions[new] += 1
 
 
-class GoalPilot(AvoidPilot):
-    """The same, as the flights of `airworthy fly` to a goal ask whoever finds its own way.
+class GoalPilot(OwnWayPilot, AvoidPilot):
+    """The same, as the flights of `airworthy fly` to a goal ask whoever finds its own way."""
 
-    Args:
-        policy: Decides.
-        goal: World [m], (env, 3).
-        speed: Cap, (env,) [m/s].
-    """
-
-    def __init__(self, policy: AvoidPolicy, goal: Array, speed: Array):
-        super().__init__(policy, goal, speed)
-        count = len(self.speed)
-        self.causes, self.failed, self.over = [""] * count, np.zeros(count, bool), np.zeros(count, bool)
-
-    def configured(self, config: SimulatorConfig) -> SimulatorConfig:
-        """Return the simulator that it needs: any that takes commands often enough."""
-        check_rate(config.control_rate)
-        return config
-
-    def attach(self, simulator: Simulator, mounted: MountedSensors | None, name: str) -> None:
-        """Prepare nothing.
-
-        Args:
-            simulator: Not kept.
-            mounted: Not kept.
-            name: Not read: it has a camera of its own.
-        """
-
-
-def check_rate(rate: float) -> None:
-    """Refuse a simulator that takes commands more rarely than the policy decides.
-
-    Raises:
-        AirworthyError: It does.
-    """
-    if rate < RATE - 1e-6:
-        raise AirworthyError(f"The policy decides at {RATE:g} Hz, the simulator takes commands at {rate:g} Hz: raise it.")
+    rate = RATE
 
 
 def check_speed(contract: AvoidContract, speed: float) -> None:
@@ -274,7 +240,7 @@ def avoid_pilot(policy: str | Path | AvoidPolicy, simulator: Simulator, path: Co
         AirworthyError: The simulator takes commands more rarely than it decides, or the path is faster than what it learnt.
     """
     held = policy if isinstance(policy, AvoidPolicy) else read_avoid_policy(policy)
-    check_rate(simulator.config.control_rate)
+    check_rate(simulator.config.control_rate, RATE)
     trajectory = path.trajectory() if isinstance(path, Course) else path
     speeds = np.linalg.norm(trajectory.sample(np.linspace(0.0, trajectory.duration, _SPEED_SAMPLES)).velocity, axis=-1)
     fastest = float(speeds.max())

@@ -13,6 +13,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError
+from airworthy.pilots.goal_pilot import OwnWayPilot, check_rate
 from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
 from airworthy.pilots.navigation_policy.sight import (
     CAMERA,
@@ -24,8 +25,6 @@ from airworthy.pilots.navigation_policy.sight import (
     pooled_image,
 )
 from airworthy.pilots.pilot import SENSOR, Observation
-from airworthy.simulation.config import SimulatorConfig
-from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.sensor_state import MountedSensor
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
@@ -137,38 +136,10 @@ class NavigationPilot:
         self.decisions[new] += 1
 
 
-class NavigationGoalPilot(NavigationPilot):
-    """The same, as the flights of `airworthy fly` to a goal ask whoever finds its own way.
+class NavigationGoalPilot(OwnWayPilot, NavigationPilot):
+    """The same, as the flights of `airworthy fly` to a goal ask whoever finds its own way."""
 
-    Args:
-        policy: Decides.
-        goal: World [m], (env, 3).
-        speed: Cap, (env,) [m/s].
-    """
-
-    def __init__(self, policy: NavigationPolicy, goal: Array, speed: Array):
-        super().__init__(policy, goal, speed)
-        count = len(self.speed)
-        self.causes, self.failed, self.over = [""] * count, np.zeros(count, bool), np.zeros(count, bool)
-
-    def configured(self, config: SimulatorConfig) -> SimulatorConfig:
-        """Return the simulator that it needs: any that takes commands often enough."""
-        _check_rate(config.control_rate)
-        return config
-
-    def attach(self, simulator: Simulator, mounted: MountedSensors | None, name: str) -> None:
-        """Prepare nothing.
-
-        Args:
-            simulator: Not kept.
-            mounted: Not kept.
-            name: Not read: it has a camera of its own.
-        """
-
-
-def _check_rate(rate: float) -> None:
-    if rate < RATE - 1e-6:
-        raise AirworthyError(f"The policy decides at {RATE:g} Hz, the simulator takes commands at {rate:g} Hz: raise it.")
+    rate = RATE
 
 
 def check_speed(speed: float) -> None:
@@ -198,7 +169,7 @@ def navigation_pilot(policy: str | Path | NavigationPolicy, simulator: Simulator
             faster than what it commands.
     """
     held = policy if isinstance(policy, NavigationPolicy) else read_flown_policy(policy)
-    _check_rate(simulator.config.control_rate)
+    check_rate(simulator.config.control_rate, RATE)
     trajectory = path.trajectory() if isinstance(path, Course) else path
     speeds = np.linalg.norm(trajectory.sample(np.linspace(0.0, trajectory.duration, _SPEED_SAMPLES)).velocity, axis=-1)
     fastest = float(speeds.max())
