@@ -53,7 +53,7 @@ def test_help_is_light() -> None:
 
 def test_flying_needs_no_torch_and_vehicles_no_kernels() -> None:
     loaded = modules_after(
-        "import airworthy.core.files, airworthy.core.frames, airworthy.core.runs.progress, airworthy.vehicles"
+        "import airworthy.core.files, airworthy.core.frames, airworthy.core.jobs.progress, airworthy.vehicles"
     )
     assert not loaded & (HEAVY - {"scipy"})
 

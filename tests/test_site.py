@@ -213,7 +213,7 @@ FILES = (".json", ".toml", ".ply", ".py", ".html", ".parquet")
 def test_names_of_the_package_that_documents_name_exist() -> None:
     """Not those of CHANGELOG.md, which tells what was."""
     wrong = ["control.allocation.holds_yaw", "sensors.Nothing", "simulation.config.SimulatorConfig.nothing"]
-    right = ["control.effectors.holds_yaw", "gates.read_labels", "simulation.SimulatorConfig", "core.runs", "gates.json"]
+    right = ["control.effectors.holds_yaw", "gates.read_labels", "simulation.SimulatorConfig", "core.jobs", "gates.json"]
     right += ["simulation.config.SimulatorConfig.specialized", "trajectories.course(name)"]
     assert stale_names(" ".join(f"`{room}{name}`" for name in wrong + right for room in ("airworthy.", ""))) == [
         name for name in wrong for _ in range(2)

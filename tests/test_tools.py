@@ -111,7 +111,7 @@ def test_a_draw_stays_when_other_lines_change(tmp_path: Path, monkeypatch: pytes
 
 
 def test_bugs_are_planted_in_a_copy_that_has_every_package() -> None:
-    """Results lie in `runs` at the top of a checkout; `core/runs` is a package."""
+    """Results lie in `runs` at the top of a checkout; `core/jobs` is a package."""
     mutants = tool("mutants")
     names = ["runs", "src", "__pycache__"]
     assert mutants.left_out(str(REPOSITORY), names) == {"runs", "__pycache__"}

@@ -225,7 +225,7 @@ def _tokens(parts: Iterable[str], gap: str) -> set[str]:
 
 
 def left_out(folder: str, names: list[str]) -> set[str]:
-    """Return what a copy of the checkout goes without: caches anywhere, `runs` at its top alone (`core/runs` is a package)."""
+    """Return what a copy of the checkout goes without: caches anywhere, `runs` at its top alone."""
     return set(names) & (SKIPPED | {"runs"} if Path(folder) == REPOSITORY else SKIPPED)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.core import frames
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.rendering.refining import PosedImages
 from airworthy.scenes.splats.record import Splats

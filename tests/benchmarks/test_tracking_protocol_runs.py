@@ -27,7 +27,7 @@ from airworthy.cli.common import gathered
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder
-from airworthy.core.runs import block_store
+from airworthy.core.jobs import block_store
 from airworthy.optics.projections import Pinhole
 from airworthy.pilots.expert import expert_for, expert_reference
 from airworthy.pilots.svnet.contract import PolicyContract, write_policy

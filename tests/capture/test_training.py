@@ -22,7 +22,7 @@ from airworthy.capture.training_options import SplatTrainingPlan, reduced
 from airworthy.capture.training_run import observed_colors
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder
-from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.scenes.splats import read_splats
 from airworthy.scenes.splats.record import Splats
 from airworthy.scenes.viewpoints import look_at

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airworthy.core.runs.block_job import BlocksDone, counting, done_of, keep_each, left_of
+from airworthy.core.jobs.block_job import BlocksDone, counting, done_of, keep_each, left_of
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import airworthy
 from airworthy.core import _atomic
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, sha256
-from airworthy.core.runs import checkpoints
-from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.jobs import checkpoints
+from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 
 ABOUT = {"options": {"seed": 3, "rate": 1e-4}, "data": "ab" * 32}
 
@@ -240,7 +240,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from test_checkpoints import ABOUT, Checkpoints, made
-from airworthy.core.runs import checkpoints
+from airworthy.core.jobs import checkpoints
 def killed(path, text):
     os.kill(os.getpid(), signal.SIGKILL)
 checkpoints.write_text = killed

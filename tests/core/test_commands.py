@@ -12,7 +12,7 @@ import tyro
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airworthy.core.runs.progress import command_line
+from airworthy.core.jobs.progress import command_line
 
 
 @dataclass(frozen=True)

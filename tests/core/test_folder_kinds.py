@@ -15,7 +15,7 @@ from airworthy.benchmarks.tracking.store import MANIFEST_FILE
 from airworthy.cli.demo.page import DEMO_FILE
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.block_job import KINDS, kind_of, refuse_foreign, where_else
+from airworthy.core.jobs.block_job import KINDS, kind_of, refuse_foreign, where_else
 from airworthy.learning.datasets.config import DATASET_FILE
 from airworthy.pilots.svnet.contract import CONTRACT_FILE
 from airworthy.simulation.flights import FLIGHT_FILE

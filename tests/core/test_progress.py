@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 
 
 def test_quiet_where_standard_error_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

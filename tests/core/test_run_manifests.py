@@ -10,8 +10,8 @@ import pytest
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import write_bytes
-from airworthy.core.runs.block_store import BlockStore, ManifestKind, differences, parse_table, table_bytes
-from airworthy.core.runs.workers import shared
+from airworthy.core.jobs.block_store import BlockStore, ManifestKind, differences, parse_table, table_bytes
+from airworthy.core.jobs.workers import shared
 
 IDENTITY = {"version": "1", "config": {"seed": 0, "spread": {"mass": 0.1}}, "pilots": {"a": {"sha": "x"}}}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from airworthy.core.runs.progress import stoppable
+from airworthy.core.jobs.progress import stoppable
 
 
 @pytest.fixture(autouse=True)

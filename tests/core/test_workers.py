@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs import workers
-from airworthy.core.runs.workers import WorkerStopped, check_wanted, in_processes, on_cluster
+from airworthy.core.jobs import workers
+from airworthy.core.jobs.workers import WorkerStopped, check_wanted, in_processes, on_cluster
 
 
 def test_results_come_with_their_items_and_processors_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.block_job import describe_machine
+from airworthy.core.jobs.block_job import describe_machine
 from airworthy.evaluation import FlightResult, evaluate_tracking, read_summary, summarize, write_summary
 from airworthy.tasks import OUTCOMES, TrackingReference
 

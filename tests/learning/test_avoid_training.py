@@ -16,7 +16,7 @@ import torch
 
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.runs.checkpoints import Checkpoints
+from airworthy.core.jobs.checkpoints import Checkpoints
 from airworthy.learning.avoid import AvoidOptions, AvoidProtocol, train_avoid
 from airworthy.learning.avoid.evaluation import ForestFlights, fly_forests, planner_guide, policy_guide
 from airworthy.learning.avoid.loss import MEAN_OVER, AvoidTick, clearance_cost, window_loss

@@ -12,7 +12,7 @@ import pytest
 
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.learning.svnet import RunOptions, SvNetOptions
 from airworthy.learning.svnet.adaptation import AdaptationConfig, absorbed_ratio, best_ratio, unexplained
 from airworthy.learning.svnet.data import SizedImages, TrainingData, batch_order, training_data

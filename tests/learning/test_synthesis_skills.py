@@ -15,7 +15,7 @@ from airworthy.benchmarks.tracking.conditions import Condition, condition, expan
 from airworthy.benchmarks.tracking.methods import CAMERA, TrackingMethod, VehicleSpread
 from airworthy.core.arrays import ArrayAny, ArrayU8
 from airworthy.core.files import json_text, sha256, sha256_file
-from airworthy.core.runs.block_store import digest_of
+from airworthy.core.jobs.block_store import digest_of
 from airworthy.geometry import Box, Shape
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, shard_maker, synthesize_dataset
 from airworthy.learning.datasets.card import write_card

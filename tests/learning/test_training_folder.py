@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.machine import TrainingOptions, TrainingRunOptions
 from airworthy.learning.training_folder import FIGURES_FILE, IDENTITY_FILE, TrainingFolder, TrainingNames, write_training_log
 

@@ -17,7 +17,7 @@ from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.scenes.splats import Splats, transformed
 
 __all__ = [

@@ -24,7 +24,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.idle_options import IdleRule, refuse_idle
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.optics.tone import linear_from_srgb, srgb_from_linear
 from airworthy.scenes.splats import SourceFrame
 from airworthy.scenes.splats.editing import up_turn

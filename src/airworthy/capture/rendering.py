@@ -18,7 +18,7 @@ from airworthy.core.arrays import ArrayBool, ArrayFloat, ArrayU8
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import lock_folder, make_folder, read_json, write_bytes, write_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable
 from airworthy.optics.projections import Pinhole

@@ -16,8 +16,8 @@ from airworthy.capture.training_options import TrainOptions
 from airworthy.capture.training_run import HeldOutQuality, TrainingRun, first_splats
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, read_json, sha256, write_json, write_text
-from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
-from airworthy.core.runs.progress import progress, stoppable
+from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.jobs.progress import progress, stoppable
 from airworthy.reports.page import page_of
 from airworthy.reports.pictures import data_uri, fitted
 from airworthy.scenes.splats import write_splats

@@ -11,7 +11,7 @@ from airworthy.capture.record import CaptureImages
 from airworthy.capture.training_options import SplatTrainingPlan, TrainOptions, reduced
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.rendering.refining import image_psnr, image_ssim
 from airworthy.scenes.splats.record import Splats
 from airworthy.splats.renderer import PoseGradients

@@ -10,7 +10,7 @@ from typing import Literal
 
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.files import data_dir
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.verification import (
     Figure,
     flightgoggles_figures,

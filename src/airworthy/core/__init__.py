@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, UnknownNameError
     from airworthy.core.files import data_dir, read_json, read_toml, write_json, write_text
     from airworthy.core.frames import camera_attitude, from_euler
+    from airworthy.core.jobs.progress import stoppable
     from airworthy.core.layout import Layout
     from airworthy.core.native_kernel import MODULE_OPTIONS, Launcher, quiet_launch, quiet_warp, shared_source
     from airworthy.core.random import Stream
-    from airworthy.core.runs.progress import stoppable
     from airworthy.core.schema import Bound, check_fields
     from airworthy.core.tracing import adjoint, jacobian, trace
 else:

@@ -17,8 +17,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from airworthy import __version__
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.files import json_text, read_text, write_text
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import thread_limit
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.machine import TrainingRunOptions
 from airworthy.learning.training_folder import REPORT_FILE, say
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, read_json, write_json, write_text
-from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
-from airworthy.core.runs.progress import progress, stoppable
+from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.jobs.progress import progress, stoppable
 from airworthy.learning.machine import TrainingOptions, TrainingRunOptions
 from airworthy.pilots.network_files import CONTRACT_FILE
 

@@ -13,7 +13,7 @@ import numpy as np
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import ArrayBool, ArrayF32, ArrayFloat
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.progress import progress, stoppable
+from airworthy.core.jobs.progress import progress, stoppable
 from airworthy.geometry import GeometryBatch
 from airworthy.geometry.distance import clearance
 from airworthy.pilots.containment import PilotFailure, contained, stops_noted

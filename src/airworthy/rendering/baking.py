@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32, ArrayU32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.geometry import GeometryBatch, Mesh, Placement, RayTable, bounds, cast, occluded
 from airworthy.scenes.lights import PROBE_SIZE, BakedLight, MapLayout, fill_invalid, map_layout

@@ -13,7 +13,7 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayF32, ArrayFloat
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable
 from airworthy.rendering.baking import BakeSettings

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from airworthy.core.arrays import Array, ArrayAny, ArrayU8
 from airworthy.core.files import data_dir, make_folder, write_text
 from airworthy.core.frames import camera_attitude, from_euler, multiply, rotate
-from airworthy.core.runs.block_job import describe_machine
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.block_job import describe_machine
+from airworthy.core.jobs.progress import progress
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
 from airworthy.rendering.images import FlowMotion, render

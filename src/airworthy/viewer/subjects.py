@@ -9,7 +9,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json
-from airworthy.core.runs.block_job import KINDS, kind_of
+from airworthy.core.jobs.block_job import KINDS, kind_of
 from airworthy.pilots import policy_word
 from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.scenes import scene

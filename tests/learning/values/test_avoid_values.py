@@ -13,7 +13,7 @@ import pytest
 import torch
 from tests.fixtures.snapshots import check_snapshot, condensed
 
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning import timed_training
 from airworthy.learning.avoid import evaluation, forests, places, run
 from airworthy.learning.avoid.config import AvoidOptions

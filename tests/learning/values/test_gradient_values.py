@@ -16,7 +16,7 @@ from tests.fixtures.recording import plain
 from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning import timed_training
 from airworthy.learning.foundation import training as foundation
 from airworthy.learning.foundation.training import drawn_quadrotor

@@ -18,7 +18,7 @@ from airworthy.control.levels import ControlConfig
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
-from airworthy.core.runs import progress
+from airworthy.core.jobs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.pilots.catalogue import NAVIGATION, pilot_control
 from airworthy.reports.film.files import RATE_MAX, check_video_size

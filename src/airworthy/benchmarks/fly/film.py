@@ -16,7 +16,7 @@ from airworthy.benchmarks.fly.run_record import recorded_scene, recorded_vehicle
 from airworthy.core.arrays import ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, sha256_file
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.reports.film.cameras import AUTO, CameraPath, camera_choice, camera_path
 from airworthy.reports.film.files import NO_MP4, RATE_MAX, SUFFIXES, check_video_size, video_suffix, write_video

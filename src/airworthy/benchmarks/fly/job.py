@@ -53,10 +53,10 @@ from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import StagedFolder, staged_folder, write_json
 from airworthy.core.frames import multiply
 from airworthy.core.idle_options import refuse_idle
+from airworthy.core.jobs.block_job import describe_machine, refuse_foreign
+from airworthy.core.jobs.progress import stoppable
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.own_modules import not_copied
-from airworthy.core.runs.block_job import describe_machine, refuse_foreign
-from airworthy.core.runs.progress import stoppable
 from airworthy.evaluation.statistics import SUMMARY_FILE
 from airworthy.pilots import FlightPlan, FlightRun, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.reports.film.files import SUFFIXES

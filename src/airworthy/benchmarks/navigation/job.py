@@ -32,8 +32,8 @@ from airworthy.benchmarks.navigation.store import NavigationStore, command_line,
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_toml, write_json, write_text
 from airworthy.core.idle_options import refuse_idle
-from airworthy.core.runs.block_job import SUMMARY_FILE, counting, describe_machine, done_of, keep_each, left_of
-from airworthy.core.runs.workers import WorkerStopped, check_wanted, shared
+from airworthy.core.jobs.block_job import SUMMARY_FILE, counting, describe_machine, done_of, keep_each, left_of
+from airworthy.core.jobs.workers import WorkerStopped, check_wanted, shared
 from airworthy.pilots.flight_loop import PilotFailure
 from airworthy.pilots.pilot import PRIVILEGED
 from airworthy.simulation.start_state import check_device

@@ -31,8 +31,8 @@ from airworthy.benchmarks.navigation.own_scenes import is_own
 from airworthy.benchmarks.navigation.score import line_of
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, parse_json, read_bytes, sha256, sha256_file, write_bytes
-from airworthy.core.runs import progress
-from airworthy.core.runs.block_store import (
+from airworthy.core.jobs import progress
+from airworthy.core.jobs.block_store import (
     BLOCKS,
     BlockStore,
     ManifestKind,

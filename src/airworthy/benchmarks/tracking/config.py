@@ -16,8 +16,8 @@ from airworthy.benchmarks.tracking.methods import TrackingMethod, VehicleSpread,
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import json_text, sha256
 from airworthy.core.idle_options import IdleRule
-from airworthy.core.runs import progress
-from airworthy.core.runs.block_store import plain
+from airworthy.core.jobs import progress
+from airworthy.core.jobs.block_store import plain
 from airworthy.core.schema import SEED, check_fields
 from airworthy.tasks import TrackingProtocol
 from airworthy.trajectories import course

@@ -57,7 +57,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json, write_text
 from airworthy.core.idle_options import refuse_idle
-from airworthy.core.runs.block_job import (
+from airworthy.core.jobs.block_job import (
     SUMMARY_FILE,
     BlocksDone,
     counting,

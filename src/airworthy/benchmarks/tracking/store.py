@@ -20,7 +20,7 @@ from typing import Any
 from airworthy.benchmarks.tracking.block import BlockResult
 from airworthy.core.errors import AssetError
 from airworthy.core.files import make_folder, read_bytes, sha256_file, write_bytes
-from airworthy.core.runs.block_store import BlockStore, ManifestKind, Row, differences, parse_table, table_bytes
+from airworthy.core.jobs.block_store import BlockStore, ManifestKind, Row, differences, parse_table, table_bytes
 from airworthy.simulation import FlightTable, read_flight, write_flight
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 

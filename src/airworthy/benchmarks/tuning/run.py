@@ -28,8 +28,8 @@ from airworthy.control.linear import CHANNELS, FREQUENCIES, LinearLoop, Margins,
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, staged_folder, write_json, write_text
-from airworthy.core.runs.block_job import refuse_foreign
-from airworthy.core.runs.progress import command_line, progress
+from airworthy.core.jobs.block_job import refuse_foreign
+from airworthy.core.jobs.progress import command_line, progress
 from airworthy.core.schema import SEED, SHARE, Bound, check_fields
 from airworthy.reports.drawing import sheet
 from airworthy.reports.page import card, markup, page_of

@@ -53,8 +53,8 @@ from airworthy.benchmarks.validation.windows import (
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import data_dir, make_folder, read_bytes, staged_folder, write_json, write_text
-from airworthy.core.runs.block_job import describe_machine
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.block_job import describe_machine
+from airworthy.core.jobs.progress import progress
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import CollisionBody, Vehicle, write_vehicle
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from airworthy.benchmarks.navigation.config import CONFIGURATIONS
 from airworthy.cli.common import emit_json, gathered, run_tyro, show_table
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.block_job import describe_machine
+from airworthy.core.jobs.block_job import describe_machine
 
 _DESCRIPTION = (
     "Median time per call of each planner, by the clock of this machine: one flight at a time, one thread, calls in which it"

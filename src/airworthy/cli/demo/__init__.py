@@ -15,7 +15,7 @@ from airworthy.cli.common import emit_json, run_tyro, stopped_by_terminate
 from airworthy.cli.demo.page import DEMO_FILE, DemoManifest, DemoPart, parts_of
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder
-from airworthy.core.runs.block_job import refuse_foreign
+from airworthy.core.jobs.block_job import refuse_foreign
 from airworthy.core.schema import check_fields
 
 PROG = "airworthy demo"

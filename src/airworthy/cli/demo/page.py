@@ -20,7 +20,7 @@ from airworthy import __version__
 from airworthy.cli.main import COMMANDS
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import data_dir, read_json, read_text, write_json, write_text
-from airworthy.core.runs.block_job import describe_machine
+from airworthy.core.jobs.block_job import describe_machine
 from airworthy.evaluation.statistics import SUMMARY_FILE, read_summary
 from airworthy.reports.film.flight_track import film_content
 from airworthy.reports.flight_report import REPORT_FILE

@@ -12,7 +12,7 @@ from tyro.conf import Positional
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.errors import unknown_name
-from airworthy.core.runs.progress import command_line
+from airworthy.core.jobs.progress import command_line
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, Made, synthesize_dataset
 
 PROG = "airworthy synthesize"

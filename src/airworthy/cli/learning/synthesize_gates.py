@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.core.runs.progress import command_line
+from airworthy.core.jobs.progress import command_line
 from airworthy.gates.labels.config import GateLabelsConfig
 
 PROG = "airworthy synthesize gates"

@@ -16,8 +16,8 @@ from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_json
 from airworthy.core.idle_options import without_idle
+from airworthy.core.jobs.progress import command_line
 from airworthy.core.keyword_messages import raises_in_options
-from airworthy.core.runs.progress import command_line
 from airworthy.learning.environments.tasks import SHIPPED
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
 from airworthy.learning.svnet.adaptation import Adaptation, AdaptationConfig, measure_adaptation

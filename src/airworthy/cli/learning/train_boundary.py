@@ -9,8 +9,8 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.cli.learning.train import STOPPED, load_torch, refuse_begun
+from airworthy.core.jobs.progress import command_line
 from airworthy.core.keyword_messages import raises_in_options
-from airworthy.core.runs.progress import command_line
 from airworthy.gates.training import BoundaryOptions, BoundaryRunOptions, TrainedBoundary, read_labels, train_boundary
 
 __all__ = ["main"]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from airworthy.cli.common import emit_json, option_fields, run_tyro, show_table
+from airworthy.core.jobs.progress import command_line
 from airworthy.core.keyword_messages import raises_in_options
-from airworthy.core.runs.progress import command_line
 from airworthy.core.schema import Bound
 
 _begun = time.perf_counter()

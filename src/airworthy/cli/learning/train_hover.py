@@ -11,8 +11,8 @@ from typing import Any
 
 from airworthy.cli.common import option_fields, run_tyro
 from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.jobs.progress import command_line
 from airworthy.core.keyword_messages import raises_in_options
-from airworthy.core.runs.progress import command_line
 
 _begun = time.perf_counter()
 

@@ -10,8 +10,8 @@ from tyro.conf import OmitArgPrefixes, Suppress
 
 from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.cli.learning.train import load_torch
+from airworthy.core.jobs.progress import command_line
 from airworthy.core.keyword_messages import raises_in_options
-from airworthy.core.runs.progress import command_line
 from airworthy.learning.navigation.encoder_options import EncoderOptions
 from airworthy.learning.navigation.options import NavigationOptions, NavigationRunOptions, RoomsProtocol
 

@@ -12,8 +12,8 @@ from tyro.conf import Positional
 from airworthy.cli.common import option_fields, run_tyro
 from airworthy.cli.learning import seed_trainings
 from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.jobs.progress import command_line
 from airworthy.core.keyword_messages import raises_in_options
-from airworthy.core.runs.progress import command_line
 from airworthy.learning.task_training.config import TaskConfig
 from airworthy.learning.task_training.run import train_task, train_task_seeds
 from airworthy.learning.timed_training import Trained

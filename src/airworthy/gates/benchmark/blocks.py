@@ -12,7 +12,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AssetError
 from airworthy.core.files import json_text, read_json, sha256, write_json
-from airworthy.core.runs.block_store import BlockStore, ManifestKind
+from airworthy.core.jobs.block_store import BlockStore, ManifestKind
 from airworthy.gates.benchmark.baselines import baseline_laps, least_time
 from airworthy.gates.benchmark.config import GatesBenchConfig, course_of
 from airworthy.gates.benchmark.dense_check import dense_row

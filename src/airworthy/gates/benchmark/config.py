@@ -11,7 +11,7 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256
 from airworthy.core.idle_options import IdleRule, refuse_idle
-from airworthy.core.runs.block_store import plain
+from airworthy.core.jobs.block_store import plain
 from airworthy.core.schema import SEED, check_fields
 from airworthy.gates.benchmark.families import FAMILIES, FlightSpread, family_named, mass_spread_of
 from airworthy.gates.planner.certificate import CLEARANCE, FLOOR

@@ -12,7 +12,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json
-from airworthy.core.runs.block_job import (
+from airworthy.core.jobs.block_job import (
     SUMMARY_FILE,
     BlocksDone,
     describe_machine,
@@ -21,7 +21,7 @@ from airworthy.core.runs.block_job import (
     left_of,
     refuse_foreign,
 )
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.evaluation.statistics import wilson_interval
 from airworthy.gates.benchmark.blocks import MANIFEST_FILE, GatesStore, WorkBlock, blocks_of, worked
 from airworthy.gates.benchmark.config import GatesBenchConfig, check, identity_of, quick

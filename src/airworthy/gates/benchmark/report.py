@@ -10,7 +10,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.files import json_text, write_text
-from airworthy.core.runs.progress import command_line
+from airworthy.core.jobs.progress import command_line
 from airworthy.gates.benchmark.baselines import OTHERS
 from airworthy.gates.benchmark.blocks import GatesStore, WorkBlock
 from airworthy.gates.benchmark.config import GatesBenchConfig

@@ -19,10 +19,10 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_json, write_json
 from airworthy.core.idle_options import refuse_idle
-from airworthy.core.runs.block_job import counting, describe_machine, keep_each, refuse_foreign
-from airworthy.core.runs.block_store import digest_of
-from airworthy.core.runs.progress import progress
-from airworthy.core.runs.workers import shared
+from airworthy.core.jobs.block_job import counting, describe_machine, keep_each, refuse_foreign
+from airworthy.core.jobs.block_store import digest_of
+from airworthy.core.jobs.progress import progress
+from airworthy.core.jobs.workers import shared
 from airworthy.gates.labels.candidates import candidates
 from airworthy.gates.labels.config import IDLE_RULES, GateLabelsConfig, identity_of, vehicle_of
 from airworthy.gates.labels.controller_model import make_controller_model

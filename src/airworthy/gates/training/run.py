@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.gates.planner.contract import SLOPES, WIDTHS
 from airworthy.gates.training.data import TrainingArrays
 from airworthy.gates.training.metrics import SAFE_SIGNS, torch_loss

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.files import lock_folder, write_bytes, write_json, write_text
-from airworthy.core.runs.block_job import refuse_foreign
+from airworthy.core.jobs.block_job import refuse_foreign
 from airworthy.gates.planner.contract import CONTRACT_FILE, BoundaryContract, read_network, tensor_bytes, write_network
 from airworthy.gates.planner.network import Boundary
 from airworthy.gates.training.data import LabelSubset, LabelTable, TrainingArrays, rows_of

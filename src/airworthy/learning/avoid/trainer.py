@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from airworthy.core.arrays import ArrayF32
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.avoid.config import AvoidOptions
 from airworthy.learning.avoid.flights import SLOWEST, AvoidFlights
 from airworthy.learning.avoid.loss import AvoidTick, window_loss

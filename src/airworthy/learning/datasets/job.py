@@ -19,11 +19,11 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import lock_folder, make_folder, write_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.jobs.block_job import describe_machine, refuse_foreign
+from airworthy.core.jobs.block_store import digest_of
+from airworthy.core.jobs.progress import progress
+from airworthy.core.jobs.workers import check_wanted, shared
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.core.runs.block_job import describe_machine, refuse_foreign
-from airworthy.core.runs.block_store import digest_of
-from airworthy.core.runs.progress import progress
-from airworthy.core.runs.workers import check_wanted, shared
 from airworthy.learning.datasets.config import (
     DATASET_FILE,
     IDLE_RULES,

@@ -28,7 +28,7 @@ from airworthy import __version__
 from airworthy.core.arrays import ArrayAny, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_json, write_text
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.learning.datasets.config import COMMAND_COLUMNS, STATE_COLUMNS
 from airworthy.learning.datasets.reader import ExpertDataset
 from airworthy.learning.synthesis.config import RATE

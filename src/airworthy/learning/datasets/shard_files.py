@@ -17,8 +17,8 @@ import numpy as np
 from airworthy.core.arrays import ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, sha256_file, write_json
-from airworthy.core.runs.block_job import where_else
-from airworthy.core.runs.block_store import digest_of
+from airworthy.core.jobs.block_job import where_else
+from airworthy.core.jobs.block_store import digest_of
 from airworthy.learning.datasets.config import (
     DATASET_FILE,
     IMAGES_FILE,

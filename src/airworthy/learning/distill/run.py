@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.core.files import write_text
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.learning.distill.config import DistillOptions
 from airworthy.learning.distill.lessons import Lesson, lessons_of
 from airworthy.learning.distill.training import DistillTraining

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.random import Stream, flight_key, uniforms
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.distill.config import DistillOptions
 from airworthy.learning.distill.lessons import Lesson, Tutored
 from airworthy.learning.gradient.descent import Descent

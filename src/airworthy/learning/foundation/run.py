@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
 from airworthy.learning.foundation.config import FoundationConfig
 from airworthy.learning.foundation.evaluation import FoundationProtocol, fly_fleet, quadrotors

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from airworthy.core.arrays import ArrayIndex
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.random import Stream, flight_key, normals, uniforms
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.dynamics.state import padded_rotor_count
 from airworthy.learning.gradient.dynamics import Surrogate, surrogate_of
 from airworthy.learning.gradient.policy import contract_of_training

@@ -15,7 +15,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.frames import rotate
-from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.learning.gradient.evaluation import HoverProtocol, evaluation_starts
 from airworthy.learning.gradient.flyers import LearntPolicy
 from airworthy.learning.gradient.hover import HoverStart

@@ -11,9 +11,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayIndex
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import CPU_LANES
 from airworthy.core.random import Stream, flight_key, normals, uniforms
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.gradient.critic import Critic
 from airworthy.learning.gradient.descent import Descent

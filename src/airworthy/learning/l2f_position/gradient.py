@@ -10,8 +10,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.random import Stream, flight_key, normals
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.environments import LearningTask
 from airworthy.learning.environments.tasks.l2f_position import FORCE_SHARE, TORQUE_SHARE, L2fPosition

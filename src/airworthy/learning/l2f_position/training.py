@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import ArrayF32
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.environments import LearningTask, VectorTask
 from airworthy.learning.environments.tasks import L2fPosition
 from airworthy.learning.gradient.hover import OBSERVATION

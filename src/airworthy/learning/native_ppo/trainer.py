@@ -10,8 +10,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, aligned_zeros
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.native_ppo.kernel import SLICE, TOLD, NetworkSizes, rollout_kernel, scratch_rows, update_kernel
 from airworthy.learning.native_ppo.moments import RunningMoments

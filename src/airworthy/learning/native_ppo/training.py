@@ -11,8 +11,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import CPU_LANES
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.environments import LearningTask, VectorTask
 from airworthy.learning.environments.tasks import HoverTask, MotorCommand

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from airworthy.core.arrays import ArrayF32
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.environments.rooms import WALLS, RoomForm
 from airworthy.learning.environments.start import euler_quaternion
 from airworthy.learning.machine import ModelState

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import ArrayF32
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.native_ppo.options import PpoUpdate
 from airworthy.learning.navigation.environments import NavigationEnvironments
 from airworthy.learning.navigation.eyes import LidarEye, NavigationEye, PooledEye

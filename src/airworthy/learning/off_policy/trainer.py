@@ -12,9 +12,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, aligned_zeros
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import Stream, flight_key, normals
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.native_ppo.shared import check_symmetric
 from airworthy.learning.off_policy.kernel import (

@@ -13,7 +13,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.environments import FlightConditions, LearningTask, VectorTask, learning_task
 from airworthy.learning.environments.soundness import check_reward, check_update

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import CPU_LANES, thread_limit
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.threads import share
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.machine import COUNT_MAX

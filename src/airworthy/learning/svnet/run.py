@@ -13,7 +13,7 @@ from torch import Tensor
 
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.machine import ModelState
 from airworthy.learning.svnet.data import TrainingData, batch_order
 from airworthy.learning.svnet.data_loader import DataLoader

@@ -12,7 +12,7 @@ import torch
 
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.files import lock_folder, write_bytes, write_json
-from airworthy.core.runs.block_job import refuse_foreign
+from airworthy.core.jobs.block_job import refuse_foreign
 from airworthy.learning.machine import computing, machine_for
 from airworthy.learning.svnet.data import ExpertPairs, TrainingData, training_data
 from airworthy.learning.svnet.metrics import command_metrics, history_figures

@@ -12,9 +12,9 @@ import torch
 
 from airworthy.core.arrays import ArrayF32, Scalar, Vector
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.ops import sqrt, where
 from airworthy.core.random import Stream, flight_key, uniforms
-from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.vectors import dot, matrix_columns, sub
 from airworthy.learning.environments import Judgement, LearningTask, VectorTask, learning_task
 from airworthy.learning.environments.tasks import MotorTracking, PathTracking

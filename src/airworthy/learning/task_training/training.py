@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32
-from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.environments import FlightConditions, LearningTask, VectorTask
 from airworthy.learning.environments.soundness import check_reward, check_update
 from airworthy.learning.native_ppo.options import PpoUpdate

@@ -29,7 +29,7 @@ from airworthy.benchmarks.navigation.takeoff import FlownBatch
 from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, write_json, write_text
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 from airworthy.geometry.distance import clearance
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
-    from airworthy.core.runs.block_job import BlocksDone, Keeper, describe_machine, keep_each, kind_of, refuse_foreign
-    from airworthy.core.runs.block_store import BlockStore, ManifestKind, differences, digest_of
-    from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
-    from airworthy.core.runs.progress import stoppable
-    from airworthy.core.runs.workers import WorkerStopped, in_processes, on_cluster, shared
+    from airworthy.core.jobs.block_job import BlocksDone, Keeper, describe_machine, keep_each, kind_of, refuse_foreign
+    from airworthy.core.jobs.block_store import BlockStore, ManifestKind, differences, digest_of
+    from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
+    from airworthy.core.jobs.progress import stoppable
+    from airworthy.core.jobs.workers import WorkerStopped, in_processes, on_cluster, shared
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.runs.progress import progress
+from airworthy.core.jobs.progress import progress
 
 __all__ = [
     "KINDS",
