@@ -17,7 +17,6 @@ from airworthy.learning.gradient.evaluation import (
     HoverCondition,
     HoverFlights,
     HoverProtocol,
-    compare,
     conditions,
     evaluation_starts,
     figures,
@@ -190,16 +189,6 @@ def test_baselines_fly_the_same_starts_and_conditions_that_concern_them() -> Non
     steady: Any = Steady(hover, hover)
     rows = robustness(item, steady, GeometricController(100.0), SHORT, START, grid)
     assert [row["known"] is None for row in rows] == [True, False]
-
-
-def test_a_policy_that_loses_is_said_to_lose() -> None:
-    good, bad = ({"kept_percent": k, "median_error_m": e} for k, e in ((100.0, 0.001), (100.0, 0.02)))
-    assert compare(bad, good, "MPC") == (
-        "The learnt policy loses to the MPC: 100.0 % kept, median error 2.00 cm, against 100.0 % kept, median error 0.10 cm."
-    )
-    assert "wins against the MPC" in compare(good, bad, "MPC")
-    assert "loses to" in compare({"kept_percent": 40.0, "median_error_m": None}, bad, "MPC")
-    assert "median error infinite" in compare({"kept_percent": 40.0, "median_error_m": None}, bad, "MPC")
 
 
 def test_a_protocol_that_cannot_be_flown_is_refused() -> None:

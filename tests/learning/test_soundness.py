@@ -14,7 +14,6 @@ from airworthy.learning import HoverTask, Judgement
 from airworthy.learning.avoid import AvoidOptions, AvoidProtocol, train_avoid
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.environments.soundness import REWARD_MAX, check_update
-from airworthy.learning.gradient.evaluation import compare, share_ahead
 from airworthy.learning.native_ppo.training import PpoTraining, PpoTrainingOptions
 from airworthy.learning.off_policy.training import OffPolicyTraining, OffPolicyTrainingOptions
 from airworthy.learning.ppo.options import TorchPpoOptions
@@ -83,18 +82,6 @@ def test_updates_with_something_to_learn_pass() -> None:
     for reward in (float("nan"), 1.1 * REWARD_MAX, -1.1 * REWARD_MAX):
         with pytest.raises(AirworthyError, match="per decision; expected at most 1e\\+12"):
             check_update("t", 100, 0, reward)
-
-
-def test_a_lead_within_its_intervals_is_a_tie() -> None:
-    few = {"kept_percent": 1.0, "kept_interval_percent": [0.27, 3.57], "median_error_m": None}
-    none = {"kept_percent": 0.5, "kept_interval_percent": [0.09, 2.78], "median_error_m": None}
-    all_of_them = {"kept_percent": 99.5, "kept_interval_percent": [97.2, 99.9], "median_error_m": 0.02}
-    assert share_ahead(few, none, "kept") == 0.0
-    assert share_ahead(all_of_them, none, "kept") == 99.0
-    assert share_ahead(none, all_of_them, "kept") == -99.0
-    assert "equals the law" in compare(few, none, "law")
-    assert "wins against the law" in compare(all_of_them, none, "law")
-    assert "loses to the law" in compare({**all_of_them, "median_error_m": 0.021, "kept_percent": 99.9}, all_of_them, "law")
 
 
 def test_avoidance_is_judged_where_it_was_not_learnt_and_no_faster(tmp_path: Path) -> None:

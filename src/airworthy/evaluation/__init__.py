@@ -6,6 +6,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance
+    from airworthy.evaluation.paired import paired_median_difference, paired_rate_difference
     from airworthy.evaluation.statistics import (
         Estimate,
         bootstrap_interval,
@@ -22,6 +23,7 @@ else:
     # fmt: on
 
 __all__ = [
-    "Estimate", "FlightResult", "bootstrap_interval", "describe", "evaluate_tracking", "interquartile_mean", "path_distance",
-    "read_summary", "summarize", "wilson_interval", "write_summary",
+    "Estimate", "FlightResult", "bootstrap_interval", "describe", "evaluate_tracking", "interquartile_mean",
+    "paired_median_difference", "paired_rate_difference", "path_distance", "read_summary", "summarize", "wilson_interval",
+    "write_summary",
 ]  # fmt: skip

@@ -28,7 +28,6 @@ from airworthy.learning.gradient.evaluation import (
     HoverFlights,
     HoverProtocol,
     _Late,
-    compare,
     figures,
     fly_hover,
 )
@@ -209,7 +208,7 @@ def test_commands_that_come_late() -> None:
         assert told == [(value, rest or None) for value in [7.0] * whole + list(range(4 - whole))], delay
 
 
-def test_figures_and_verdicts() -> None:
+def test_figures() -> None:
     kept = np.array([True, True, True, False])
     ones = np.arange(4.0)
     flights = HoverFlights(kept, ones, 2.0 * ones, 3.0 * ones, 4.0 * ones, 5.0 * ones, 0.1 * ones, 1.7)
@@ -219,16 +218,6 @@ def test_figures_and_verdicts() -> None:
     assert (found["median_overshoot_m"], found["energy_of_hover"], found["action_jitter"]) == (3.0, 4.0, 5.0)
     assert found["worst_tilt_deg"] == pytest.approx(math.degrees(0.2))
     assert (found["kept"], found["kept_percent"], found["thrust_to_weight"]) == (3, 75.0, 1.7)
-    good, bad, none = ({"kept_percent": k, "median_error_m": e} for k, e in ((90.0, 0.1), (90.0, 0.2), (90.0, None)))
-    for mine, other, said in (
-        (good, bad, "wins against the law: 90.0 % kept, median error 10.00 cm, against 90.0 % kept, median error 20.00 cm."),
-        (bad, good, "loses to"),
-        (good, good, "equals"),
-        (bad, none, "wins against"),
-        (none, none, "equals"),
-        ({**good, "kept_percent": 80.0}, bad, "loses to"),
-    ):
-        assert compare(mine, other, "law").startswith(f"The learnt policy {said}")
 
 
 # ---- film and page ---------------------------------------------------------------------------------------------------

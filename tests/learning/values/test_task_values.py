@@ -1,4 +1,4 @@
-"""What learning a task makes of flights: figures, verdicts, pages, settings, contracts, and summaries of seeds."""
+"""What learning a task makes of flights: figures, pages, settings, contracts, and summaries of seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from airworthy.learning.task_training.evaluation import (
     fly_task,
     known_controllers,
     task_figures,
-    verdict,
 )
 from airworthy.learning.task_training.options import TaskTrainingOptions, cut_off, task_settings
 from airworthy.learning.task_training.own_tasks import is_learning_task, is_own_task
@@ -85,29 +84,6 @@ def test_quantiles_of_errors_with_flights_that_were_lost(lost: list[int], median
     found = task_figures(flights)
     assert found["median_error_m"] == pytest.approx(median)
     assert found["p95_error_m"] == (None if p95 is None else pytest.approx(p95))
-
-
-def _figures(success: float, error: float | None = None) -> dict[str, Any]:
-    return {"success_percent": success, "median_error_m": error}
-
-
-def test_verdicts() -> None:
-    for mine, other, said in (
-        (_figures(90.0, 0.2), _figures(80.0, 0.1), "wins against the MPC: success 90.0 % against 80.0 %; median error 20.00"),
-        (_figures(80.0, 0.1), _figures(90.0, 0.2), "loses to the MPC: success 80.0 % against 90.0 %; median error 10.00"),
-        (_figures(80.0, 0.1), _figures(80.0, 0.2), "wins against"),
-        (_figures(80.0, 0.2), _figures(80.0, 0.1), "loses to"),
-        (_figures(80.0, 0.1), _figures(80.0, 0.1), "is level with"),
-        (
-            _figures(80.0, None),
-            _figures(80.0, 0.1),
-            "is level with the MPC: success 80.0 % against 80.0 %; median error - against",
-        ),
-        (_figures(80.0, 0.1), _figures(80.0, None), "is level with"),
-    ):
-        assert verdict(mine, other, "MPC").startswith(f"The learnt policy {said}"), said
-    bare = {"success_percent": 50.0}
-    assert verdict(bare, bare, "MPC") == "The learnt policy is level with the MPC: success 50.0 % against 50.0 %."
 
 
 def test_seeds_of_judgement_are_refused() -> None:

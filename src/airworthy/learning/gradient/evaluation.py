@@ -6,7 +6,7 @@ under what no training said: late commands, other vehicles, wind, noise, other r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.evaluation import wilson_interval
 from airworthy.learning.gradient.flyers import Flyer, LearntPolicy
 from airworthy.learning.gradient.hover import START_UNIFORMS, HoverStart, hover_start
+from airworthy.learning.verdicts import JudgedFlights, beside_controller
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig, Wind
 from airworthy.vehicles import Vehicle, hover_speed
 
@@ -34,7 +35,6 @@ __all__ = [
     "fly_hover",
     "has_drag",
     "robustness",
-    "share_ahead",
 ]
 
 # Source: specification, learning by reward, section 8: key (seed 7919).
@@ -376,38 +376,16 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def share_ahead(mine: Mapping[str, Any], other: Mapping[str, Any], name: str) -> float:
-    """Return by how many percent a share is ahead of another's; 0 where their intervals of 95 % overlap: that is a tie.
+def compare(learnt: HoverFlights, other: HoverFlights, name: str) -> dict[str, Any]:
+    """Return who holds the place better, as `beside_controller` does: by flights kept, and by the error where those are tied.
 
     Args:
-        mine: Figures with `NAME_percent`, and with `NAME_interval_percent` where it is known.
-        other: The same of another.
-        name: "kept" or "success".
-    """
-    a, b = mine[f"{name}_percent"], other[f"{name}_percent"]
-    low, high = ([f.get(f"{name}_interval_percent", (p, p))[k] for f, p in ((mine, a), (other, b))] for k in (0, 1))
-    return float(a - b) if max(low) > min(high) else 0.0
-
-
-def compare(learnt: dict[str, Any], other: dict[str, Any], name: str) -> str:
-    """Return one sentence: who holds the place better, by flights kept, and by the median error where those are tied.
-
-    Args:
-        learnt: Figures of the policy.
-        other: Of the controller beside it, over as many flights.
+        learnt: Flights of the policy.
+        other: Of the controller beside it, from the same starts.
         name: Of that.
     """
-    mine, theirs = (np.inf if f["median_error_m"] is None else f["median_error_m"] for f in (learnt, other))
-    ahead = share_ahead(learnt, other, "kept")
-    if ahead == 0.0 and mine != theirs:
-        ahead = theirs - mine
-    verb = "wins against" if ahead > 0.0 else "loses to" if ahead < 0.0 else "equals"
-    said = [f"{f['kept_percent']:.1f} % kept, median error {_centimetres(f['median_error_m'])}" for f in (learnt, other)]
-    return f"The learnt policy {verb} the {name}: {said[0]}, against {said[1]}."
-
-
-def _centimetres(metres: float | None) -> str:
-    return "infinite" if metres is None else f"{100.0 * metres:.2f} cm"
+    mine, theirs = (JudgedFlights(flights.kept, flights.kept, flights.error) for flights in (learnt, other))
+    return beside_controller(mine, theirs, name, "flights kept")
 
 
 def robustness(

@@ -248,11 +248,11 @@ def _beside(
 ) -> dict[str, Any]:
     """Figures of a known controller on the first of the same starts, and how the policy stands to it on just these."""
     try:
-        found = figures(fly_hover(vehicle, flyer, protocol, options.start, count))
+        theirs = fly_hover(vehicle, flyer, protocol, options.start, count)
     except AirworthyError as reason:
         return {"name": flyer.name, "reason": str(reason)}
     # The policy once more, on as few flights: quantiles of 64 are not held against those of 1,024.
-    mine = figures(fly_hover(vehicle, learnt, protocol, options.start, count))
+    mine = fly_hover(vehicle, learnt, protocol, options.start, count)
     # On fewer flights than the others: the page shows both on just these.
-    same = {} if count == protocol.flights else {"learnt": mine}
-    return {"name": flyer.name, **found, **same, "verdict": compare(mine, found, flyer.name)}
+    same = {} if count == protocol.flights else {"learnt": figures(mine)}
+    return {"name": flyer.name, **figures(theirs), **same, **compare(mine, theirs, flyer.name)}

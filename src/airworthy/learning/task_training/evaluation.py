@@ -6,7 +6,6 @@ section 8); observations have the noise that is the task's own, or are flown wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 
@@ -19,13 +18,14 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.evaluation import wilson_interval
 from airworthy.learning.environments import LearningTask, VectorTask
 from airworthy.learning.environments.traits import TaskTraits, traits_of
-from airworthy.learning.gradient.evaluation import EVALUATION_SEED, share_ahead
+from airworthy.learning.gradient.evaluation import EVALUATION_SEED
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, MpcController
 from airworthy.learning.task_training.policy import without_noise
+from airworthy.learning.verdicts import JudgedFlights, beside_controller
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle
 
-__all__ = ["PathController", "TaskFlights", "TaskProtocol", "fly_task", "known_controllers", "task_figures"]
+__all__ = ["PathController", "TaskFlights", "TaskProtocol", "compare", "fly_task", "known_controllers", "task_figures"]
 
 _FAR = 1e6
 """State of a flight that left the numbers is set to it: it is lost, and its numbers are not read."""
@@ -311,22 +311,16 @@ def task_figures(flights: TaskFlights) -> dict[str, Any]:
     return found
 
 
-def verdict(mine: Mapping[str, Any], other: Mapping[str, Any], name: str) -> str:
-    """Say how a policy stands to a known controller on the same starts: first by success, where it is tied by the median error.
+def compare(learnt: TaskFlights, other: TaskFlights, name: str) -> dict[str, Any]:
+    """Return who does the task better, as `beside_controller` does: by success, and by the error where that is tied.
 
     Args:
-        mine: Figures of the policy.
-        other: Of the controller.
-        name: Of the controller.
+        learnt: Flights of the policy.
+        other: Of the controller beside it, from the same starts.
+        name: Of that.
     """
-    both = f"{mine['success_percent']:.1f} % against {other['success_percent']:.1f} %"
-    ahead = share_ahead(mine, other, "success")
-    errors = [f.get("median_error_m") for f in (mine, other)]
-    if ahead == 0.0 and None not in errors:
-        ahead = errors[1] - errors[0]  # type: ignore[operator]
-    said = "wins against" if ahead > 0.0 else "loses to" if ahead < 0.0 else "is level with"
-    shown = "; median error " + " against ".join("-" if e is None else f"{100.0 * e:.2f} cm" for e in errors)
-    return f"The learnt policy {said} the {name}: success {both}{shown if 'median_error_m' in mine else ''}."
+    mine, theirs = (JudgedFlights(flights.success, ~flights.lost, flights.error) for flights in (learnt, other))
+    return beside_controller(mine, theirs, name, "success")
 
 
 def check_seed(seed: int, protocol: TaskProtocol) -> None:

@@ -26,12 +26,13 @@ from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.machine import Machine
 from airworthy.learning.seeds import refuse_single_training, write_seeds
 from airworthy.learning.task_training.evaluation import (
+    TaskFlights,
     TaskProtocol,
     check_seed,
+    compare,
     fly_task,
     known_controllers,
     task_figures,
-    verdict,
 )
 from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
@@ -249,28 +250,28 @@ def _evidence(work: TaskWork, policy: TaskPolicy, protocol: TaskProtocol, quiet:
     begun, cpu = time.perf_counter(), time.process_time()
     say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
     contract = policy.contract
-    mine = task_figures(fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate))
+    flown = fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate)
     quiet_air: dict[str, Any] = {}
     if work.task.noise:
         # White noise costs thrust where rotors fall faster than they rise: what is right with it is beside the target without.
-        flown = fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate, noise=False)
-        quiet_air = {"without_noise": task_figures(flown)}
-    beside = [_beside(work, policy, flyer, count, protocol, mine) for flyer, count in known_controllers(work.task, protocol)]
+        calm = fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate, noise=False)
+        quiet_air = {"without_noise": task_figures(calm)}
+    beside = [_beside(work, policy, flyer, count, protocol, flown) for flyer, count in known_controllers(work.task, protocol)]
     seconds = {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu}
-    return {**mine, **quiet_air, "seconds": seconds, "baselines": beside}
+    return {**task_figures(flown), **quiet_air, "seconds": seconds, "baselines": beside}
 
 
 def _beside(
-    work: TaskWork, policy: TaskPolicy, flyer: Any, count: int, protocol: TaskProtocol, mine: Mapping[str, Any]
+    work: TaskWork, policy: TaskPolicy, flyer: Any, count: int, protocol: TaskProtocol, mine: TaskFlights
 ) -> dict[str, Any]:
     """Figures of a known controller on the first of the same starts, and how the policy stands to it on just these."""
     task: LearningTask = work.task
     try:
-        found = task_figures(fly_task(task, work.vehicle, flyer, protocol, count))
+        theirs = fly_task(task, work.vehicle, flyer, protocol, count)
     except AirworthyError as reason:
         return {"name": flyer.name, "reason": str(reason)}
     same: dict[str, Any] = {}
     if count != protocol.flights:  # quantiles of 64 are not held against those of 1,024
-        mine = task_figures(fly_task(task, work.vehicle, policy, protocol, count, policy.contract.rate))
-        same = {"learnt": mine}
-    return {"name": flyer.name, **found, **same, "verdict": verdict(mine, found, flyer.name)}
+        mine = fly_task(task, work.vehicle, policy, protocol, count, policy.contract.rate)
+        same = {"learnt": task_figures(mine)}
+    return {"name": flyer.name, **task_figures(theirs), **same, **compare(mine, theirs, flyer.name)}
