@@ -16,8 +16,8 @@ def lazy_names(package: str, modules: Iterable[str] = ()) -> tuple[Callable[[str
     """Make a package's `__getattr__` and `__dir__`: importing the package then loads none of the files behind its face.
 
     The names and the modules that have them are the imports under the package's own `if TYPE_CHECKING:`, which type checkers
-    follow; a name imported from the package itself is a module of it. Nobody else's name may be that of a file or folder of
-    the package: importing that would put the module in the name's place.
+    follow, without renaming; a name imported from the package itself is a module of it. Nobody else's name may be that of a
+    file or folder of the package: importing that would put the module in the name's place.
 
     Args:
         package: `__name__` of the package.
@@ -65,7 +65,7 @@ def _imports_for_types(package: str) -> dict[str, str]:
     blocks = (node for node in ast.parse(source).body if isinstance(node, ast.If))
     found = (node for block in blocks if getattr(block.test, "id", "") == "TYPE_CHECKING" for node in block.body)
     statements = [node for node in found if isinstance(node, ast.ImportFrom) and node.module]
-    return {alias.asname or alias.name: str(node.module) for node in statements for alias in node.names}
+    return {alias.name: str(node.module) for node in statements for alias in node.names}
 
 
 def _module(package: str, name: str) -> Any:
