@@ -215,6 +215,7 @@ def test_the_house_is_counted(tmp_path: Path) -> None:
     assert set(found) | {"flight_files", "batch_files"} == set(house.FIGURES)
     assert (found["files"], found["lines"], found["large_folders"]) == (6, lines, 0)
     assert found["import_share"] == round(100 * 5 / lines, 1)
+    assert found["import_share_all"] == round(100 * 6 / lines, 1)  # with the one in a method
     assert found["comments"] == round(2000 / lines, 1)
     assert found["comments_of_why"] == 0.0
     assert (found["single_importer"], found["single_importer_same_folder"]) == (1, 0)

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder
 from airworthy.core.keyword_messages import raises_in_keywords

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.capture.markers import SIDE, MarkerPose, detect_marker, marker_corners, marker_poses, refined_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.jobs.progress import progress
 from airworthy.scenes.splats import Splats, transformed

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.capture._gate import clean
-from airworthy.core.arrays import Array, ArrayFloat, ArrayU8
+from airworthy.core.arrays import Array, ArrayFloat, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.distortion import STRAIGHT, AnglePolynomial, PlumbBob
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.capture._gate import CAPTURE_LIMITS, CaptureFolder, CaptureLimits, DamagedImageError
 from airworthy.capture.cameras import CapturedFrame, Listing, SourceCamera
@@ -21,7 +20,7 @@ from airworthy.capture.colmap import colmap_model, list_colmap
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.writer import SPLITS, TRANSFORMS, list_transforms, write_capture
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.progress import progress

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayU8
+from airworthy.core.arrays import Array, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.tone import linear_from_srgb
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayU8
+from airworthy.core.arrays import ArrayU8, NDArray
 from airworthy.core.errors import unknown_name
 from airworthy.geometry import RayTable, cast
 from airworthy.scenes.actors import posed

@@ -26,13 +26,7 @@ from airworthy.control.gains_for import (
     rate_loop_parameters,
     rotor_lag,
 )
-from airworthy.control.geometric import (
-    BodyState,
-    GeometricCommand,
-    GeometricParameters,
-    geometric_control,
-    pose_control,
-)
+from airworthy.control.geometric import BodyState, GeometricCommand, GeometricParameters, geometric_control, pose_control
 from airworthy.control.levels import (
     LEVELS,
     MODES,

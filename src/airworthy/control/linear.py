@@ -14,12 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control import laws
 from airworthy.control.kernel import control_column, control_layout
 from airworthy.control.levels import ControlConfig
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike, NDArray
 from airworthy.core.tracing.dual import jacobian
 from airworthy.core.vectors import quaternion_multiply
 from airworthy.dynamics.equations import derivative

@@ -1,6 +1,7 @@
 """Types of arrays and of traced numbers, by what lies in them.
 
-Shapes stand in the docstrings of who takes or returns one; the first axis is the environment.
+Shapes stand in the docstrings of who takes or returns one; the first axis is the environment. NumPy's own `ArrayLike` and
+`NDArray` are taken from here, too: one import for all of these.
 """
 
 from __future__ import annotations
@@ -8,7 +9,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Array",
+    "ArrayAny",
+    "ArrayBool",
+    "ArrayF32",
+    "ArrayFloat",
+    "ArrayIndex",
+    "ArrayInt",
+    "ArrayLike",
+    "ArrayU8",
+    "ArrayU32",
+    "NDArray",
+    "Scalar",
+    "Vector",
+    "aligned_zeros",
+]
 
 Array = NDArray[np.float64]
 """Double precision: records, twins, everything that is computed once."""

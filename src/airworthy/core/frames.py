@@ -7,9 +7,8 @@ World and body have z up; tables: docs/concepts/conventions.md. Every function b
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 
 __all__ = [
     "BODY_FROM_CAMERA",

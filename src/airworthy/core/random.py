@@ -11,9 +11,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayU32
+from airworthy.core.arrays import Array, ArrayLike, ArrayU32
 
 ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 _PARITY = 0x1BD11BDA

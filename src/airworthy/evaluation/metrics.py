@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import wrap_angle, yaw_of
 from airworthy.core.native_kernel import thread_limit

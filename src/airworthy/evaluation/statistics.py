@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy import __version__
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_json, write_json
 from airworthy.evaluation.metrics import FlightResult

@@ -13,9 +13,8 @@ from dataclasses import dataclass, fields
 from math import isfinite
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
 from airworthy.tasks.outcomes import first_match

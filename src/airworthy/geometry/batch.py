@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.geometry.hierarchy import INSTANCE, LAYOUT, NODE, as_warp, build_kernel, run_build, shape_arrays

@@ -13,9 +13,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayInt, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp, shared_source
 

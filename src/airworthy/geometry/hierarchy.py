@@ -9,9 +9,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, NDArray
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
 from airworthy.geometry.native_text import native_source
 from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES
 from airworthy.geometry.batch import GeometryBatch

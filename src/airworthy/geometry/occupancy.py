@@ -7,9 +7,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
 from airworthy.geometry.batch import GeometryBatch

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayFloat
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayFloat, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 
 Vector3 = tuple[float, float, float]

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.arrays import Array, ArrayAny, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import Launcher, quiet_launch, quiet_warp, thread_limit
 from airworthy.geometry.placement import Mesh

@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike, NDArray
 from airworthy.core.native_kernel import native_kernel
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.native_text import BATCH_SIGNATURE, native_source

@@ -45,12 +45,7 @@ if TYPE_CHECKING:
     from airworthy.learning.export import export_onnx
     from airworthy.learning.export_motor import export_policy
     from airworthy.learning.foundation import FoundationConfig, train_foundation
-    from airworthy.learning.gradient import (
-        DifferentiableSimulator,
-        GradientOptions,
-        GradientTraining,
-        write_motor_policy,
-    )
+    from airworthy.learning.gradient import DifferentiableSimulator, GradientOptions, GradientTraining, write_motor_policy
     from airworthy.learning.gradient.config import HoverConfig
     from airworthy.learning.gradient.evaluation import HoverProtocol
     from airworthy.learning.gradient.run import train_hover

@@ -11,9 +11,8 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
 from airworthy.optics.distortion import EQUIDISTANT, STRAIGHT, AnglePolynomial, PlumbBob

@@ -18,9 +18,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
 from airworthy.optics.lenses import SENSOR_AXIS, Fisheye, Pinhole, check_size, focal_length, inside, pixel_centres, table

@@ -10,9 +10,8 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayU8
+from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 
 Curve = Literal["filmic", "linear"]

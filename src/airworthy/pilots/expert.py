@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.mpc import MpcConfig, MpcReference, MpcSolver
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.pilot import Observation
 from airworthy.pilots.trackers import HoverFrame

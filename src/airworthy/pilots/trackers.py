@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayFloat
+from airworthy.core.arrays import Array, ArrayFloat, ArrayLike
 from airworthy.core.errors import unknown_name
 from airworthy.core.frames import multiply, rotate, rotate_inverse
 from airworthy.pilots.pilot import Observation

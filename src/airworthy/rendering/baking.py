@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayF32, ArrayU32
+from airworthy.core.arrays import Array, ArrayF32, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import check_fields

@@ -15,10 +15,9 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import native_kernel, quiet_warp
 from airworthy.geometry import CHANNELS, Mesh, RayTable, cast, interpolate

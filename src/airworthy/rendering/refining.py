@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat, ArrayLike
 from airworthy.geometry import RayTable, cast
 from airworthy.rendering.converting import display_color
 from airworthy.rendering.images import render

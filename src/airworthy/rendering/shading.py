@@ -14,9 +14,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import ArrayAny, ArrayF32
+from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_warp
 from airworthy.core.schema import check_fields

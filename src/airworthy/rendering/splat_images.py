@@ -8,10 +8,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayF32, ArrayIndex
+from airworthy.core.arrays import Array, ArrayF32, ArrayIndex, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
 from airworthy.optics.lenses import CAMERA_AXIS, Fisheye, Pinhole

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayF32, ArrayInt, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import wrap_angle, yaw_of
 from airworthy.evaluation.metrics import FlownRows, flown_rows, path_distance, tilt_of

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, figure_style
 
 __all__ = [

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.evaluation.statistics import rank_correlation
 from airworthy.reports.batch import FlightBatch, bands
 from airworthy.reports.drawing import DASHES, DOTS, mirrored, path_line, reference_path, sheet

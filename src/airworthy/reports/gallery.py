@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayU8, NDArray
 from airworthy.core.files import data_dir, make_folder, write_text
 from airworthy.core.frames import camera_attitude, from_euler, multiply, rotate
 from airworthy.core.jobs.block_job import describe_machine

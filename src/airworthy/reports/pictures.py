@@ -9,9 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayLike, ArrayU8
 from airworthy.core.frames import rotate_inverse
 from airworthy.simulation import FlightTable, MountedSensors
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Shape, Sphere
 from airworthy.geometry.batch import GeometryBatch

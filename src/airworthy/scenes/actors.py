@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.arrays import Array, ArrayAny, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.formats.model import Skeleton

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayU32
+from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.batch import SceneBatch

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Shape, Sphere
 from airworthy.geometry.batch import GeometryBatch

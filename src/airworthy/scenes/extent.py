@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from airworthy.scenes.record import Instance, Scene, SplatPlacement
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unknown_name
 from airworthy.scenes.extent import instances_box
 from airworthy.scenes.formats.model import CloudNote, FileLimits, Model, Points

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Mesh, Shape
 from airworthy.geometry.placement import Placement

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayU32
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayLike, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Placement, Shape
 from airworthy.scenes.record import Light, PointLight, Scene, Sky, SpotLight, Sun

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Capsule, Shape
 from airworthy.scenes.actors import ActorKit

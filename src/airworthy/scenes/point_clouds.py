@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.geometry import Mesh
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Mesh
 from airworthy.scenes.formats.model import Clip, Skeleton, Track

@@ -10,10 +10,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry.placement import POSITION_LIMIT
 from airworthy.scenes.extent import instance_box, scene_box

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import camera_attitude, from_euler, rotate_inverse
 from airworthy.core.schema import check_fields

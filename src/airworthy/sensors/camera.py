@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import rotate
 from airworthy.geometry import GeometryBatch, RayTable, occluded

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import slerp
 from airworthy.geometry import GeometryBatch, RayTable

@@ -11,9 +11,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU32
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler, multiply, normalize, rotate
 from airworthy.core.random import Stream

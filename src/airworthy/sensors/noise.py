@@ -16,9 +16,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayU32
+from airworthy.core.arrays import Array, ArrayF32, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, native_kernel, quiet_warp, shared_source
 from airworthy.core.random import Stream, flight_key, threefry4x32

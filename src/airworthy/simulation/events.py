@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt, ArrayU32
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt, ArrayLike, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, NDArray
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_json, sha256_file, write_atomic, write_json
 

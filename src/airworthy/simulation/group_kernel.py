@@ -5,9 +5,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayInt, ArrayU32
+from airworthy.core.arrays import Array, ArrayInt, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.simulation.config import Downwash

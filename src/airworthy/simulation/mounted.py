@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayInt, ArrayU32
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayInt, ArrayLike, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import rotate
 from airworthy.core.random import flight_key

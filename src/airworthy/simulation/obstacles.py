@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import rotate
 from airworthy.dynamics.scene_contact import BodyMotion, ContactBodies

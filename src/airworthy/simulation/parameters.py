@@ -7,14 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.gain_sets import GEOMETRIC_GAINS
 from airworthy.control.kernel import control_layout
 from airworthy.control.spare_rotors import spare_for, spare_shapes
-from airworthy.core.arrays import Array, ArrayBool, ArrayU32
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import to_matrix
 from airworthy.core.layout import Layout

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, NDArray
 from airworthy.dynamics.contact import BOUNCE_SPEED
 from airworthy.dynamics.scene_contact import (
     BodyMotion,

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import slerp
 from airworthy.simulation.flights import FlightTable, column_type, write_flight_blocks

@@ -12,10 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control.kernel import LEVELS
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import native_kernel, quiet_warp

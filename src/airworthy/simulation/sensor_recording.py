@@ -18,9 +18,8 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_atomic, write_json
 from airworthy.sensors.devices import Device

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.kernel import LEVELS
-from airworthy.core.arrays import Array, ArrayBool, ArrayFloat, ArrayIndex, ArrayU32
+from airworthy.core.arrays import Array, ArrayBool, ArrayFloat, ArrayIndex, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.layout import Layout
 from airworthy.core.random import flight_key

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.levels import command_fields
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, ArrayU32
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import write_bytes
 from airworthy.core.frames import from_euler, multiply, to_matrix

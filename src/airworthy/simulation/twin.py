@@ -10,13 +10,12 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control import laws
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import LED_LEVELS, control_layout
 from airworthy.control.laws import extrapolated, tracking_rates
-from airworthy.core.arrays import Array, ArrayBool, Vector
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike, NDArray, Vector
 from airworthy.core.random import Stream, flight_key, normals, uniforms
 from airworthy.dynamics import contact
 from airworthy.dynamics import equations as eq

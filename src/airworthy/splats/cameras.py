@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.splats.cloud import DynamicSplats, rotation_matrices
 from airworthy.splats.lens import Lens

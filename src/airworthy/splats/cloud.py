@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayIndex, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayIndex, ArrayInt, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, quiet_warp
 from airworthy.scenes.splats.record import Splats

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayF32, ArrayIndex
+from airworthy.core.arrays import Array, ArrayF32, ArrayIndex, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
 from airworthy.splats.cameras import DILATION, Window, values

@@ -14,9 +14,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayF32
+from airworthy.core.arrays import ArrayF32, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.scenes.splats.record import Splats

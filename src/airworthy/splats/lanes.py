@@ -12,13 +12,7 @@ from airworthy.core.native_kernel import CPU_LANES, quiet_warp, thread_limit
 from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.splats.cameras import CameraView
 from airworthy.splats.cloud import Buffers, Cloud, as_warp
-from airworthy.splats.kernels import (
-    arrange_kernel,
-    project_back_kernel,
-    project_kernel,
-    raster_back_kernel,
-    raster_kernel,
-)
+from airworthy.splats.kernels import arrange_kernel, project_back_kernel, project_kernel, raster_back_kernel, raster_kernel
 from airworthy.splats.native_text import CHUNK, FLAGS, RECORD_SIZE, SLOPE_ROWS, STAGES, TILE
 
 Arrays = dict[str, ArrayF32]

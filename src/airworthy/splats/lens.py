@@ -14,9 +14,8 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import check_fields
 from airworthy.optics.distortion import AnglePolynomial

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
 from airworthy.splats.renderer import SplatRenderer

@@ -10,10 +10,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
 from airworthy.optics.lenses import ray_steps

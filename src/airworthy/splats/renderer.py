@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import CPU_LANES, quiet_warp
 from airworthy.scenes.splats.record import Splats

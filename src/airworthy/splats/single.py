@@ -10,13 +10,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.native_kernel import CPU_LANES, quiet_launch, quiet_warp
 from airworthy.splats.cameras import CameraView
 from airworthy.splats.cloud import Buffers, Cloud, as_warp
-from airworthy.splats.kernels import (
-    arrange_kernel,
-    project_back_kernel,
-    project_kernel,
-    raster_back_kernel,
-    raster_kernel,
-)
+from airworthy.splats.kernels import arrange_kernel, project_back_kernel, project_kernel, raster_back_kernel, raster_kernel
 from airworthy.splats.lanes import BACK_STAGES, PART_SIZE, POSE_PLACES, Arrays, back_arrays, back_flags, pose_sums
 from airworthy.splats.native_text import CHUNK, RECORD_SIZE, SLOPE_ROWS, TILE
 

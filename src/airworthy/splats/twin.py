@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayIndex
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayIndex, ArrayLike
 from airworthy.splats.cameras import DILATION, PINHOLE, lens_numbers, reduced_spread, slope_limits
 from airworthy.splats.lens import Lens
 from airworthy.splats.native_text import LEAST_ALPHA, LEAST_LEFT, MOST_ALPHA

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from math import cos, radians
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.core.schema import check_fields, check_signs
 
 __all__ = [

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import ArrayBool
+from airworthy.core.arrays import ArrayBool, ArrayLike, NDArray
 from airworthy.core.errors import unknown_name
 from airworthy.core.schema import check_fields, check_signs
 

@@ -7,9 +7,8 @@ from math import radians
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import SHARE, check_fields, check_signs
 from airworthy.tasks.outcomes import first_match

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories.limits import Limits, dense_sample, path_usage, smallest_scale
 from airworthy.trajectories.min_snap import IllConditionedError, hermite_spline

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories.polynomial import differentiate, evaluate
 from airworthy.trajectories.trajectory import Trajectory

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_json, write_text
 from airworthy.core.schema import Bound, Length

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, Scalar, Vector
+from airworthy.core.arrays import Array, ArrayLike, Scalar, Vector
 from airworthy.core.errors import AirworthyError
 from airworthy.core.ops import absolute, sin_cos, sqrt, where
 from airworthy.core.vectors import add, cross, scale, sub, symmetric_multiply

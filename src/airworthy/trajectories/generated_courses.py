@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayU32
+from airworthy.core.arrays import Array, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.core.schema import check_fields

@@ -11,9 +11,8 @@ from functools import cache
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 
 # Source of the four: spec/boundary_predictor section 3, rest to rest over distance D in time T.
 REST_PEAK_SPEED = 2.1875

@@ -17,9 +17,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
 from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.benchmarks.validation.imu import allan_deviation
 from airworthy.control import exact_coefficients
 from airworthy.control.levels import ControlConfig
 from airworthy.control.rate_loop import backward_euler_coefficients, low_pass_constants
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, NDArray
 from airworthy.core.frames import from_euler, rotate
 from airworthy.simulation import Imu, Simulator, SimulatorConfig, Twin
 from airworthy.vehicles import Drag, Vehicle, hover_speed, vehicle

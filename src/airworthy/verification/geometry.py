@@ -8,9 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayInt, NDArray
 from airworthy.core.files import data_dir
 from airworthy.core.frames import camera_attitude, from_euler, rotate, rotate_inverse
 from airworthy.geometry import CHANNELS, Box, Capsule, Cylinder, GeometryBatch, Mesh, Placement, RayTable, Shape, Sphere, cast

@@ -7,13 +7,7 @@ from typing import Any
 
 from airworthy.core.errors import AssetError
 from airworthy.core.files import parse_json, read_text
-from airworthy.pilots.network_files import (
-    CONTRACT_FILE,
-    CONTRACT_LIMIT_BYTES,
-    parse_contract,
-    read_weights,
-    write_sealed,
-)
+from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, parse_contract, read_weights, write_sealed
 
 __all__ = ["seal"]
 

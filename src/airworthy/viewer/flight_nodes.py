@@ -9,10 +9,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.arrays import Array, ArrayAny, ArrayLike
 from airworthy.core.frames import to_wxyz
 from airworthy.geometry import Box, Cylinder, Mesh
 from airworthy.scenes.formats import tessellate

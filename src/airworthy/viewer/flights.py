@@ -9,11 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.benchmarks.fly.run_record import recorded_scene, recorded_vehicles
 from airworthy.core import frames
-from airworthy.core.arrays import ArrayF32, ArrayFloat
+from airworthy.core.arrays import ArrayF32, ArrayFloat, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import read_json
 from airworthy.evaluation.statistics import SUMMARY_FILE

@@ -61,16 +61,7 @@ from airworthy.evaluation.statistics import SUMMARY_FILE
 from airworthy.pilots import FlightPlan, FlightRun, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.reports.film.files import SUFFIXES
 from airworthy.reports.flight_report import REPORT_FILE
-from airworthy.simulation import (
-    Ground,
-    Imu,
-    MountedSensors,
-    Simulator,
-    SimulatorConfig,
-    Wind,
-    read_flight_meta,
-    write_flight,
-)
+from airworthy.simulation import Ground, Imu, MountedSensors, Simulator, SimulatorConfig, Wind, read_flight_meta, write_flight
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES

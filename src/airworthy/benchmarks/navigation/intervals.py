@@ -8,9 +8,8 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation.statistics import Estimate, rank_correlation
 from airworthy.scenes.generators.seeding import generator

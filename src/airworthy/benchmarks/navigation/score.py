@@ -20,10 +20,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.benchmarks.navigation.config import CLASSIC
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import packaged_toml
 from airworthy.scenes.generators.flyingtrust.layout import goal_of, start_of

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.benchmarks.navigation.config import NavigationConfig
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt, ArrayLike
 from airworthy.core.native_kernel import thread_limit
 from airworthy.pilots.pilot import Observation
 from airworthy.planners.common.depth_input import Odometry, OdometryErrors

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.benchmarks.navigation.config import Flight
 from airworthy.benchmarks.navigation.missions import FlightDraws, standing
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayLike
 from airworthy.planners.common.interface import Mission
 from airworthy.simulation import FlightTable, Simulator, SimulatorConfig
 from airworthy.tasks.navigation import GoalWatch, NavigationProtocol, SettleWatch, take_off

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.benchmarks.tracking.condition_scene import Walkers
 from airworthy.benchmarks.tracking.conditions import Condition, noise_level
 from airworthy.benchmarks.tracking.methods import Drones
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU32
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike, ArrayU32
 from airworthy.core.random import Stream, normals
 from airworthy.pilots.pilot import Observation, Pilot
 from airworthy.scenes import SceneBatch

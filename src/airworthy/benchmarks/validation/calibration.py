@@ -15,11 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from airworthy.benchmarks.validation.logs import FlightLog
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, NDArray
 
 Indices = NDArray[np.signedinteger]
 

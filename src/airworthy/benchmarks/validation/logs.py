@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, NDArray
 from airworthy.core.errors import AssetError
 from airworthy.core.files import read_bytes
 

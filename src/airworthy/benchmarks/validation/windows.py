@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from airworthy.benchmarks.validation.calibration import Calibration, at_times, attitude_at, integrate_gyro
 from airworthy.benchmarks.validation.logs import FlightLog
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, NDArray
 
 __all__ = [
     "HORIZONS",

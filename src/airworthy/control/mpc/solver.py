@@ -8,10 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.mpc.stage import INPUT_SIZE, STATE_SIZE, TRIANGLE, MpcConfig, stage_blocks
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, native_kernel, quiet_warp, shared_source
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.mpc.solver import GRAVITY, MpcReference
 from airworthy.control.mpc.stage import INPUT_SIZE, STATE_SIZE, MpcConfig, step
-from airworthy.core.arrays import ArrayAny, ArrayBool
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayLike
 from airworthy.core.tracing import jacobian
 
 __all__ = ["TwinSolution", "cost_of", "roll_out", "solve_twin"]

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike
 from airworthy.gates.labels.options import GRAVITY, Choices
 from airworthy.trajectories.polynomial import BASIS_END_SPEED, BASIS_START_SPEED, BASIS_STEP, differentiate, evaluate
 

@@ -6,11 +6,10 @@ import math
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.mellinger import COMMAND_MAX, MellingerParameters
 from airworthy.control.mellinger_gains import mellinger_parameters, mixer_for
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.gates.labels.options import SearchOptions
 from airworthy.vehicles import Vehicle, VoltageChain, read_vehicle, rotor_thrust

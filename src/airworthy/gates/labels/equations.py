@@ -14,16 +14,7 @@ from airworthy.control.levels import Reference
 from airworthy.control.mellinger import COMMAND_MAX, MellingerState, mellinger_control, motor_commands, speed_of_command
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, clip, maximum, sqrt, where
-from airworthy.core.vectors import (
-    add,
-    matrix_columns,
-    norm,
-    quaternion_multiply,
-    rotate,
-    rotate_inverse,
-    scale,
-    sub,
-)
+from airworthy.core.vectors import add, matrix_columns, norm, quaternion_multiply, rotate, rotate_inverse, scale, sub
 from airworthy.gates.labels.controller_model import BAR, DT, OPENING, ControllerModel
 
 # Sizes of flat arrays that native code reads; tests compare them with the tuples' own lengths.

@@ -13,17 +13,9 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayInt
-from airworthy.core.native_kernel import (
-    CPU_LANES,
-    native_kernel,
-    quiet_launch,
-    quiet_warp,
-    shared_source,
-    thread_limit,
-)
+from airworthy.core.arrays import Array, ArrayInt, ArrayLike
+from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_launch, quiet_warp, shared_source, thread_limit
 from airworthy.core.random import Stream
 from airworthy.core.threads import share
 from airworthy.core.tracing import TracedBlock, trace

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.gates.labels.candidates import Candidates, candidates, fastest
 from airworthy.gates.labels.controller_model import ControllerModel, make_controller_model

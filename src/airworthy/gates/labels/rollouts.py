@@ -11,9 +11,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.gates.labels.controller_model import DT, ControllerModel, make_controller_model
 from airworthy.gates.labels.equations import flight_step

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from math import pi
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayInt, ArrayU32
+from airworthy.core.arrays import Array, ArrayInt, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.random import Stream, flight_key, uniforms, words
 from airworthy.gates.labels.controller_model import ControllerModel

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.arrays import Array, ArrayF32, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
 from airworthy.gates.planner.contract import FIELDS, SLOPES, WIDTHS, BoundaryContract

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_bytes, read_json, sha256
 from airworthy.gates.planner.contract import FIELDS, PAPER_RANGES, SCALES

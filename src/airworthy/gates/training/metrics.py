@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.gates.planner.network import SAFE_SIGNS, Skew, loss_minimum, loss_of, percent_error, safe_error, unsafe_percent
 
 __all__ = [

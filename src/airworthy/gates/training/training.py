@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.arrays import Array, ArrayF32, ArrayLike
 from airworthy.core.files import lock_folder, write_bytes, write_json, write_text
 from airworthy.core.jobs.block_job import refuse_foreign
 from airworthy.gates.planner.contract import CONTRACT_FILE, BoundaryContract, read_network, tensor_bytes, write_network

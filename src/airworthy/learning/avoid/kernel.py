@@ -7,9 +7,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayAny, ArrayF32
+from airworthy.core.arrays import ArrayAny, ArrayF32, NDArray
 from airworthy.core.native_kernel import Launcher, native_kernel, quiet_warp, shared_source
 from airworthy.learning.avoid.places import Places
 

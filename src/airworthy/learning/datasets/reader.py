@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayInt, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AssetError, unknown_name
 from airworthy.learning.datasets.config import (
     COMMAND_COLUMNS,

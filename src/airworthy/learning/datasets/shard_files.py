@@ -19,14 +19,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, sha256_file, write_json
 from airworthy.core.jobs.block_job import where_else
 from airworthy.core.jobs.block_store import digest_of
-from airworthy.learning.datasets.config import (
-    DATASET_FILE,
-    IMAGES_FILE,
-    SCHEMA_VERSION,
-    SHARD_FILE,
-    DatasetConfig,
-    config_from,
-)
+from airworthy.learning.datasets.config import DATASET_FILE, IMAGES_FILE, SCHEMA_VERSION, SHARD_FILE, DatasetConfig, config_from
 
 __all__ = [
     "Manifest",

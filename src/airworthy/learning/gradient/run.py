@@ -20,15 +20,7 @@ from typing import TYPE_CHECKING, Any
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
 from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig
-from airworthy.learning.gradient.evaluation import (
-    HoverProtocol,
-    compare,
-    conditions,
-    figures,
-    fly_hover,
-    has_drag,
-    robustness,
-)
+from airworthy.learning.gradient.evaluation import HoverProtocol, compare, conditions, figures, fly_hover, has_drag, robustness
 from airworthy.learning.gradient.film import STAGES, film_pictures, keep_stages, kept_stages
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, LearntPolicy, MpcController
 from airworthy.learning.gradient.policy import contract_of_training, write_motor_policy

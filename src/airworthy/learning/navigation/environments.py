@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayLike
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.learning.environments import FlightConditions, StepResult, VectorTask
 from airworthy.learning.environments.rooms import euler_matrices

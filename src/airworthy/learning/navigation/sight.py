@@ -8,9 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, NDArray
 from airworthy.core.native_kernel import Launcher, native_kernel, quiet_warp, shared_source
 from airworthy.learning.environments.rooms import WALL, RoomForm, draw_rooms, euler_matrices, placed_boxes
 from airworthy.pilots.navigation_policy.sight import FIELD_OF_VIEW, IMAGE, REACH

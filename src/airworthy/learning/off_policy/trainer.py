@@ -17,14 +17,7 @@ from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.native_ppo.shared import check_symmetric
-from airworthy.learning.off_policy.kernel import (
-    COUNTERS,
-    SETTINGS,
-    TOLD,
-    LearnerShape,
-    learner_kernel,
-    scratch_rows,
-)
+from airworthy.learning.off_policy.kernel import COUNTERS, SETTINGS, TOLD, LearnerShape, learner_kernel, scratch_rows
 from airworthy.learning.off_policy.options import OffPolicyOptions, SacOptions, Td3Options
 from airworthy.learning.off_policy.replay import ReplayRecords
 

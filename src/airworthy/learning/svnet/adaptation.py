@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.benchmarks.tracking.adaptation import absorbed_ratio, best_ratio, payload_step, unexplained
 from airworthy.control.mpc import mpc_preset
-from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.arrays import Array, ArrayAny, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
 from airworthy.learning.svnet.metrics import ratio_of

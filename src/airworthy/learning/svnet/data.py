@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.svnet.features import Form, from_command, history_features, observable, to_objective, z_down
 from airworthy.pilots.svnet.variants import FULL_STATE_SIZE, Variant

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayFloat
+from airworthy.core.arrays import Array, ArrayBool, ArrayFloat, ArrayLike
 from airworthy.learning.svnet.data import TrainingData
 from airworthy.pilots.svnet.features import HISTORY_TICKS
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.arrays import Array, ArrayF32, ArrayLike
 from airworthy.core.files import write_text
 from airworthy.learning.svnet.data import TrainingData
 from airworthy.learning.svnet.metrics import ratio_of

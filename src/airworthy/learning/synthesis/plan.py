@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.mpc import mpc_preset
-from airworthy.core.arrays import Array, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayInt, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.learning.synthesis.config import ROLLOUTS_MAX, SynthesisConfig

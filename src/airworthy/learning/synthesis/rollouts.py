@@ -6,10 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.control.mpc import mpc_preset
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.learning.synthesis.config import RATE, Stages, noise_level
 from airworthy.learning.synthesis.plan import RolloutPlan, RolloutStarts

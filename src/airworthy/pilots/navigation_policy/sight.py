@@ -9,9 +9,8 @@ import math
 from functools import reduce
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.arrays import Array, ArrayF32, ArrayLike
 from airworthy.core.frames import to_matrix
 from airworthy.optics.projections import Pinhole
 from airworthy.sensors.devices import Device

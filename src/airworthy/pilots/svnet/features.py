@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, z_down_attitude, z_down_vector
 

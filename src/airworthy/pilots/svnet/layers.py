@@ -12,9 +12,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayF32
+from airworthy.core.arrays import ArrayF32, NDArray
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, shared_source
 from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit

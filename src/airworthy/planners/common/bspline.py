@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 
 __all__ = [

@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayIndex, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayIndex, ArrayInt, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
 from airworthy.vehicles import Vehicle, indicators

@@ -24,9 +24,8 @@ from importlib.resources import files
 from math import copysign, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.schema import check_fields
 
 __all__ = [

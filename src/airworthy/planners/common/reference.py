@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 
 __all__ = [

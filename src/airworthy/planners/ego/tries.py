@@ -12,9 +12,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayInt, NDArray
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
 from airworthy.planners.common.lbfgs import lbfgs_source, lbfgs_work
 from airworthy.planners.common.search import CellTable, SearchMemory, planning_source

@@ -8,9 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_launch, quiet_warp, shared_source, thread_limit

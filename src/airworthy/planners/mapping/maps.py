@@ -16,9 +16,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp, shared_source
 from airworthy.planners.common.interface import FREE, OCCUPIED, MapView

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayAny, ArrayBool
+from airworthy.core.arrays import ArrayAny, ArrayBool, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.distance import distance_field
 from airworthy.geometry.occupancy import voxelize

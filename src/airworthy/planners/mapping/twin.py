@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayLike, NDArray
 from airworthy.core.frames import to_matrix
 from airworthy.optics.projections import Pinhole
 from airworthy.planners.common.interface import MapSettings, Mission

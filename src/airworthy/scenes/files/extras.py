@@ -7,10 +7,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, NDArray
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.geometry import Capsule, Mesh, Shape
 from airworthy.scenes.actors import ActorKit

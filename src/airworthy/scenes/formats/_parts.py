@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.formats._source import ModelSource, clean_name

@@ -7,9 +7,8 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU8, NDArray
 from airworthy.scenes.formats._source import ModelSource
 
 BLOCK = 1 << 18

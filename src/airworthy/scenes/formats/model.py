@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayU8
+from airworthy.core.arrays import Array, ArrayF32, ArrayU8, NDArray
 from airworthy.core.schema import check_fields
 from airworthy.geometry import Shape
 from airworthy.scenes.record import Instance, Light, Material, Texture

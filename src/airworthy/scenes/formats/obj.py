@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayBool, ArrayF32, ArrayInt, ArrayU8
+from airworthy.core.arrays import ArrayBool, ArrayF32, ArrayInt, ArrayU8, NDArray
 from airworthy.core.errors import unknown_name
 from airworthy.core.files import shown
 from airworthy.scenes.formats import _parts

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, ArrayU8, NDArray
 from airworthy.core.files import shown
 from airworthy.scenes.formats import _parts
 from airworthy.scenes.formats._images import srgb_to_linear

@@ -6,9 +6,8 @@ import dataclasses
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.formats._parts import unit

@@ -6,9 +6,8 @@ import struct
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayF32
+from airworthy.core.arrays import ArrayF32, NDArray
 from airworthy.scenes.formats import _parts
 from airworthy.scenes.formats._source import ModelSource, clean_name
 from airworthy.scenes.formats._text import Lines, blocks, columns

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayF32, ArrayU8
+from airworthy.core.arrays import ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_bytes, write_text
 from airworthy.scenes.formats._images import linear_to_srgb

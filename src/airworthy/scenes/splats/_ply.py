@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayU32
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayU32, NDArray
 from airworthy.scenes.formats._source import ModelSource
 from airworthy.scenes.formats.ply import Table, read_tables
 from airworthy.scenes.splats.record import C0, COEFFICIENTS, Splats, with_degree

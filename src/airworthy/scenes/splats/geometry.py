@@ -8,10 +8,9 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
 from airworthy.geometry import Mesh

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.arrays import Array, ArrayF32, NDArray
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json
 from airworthy.scenes.catalogue import CHECKPOINTS

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayF32, ArrayFloat
+from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayLike
 from airworthy.core.errors import AirworthyError
 
 COEFFICIENTS = (1, 4, 9, 16)

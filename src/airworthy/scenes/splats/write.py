@@ -9,10 +9,9 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import files, frames
-from airworthy.core.arrays import ArrayU8, ArrayU32
+from airworthy.core.arrays import ArrayU8, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.scenes.splats._ply import SQRT_HALF, smallest_three
 from airworthy.scenes.splats._spz import COLOR_SLOPE, MAGIC, NINE_BITS

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayLike, NDArray
 from airworthy.geometry import RayTable
 from airworthy.optics.projections import Projection
 from airworthy.optics.tone import luminance, to_8bit

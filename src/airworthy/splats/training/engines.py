@@ -7,9 +7,8 @@ from math import comb
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayFloat
+from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp, shared_source
 from airworthy.splats.cameras import CameraView

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, ArrayInt, ArrayLike, ArrayU8
 from airworthy.core.native_kernel import thread_limit
 from airworthy.core.threads import share
 from airworthy.scenes.splats.record import C0, Splats

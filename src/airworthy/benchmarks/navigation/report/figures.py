@@ -12,16 +12,7 @@ import numpy as np
 
 from airworthy.benchmarks.navigation.score import stated_rate
 from airworthy.core.arrays import Array
-from airworthy.reports.drawing import (
-    named_lines,
-    points_key,
-    published_mark,
-    rate_bar,
-    shares_bar,
-    sheet,
-    top_key,
-    whisker,
-)
+from airworthy.reports.drawing import named_lines, points_key, published_mark, rate_bar, shares_bar, sheet, top_key, whisker
 from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, inline_svg
 from airworthy.tasks.navigation import NAVIGATION_OUTCOMES
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, NDArray
 from airworthy.core.files import parse_json, shown
 from airworthy.scenes.formats._source import JsonFields, ModelSource
 

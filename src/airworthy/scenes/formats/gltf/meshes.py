@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayInt
+from airworthy.core.arrays import Array, ArrayF32, ArrayInt, NDArray
 from airworthy.scenes.formats._parts import RawMesh, clean, compact, vertex_normals
 from airworthy.scenes.formats._source import JsonFields, clean_name, unique_name
 from airworthy.scenes.formats.gltf.file import TURN, GltfFile, Node, turn_rotation, turn_scale, turn_translation

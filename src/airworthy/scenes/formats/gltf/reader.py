@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, NDArray
 from airworthy.scenes.formats._images import TextureImages
 from airworthy.scenes.formats._parts import RawMesh, clean, finish, unit
 from airworthy.scenes.formats._source import JsonFields, ModelSource, clean_name, unique_name

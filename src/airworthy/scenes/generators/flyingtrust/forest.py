@@ -6,9 +6,8 @@ import math
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, NDArray
 from airworthy.geometry import Mesh
 from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, about_z, goal_of, start_of
 from airworthy.scenes.generators.flyingtrust.parameters import (

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.core.frames import to_matrix
 from airworthy.geometry import Box, Cylinder, Mesh, Shape
 from airworthy.scenes.generators.flyingtrust.parameters import CLEAR_RADIUS, COLLISION_RADIUS, MARGIN, SCENARIOS, Scenario

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_axis_angle, multiply, to_matrix
 from airworthy.geometry import Cylinder

@@ -17,12 +17,7 @@ from airworthy.geometry.grid_path import shortest_path
 from airworthy.scenes.generators.flyingtrust.difficulty import TERMS, blocked_cells
 from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, goal_of, start_of
 from airworthy.scenes.generators.flyingtrust.ordering import arrange, drawn, rank_sums
-from airworthy.scenes.generators.flyingtrust.parameters import (
-    CONFIGURATIONS,
-    RESOLUTION,
-    SCENARIOS,
-    WALL_THICKNESS,
-)
+from airworthy.scenes.generators.flyingtrust.parameters import CONFIGURATIONS, RESOLUTION, SCENARIOS, WALL_THICKNESS
 from airworthy.scenes.generators.seeding import DAY, DAY_SKY, checked, surfaces, textures_of
 from airworthy.scenes.record import Instance, Pose, Region, Scene, Vector3
 

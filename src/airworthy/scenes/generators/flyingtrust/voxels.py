@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayLike, NDArray
 from airworthy.geometry import Mesh
 
 _WINDOW = 6

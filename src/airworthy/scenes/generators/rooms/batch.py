@@ -12,9 +12,8 @@ from functools import cache
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import from_euler, from_matrix, multiply, rotate
 from airworthy.core.random import Stream, flight_key, uniforms
