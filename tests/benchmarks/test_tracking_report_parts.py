@@ -6,6 +6,7 @@ from typing import Any
 
 from airworthy.benchmarks.tracking import job, report_text
 from airworthy.benchmarks.tracking.conditions import expanded, sweeps
+from airworthy.benchmarks.tracking.endings import endings, told_endings
 
 
 def flown(*names: str) -> list[dict[str, Any]]:
@@ -59,3 +60,37 @@ def test_a_point_of_a_payload_sweep_has_its_step() -> None:
         "delay:0.03": "",
     }
     assert shown["stepped"]
+
+
+def _ended(*flights: tuple[str, str, str]) -> list[dict[str, Any]]:
+    named = [{"pilot": pilot, "outcome": outcome, "cause": cause} for pilot, outcome, cause in flights]
+    return [{**one, "condition": "baseline", "flight": k} for k, one in enumerate(named)]
+
+
+def test_what_ended_flights_is_counted_by_cause() -> None:
+    """Times and distances apart one cause is one; what a pilot raised is told as it is, and successes are not told."""
+    raised = ("b", "pilot_error", "the pilot failed: ValueError: no battery (own.py, line 9)")
+    rows = _ended(
+        ("a", "collision", "touched the ground at 0.5 s"),
+        ("a", "off_course", "more than 1.5 m from the path at 3.1 s"),
+        ("a", "collision", "touched the ground at 1.2 s"),
+        ("a", "success", ""),
+        raised,
+        raised,
+        ("b", "pilot_error", "the pilot failed: ValueError: no battery (own.py, line 12)"),
+        ("b", "aborted", ""),
+    )
+    found = endings(rows)
+    assert [(one["pilot"], one["flights"], one["of"], one["flight"]) for one in found] == [
+        ("a", 2, 4, 0), ("a", 1, 4, 1), ("b", 2, 4, 4), ("b", 1, 4, 6), ("b", 1, 4, 7)
+    ]  # fmt: skip
+    assert sum(one["flights"] for one in found) == len(rows) - 1
+    assert told_endings(found) == [
+        "a: 2 of 4 flights ended as collision: the first touched the ground at 0.5 s.",
+        "a: 1 of 4 flights ended as off course: more than 1.5 m from the path at 3.1 s.",
+        "b: 2 of 4 flights ended as pilot error: the pilot failed: ValueError: no battery (own.py, line 9).",
+        "b: 1 of 4 flights ended as pilot error: the pilot failed: ValueError: no battery (own.py, line 12).",
+        "b: 1 of 4 flights ended as aborted.",
+    ]
+    assert told_endings(found, 2)[2] == "4 more failed in other ways; the report lists them."
+    assert told_endings(endings(_ended(("a", "success", "")))) == []

@@ -93,6 +93,14 @@ def test_the_page_has_a_film_from_the_first_weights_to_the_last(done: Trained) -
     assert len({tuple(stage) for stage in stages}) == 4
 
 
+def test_without_a_film_no_weights_are_kept_for_one(done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "robustness", lambda *a: [])  # the grid is flown by `done`
+    asked = replace(QUICK, mpc_flights=0, film_flights=0)
+    bare = train_hover(vehicle("cf2x_L250"), tmp_path / "bare", GradientOptions(**TINY), asked)
+    assert film_of(bare.folder) == ([], [])
+    assert {path.name for path in done.folder.iterdir()} - {path.name for path in bare.folder.iterdir()} == {"film"}
+
+
 def test_finished_trainings_are_not_repeated(done: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GradientTraining, "step", lambda self: pytest.fail("it learns again"))
     again = train_hover(vehicle("cf2x_L250"), done.folder, GradientOptions(**TINY), QUICK)

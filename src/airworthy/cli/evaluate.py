@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any
 
 from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.endings import told_endings
 from airworthy.benchmarks.tracking.job import Evaluated, evaluate
 from airworthy.benchmarks.tracking.tables import mean_of
 from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
@@ -42,7 +43,7 @@ def main(argv: list[str]) -> int:
 
 def _json_summary(done: Evaluated) -> dict[str, Any]:
     state = {"folder": str(done.folder), "report": None if done.report is None else str(done.report)}
-    names = ("command", "state", "aggregate", "against_first_pilot", "against_baseline", "adaptation")
+    names = ("command", "state", "aggregate", "endings", "against_first_pilot", "against_baseline", "adaptation")
     return {**state, "interrupted": done.interrupted, **{name: done.summary[name] for name in names}}
 
 
@@ -72,6 +73,8 @@ def _show(done: Evaluated, protocol: TrackingProtocol) -> None:
         )
     if rows:
         show_table("", columns, rows)
+    for line in told_endings(done.summary["endings"]):
+        print(line)
     print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")
 
 

@@ -28,6 +28,7 @@ from airworthy.benchmarks.tracking.config import (
     vehicle_of,
     vehicle_word,
 )
+from airworthy.benchmarks.tracking.endings import endings
 from airworthy.benchmarks.tracking.figures import (
     EstimatePanel,
     PlanPanel,
@@ -39,6 +40,7 @@ from airworthy.benchmarks.tracking.figures import (
     figure_sweep,
     series_of,
 )
+from airworthy.benchmarks.tracking.idle_conditions import warn_where_idle
 from airworthy.benchmarks.tracking.methods import TrackingMethod, methods_of
 from airworthy.benchmarks.tracking.room_check import warn_where_tight
 from airworthy.benchmarks.tracking.store import MANIFEST_FILE, VEHICLE_FILE, TrackingStore
@@ -295,6 +297,7 @@ def summarize(rows: Sequence[Row], conditions: Sequence[Condition], config: Eval
         "statistics": {**OPTIONS, "rates": "Wilson score", "means": "the wider of Student's t and bootstrap-t"},
         "flights": [{"vehicle": vehicle_word(config, flown_by), "seed": config.seed, **row} for row in rows],
         "aggregate": _aggregates(rows, conditions, config.course == PUBLISHED_COURSE),
+        "endings": endings(rows),
         "published": {"source": SOURCE, "rows": [asdict(row) for row in published_rows()]},
         "against_first_pilot": _against_pilot(rows, conditions),
         "against_baseline": _against_baseline(rows, conditions),
@@ -410,6 +413,7 @@ def evaluate(
         scenes[name] = scenes.get(name) or scene(name)
     identity = identity_of(config, flying, {name: scene_digest(item) for name, item in scenes.items()}, flown_by)
     blocks = blocks_of(config, flying)
+    warn_where_idle(conditions, config.course, config.scene, scenes, flying, flown_by)
     if config.contact != "none":
         warn_where_tight(flown_by, conditions, config.course, config.scene, scenes)
     with lock_folder(make_folder(config.out)):

@@ -10,6 +10,7 @@ from typing import Any
 from airworthy.benchmarks.tracking.adaptation import payload_step
 from airworthy.benchmarks.tracking.conditions import Condition
 from airworthy.benchmarks.tracking.config import EvaluateConfig, vehicle_of, vehicle_word
+from airworthy.benchmarks.tracking.endings import told_endings
 from airworthy.benchmarks.tracking.tables import CLASSES, SOURCE, PublishedRow, mean_of, published_rows
 from airworthy.core.files import json_text
 from airworthy.reports.flight_text import NAMES, copies_note
@@ -22,6 +23,7 @@ __all__ = ["content"]
 ROWS_MAX = 400
 """Flights listed one by one."""
 FAILURES_MAX = 120
+ENDINGS_MAX = 40
 SOURCES = "--spread.position, --spread.mass or a condition with noise"
 """What lets flights of one pilot, family and condition differ."""
 CLASS_NAMES = ("clean", "recovered", "partial", "failed, no recovery", "failed, off course", "other")
@@ -69,6 +71,7 @@ def content(
         "paired": [_pair(item, titles) for item in (*summary["against_first_pilot"], *summary["against_baseline"])],
         "failures": _failures(rows, titles),
         "failures_note": _failures_note(rows),
+        "endings": told_endings(summary["endings"], ENDINGS_MAX),
         **_adaptation(summary["adaptation"]),
         "rows": [_flight(row) for row in rows[:ROWS_MAX]],
         "rows_note": f"The first {ROWS_MAX} of {len(rows)} flights; all are in results.parquet."

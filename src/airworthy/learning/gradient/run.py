@@ -5,6 +5,7 @@ checkpoints/      while it is not finished
 weights.safetensors, contract.json   the policy, also of a training that was stopped
 metrics.jsonl     cost, flights lost, steps and time, a line per iteration that was written down
 tensorboard/      the same as event files, where they are asked for
+film/             weights of the film's stages, for who judges again; none without a film
 report.html       curve, tables, robustness
 summary.json      figures; written last: where it lies, all is done
 """
@@ -92,7 +93,8 @@ class _HoverFolder(FlownFolder[MotorPolicy]):
             self.vehicle, learnt, earlier, network.weights, found["training_wall_s"], self.options.start, self.protocol
         )
         write_hover_report(folder / REPORT_FILE, found, rows, film)
-        if work is not None:
+        # Without a film nobody asks for its stages; a film that is asked for later is of the last stage alone.
+        if work is not None and self.protocol.film_flights:
             keep_stages(folder, work.earlier)
 
 
