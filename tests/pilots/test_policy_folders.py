@@ -1,0 +1,146 @@
+"""Folders of what was learnt: what they say, that they come back as they were, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.fixtures.snapshots import check_snapshot
+from tests.pilots.policy_cases import avoid_policy, drawn, navigation_policy, task_policy
+
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.pilots.avoid_policy import contract as avoid_files
+from airworthy.pilots.avoid_policy import pilot as avoid
+from airworthy.pilots.navigation_policy import contract as navigation_files
+from airworthy.pilots.navigation_policy import pilot as navigation
+from airworthy.pilots.task_policy import contract as task_files
+
+SNAPSHOT = Path(__file__).parent / "snapshots" / "policies.txt"
+
+CASES: dict[str, tuple[Any, Callable[..., Path], Callable[..., Any]]] = {
+    "navigation": (
+        navigation_policy().contract,
+        navigation_files.write_navigation_folder,
+        navigation_files.read_navigation_folder,
+    ),
+    "lidar": (
+        navigation_policy(task="lidar_navigation", image="latent", numbers=64, actions=4, recurrent=0).contract,
+        navigation_files.write_navigation_folder,
+        navigation_files.read_navigation_folder,
+    ),
+    "latent": (
+        navigation_policy(image="latent", numbers=64, encoder="ab" * 32, training={"seed": 3}).contract,
+        navigation_files.write_navigation_folder,
+        navigation_files.read_navigation_folder,
+    ),
+    "avoid": (
+        avoid_policy(blind=True, training={"seed": 3}).contract,
+        avoid_files.write_avoid_folder,
+        avoid_files.read_avoid_folder,
+    ),
+    "task": (task_policy(path=(0.1,), notes="one").contract, task_files.write_task_folder, task_files.read_task_folder),
+}
+
+
+def _weights(case: str) -> Any:
+    contract = CASES[case][0]
+    if case == "task":
+        return list(task_policy(path=(0.1,)).weights)
+    shapes = avoid_files.tensor_shapes(contract.hidden) if case == "avoid" else contract.shapes()
+    return {name: np.abs(x) + np.float32(0.1) if name == "seen.deviation" else x for name, x in drawn(shapes).items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_folders_say_what_they_hold_and_come_back(case: str, tmp_path: Path) -> None:
+    contract, write, read = CASES[case]
+    weights = _weights(case)
+    write(tmp_path, contract, weights)
+    table = json.loads((tmp_path / "contract.json").read_text("utf-8"))
+    check_snapshot(
+        SNAPSHOT,
+        {name: json.dumps(value, sort_keys=True) for name, value in table.items() if name != "weights"},
+        part=f"folder {case}",
+    )
+    again, tensors = read(tmp_path)
+    assert again == contract
+    pairs = zip(tensors, weights, strict=True) if case == "task" else [(tensors[name], weights[name]) for name in weights]
+    for a, b in pairs:
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_folders_of_another_kind_are_refused(case: str, tmp_path: Path) -> None:
+    """What a contract states besides what is read from it has to be what this version means by it."""
+    contract, write, read = CASES[case]
+    write(tmp_path, contract, _weights(case))
+    place = tmp_path / "contract.json"
+    good = json.loads(place.read_text("utf-8"))
+    checked = {"task": ("frames", "command", "layers"), "avoid": ("rate_hz", "image", "inputs", "outputs", "command")}
+    for key in (*checked.get(case, ("rate_hz", "image", "inputs", "command")), "kind", "version"):
+        changed = good[key] + 1 if isinstance(good[key], int | float) else "other"
+        place.write_text(json.dumps(good | {key: changed}), "utf-8")
+        with pytest.raises(AssetError):
+            read(tmp_path)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_weights_may_be_as_large_as_said_and_no_larger(case: str, tmp_path: Path) -> None:
+    contract, write, read = CASES[case]
+    most = 1e6 if case == "task" else 1e4
+    weights = _weights(case)
+    first: Any = weights[0] if case == "task" else next(iter(weights.values()))
+    first.flat[0] = -most
+    write(tmp_path, contract, weights)
+    read(tmp_path)
+    first.flat[0] = -np.nextafter(np.float32(most), np.float32(np.inf))
+    with pytest.raises(AirworthyError, match="numbers beyond"):
+        read(write(tmp_path, contract, weights))
+
+
+def test_a_deviation_of_nothing_is_refused(tmp_path: Path) -> None:
+    contract, weights = CASES["navigation"][0], _weights("navigation")
+    weights["seen.deviation"][3] = 0.0
+    navigation_files.write_navigation_folder(tmp_path, contract, weights)
+    with pytest.raises(AssetError, match="not positive"):
+        navigation_files.read_navigation_folder(tmp_path)
+
+
+def test_what_does_not_fit_a_contract_is_refused() -> None:
+    contract = task_policy().contract
+    for changes, words in (
+        ({"level": "speed"}, "expected rotor_speed or one of"),
+        ({"memory": (1.0,)}, "Contract.observe does not fit"),
+        ({"hover": (0.0,)}, "does not fit"),
+        ({"level": "rotor_speed", "command": contract.remember}, "Contract.command does not fit"),
+        ({"remember": contract.command}, "Contract.remember does not fit"),
+    ):
+        with pytest.raises(AirworthyError, match=words):
+            replace(contract, **changes)
+    with pytest.raises(AirworthyError, match="expected 6"):
+        task_files.write_task_folder("nowhere", contract, [np.zeros(2)])
+    lacking = dict(avoid_policy().weights)
+    lacking.pop("out.bias")
+    with pytest.raises(AirworthyError, match=r"lacks the tensor 'out.bias'"):
+        avoid.AvoidPolicy(avoid_policy().contract, lacking)
+    with pytest.raises(AirworthyError, match=r"lacks the tensor 'image.bias'"):
+        avoid.AvoidPolicy(avoid_policy().contract, avoid_policy().weights | {"image.bias": np.zeros(8, np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"task": "lidar_navigation", "image": "latent", "numbers": 64, "actions": 4}, "reads a LiDAR"),
+        ({"image": "latent", "numbers": 64}, "reads the latent of an encoder"),
+    ],
+)
+def test_what_reads_something_else_does_not_fly(fields: dict[str, Any], words: str, tmp_path: Path) -> None:
+    contract = navigation_policy(**fields).contract
+    weights = {n: np.abs(x) + np.float32(0.1) if n == "seen.deviation" else x for n, x in drawn(contract.shapes()).items()}
+    navigation_files.write_navigation_folder(tmp_path, contract, weights)
+    with pytest.raises(AirworthyError, match=words):
+        navigation.read_flown_policy(tmp_path)
