@@ -10,8 +10,6 @@ the first policy with its image blanked. `--picture` draws flights through one f
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -27,7 +25,7 @@ from airworthy.evaluation.statistics import wilson_interval
 from airworthy.learning.avoid.evaluation import AvoidProtocol, fly_forests, planner_guide, policy_guide
 from airworthy.learning.avoid.forests import CEILING, FOREST_LENGTH, FOREST_WIDTH, draw_trunks
 from airworthy.pilots.avoid_policy.pilot import AvoidPolicy, read_avoid_policy
-from benchmarks import hardware
+from benchmarks.row_file import RowFile, machine_line
 from benchmarks.tables import table
 
 PLANNERS = ("straight", "ego", "fast")
@@ -145,21 +143,14 @@ def main(argv: list[str] | None = None) -> int:
     if given.picture is not None:
         policy = read_avoid_policy(given.policy[0])
         draw(given.picture, policy, replace(protocol, flights=12), given.speeds[0], given.areas[0], 0)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.is_file() else []
-    done = {(r["pilot"], r["seed"], r["flights"], r["speed_m_s"], r["area_m2"]) for r in rows}
+    kept = RowFile(given.out, ("pilot", "seed", "flights", "speed_m_s", "area_m2"))
     for name, make in makers(given.policy, given.pilots):
         for speed in given.speeds:
             for area in given.areas:
-                if (name, given.seed, given.flights, speed, area) in done:
-                    continue
-                rows.append(flown(name, make, protocol, speed, area))
-                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-                with given.out.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
-    print(shown([row for row in rows if row["seed"] == given.seed]))
-    print("\n".join(verdicts(rows)))
-    print(json.dumps(hardware.describe(sorted(os.sched_getaffinity(0)))), f"load {os.getloadavg()[0]:.1f}")
+                if not kept.has(name, given.seed, given.flights, speed, area):
+                    kept.add(flown(name, make, protocol, speed, area))
+    print(shown([row for row in kept.rows if row["seed"] == given.seed]))
+    print("\n".join([*verdicts(kept.rows), machine_line()]))
     return 0
 
 

@@ -10,8 +10,6 @@ on, and policies can be added, those of a training under way, too.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -23,7 +21,7 @@ from airworthy.learning.navigation.eyes import BlindEye
 from airworthy.learning.navigation.judging import fly_level, fly_level_piloted, fly_level_simulated, level_row
 from airworthy.learning.navigation.options import RoomsProtocol
 from airworthy.learning.navigation.run import load_navigator
-from benchmarks import hardware
+from benchmarks.row_file import RowFile, machine_line
 from benchmarks.tables import table
 
 PHYSICS: dict[str, Any] = {"launch": fly_level, "simulator": fly_level_simulated}
@@ -68,10 +66,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--images", nargs="*", default=["seen", "blank"], choices=["seen", "blank"])
     parser.add_argument("--out", type=Path, default=Path("runs/navigation_rooms.jsonl"))
     given = parser.parse_args(argv)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.is_file() else []
     known = ("policy", "env_steps", "seed", "flights", "level", "physics", "blind")
-    done = {tuple(row[key] for key in known) for row in rows}
+    kept = RowFile(given.out, known)
     protocol = RoomsProtocol(given.seed, given.flights)
     for folder in given.policy:
         policy, eye = load_navigator(folder)
@@ -81,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
                 for blind in (image == "blank" for image in given.images):
                     key = (folder.name, learnt, given.seed, given.flights, level, physics, blind)
                     # Whose camera sees nothing is no pilot of `airworthy fly`.
-                    if key in done or (blind and physics == PILOT):
+                    if kept.has(*key) or (blind and physics == PILOT):
                         continue
                     cpu = time.process_time()
                     if physics == PILOT:
@@ -89,13 +85,9 @@ def main(argv: list[str] | None = None) -> int:
                     else:
                         flown = PHYSICS[physics](policy, BlindEye(eye) if blind else eye, protocol, level)
                     spent = {"cpu_s": round(time.process_time() - cpu, 1)}
-                    rows.append({**dict(zip(known, key, strict=True)), **level_row(level, flown), **spent})
-                    print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-                    with given.out.open("a") as file:
-                        file.write(json.dumps(rows[-1]) + "\n")
-    print(shown([row for row in rows if row["seed"] == given.seed]))
-    print("\n".join(verdicts(rows)))
-    print(json.dumps(hardware.describe(sorted(os.sched_getaffinity(0)))), f"load {os.getloadavg()[0]:.1f}")
+                    kept.add({**dict(zip(known, key, strict=True)), **level_row(level, flown), **spent})
+    print(shown([row for row in kept.rows if row["seed"] == given.seed]))
+    print("\n".join([*verdicts(kept.rows), machine_line()]))
     return 0
 
 

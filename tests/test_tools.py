@@ -296,3 +296,18 @@ def test_kernels_of_two_commits_are_compared_by_their_instructions(tmp_path: Pat
     assert now == {"airworthy_splats_raster": [["push   %rbp", "jmp    e"]]}
     assert then == now
     assert other != now
+
+
+def test_rows_of_a_table_are_kept_as_they_are_flown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks.row_file import RowFile, machine_line
+
+    path = tmp_path / "below" / "rows.jsonl"
+    kept = RowFile(path, ("pilot", "seed"))
+    assert (kept.rows, kept.has("a", 1)) == ([], False)
+    for row in ({"pilot": "a", "seed": 1, "x": 0.5}, {"pilot": "b", "seed": 1, "x": None}):
+        kept.add(row)
+    assert capsys.readouterr().err == path.read_text()
+    again = RowFile(path, ("pilot", "seed"))
+    assert again.rows == kept.rows == [{"pilot": "a", "seed": 1, "x": 0.5}, {"pilot": "b", "seed": 1, "x": None}]
+    assert [again.has(*key) for key in (("a", 1), ("b", 1), ("a", 2), (1, "a"))] == [True, True, False, False]
+    assert "cores_used" in machine_line()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import struct
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +14,7 @@ import capture_building as build
 import capture_fuzzing as fuzzing
 import pytest
 from PIL import Image
+from tests.fixtures.damage import patched
 
 from airworthy.capture import CAPTURE_LIMITS, read_capture
 from airworthy.core.errors import AssetError
@@ -116,24 +116,18 @@ def test_what_is_no_file_is_left_out(name: str, tmp_path: Path) -> None:
     assert len(found.skipped) == 1
 
 
-def _patched(data: bytes, at: int, form: str, *values: float) -> bytes:
-    result = bytearray(data)
-    struct.pack_into(form, result, at, *values)
-    return bytes(result)
-
-
 def liars() -> dict[str, build.Files]:
     """Models that promise 2^60 of something."""
     files = build.colmap(2)
     cameras, images, points = (f"sparse/0/{name}.bin" for name in ("cameras", "images", "points3D"))
     observations_at = files[images].index(b"1.jpg\0") + 6
     return {
-        "cameras": files | {cameras: _patched(files[cameras], 0, "<Q", BIG)},
-        "images": files | {images: _patched(files[images], 0, "<Q", BIG)},
-        "points": files | {points: _patched(files[points], 0, "<Q", BIG)},
-        "observations": files | {images: _patched(files[images], observations_at, "<Q", BIG)},
-        "track": files | {points: _patched(files[points], 8 + 8 + 24 + 3 + 8, "<Q", BIG)},
-        "size": files | {cameras: _patched(files[cameras], 16, "<QQ", BIG, BIG)},
+        "cameras": files | {cameras: patched(files[cameras], 0, "<Q", BIG)},
+        "images": files | {images: patched(files[images], 0, "<Q", BIG)},
+        "points": files | {points: patched(files[points], 0, "<Q", BIG)},
+        "observations": files | {images: patched(files[images], observations_at, "<Q", BIG)},
+        "track": files | {points: patched(files[points], 8 + 8 + 24 + 3 + 8, "<Q", BIG)},
+        "size": files | {cameras: patched(files[cameras], 16, "<QQ", BIG, BIG)},
         "name": files | {images: files[images].replace(b"1.jpg\0", b"1.jpgx")},
     }
 
@@ -196,8 +190,8 @@ def test_limits(tmp_path: Path) -> None:
 def test_poses_and_points_that_are_not_finite_are_dropped(tmp_path: Path) -> None:
     files = build.colmap(3)
     images, points = "sparse/0/images.bin", "sparse/0/points3D.bin"
-    files[images] = _patched(files[images], 8 + 4, "<d", float("nan"))
-    files[points] = _patched(files[points], 8 + 8, "<d", float("inf"))
+    files[images] = patched(files[images], 8 + 4, "<d", float("nan"))
+    files[points] = patched(files[points], 8 + 8, "<d", float("inf"))
     found = read_capture(build.write(tmp_path, files))
     assert found.skipped == ("1 listed image left out (0.jpg): its pose is not finite, or its rotation zero",)
     assert found.notes[0] == "1 points left out that are not finite or far away"
@@ -234,7 +228,7 @@ def test_names_that_disturb_terminals_are_shown_harmlessly(name: bytes, tmp_path
     files = build.colmap(2)
     images = "sparse/0/images.bin"
     at = files[images].index(b"1.jpg\0")
-    broken = _patched(files[images], at - 4 - 8, "<d", float("nan")).replace(b"1.jpg\0", name + b"\0")
+    broken = patched(files[images], at - 4 - 8, "<d", float("nan")).replace(b"1.jpg\0", name + b"\0")
     found = read_capture(build.write(tmp_path / "pose", files | {images: broken}))
     assert "its pose is not finite" in found.skipped[0]
     assert found.skipped[0].isprintable()

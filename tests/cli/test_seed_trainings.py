@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,15 @@ def test_what_was_trained_is_told_when_it_is_done(tmp_path: Path) -> None:
     assert told == [[done(tmp_path, 0)]]
 
 
+@pytest.fixture
+def _ctrl_c() -> Iterator[None]:
+    """Have Ctrl-C heard: a shell that runs tests in the background has them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c")
 @pytest.mark.parametrize(
     ("place", "said"),
     [

@@ -85,6 +85,11 @@ def test_ranges_of_options_hold_their_ends(check: Any, held: Any, refused: Any, 
         assert str(caught.value) == f"rate is {value}; {said}"
 
 
+def test_a_seed_is_kept_in_64_bits_with_a_sign() -> None:
+    assert np.iinfo(np.int64).max == module.SEED_MAX
+    torch.Generator().manual_seed(module.SEED_MAX)
+
+
 def test_a_run_takes_every_number_within_its_range() -> None:
     at_ends = TrainingRunOptions(threads=1024, checkpoint_minutes=0.0, minutes=0.0)
     assert (at_ends.device, at_ends.tensorboard) == ("auto", False)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from tests.fixtures.likeness import psnr
 
 from airworthy.benchmarks.fly.config import CONFIG_FILE, check_config, command_line, read_config, without_film
 from airworthy.benchmarks.fly.film import VideoOptions, _Film, record_video
@@ -74,12 +75,6 @@ def weaving(duration: float = 4.0, rate: float = 50.0) -> FlightTable:
     position = np.stack([-3.0 + pace * t, 1.2 * np.sin(sway * t), 1.2 + 0.2 * np.sin(sway * t)], axis=1)
     velocity = np.stack([np.full_like(t, pace), 1.2 * sway * np.cos(sway * t), 0.2 * sway * np.cos(sway * t)], axis=1)
     return table_of(t, position, velocity, frames.from_euler(0.0, 0.0, np.arctan2(velocity[:, 1], velocity[:, 0])))
-
-
-def psnr(a: np.ndarray, b: np.ndarray) -> float:
-    """Peak signal-to-noise ratio of 8-bit pictures [dB]."""
-    error = float(np.mean((a.astype(float) - b.astype(float)) ** 2))
-    return 99.0 if error == 0.0 else 10.0 * float(np.log10(255.0**2 / error))
 
 
 # ---- the flight between its rows
@@ -325,7 +320,7 @@ def test_films_decode_to_what_was_written(tmp_path: Path, suffix: str, bound: fl
     path = write_video(tmp_path / f"a{suffix}", iter(written), 25, (128, 72), 30.0)
     decoded = list(read_frames(path))
     assert [frame.shape for frame in decoded] == [(72, 128, 3)] * 25
-    assert min(psnr(a, b) for a, b in zip(decoded, written, strict=True)) > bound
+    assert min(psnr(a / 255.0, b / 255.0) for a, b in zip(decoded, written, strict=True)) > bound
     again = write_video(tmp_path / f"b{suffix}", iter(written), 25, (128, 72), 30.0)
     assert again.read_bytes() == path.read_bytes()
 
@@ -461,7 +456,7 @@ def test_a_film_and_its_contact_sheet(tmp_path: Path) -> None:
     decoded = list(read_frames(film.path))
     rendered = list(_Film(FlightTrack.of(table), ROOM, CARL, options, "cpu").pictures())
     assert len(decoded) == len(rendered) == 11
-    assert min(psnr(a, b) for a, b in zip(decoded, rendered, strict=True)) > 33.0
+    assert min(psnr(a / 255.0, b / 255.0) for a, b in zip(decoded, rendered, strict=True)) > 33.0
     with Image.open(film.sheet) as sheet:
         assert sheet.format == "PNG"
         assert sheet.width == 1714

@@ -40,7 +40,7 @@ __all__ = [
 # Ours: beyond it products of counts would leave 64 bits.
 COUNT_MAX = 1_000_000_000
 """Of epochs, of rows in a minibatch, of minibatches."""
-# The largest that torch's generators take.
+# Ours: kept in 64 bits with a sign; torch's generators would take twice as many.
 SEED_MAX = (1 << 63) - 1
 THREADS_MAX = 1024
 """More than any machine has; torch would take memory for each before it asks whether there is so much."""

@@ -312,7 +312,7 @@ def tensor_bytes(weights: Mapping[str, ArrayAny], shapes: Shapes, whose: str = "
     return save(arrays)
 
 
-def checked_tensors(data: bytes, shapes: Shapes, whose: str, where: str) -> dict[str, ArrayF32]:
+def checked_tensors(data: bytes, shapes: Shapes, whose: str, where: str, most: float = np.inf) -> dict[str, ArrayF32]:
     """Return tensors of a safetensors file, which the caller has bounded.
 
     Args:
@@ -320,9 +320,10 @@ def checked_tensors(data: bytes, shapes: Shapes, whose: str, where: str) -> dict
         shapes: Of all there must be.
         whose: They are, for messages (" of variant 'hp_net'").
         where: The file's place, for messages.
+        most: Largest number that the network can compute with.
 
     Raises:
-        AssetError: It is damaged, or its tensors are others.
+        AssetError: It is damaged, its tensors are others, or their numbers too large.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -334,6 +335,8 @@ def checked_tensors(data: bytes, shapes: Shapes, whose: str, where: str) -> dict
         raise AssetError(f"{where!r} is not a usable safetensors file: {reason}.") from None
     if fault := _fault(arrays, shapes):
         raise AssetError(f"{where!r} does not hold the weights{whose}: {fault}.")
+    if beyond := [name for name in shapes if np.abs(arrays[name]).max() > most]:
+        raise AssetError(f"{where!r} does not hold usable weights: the tensor {beyond[0]!r} has numbers beyond {most:g}.")
     return arrays
 
 

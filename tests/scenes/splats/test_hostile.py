@@ -18,6 +18,7 @@ import pytest
 import splat_building as build
 import splat_fuzzing as fuzzing
 from PIL import Image
+from tests.fixtures.damage import patched
 
 from airworthy.core import files
 from airworthy.core.errors import AssetError
@@ -49,12 +50,6 @@ def test_a_hundred_thousand_damaged_files(container: str, tmp_path: Path) -> Non
     fuzzing.run(container, 100_000, 1, tmp_path)
 
 
-def _patched(data: bytes, at: int, form: str, *values: int) -> bytes:
-    result = bytearray(data)
-    struct.pack_into(form, result, at, *values)
-    return bytes(result)
-
-
 def _meta(change: Callable[[dict], object]) -> bytes:
     members = build.sog_files(FEW)
     meta = json.loads(members["meta.json"])
@@ -72,7 +67,7 @@ def _zip_liar() -> bytes:
     """A member whose directory entry says that it is 4 GB long."""
     data = build.bundle(build.sog_files(FEW))
     at = data.index(b"PK\x01\x02")
-    return _patched(data, at + 24, "<I", 2**32 - 2)
+    return patched(data, at + 24, "<I", 2**32 - 2)
 
 
 def _liars() -> dict[str, Callable[[], bytes]]:
@@ -87,22 +82,22 @@ def _liars() -> dict[str, Callable[[], bytes]]:
         "packed.ply": lambda: packed.replace(b"vertex 5", b"vertex %d" % BIG),
         "sh.ply": lambda: packed.replace(b"sh 5", b"sh %d" % BIG),
         "text.ply": lambda: build.ply(FEW, "").replace(b"vertex 5", b"vertex %d" % BIG),
-        "bare.spz": lambda: _patched(spz, 8, "<I", 2**32 - 1),
-        "many.spz": lambda: gzip.compress(_patched(spz, 8, "<I", 2**32 - 1)),
-        "some.spz": lambda: gzip.compress(_patched(spz, 8, "<I", 300_000)),
-        "four.spz": lambda: _patched(spz4, 8, "<I", 2**32 - 1),
-        "stream.spz": lambda: _patched(spz4, 32, "<QQ", BIG, BIG),
-        "raw.spz": lambda: _patched(spz4, 40, "<Q", BIG),
-        "table.spz": lambda: _patched(spz4, 16, "<I", 2**32 - 1),
+        "bare.spz": lambda: patched(spz, 8, "<I", 2**32 - 1),
+        "many.spz": lambda: gzip.compress(patched(spz, 8, "<I", 2**32 - 1)),
+        "some.spz": lambda: gzip.compress(patched(spz, 8, "<I", 300_000)),
+        "four.spz": lambda: patched(spz4, 8, "<I", 2**32 - 1),
+        "stream.spz": lambda: patched(spz4, 32, "<QQ", BIG, BIG),
+        "raw.spz": lambda: patched(spz4, 40, "<Q", BIG),
+        "table.spz": lambda: patched(spz4, 16, "<I", 2**32 - 1),
         "count.sog": lambda: _meta(lambda meta: meta.update(count=BIG)),
         "palette.sog": lambda: _meta(lambda meta: meta["shN"].update(count=BIG)),
         "bands.sog": lambda: _meta(lambda meta: meta["shN"].update(bands=BIG)),
         "member.sog": _zip_liar,
-        "splats.ksplat": lambda: _patched(ksplat, 4096, "<II", 2**32 - 1, 2**32 - 1),
-        "sections.ksplat": lambda: _patched(ksplat, 4, "<I", 2**32 - 1),
-        "buckets.ksplat": lambda: _patched(ksplat, 4096 + 12, "<I", 2**32 - 1),
-        "partial.ksplat": lambda: _patched(ksplat, 4096 + 36, "<I", 2**32 - 1),
-        "full.ksplat": lambda: _patched(ksplat, 4096 + 32, "<I", 2**32 - 1),
+        "splats.ksplat": lambda: patched(ksplat, 4096, "<II", 2**32 - 1, 2**32 - 1),
+        "sections.ksplat": lambda: patched(ksplat, 4, "<I", 2**32 - 1),
+        "buckets.ksplat": lambda: patched(ksplat, 4096 + 12, "<I", 2**32 - 1),
+        "partial.ksplat": lambda: patched(ksplat, 4096 + 36, "<I", 2**32 - 1),
+        "full.ksplat": lambda: patched(ksplat, 4096 + 32, "<I", 2**32 - 1),
         "accessor.glb": lambda: _accessor(BIG),
         "lod-meta.json": lambda: json.dumps(tree).encode(),
     }
@@ -149,7 +144,7 @@ def _hungry() -> dict[str, Callable[[], bytes]]:
     small = build.spz(FEW, 4)
     return {
         "zeros.spz": lambda: gzip.compress(header + zeros, 9),
-        "stream.spz": lambda: _patched(_patched(small, 8, "<I", 1_200_000), 40, "<Q", 9 * 1_200_000),
+        "stream.spz": lambda: patched(patched(small, 8, "<I", 1_200_000), 40, "<Q", 9 * 1_200_000),
         "deflated.sog": lambda: build.bundle(build.sog_files(FEW) | {"means_l.webp": zeros}, zipfile.ZIP_DEFLATED),
         "images.sog": lambda: _image_bomb(4096),
         "members.sog": lambda: build.bundle({f"{number}/meta.json": b"{}" for number in range(20_000)}),
@@ -223,7 +218,7 @@ def test_encrypted_and_foreign_archives(tmp_path: Path) -> None:
     data = build.bundle(build.sog_files(FEW))
     at = data.index(b"PK\x01\x02")
     for name, content, reason in (
-        ("locked.sog", _patched(data, at + 8, "<H", 1), "damaged"),
+        ("locked.sog", patched(data, at + 8, "<H", 1), "damaged"),
         ("other.sog", build.bundle({"a.txt": b"a"}), "0 files meta.json"),
         ("two.sog", build.bundle({"a/meta.json": b"{}", "b/meta.json": b"{}"}), "2 files meta.json"),
         ("many.sog", build.bundle({str(number): b"" for number in range(300)}), "more than 256 files"),
@@ -289,13 +284,13 @@ def _empty() -> dict[str, Callable[[], bytes]]:
     return {
         "plain.ply": lambda: ply.replace(b"vertex 5", b"vertex 0"),
         "packed.ply": lambda: packed.replace(b"vertex 5", b"vertex 0").replace(b"sh 5", b"sh 0"),
-        "bare.spz": lambda: _patched(build.spz(FEW, packed=False), 8, "<I", 0),
-        "gzip.spz": lambda: gzip.compress(_patched(build.spz(FEW, packed=False), 8, "<I", 0)),
-        "four.spz": lambda: _patched(four, 8, "<I", 0),
+        "bare.spz": lambda: patched(build.spz(FEW, packed=False), 8, "<I", 0),
+        "gzip.spz": lambda: gzip.compress(patched(build.spz(FEW, packed=False), 8, "<I", 0)),
+        "four.spz": lambda: patched(four, 8, "<I", 0),
         "a.sog": lambda: _meta(lambda meta: meta.update(count=0)),
         "a.splat": lambda: b"",
-        "a.ksplat": lambda: _patched(ksplat, 4096, "<I", 0),
-        "sections.ksplat": lambda: _patched(ksplat, 4, "<I", 0),
+        "a.ksplat": lambda: patched(ksplat, 4096, "<I", 0),
+        "sections.ksplat": lambda: patched(ksplat, 4, "<I", 0),
         "a.glb": lambda: _accessor(0),
     }
 
@@ -359,7 +354,7 @@ def test_axes_of_its_own_are_refused(tmp_path: Path) -> None:
     data = build.spz(FEW, 4, flags=2)
     for axes, sound in ((4, True), (6, False)):
         record = struct.pack("<III", 0xADBE0003, 4, axes)
-        (tmp_path / "a.spz").write_bytes(_patched(data[:32], 16, "<I", 44) + record + data[32:])
+        (tmp_path / "a.spz").write_bytes(patched(data[:32], 16, "<I", 44) + record + data[32:])
         if sound:
             assert len(read_splats(tmp_path / "a.spz").splats) == 5
         else:

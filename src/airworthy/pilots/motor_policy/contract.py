@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256
 from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.pilots import network_files
@@ -261,10 +261,7 @@ def motor_tensors(contract: MotorContract, data: bytes, folder: str | Path) -> l
     """
     where = str(Path(folder) / WEIGHTS_FILE)
     shapes = motor_shapes(contract)
-    found = network_files.checked_tensors(data, shapes, " of a motor policy", where)
-    for name in shapes:
-        if np.abs(found[name]).max() > _MAGNITUDE:
-            raise AssetError(f"{where!r} does not hold usable weights: the tensor {name!r} has numbers beyond {_MAGNITUDE:g}.")
+    found = network_files.checked_tensors(data, shapes, " of a motor policy", where, _MAGNITUDE)
     return [found[name] for name in shapes]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from airworthy.control.levels import MODES, ControlConfig, command_fields
 from airworthy.core.arrays import ArrayAny, ArrayF32
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.core.tracing.program import Program
 from airworthy.pilots import network_files
@@ -287,10 +287,7 @@ def task_tensors(contract: TaskContract, data: bytes, folder: str | Path) -> lis
     """
     where = str(Path(folder) / WEIGHTS_FILE)
     shapes = layer_shapes(contract.widths)
-    found = network_files.checked_tensors(data, shapes, " of a task policy", where)
-    for name in shapes:
-        if np.abs(found[name]).max() > _MAGNITUDE:
-            raise AssetError(f"{where!r} does not hold usable weights: the tensor {name!r} has numbers beyond {_MAGNITUDE:g}.")
+    found = network_files.checked_tensors(data, shapes, " of a task policy", where, _MAGNITUDE)
     return [found[name] for name in shapes]
 
 
