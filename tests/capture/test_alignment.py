@@ -339,6 +339,9 @@ def test_markers_seen_too_seldom_or_from_one_line(views: CaptureImages) -> None:
     corners = dict(enumerate(true_corners(views)))
     with pytest.raises(AirworthyError, match="The marker is seen in 2 images, and 3 are needed"):
         find_alignment(views, {0: corners[0], 1: corners[1]})
+    three = find_alignment(views, {k: corners[k] for k in (0, 5, 9)})
+    assert len(three.images) == 3
+    assert three.similarity.scale == pytest.approx(1.0, rel=1e-6)
     with pytest.raises(AirworthyError, match="Corners are given of the image 12, and there are 12"):
         find_alignment(views, {**corners, 12: corners[0]})
     rng = np.random.default_rng(0)

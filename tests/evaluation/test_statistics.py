@@ -160,3 +160,10 @@ def test_who_is_out_of_bounds_at_the_start_is_not_near_the_path() -> None:
     assert found["success_rate"]["value"] == 0.25
     assert found["tracking_error_m"]["mean"] == 1.0
     assert found["proximity_percent"]["mean"] == 30.0
+
+
+def test_three_pairs_have_a_rank_correlation_and_two_have_none() -> None:
+    assert rank_correlation([1.0, 5.0, 2.0], [1.0, 3.0, 2.0]) == pytest.approx(1.0)
+    assert rank_correlation([1.0, 5.0, 2.0, np.nan], [3.0, 1.0, 2.0, 0.0]) == pytest.approx(-1.0)
+    for a, b in (([1.0, 2.0], [3.0, 5.0]), ([1.0, 2.0, np.inf], [3.0, 5.0, 6.0]), ([], [])):
+        assert np.isnan(rank_correlation(a, b))

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import scipy
 
+from airworthy.control.mellinger import COMMAND_MAX
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.gates.labels.controller_model import _body, hover, make_controller_model
-from airworthy.gates.labels.equations import FlightState, Lane, _move
+from airworthy.gates.labels.equations import FlightState, Lane, _ideal_speed, _move
 from airworthy.gates.labels.kernel import _headings, flight_kernel, fly_lanes, make_lanes
 from airworthy.gates.labels.options import RANDOMISATIONS, SearchOptions
 from airworthy.gates.labels.rollouts import fly, reference_of, second_duration
@@ -258,3 +259,31 @@ def test_headings_turn_along_the_shorter_arc() -> None:
     assert np.abs(turns).max() <= np.pi
     np.testing.assert_allclose(turns, np.angle(np.exp(1j * np.diff(headings, axis=1))), atol=1e-12)
     assert not _headings(headings, replace(SearchOptions(), yaw_ramp=0.0))[..., 1].any()
+
+
+@pytest.mark.parametrize(("share", "thrust"), [(-0.1, 0.0), (0.0, 0.0), (0.25, 0.25), (0.7, 0.7), (1.0, 1.0), (1.2, 1.0)])
+def test_commands_without_a_chain_are_shares_of_the_largest_thrust(share: float, thrust: float) -> None:
+    """Within what the slowest and the fastest rotor give, by a polynomial with all its terms."""
+    law, slowest, fastest = np.polynomial.Polynomial([0.004, 2e-6, 2.3e-8]), 300.0, 2500.0
+    model = make_controller_model(replace(STILL, vehicle="rotorpy_crazyflie"))
+    model = model._replace(thrust=tuple(law.coef), speed_range=(slowest, fastest))
+    speed = _ideal_speed(share * COMMAND_MAX, model)
+    assert law(speed) == pytest.approx(max(thrust * law(fastest), law(slowest)), rel=1e-9)
+
+
+def test_draws_leave_a_vehicle_some_mass_and_inertia() -> None:
+    model = make_controller_model(STILL)
+
+    def check(**widths: float) -> None:
+        make_controller_model(replace(STILL, randomisation=replace(RANDOMISATIONS["none"], **widths)))
+
+    least = min(model.inertia)
+    check(inertia=float(np.nextafter(least, 0.0)))
+    for widths in ({"inertia": least}, {"mass": model.mass}):
+        with pytest.raises(AirworthyError, match="without mass or inertia"):
+            check(**widths)
+    # Four rotors lift 60.6 g: draws up to there, none beyond.
+    most = 4.0 * model.thrust[2] * model.speed_range[1] ** 2 / model.gravity - model.mass
+    check(mass=most - 1e-9)
+    with pytest.raises(AirworthyError, match="cannot hover"):
+        check(mass=most + 1e-9)

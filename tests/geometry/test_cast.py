@@ -26,6 +26,7 @@ from airworthy.geometry import (
     interpolate,
     occluded,
 )
+from airworthy.geometry.placement import POSITION_LIMIT
 
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 FORWARD = (-0.5, 0.5, -0.5, 0.5)
@@ -326,3 +327,17 @@ def test_tables_and_segments_are_checked() -> None:
         occluded(one(Sphere(1.0)), [0, 0, 0], [1, 0, 0])
     with pytest.raises(AirworthyError, match="instance, face and barycentric"):
         interpolate(one(Sphere(1.0)), {}, "x")
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("which", [0, 1])
+def test_segments_end_within_the_limit_of_positions_on_every_side(which: int, axis: int, sign: float) -> None:
+    ends = np.zeros((2, 1, 3))
+    ends[1 - which, 0, axis] = sign * (POSITION_LIMIT - 1.0)
+    ends[which, 0, axis] = sign * POSITION_LIMIT
+    occluded(one(Sphere(1.0)), *ends)
+    for beyond in (np.nextafter(sign * POSITION_LIMIT, sign * np.inf), sign * np.inf, np.nan):
+        ends[which, 0, axis] = beyond
+        with pytest.raises(AirworthyError, match="segment's end is not finite or beyond"):
+            occluded(one(Sphere(1.0)), *ends)

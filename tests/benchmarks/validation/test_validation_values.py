@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -344,6 +345,23 @@ def test_tables(experiments: list[protocol.Experiment], capsys: pytest.CaptureFi
         told.run(f"{value}", lambda value=value: plots._short(value))
     told.run("distinct", lambda: [len(part) for part in protocol.distinct(experiments[0].splits)])
     told.check(FILES / "tables.txt")
+
+
+def test_our_model_is_bold_and_what_holds_its_state_dim(
+    experiments: list[protocol.Experiment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[Any] = []
+    monkeypatch.setattr("rich.console.Console", lambda **_: SimpleNamespace(print=lambda *parts, **_: printed.extend(parts)))
+    plots._print("title", experiments[:1])
+    told = plots.rows(experiments[0])
+    styles = {protocol.OURS: "bold", protocol.HELD: "dim"}
+    assert set(styles) <= {name for name, *_ in told}
+    for column in printed[0].columns:
+        cells = list(column.cells)[1:]
+        assert [cell.style for cell in cells] == [styles.get(name, "") for name, *_ in told]
+    # A model's name stands in the first of its rows alone.
+    names, before = [cell.plain for cell in printed[0].columns[0].cells][1:], ["", *(name for name, *_ in told)]
+    assert names == ["" if name == last else name for (name, *_), last in zip(told, before, strict=False)]
 
 
 @pytest.fixture
