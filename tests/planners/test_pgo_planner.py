@@ -1,5 +1,8 @@
 """PGO whole: arrives, keeps away, stops before what it meets late, does not depend on the batch; its parts."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.planners.fast_cases import SightMaps, World, fly, forest
@@ -94,6 +97,26 @@ def test_a_plan_without_a_successor_is_flown_on_and_stops_before_what_it_meets(m
     assert speeds[-1] == 0.0
     # The plan is looked at every 0.05 s, in which it moves by 0.15 m at 3 m/s; it stops within 0.5 m of the cell that it meets.
     assert 0.3 < left < 0.6
+
+
+def test_every_search_counts_as_an_attempt_however_small_and_what_fails_waits() -> None:
+    """The attempt is the key of a search's random numbers: without a new one a search would fail again."""
+    found = [Replanned(samples=0), Replanned(samples=1), Replanned(samples=2000)]
+    planner: Any = SimpleNamespace(
+        _job=lambda k, flight, motion: SimpleNamespace(),
+        _replanner=SimpleNamespace(run=lambda jobs, windows: found),
+        _windows=lambda flights, maps, field: None,
+        _attempts=np.array([5, 5, 5, 5]),
+        _retry=np.zeros(4),
+        config=SimpleNamespace(failed_pause=0.25),
+    )
+    work = {"samples": np.zeros(4), "evaluations": np.zeros(4)}
+    motion: Any = SimpleNamespace(time=np.array([1.0, 2.0, 3.0, 4.0]))
+    done = PgoPlanner._replan(planner, np.array([0, 2, 3]), motion, None, work)  # type: ignore[arg-type]
+    assert done.tolist() == [0, 0, 0]
+    assert planner._attempts.tolist() == [5, 5, 6, 6]
+    assert planner._retry.tolist() == [1.25, 0.0, 3.25, 4.25]
+    assert work["samples"].tolist() == [0.0, 0.0, 1.0, 2000.0]
 
 
 def test_the_guide_phase_is_solved_exactly() -> None:
