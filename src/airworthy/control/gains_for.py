@@ -20,7 +20,7 @@ INCLINATION_MAX = math.pi / 3.0
 LAG_BANDWIDTH = 0.35
 """Attitude frequency times lag: the closed loop's poles keep a damping ratio above 0.45 (tests compute them)."""
 ATTITUDE_FREQUENCY_MAX = 18.0
-"""[rad/s]; leaves five samples per radian at a control rate of 100 Hz."""
+"""Ours [rad/s], so that a control rate of 100 Hz leaves five samples per radian."""
 POSITION_FREQUENCY_MAX = 4.0
 """[rad/s]; holds back light airframes, whose lag alone would allow more."""
 SATURATION_HEIGHT = 0.3
@@ -33,9 +33,10 @@ GOAL_SPEED_MAX = 8.0
 SATURATION_ANGLE = 0.5
 """Attitude error [rad] that may ask for all the angular acceleration there is at hover."""
 DAMPING = (0.7, 0.7, 0.9)
-"""Damping ratios of roll, pitch and yaw."""
+"""Ours: damping ratios of roll, pitch and yaw; 0.7 overshoots by 5 %, and yaw, the weakest, is not to oscillate."""
 POSITION_DAMPING = 0.8
 _POSITION_SHARE, _YAW_SHARE = 0.23, 0.5
+"""Ours: frequencies of position and yaw over that of attitude: four times slower, position does not disturb attitude."""
 
 
 class Bandwidth(NamedTuple):

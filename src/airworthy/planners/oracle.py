@@ -106,6 +106,7 @@ def _visible(a: Array, b: Array, free: ArrayBool, lower: Array, resolution: floa
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours, because a bound keeps its distance by the field, and cells that are made thicker would cost it twice.
 MAP_SETTINGS = MapSettings(inflation=0.0, field=True)
 # Ours, because a bound on what is possible should not fail by flying harder than it must.
 SHARES = (0.2, 0.35, 0.5, 0.7, 1.0)

@@ -24,7 +24,7 @@ from airworthy.core.random import Stream, flight_key, threefry4x32
 from airworthy.core.schema import check_fields
 
 _HAIR = 1e-6
-"""Relative; about ten steps of a float32."""
+"""Ours, relative: about ten steps of a float32, by which a range at its limit may be rounded."""
 
 
 @dataclass(frozen=True)

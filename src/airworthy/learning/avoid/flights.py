@@ -26,9 +26,9 @@ __all__ = ["AvoidFlights"]
 AHEAD_M = 40.0
 """From a flight's start to its goal, and from goal to goal [m]; ours."""
 REACHED_M = 2.0
-"""From a goal at which the next one is set [m]."""
+"""From a goal at which the next one is set [m]; ours, because who is to stop learns nothing of trees."""
 SLOWEST = 1.5
-"""Least top speed of a flight [m/s]."""
+"""Least top speed of a flight [m/s]; ours, below the slowest that is judged."""
 MARGINS = (0.15, 0.3)
 """Distance that flights are told to keep free [m]; specification: 0.1 to 0.3."""
 KEEP_PER_SECOND = 0.4

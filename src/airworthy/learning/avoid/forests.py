@@ -16,7 +16,7 @@ __all__ = ["FOREST_LENGTH", "FOREST_WIDTH", "draw_trunks", "forest_scene"]
 FOREST_LENGTH, FOREST_WIDTH = 40.0, 24.0
 """Along the way x, from 0 on, and across, about y = 0 [m]; ours."""
 AROUND = 5.0
-"""Open ground before and behind the forest [m]."""
+"""Open ground before and behind the forest [m]; ours, beyond starts and goals."""
 CEILING = 4.0
 """Nobody may fly higher [m]: over the trees is not through them."""
 RADII = (0.1, 0.3)
@@ -24,7 +24,9 @@ RADII = (0.1, 0.3)
 GAP = 0.6
 """Least gap between two trunks [m]: twice the width of the vehicle that is flown; without one some forests have no way."""
 TRUNK_HEIGHT = 8.0
+"""Ours [m]: twice the ceiling, so that no image sees over the trees."""
 _TRIES = 20_000
+"""Ours: candidates per forest; what is too dense by then is refused."""
 
 
 def draw_trunks(seed: int, number: int, area: float) -> Array:

@@ -20,10 +20,11 @@ POINTS = 8
 NEAR_M = 0.5
 """Below this clearance nearness costs [m]; specification: 1, at which no forest of a tree per 2.5 square metres is flown."""
 STEEP = 32.0
-"""Of the softplus of clearance [1/m]."""
+"""Of the softplus of clearance [1/m]; specification, 7.2."""
 CLOSING_MAX = 20.0
 """Largest factor of closing speed, [m/s]; ours, so that one flight inside a trunk does not outweigh a batch."""
 _ESTIMATE_WEIGHT, _COMMAND_WEIGHT, _JERK_WEIGHT = 2.0, 0.01, 0.001
+"""Specification, 7.2."""
 
 
 @dataclass

@@ -27,11 +27,11 @@ GAP = 0.6
 TRUNKS = 460
 """Of the densest place: one per 2.2 square metres."""
 BALLS, BOXES = 32, 32
-"""Most per place."""
+"""Most per place; ours, few beside the trunks."""
 BALL_RADII, BOX_HALVES, HEIGHTS = (0.4, 0.6), (0.2, 0.3), (0.3, 3.5)
 """Radii and half edges [m] are the specification's, 7.2; heights [m] are ours, where flights pass."""
 _TRIES = 8000
-"""Candidates per place: three times as many as it takes."""
+"""Ours: candidates per place, three times as many as it takes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ WIDTH = 1080
 # Ours: drawn at twice the size and reduced, which smooths the lines.
 _FINER = 2
 _ROOM = 0.8
-"""Shown round the roll-outs [m]."""
+"""Shown round the roll-outs [m]; ours, so that paths do not end at the frame."""
 # The report's palette in numbers: Pillow knows no CSS variables.
 PAGE, INK, FLOWN, GRID = (255, 255, 255), (27, 36, 49), (43, 108, 176), (222, 226, 232)
 MANY = (255, 92, 40)

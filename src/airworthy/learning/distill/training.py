@@ -27,7 +27,7 @@ __all__ = ["DistillTraining", "imitation_gradient"]
 _PHYSICS_RATE = 500.0
 """Ours: half of that of the evaluation; a lesson is no judgement."""
 _STARTS = 1 << 32
-"""First seed of starts of lessons: nobody's evaluation has seeds as large."""
+"""Ours: first seed of starts of lessons, because nobody's evaluation has seeds as large."""
 _CHOICE, _SAMPLING = 1, 2
 """Steps of the draws of who flies, and of what is kept and learnt of."""
 _LEARNING = 1 << 30

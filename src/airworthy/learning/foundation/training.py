@@ -36,7 +36,7 @@ _POOL = 1024
 _DRAWN = 0xFFFFFFFE
 """Flight id of the draws of vehicles: no environment has it."""
 _HOVER = 1000.0
-"""Rotor speed of hover of drawn vehicles [rad/s]; a rotor's thrust is a share of hover's, whatever this is."""
+"""Ours: rotor speed of hover of drawn vehicles [rad/s]; a rotor's thrust is a share of hover's, whatever this is."""
 _GRAVITY = 9.81
 
 # Specification, section 2.4, after RAPTOR; where it names a range and no law, the logarithm is uniform.

@@ -40,6 +40,7 @@ FACTORS: Mapping[str, Mapping[str, int]] = {
 """By what a vehicle is changed: rows of its parameters, and the power to which they take the factor. As `Randomization` draws
 them: of a heavier vehicle every part is heavier, and a rotor's torque follows its thrust."""
 _LARGEST = 1 << 20
+"""Ours: a million environments at once; more is a mistake of a digit."""
 
 
 class DifferentiableSimulator:

@@ -45,7 +45,7 @@ _NOISE = (0.001, 0.002, 0.001, 0.002)
 (specification, section 3.3)."""
 _LEAST_THRUST_TO_WEIGHT = 1.2  # specification, section 10: weaker draws can hardly hover; the same as in training
 _SETTLED = 0.1
-"""A flight has settled within this share of the farthest that it was away: flights begin with a speed as well as a distance."""
+"""Ours: a flight has settled within this share of the farthest that it was away, because flights begin with a speed, too."""
 
 
 @dataclass(frozen=True)

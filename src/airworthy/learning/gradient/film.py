@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 STAGES = (0.0, 0.05, 0.25)
-"""Shares of a training at which its policy is kept for the film; the whole one is flown besides."""
+"""Ours: shares of a training at which its policy is kept for the film; most is learnt early. The whole one is flown besides."""
 # Ours, all below. Hover is settled within two seconds; between pictures it moves evenly, which at 20 a second looks smooth.
 _FILM_S, _PICTURES_PER_S = 3.0, 20.0
 FILM_MARGIN = 1.3

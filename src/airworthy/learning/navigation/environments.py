@@ -253,7 +253,7 @@ def time_to_collision(distance: ArrayF32, directions: Array, velocity: ArrayFloa
 
 
 _ROWS = 16
-"""Images at once: what is computed of them stays in a core's cache."""
+"""Ours: images at once, so that what is computed of them stays in a core's cache."""
 # Source: specification, learning by reward, 3.2: clamped to [0, 10] s.
 _LONGEST_S = 10.0
 """Time to collision that stands for all longer ones [s]."""

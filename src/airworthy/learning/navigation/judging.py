@@ -38,7 +38,7 @@ __all__ = ["LevelFlights", "fly_level", "fly_level_piloted", "fly_level_simulate
 PHYSICS_RATE, CONTROL_RATE = 1000.0, 100.0
 """[Hz]; specification, section 8, and the published rate of the controller."""
 _SLAB = 1.0
-"""Half thickness of the walls of a scene [m]: what is behind their inner side is solid."""
+"""Ours: half thickness of the walls of a scene [m], because what is behind their inner side is solid."""
 
 
 @dataclass(frozen=True, eq=False)

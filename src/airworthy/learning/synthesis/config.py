@@ -137,7 +137,7 @@ RATE = 20.0
 ROLLOUTS_MAX = 10_000_000
 """Of one data set: a few thousand times the published one, and what a plan of them all still fits into memory."""
 OFFSET_MAX = 1000.0
-"""Of a start [m, m/s, s]."""
+"""Of a start [m, m/s, s]; ours: larger is a mistake of units."""
 
 Ten = tuple[float, float, float, float, float, float, float, float, float, float]
 

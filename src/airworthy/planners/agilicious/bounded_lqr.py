@@ -23,7 +23,7 @@ __all__ = ["LinearProblem", "solve_bounded"]
 # warm.
 ITERATIONS = 8
 CENTERING = 0.1
-"""Share of the complementarity that is aimed at in each step."""
+"""Ours: share of the complementarity that is aimed at in each step, as usual of interior points."""
 # Ours, customary of interior points: 99 % of the way to a bound, starts 5 % inside, and products kept above rounding.
 _KEEP, _INSIDE, _SMALLEST = 0.99, 0.05, 1e-9
 

@@ -178,7 +178,7 @@ class ComputeModel:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 _EARLY = 1e-3
-"""Share of a period by which a tick may come early: what rounding takes away."""
+"""Ours: share of a period by which a tick may come early, far more than rounding takes away."""
 
 
 class _Pilot(Protocol):

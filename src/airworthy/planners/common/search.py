@@ -47,9 +47,9 @@ SIDE = 100
 NODE_SIZE, ITEM_SIZE = 2, 2
 """Doubles per cell, and per entry of the open set, of work memory."""
 WAITING = 1 << 21
-"""Most entries of the open set: a search that needs more has failed."""
+"""Ours: most entries of the open set, twice the cells there are; a search that needs more has failed."""
 PATH_MAX = 20_000
-"""Longest way that is handed over [cells]."""
+"""Ours: longest way that is handed over [cells], two hundred times the side of a search."""
 
 
 def planning_source(*names: str) -> str:

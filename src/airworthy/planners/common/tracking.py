@@ -121,7 +121,7 @@ def yaw_of(attitude: Array) -> Array:
 THINKING_RATE = 100.0
 """Calls of `Planner.update` per second of flight [Hz]."""
 _TRACKING_EARLY = 0.2
-"""Share of a tick by which one may come early: physics steps fall between ticks."""
+"""Ours: share of a tick by which one may come early, because physics steps fall between ticks."""
 _STATE = ("position", "velocity", "attitude")
 
 

@@ -17,7 +17,7 @@ MOST_STEPS = 256
 """Longest chain of states that a search may give: more than the slowest way to its horizon takes."""
 
 MOST_POINTS = 256
-"""Most control points of a spline."""
+"""Ours: most control points of a spline, as many as a search may give states."""
 
 NODE_BYTES = 6 * 8 + 3 * 8 + 3 * 8 + 6 * 4
 """Of one node of the search: state, input, duration, cost, estimate; cell, parent, place in the heap, slot."""
@@ -141,7 +141,7 @@ WATCH = np.dtype(
 """One plan to be watched."""
 
 MOST_PROBES = 512
-"""Points of a probe."""
+"""Ours: points of a probe, at most."""
 
 PROBE = np.dtype(
     [

@@ -87,7 +87,7 @@ _WHOLE = TRACE | POINTS
 # Ours: enough parts to fill a GPU with the flights of a small batch.
 _GPU_PARTS = 64
 _GPU_FLIGHTS = 256
-"""Flights of one launch on a GPU: each has its own work memory there."""
+"""Ours: flights of one launch on a GPU, because each has its own work memory there."""
 
 
 class Updater:

@@ -184,11 +184,11 @@ STATES = ("turning", "straight", "policy", "shielded", "arriving", "arrived")
 RATE = 20.0
 """Decisions per second [Hz]."""
 _EARLY = 0.05
-"""Share of a tick by which one may come early: physics steps fall between ticks."""
+"""Ours: share of a tick by which one may come early, because physics steps fall between ticks."""
 # Source: spec/planners 7.4, step 1: within 0.1 rad, stable for 10 ticks.
 _TURN, _TURN_TICKS = 0.1, 10
 _CLEAR = 0.2
-"""Scan value from which a ray counts as stopped [m below RANGE]."""
+"""Scan value from which a ray counts as stopped [m below RANGE]; the same, step 2."""
 # Source: spec/planners 7.4, steps 2 and 5: 2 m/s straight; 0.5 m/s within 3 m; in effect arrived at 0.3 m.
 _STRAIGHT_SPEED, _NEAR, _NEAR_SPEED, _ARRIVED = 2.0, 3.0, 0.5, 0.3
 # Source: spec/planners 7.5, height half spaces.

@@ -181,6 +181,7 @@ GROWTH = 1.5
 SPEED = math.sqrt(12.0)
 """Largest speed: 2 m/s along each axis [m/s]."""
 _SMALLEST = 1e-9
+"""Ours: what is shorter [m], or smaller [m^2/s^2], has no direction in float64."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,6 +113,7 @@ def _smoothed(maps: Any, flight: int, points: Array, clearance: float) -> Array:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours, because samples are judged by their distance from obstacles, which thicker cells would shorten.
 MAP_SETTINGS = MapSettings(inflation=0.0, field=True)
 # Source: spec/planners 8.5: 15 Hz.
 RATE = 15.0

@@ -324,14 +324,14 @@ class CameraState:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 _STRIPS_OF_SPLATS = 8
-"""Parts of a rolling image of splats among things that move, each of which costs a whole image."""
+"""Ours: parts of a rolling image of splats among things that move, because each of them costs a whole image."""
 
 Channels = dict[str, ArrayAny]
 Trace = Callable[[RayTable, Array, Array, Sequence[str], dict[str, Any]], Channels]
 """(table, position (c, 3), optical attitude (c, 4), channels, poses per column) -> channels."""
 
 _TABLE_PIXELS_MAX = 1 << 22
-"""Most pixels of all lens tables together that are kept; larger ones are made anew for each image."""
+"""Ours: most pixels of all lens tables together that are kept; larger ones are made anew, so that memory is bounded."""
 
 
 class RealCamera:

@@ -24,7 +24,7 @@ from airworthy.vehicles.record import CollisionBody, Rotor, RotorResponse
 __all__ = ["FORCE_SHARE", "L2F_HARDER", "L2F_PUBLISHED", "L2F_ZOO", "TORQUE_SHARE", "L2fPosition", "l2f_crazyflie"]
 
 _SPEED_MAX = 2272.6
-"""Of a Crazyflie's motors, 21,702 revolutions per minute [rad/s]: its thrust is fitted to the share u of it."""
+"""Of a Crazyflie's motors, 21,702 revolutions per minute [rad/s] as published there: its thrust is fitted to the share u."""
 # Source: specification, learning by reward, 3.3: position and orientation 0.001, velocities 0.002.
 _POSE_NOISE, _VELOCITY_NOISE = 1e-3, 2e-3
 """Standard deviations: of position [m] and orientation [rad], of velocities [m/s, rad/s]."""
