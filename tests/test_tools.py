@@ -83,6 +83,13 @@ def test_mutants_are_judged_by_the_tests_of_their_room_nearest_first() -> None:
     assert len(chosen) == len(set(chosen))
 
 
+def test_mutants_are_judged_by_what_their_room_declares_besides_the_nearest() -> None:
+    mutants = tool("mutants")
+    bug = mutants.drawn("control/geometric.py", 1, 1)[0]
+    nearest = mutants.tests_of(bug.file, REPOSITORY, bug.scope)[: mutants.NEAREST]
+    assert mutants.nearest_of(bug) == [*nearest, "tests/control/test_declared_values.py"]
+
+
 def test_mutants_of_a_seed_are_the_same() -> None:
     mutants = tool("mutants")
     some, more = mutants.drawn("control", 5, 1), mutants.drawn("control", 9, 1)

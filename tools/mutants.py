@@ -5,12 +5,12 @@
     python tools/mutants.py control/geometric.py --seed 3    in one file
 
 A bug is one changed operator, comparison, sign, number, condition, result or function (min for max, a square root left out).
-It is planted in a copy of the checkout and judged in two rounds. First the few test files that name its module or function, to
-the first failure. What they let pass goes into the second round: every test of the room with all such bugs planted at once;
-each test that fails there, and not without them, is then run with each bug alone. A test that catches a bug has to pass without
-it, or the outcome is `unsure`. Bugs that make the tests hang are counted apart, as not caught. Each outcome is appended to
-OUT/mutants.jsonl as soon as it is known: the same command goes on where it was stopped, and a bug whose file and tests have not
-changed is not planted twice.
+It is planted in a copy of the checkout and judged in two rounds. First the few test files that name its module or function,
+and what its room declares, to the first failure. What they let pass goes into the second round: every test of the room with
+all such bugs planted at once; each test that fails there, and not without them, is then run with each bug alone. A test that
+catches a bug has to pass without it, or the outcome is `unsure`. Bugs that make the tests hang are counted apart, as not
+caught. Each outcome is appended to OUT/mutants.jsonl as soon as it is known: the same command goes on where it was stopped,
+and a bug whose file and tests have not changed is not planted twice.
 A survivor is a missing test, dead code, or a change that means the same: read each.
 """
 
@@ -44,6 +44,8 @@ TOLERANCE = 1e-3
 """A number below it allows for rounding: a tenth more means the same, a thousand times as much does not."""
 NEAREST = 3
 """Test files of the first round: enough for most bugs, and seconds long."""
+DECLARED = "test_declared_values.py"
+"""Joins them in every room: a third of a second, and it holds what no other test names."""
 SKIPPED = {
     *(".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".warp-cache", "replays"),
 }
@@ -409,12 +411,19 @@ def _outcome(code: int) -> str:
     return "hung" if code == 124 else "passed" if code in (0, 5) else "caught"
 
 
+def nearest_of(mutant: Mutant) -> list[str]:
+    """Test files of the first round: the nearest, and what the room has on file of its constants, defaults and bounds."""
+    nearest = tests_of(mutant.file, REPOSITORY, mutant.scope)[:NEAREST]
+    declared = f"tests/{mutant.file.relative_to(PACKAGE).parts[0]}/{DECLARED}"
+    return [*nearest, *([declared] if declared not in nearest and (REPOSITORY / declared).is_file() else [])]
+
+
 def first_round(mutant: Mutant, judge: Judge, record: Record, seconds: float) -> None:
     """Run the nearest tests, to the first failure."""
     if record.outcome(mutant) is not None:
         return
     began = time.monotonic()
-    code, failed = judge.verdict([mutant], ["-x", *tests_of(mutant.file, REPOSITORY, mutant.scope)[:NEAREST]], seconds)
+    code, failed = judge.verdict([mutant], ["-x", *nearest_of(mutant)], seconds)
     record.add(mutant, _outcome(code), failed[0] if failed and code != 124 else "", time.monotonic() - began)
 
 
