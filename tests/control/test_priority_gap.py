@@ -34,15 +34,16 @@ def multirotor(count: int, tilt: float = 0.0) -> Vehicle:
 
 
 def saturated(body: Vehicle, count: int) -> np.ndarray:
-    """(6, count) wrenches beyond what the pseudo-inverse gives within limits; planar airframes are asked for no sideways
-    force."""
+    """(6, count) wrenches beyond what the pseudo-inverse gives within limits; airframes that cannot push sideways are not asked
+    to."""
     rng, matrix = np.random.default_rng(8), working_effectiveness(body)
     lower, upper = thrust_limits(body)
     most = np.maximum(matrix * lower, matrix * upper).sum(axis=1)
     w = most[:, None] * rng.normal(size=(6, 8 * count)) * rng.choice([0.05, 0.3, 1.0], size=(6, 8 * count))
     w[2] = most[2] * rng.uniform(-0.2, 1.6, 8 * count)
-    w[:2] *= np.abs(matrix[:2]).max() > 1e-9
-    thrusts = np.array(allocation_for(body).inverse) @ w
+    inverse = np.array(allocation_for(body).inverse)
+    w[:2] *= inverse[:, :2].any()
+    thrusts = inverse @ w
     return w[:, np.any((thrusts < lower[:, None]) | (thrusts > upper[:, None]), axis=0)][:, :count]
 
 

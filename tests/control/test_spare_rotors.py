@@ -66,7 +66,7 @@ def lexicographic(body: Vehicle, wrenches: np.ndarray, priority: str) -> np.ndar
 def _lexicographic(body: Vehicle, wrenches: np.ndarray, priority: str) -> np.ndarray:
     matrix, (lower, upper) = working_effectiveness(body), thrust_limits(body)
     n, count, movable = len(lower), wrenches.shape[1], any(allocation_for(body).collective)
-    kept = [k for k in range(6) if np.abs(matrix[k]).max() > 1e-9]
+    kept = np.flatnonzero(np.any(np.array(allocation_for(body).inverse) != 0.0, axis=0))
     attitude, yaw, sideways, force, distance, all_of_it = range(n, n + 6)
     blocks = []
     for w in wrenches.T:
@@ -92,7 +92,10 @@ def _lexicographic(body: Vehicle, wrenches: np.ndarray, priority: str) -> np.nda
         bounds[:, variable, 1] = most
         precise = {"primal_feasibility_tolerance": SOLVER, "dual_feasibility_tolerance": SOLVER}
         every = bounds.reshape(-1, 2)
-        found = scipy.optimize.linprog(cost.ravel(), far, room, equal, np.zeros(equal.shape[0]), every, options=precise)
+        program = (cost.ravel(), far, room, equal, np.zeros(equal.shape[0]), every)
+        found = scipy.optimize.linprog(*program, options=precise)
+        if found.status == 2:  # its presolve may take bounds a tolerance apart for a contradiction
+            found = scipy.optimize.linprog(*program, options={**precise, "presolve": False})
         assert found.status == 0, found.message
         return np.asarray(found.x.reshape(count, n + 6))
 

@@ -53,11 +53,13 @@ def test_what_is_fixed_is_a_constant_of_the_text(monkeypatch: pytest.MonkeyPatch
     family.step_kernel.__wrapped__(4, only)
     family.semi_kinematic_kernel.__wrapped__(4, only)
     family.step_kernel.__wrapped__(4)
+    family.step_kernel.__wrapped__(4, None, True)
     names = [name for name, _ in made]
     assert names == [
         f"step_4_{int(Effects.IMU | Effects.DRAG)}_3_1",
         f"semi_kinematic_{int(Effects.IMU | Effects.DRAG)}_3_1",
         "step_4",
+        "step_4_irregular",
     ]
     assert made[0][1].startswith(
         f"const int asked = flags & {1 << 21};\n{{\nint flags = {(1 << 3) + (1 << 16)} | asked, level = 3"

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
+from airworthy.control.collective import FAR, collective_limits, irregular
 from airworthy.control.spare_rotors import Spare
 from airworthy.control.spare_simplex import ROWS, Problem, nearest_thrusts
 from airworthy.core.arrays import Scalar, Vector
@@ -22,9 +23,6 @@ PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 # Ours: 25 steps of float32 (1.2e-7 each).
 _ROUNDING = 3e-6
 """Elements of a direction below this share of its largest are float32's rounding, and bound nothing."""
-# Ours: far beyond any rotor's thrust in newtons, and its square still finite in float32.
-_FAR = 1e9
-"""Stands for no limit; finite in float32."""
 # Roots of primes: no sum of a few of them is another's, whatever the airframe's symmetries.
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 """Of their roots the weights of rotors' distances are made."""
@@ -81,7 +79,7 @@ def limit_excess(thrusts: Vector, thrust_min: Vector, thrust_max: Vector) -> Sca
     return excess
 
 
-def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-force-yaw") -> Vector:
+def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-force-yaw", regular: bool = False) -> Vector:
     """Return rotor thrusts [N] within limits, by priority.
 
     The exact solution where it is within limits. Else each group in turn gets the largest share in [0, 1] of what is asked, its
@@ -96,11 +94,12 @@ def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-forc
         wrench: Fx, Fy, Fz [N], Mx, My, Mz [N m], body frame, about the centre of mass.
         a: `Allocation` or alike.
         priority: The order; known when a kernel is built.
+        regular: No airframe is `irregular`; known when a kernel is built, which is spared what these alone need.
     """
     limits = tuple(zip(a.thrust_min, a.thrust_max, strict=True))
     exact = tuple(_part(row, wrench, 0, 6) for row in a.inverse)
     excess = limit_excess(exact, a.thrust_min, a.thrust_max)
-    thrusts = _by_priority(wrench, a, limits, priority)
+    thrusts = _by_priority(wrench, a, limits, priority, regular)
     if a.spare.span:
         # Airframes with fewer rotors in a kernel for more take their own path, to the bits that they get alone.
         used = a.spare.scale > 0.0
@@ -165,8 +164,8 @@ def _with_spare(wrench: Vector, exact: Vector, a: Any, priority: Priority, neede
         directions=directions,
         goals=tuple(sizes),
         shift=shift,
-        shift_least=where(moves, -_FAR, 0.0),
-        shift_most=where(moves, _FAR, size),
+        shift_least=where(moves, -FAR, 0.0),
+        shift_most=where(moves, FAR, size),
         turn=float(turn),
     )
     return tuple(x * spare.scale for x in nearest_thrusts(problem, needed))
@@ -197,30 +196,34 @@ def _first_shift(thrusts: Vector, size: Scalar, goal: Scalar, lower: Vector, upp
         lower: Least thrusts.
         upper: Largest thrusts.
     """
-    least: Scalar = -_FAR
-    most: Scalar = _FAR
+    least: Scalar = -FAR
+    most: Scalar = FAR
     for d, low, high in zip(thrusts, lower, upper, strict=True):
         share = d / where(size > 0.0, size, 1.0)
         real = absolute(share) > _ROUNDING
         inverse = 1.0 / where(real, share, 1.0)
         below, above = low * inverse, high * inverse
-        least = maximum(least, where(real, where(share > 0.0, below, above), -_FAR))
-        most = minimum(most, where(real, where(share > 0.0, above, below), _FAR))
+        least = maximum(least, where(real, where(share > 0.0, below, above), -FAR))
+        most = minimum(most, where(real, where(share > 0.0, above, below), FAR))
     return minimum(maximum(goal, least), most)
 
 
-def _by_priority(wrench: Vector, a: Any, limits: tuple[tuple[Scalar, Scalar], ...], priority: Priority) -> Vector:
+def _by_priority(
+    wrench: Vector, a: Any, limits: tuple[tuple[Scalar, Scalar], ...], priority: Priority, regular: bool
+) -> Vector:
     """Rotor thrusts [N] in the proportions of the pseudo-inverse, with the largest share of each group in its turn."""
     moments = {
         "attitude": tuple(_part(row, wrench, 3, 5) for row in a.inverse),
         "yaw": tuple(row[5] * wrench[5] for row in a.inverse),
     }
     before, after = (tuple(filter(None, part.split("-"))) for part in priority.split("force"))
-    thrusts, lateral, shift = _force_parts(wrench, a, limits, bool(before))
+    thrusts, lateral, shift = _force_parts(wrench, a, bool(before))
+    # Of regular airframes no moment makes room for force beyond what fits without it; rounding must not seem to.
+    wish = 0.0 if regular else where(irregular(a.collective, a.thrust_min, a.thrust_max), shift.wish, 0.0)
     for group in before[:-1]:
         thrusts = _plus(thrusts, moments[group], _scale_with_shift(thrusts, moments[group], shift, limits)[0])
     for group in before[-1:]:
-        thrusts = _shifted(thrusts, moments[group], shift, limits, tight=len(before) > 1)
+        thrusts = _shifted(thrusts, moments[group], shift._replace(wish=wish), limits, tight=len(before) > 1)
     for direction in (lateral, *(moments[group] for group in after)):
         thrusts = _plus(thrusts, direction, _largest_scale(thrusts, direction, limits))
     return thrusts
@@ -233,25 +236,17 @@ class _Shift(NamedTuple):
     """Thrusts of one unit."""
     least: Scalar
     most: Scalar
+    wish: Scalar = 0.0
+    """What leads to the force that is asked for."""
 
 
-def _force_parts(
-    wrench: Vector, a: Any, limits: tuple[tuple[Scalar, Scalar], ...], later: bool
-) -> tuple[Vector, Vector, _Shift]:
+def _force_parts(wrench: Vector, a: Any, later: bool) -> tuple[Vector, Vector, _Shift]:
     """Thrusts to start from, of the force that gets its share after, and how the start may be shifted.
 
     The start is the collective, clipped to what rotors in these proportions can give. Without a collective direction it is the
     whole force where other groups come first (`later`), from which their turn takes what it needs; else nothing.
     """
-    lowest: Scalar = -_FAR
-    highest: Scalar = _FAR
-    movable: Scalar = 0.0
-    for share, (lower, upper) in zip(a.collective, limits, strict=True):
-        real = share > 0.0
-        inverse = 1.0 / where(real, share, 1.0)
-        lowest = maximum(lowest, where(real, lower * inverse, -_FAR))
-        highest = minimum(highest, where(real, upper * inverse, _FAR))
-        movable = maximum(movable, share)
+    lowest, highest, movable = collective_limits(a.collective, a.thrust_min, a.thrust_max)
     collective = minimum(maximum(wrench[2], lowest), highest)
     base = tuple(share * collective for share in a.collective)
     sideways = tuple(row[0] * wrench[0] + row[1] * wrench[1] for row in a.inverse)
@@ -263,7 +258,7 @@ def _force_parts(
     else:
         start, lateral = base, tuple(where(moves, s, w) for s, w in zip(sideways, whole, strict=True))
     direction = tuple(where(moves, share, w) for share, w in zip(a.collective, whole, strict=True))
-    return start, lateral, _Shift(direction, where(moves, -_FAR, -1.0), where(moves, _FAR, 0.0))
+    return start, lateral, _Shift(direction, where(moves, -FAR, -1.0), where(moves, FAR, 0.0), wrench[2] - collective)
 
 
 def _plus(base: Vector, direction: Vector, s: Scalar) -> Vector:
@@ -304,8 +299,8 @@ def _scale_with_shift(
         real = absolute(p) > flat
         inverse = 1.0 / where(real, p, 1.0)
         below, above = (lower - b) * inverse, (upper - b) * inverse
-        lowest.append(where(real, where(p > 0.0, below, above), -_FAR))
-        highest.append(where(real, where(p > 0.0, above, below), _FAR))
+        lowest.append(where(real, where(p > 0.0, below, above), -FAR))
+        highest.append(where(real, where(p > 0.0, above, below), FAR))
         slopes.append(where(real, m * inverse, 0.0))
         # A rotor that the shift does not reach bounds s by itself.
         size = where(real, 0.0, absolute(m))
@@ -336,9 +331,9 @@ def _by_pairs(s: Scalar, lowest: list[Scalar], highest: list[Scalar], slopes: li
 def _shifted(
     base: Vector, direction: Vector, shift: _Shift, limits: tuple[tuple[Scalar, Scalar], ...], tight: bool = False
 ) -> Vector:
-    """Return the largest share of a direction on top of the base, with the smallest shift that makes room."""
+    """Return the largest share of a direction on top of the base, with the shift that makes room and is nearest to the wish."""
     s, least, most = _scale_with_shift(base, direction, shift, limits, tight)
-    move = minimum(maximum(least, 0.0), maximum(most, least))
+    move = minimum(maximum(least, shift.wish), maximum(most, least))
     return tuple(b + s * m + move * p for b, m, p in zip(base, direction, shift.direction, strict=True))
 
 

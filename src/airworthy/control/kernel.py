@@ -146,9 +146,16 @@ def control_layout(rotor_count: int) -> Layout:
     )
 
 
-def control_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
-    """Return traced blocks of every level for a padded number of rotors."""
-    n = rotor_count
+def control_blocks(layout: Layout, rotor_count: int, irregular: bool = False) -> list[TracedBlock]:
+    """Return traced blocks of every level.
+
+    Args:
+        layout: Of the parameter rows.
+        rotor_count: Padded number of rotors.
+        irregular: Allocation asks each airframe whether it is `collective.irregular`. With rotors to spare it always does: that
+            is nothing beside the simplex method.
+    """
+    n, regular = rotor_count, not (irregular or spare_shapes(rotor_count))
 
     def block(function: Any, name: str, inputs: Sizes, outputs: Sizes, **constants: Any) -> TracedBlock:
         return trace(function, name, inputs, outputs, {"p": (layout, "CON")}, constants, "CONTEXT")
@@ -167,7 +174,7 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
         block(laws.mellinger_wrench, "control_mellinger", remembering, {"wrench": 6, "kept": 9}),
         block(laws.crazyflie_states, "control_crazyflie", remembering, {"states": n, "kept": 9}),
         *(
-            block(laws.bounded_thrusts, name, {"wrench": 6}, {"thrusts": n}, priority=priority)
+            block(laws.bounded_thrusts, name, {"wrench": 6}, {"thrusts": n}, priority=priority, regular=regular)
             for name, priority in zip(_ALLOCATIONS, PRIORITIES, strict=True)
         ),
         block(laws.exact_thrusts, "allocate_pseudo_inverse", {"wrench": 6}, {"thrusts": n, "excess": None}),

@@ -236,15 +236,16 @@ def trimmed(attitude: Any, body_rate: Any, p: Any) -> Any:
     )
 
 
-def bounded_thrusts(wrench: Any, p: Any, priority: Priority = PRIORITIES[0]) -> Any:
+def bounded_thrusts(wrench: Any, p: Any, priority: Priority = PRIORITIES[0], regular: bool = False) -> Any:
     """Return rotor thrusts [N] by priority within limits.
 
     Args:
         wrench: Force [N] and moment [N m], body, 6 numbers.
         p: Record of the vehicle's controller.
         priority: What is kept where not all fits.
+        regular: No airframe is `collective.irregular`.
     """
-    return allocate_bounded(wrench, _allocation(p), priority)
+    return allocate_bounded(wrench, _allocation(p), priority, regular)
 
 
 def pseudo_inverse_thrusts(wrench: Any, p: Any) -> Any:

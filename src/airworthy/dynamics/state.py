@@ -301,6 +301,8 @@ class Effects(IntFlag):
     """Orders of the bounded allocation other than attitude, force, yaw."""
     LEANING = 1 << 25
     """Some vehicle does not hover level, and its law steers the frame that does."""
+    IRREGULAR = 1 << 27
+    """Some vehicle's rotors reach their limits at different values of the collective, and allocation makes use of it."""
     DOWNWASH = 1 << 20
     UNFINISHED = 1 << 21
     """A part of a launch: more of it follows."""

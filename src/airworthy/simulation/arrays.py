@@ -26,7 +26,7 @@ class BatchArrays:
 
     def __init__(
         self,
-        kernel: Callable[[Specialization | None], Any],
+        kernel: Callable[[Specialization | None, bool], Any],
         state: Layout,
         inputs: Layout,
         params: Layout,
@@ -292,7 +292,7 @@ class BatchArrays:
         alone = None
         if config.specialized:
             alone = Specialization(effects & ~int(Effects.UNFINISHED), level, INTEGRATORS[config.integrator])
-        return Launcher(self._kernel(alone), tasks, arguments, self.device, self._threads)
+        return Launcher(self._kernel(alone, bool(effects & Effects.IRREGULAR)), tasks, arguments, self.device, self._threads)
 
     def _forget_launches(self) -> None:
         """Forget launches since an array moved: recorded launches and graphs point to the old one."""

@@ -101,10 +101,10 @@ class Specialization(NamedTuple):
         )
 
 
-def step_snippet(rotor_count: int) -> str:
-    """Complete native source of the rigid step for a padded number of rotors."""
+def step_snippet(rotor_count: int, irregular: bool = False) -> str:
+    """Return the complete native source of the rigid step; for its arguments see `step_kernel`."""
     vehicle, control = rigid_layout(rotor_count), control_layout(rotor_count)
-    blocks = [*rigid_blocks(vehicle, rotor_count), *control_blocks(control, rotor_count)]
+    blocks = [*rigid_blocks(vehicle, rotor_count), *control_blocks(control, rotor_count, irregular)]
     text = step_source()
     # Control is put in as text: a call through a pointer would keep the compiler from inlining it.
     for hook, part in control_native().items():
@@ -141,23 +141,26 @@ def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: L
 
 
 @cache
-def step_kernel(rotor_count: int, only: Specialization | None = None) -> Any:
+def step_kernel(rotor_count: int, only: Specialization | None = None, irregular: bool = False) -> Any:
     """Return the rigid family's Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk.
 
     Args:
         rotor_count: Padded number of rotors.
         only: What it is compiled for alone; None: for everything. The bits are the same.
+        irregular: For airframes of which some are irregular (`Effects.IRREGULAR`); regular ones get the same bits by either.
     """
-    return _specialized(f"step_{rotor_count}", step_snippet(rotor_count), only)
+    name = f"step_{rotor_count}_irregular" if irregular else f"step_{rotor_count}"
+    return _specialized(name, step_snippet(rotor_count, irregular), only)
 
 
 @cache
-def semi_kinematic_kernel(rotor_count: int, only: Specialization | None = None) -> Any:
+def semi_kinematic_kernel(rotor_count: int, only: Specialization | None = None, irregular: bool = False) -> Any:
     """Return the semi-kinematic family's Warp kernel.
 
     Args:
         rotor_count: Padded number of rotors.
         only: As of `step_kernel`.
+        irregular: Of no account: nothing is allocated.
     """
     return _specialized("semi_kinematic", semi_kinematic_snippet(rotor_count), only)
 
@@ -200,8 +203,8 @@ class DynamicsFamily:
     """State rows for a padded number of rotors."""
     parameter_layout: Callable[[int], Layout]
     """Parameter rows: the vehicle's, then the controller's."""
-    kernel: Callable[[int, Specialization | None], Any]
-    """The Warp kernel, for a padded number of rotors, compiled for everything or for one thing alone."""
+    kernel: Callable[[int, Specialization | None, bool], Any]
+    """The Warp kernel; for its arguments see `step_kernel`."""
     column: Callable[[Vehicle, SimulatorConfig, Layout, int], Array]
     """The vehicle's part of a parameter column, length of the layout, the controller's part zero."""
     effects: Callable[[Array, Layout, SimulatorConfig], Effects]

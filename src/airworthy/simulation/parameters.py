@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.control.allocation import PRIORITIES
+from airworthy.control.collective import irregular
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.gain_sets import GEOMETRIC_GAINS
 from airworthy.control.kernel import control_layout
@@ -515,14 +516,26 @@ def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
         effects |= Effects.EXACT_ROTORS
     if config.control.allocation == "pseudo_inverse":
         effects |= Effects.PSEUDO_INVERSE
-    elif (priority := priority_of(config.control)) != PRIORITIES[0]:
+    else:
+        priority = priority_of(config.control)
         first = priority.startswith("force")
-        effects |= Effects.FORCE_FIRST if first else Effects.YAW_BEFORE_FORCE
+        if priority != PRIORITIES[0]:
+            effects |= Effects.FORCE_FIRST if first else Effects.YAW_BEFORE_FORCE
+        if not first and _is_irregular(rows, layout):
+            effects |= Effects.IRREGULAR
     if any_of("control_trim", first=3):
         effects |= Effects.LEANING
     if config.gyro_feedback:
         effects |= Effects.GYRO_FEEDBACK
     return effects
+
+
+def _is_irregular(rows: Array, layout: Layout) -> bool:
+    """Tell whether some airframe needs the kernel of irregular ones; those for rotors to spare have no other."""
+    if spare_shapes(layout.fields["control_inverse"][0]):
+        return False
+    vectors = (rows[layout.rows(f"control_{name}")] for name in ("collective", "thrust_min", "thrust_max_rotor"))
+    return bool(np.any(irregular(*map(tuple, vectors))))
 
 
 def _square_rotors(rows: Array, layout: Layout) -> bool:

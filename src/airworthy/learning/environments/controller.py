@@ -9,6 +9,8 @@ import numpy as np
 
 from airworthy.control import laws
 from airworthy.control.allocation import PRIORITIES
+from airworthy.control.collective import irregular
+from airworthy.control.effectors import allocation_for
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import LED_LEVELS, TRIMMED_LEVELS, control_column, control_layout
 from airworthy.core.arrays import Array, Vector
@@ -20,9 +22,9 @@ from airworthy.learning.environments.traits import TaskTraits
 from airworthy.learning.gradient.dynamics import BODY
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.stability import check_law
-from airworthy.vehicles import Vehicle, hover_trim
+from airworthy.vehicles import Vehicle, hover_trim, upright
 
-__all__ = ["Controller", "allocation_of", "controller_rows", "leans"]
+__all__ = ["Controller", "allocation_of", "controller_rows", "has_irregular_rotors", "leans"]
 
 _PER_ROTOR = ("inverse", "collective", "thrust_min", "thrust_max_rotor", "thrust_polynomial", "mixer", "spare_span")
 """Fields that are padded to whole rotors; those that are not there would be traced for nothing."""
@@ -68,6 +70,14 @@ def leans(vehicle: Vehicle, traits: TaskTraits) -> bool:
     return traits.level in TRIMMED_LEVELS and any(hover_trim(vehicle).attitude[:3])
 
 
+def has_irregular_rotors(vehicle: Vehicle, traits: TaskTraits) -> bool:
+    """Tell whether the bounded allocation has to make use of rotors that are full at different values of the collective."""
+    if traits.by_rotor or not allocation_of(vehicle, traits):
+        return False
+    a = allocation_for(upright(vehicle) if traits.level in TRIMMED_LEVELS else vehicle)
+    return not a.spare.scale and bool(irregular(a.collective, a.thrust_min, a.thrust_max))
+
+
 class Controller:
     """From a command to rotor states, as scalars.
 
@@ -76,11 +86,12 @@ class Controller:
         rotor_count: Of the vehicle.
         leaning: See `leans`.
         allocation: See `allocation_of`.
+        irregular: See `has_irregular_rotors`.
     """
 
-    def __init__(self, traits: TaskTraits, rotor_count: int, leaning: bool, allocation: str):
+    def __init__(self, traits: TaskTraits, rotor_count: int, leaning: bool, allocation: str, irregular: bool):
         self.level, self.count, self.leaning = traits.level, rotor_count, leaning
-        self.bounded = bool(allocation)
+        self.bounded, self.irregular = bool(allocation), irregular
         # Where nothing is bounded any of them serves: it is never asked.
         self.priority = next((p for p in PRIORITIES if p == allocation), PRIORITIES[0])
         self.layout = control_layout(padded_rotor_count(rotor_count))
@@ -113,7 +124,7 @@ class Controller:
 
     def within(self, wrench: Vector, p: Any) -> Vector:
         """Return thrusts by the bounded allocation: those of `exact` where these are within limits."""
-        return tuple(laws.bounded_thrusts(wrench, p.control, self.priority))
+        return tuple(laws.bounded_thrusts(wrench, p.control, self.priority, not self.irregular))
 
     def rotors(self, state: Vector, thrusts: Vector, p: Any) -> Vector:
         """Return rotor states for thrusts, within the rotors' limits.

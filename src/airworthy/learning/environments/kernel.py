@@ -72,6 +72,8 @@ class EnvironmentShape:
     """Whether hover is not level; see `controller.leans`."""
     allocation: str
     """See `controller.allocation_of`."""
+    irregular: bool
+    """See `controller.has_irregular_rotors`."""
     body: tuple[float, ...] = ()
     """Of the vehicle's box, where the task has rooms: middle from the centre of mass 3, half edges 3 [m]."""
 
@@ -88,7 +90,7 @@ class EnvironmentShape:
     @property
     def controller(self) -> Controller:
         """Between command and rotors."""
-        return _controller(self.traits, self.form.rotor_count, self.leaning, self.allocation)
+        return _controller(self.traits, self.form.rotor_count, self.leaning, self.allocation, self.irregular)
 
     @property
     def state(self) -> int:

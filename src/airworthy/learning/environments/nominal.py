@@ -10,7 +10,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.environments.conditions import FlightConditions
-from airworthy.learning.environments.controller import allocation_of, controller_rows, leans
+from airworthy.learning.environments.controller import allocation_of, controller_rows, has_irregular_rotors, leans
 from airworthy.learning.environments.kernel import EnvironmentShape, parameters_of
 from airworthy.learning.environments.task import LearningTask
 from airworthy.learning.environments.traits import traits_of
@@ -47,10 +47,12 @@ def shape_of(
     if len(allocations) > 1:
         raise AirworthyError(f"Controllers of these vehicles serve saturated rotors by {allocations}; fly them apart.")
     leaning = any(leans(item, traits) for item in fleet)
+    irregular = any(has_irregular_rotors(item, traits) for item in fleet)
     bodies = {_box(item) if traits.rooms is not None else () for item in fleet}
     if len(bodies) > 1:
         raise AirworthyError(f"The task {task.name!r} has rooms, in which vehicles of one size fly; fly others apart.")
-    return EnvironmentShape(task, form, spread, float(least), conditions, leaning, allocations[0], bodies.pop()), nominal.rows
+    controller = (leaning, allocations[0], irregular)
+    return EnvironmentShape(task, form, spread, float(least), conditions, *controller, bodies.pop()), nominal.rows
 
 
 def _box(item: Vehicle) -> tuple[float, ...]:
