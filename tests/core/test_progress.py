@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
 
 import pytest
 
@@ -27,6 +29,21 @@ def test_shown_on_a_terminal_and_never_on_standard_output(
     assert "Flying" in err
     assert list(progress(range(3), "Flying", quiet=True)) == [0, 1, 2]
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("items", "total", "of"),
+    [(range(3), None, "3"), (iter(range(3)), None, "?"), (iter(range(3)), 7, "7"), (range(3), 7, "7")],
+)
+def test_it_is_shown_of_how_many(
+    items: Iterable[int], total: int | None, of: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As many as it was told, or else as there are; a question mark where nobody knows."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    assert list(progress(items, "Flying", total)) == [0, 1, 2]
+    assert f"/{of} " in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
 
 
 def test_an_error_in_the_work_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:

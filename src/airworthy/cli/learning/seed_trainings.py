@@ -51,7 +51,7 @@ class SeedOptions(StopOptions):
 
 def seed_commands(config: Any, folder: Path) -> list[str]:
     """Return the command of each seed alone."""
-    seeds = range(config.seed, config.seed + max(0, config.seeds))
+    seeds = range(config.seed, config.seed + config.seeds)
     return [replace(config, seeds=1, seed=k, out=folder / f"seed_{k}").command() for k in seeds]
 
 
