@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots import FlightPlan, FlightRun, Observation, Pilot, fly
+from airworthy.pilots.flight_loop import _ended
 from airworthy.simulation import Imu, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
@@ -295,3 +297,32 @@ def test_recording_every_nth_step() -> None:
     pilot = Scripted(lambda _: np.zeros(4))
     table = fly(simulator(), pilot, FlightPlan(0.3, record_every=4)).table
     np.testing.assert_allclose(table.flight(0).t, np.arange(0.0, 0.3, 0.04), atol=1 / 960)
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_flights_end_beyond_their_limits_and_not_at_them(beyond: bool) -> None:
+    """Each limit in a flight of its own; what has ended for another reason keeps it."""
+
+    def past(value: float, way: float) -> float:
+        return float(np.nextafter(value, way * np.inf)) if beyond else value
+
+    start = np.zeros((7, 3))
+    place = np.tile([0.0, 0.0, 1.0], (7, 1))
+    place[1] = (0.0, 3.0, past(4.0, 1.0) + (1e-9 if beyond else 0.0))  # five metres from its start
+    place[2, 0], place[3, 2] = past(-2.0, -1.0), past(0.5, -1.0)
+    place[4] = place[5] = (9.0, 9.0, -9.0)
+    status = np.array([0, 0, 0, 0, 1, 0, 0])
+    contact = SimpleNamespace(mode="reset")
+    simulator: Any = SimpleNamespace(
+        position=place,
+        field=lambda name: status,
+        config=SimpleNamespace(contact=contact),
+        contacts=SimpleNamespace(count=np.array([0, 0, 0, 0, 3, 1, 0])),
+    )
+    plan: Any = SimpleNamespace(bounds=5.0, region=(np.array([-2.0, -9.0, -9.0]), np.array([9.0, 9.0, 9.0])), min_height=0.5)
+    ends = [0, 3, 3, 2] if beyond else [0, 0, 0, 0]
+    assert _ended(simulator, plan, start).tolist() == [*ends, 1, 2, 0]
+    contact.mode = "rebound"
+    assert _ended(simulator, plan, start).tolist() == [*ends, 1, 3, 0]
+    free: Any = SimpleNamespace(bounds=np.inf, region=None, min_height=-np.inf)
+    assert _ended(simulator, free, start).tolist() == [0, 0, 0, 0, 1, 0, 0]

@@ -14,11 +14,13 @@ from tests.fixtures.snapshots import check_snapshot
 from tests.pilots.policy_cases import avoid_policy, drawn, navigation_policy, task_policy
 
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.pilots import catalogue
 from airworthy.pilots.avoid_policy import contract as avoid_files
 from airworthy.pilots.avoid_policy import pilot as avoid
 from airworthy.pilots.navigation_policy import contract as navigation_files
 from airworthy.pilots.navigation_policy import pilot as navigation
 from airworthy.pilots.task_policy import contract as task_files
+from airworthy.vehicles import vehicle
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "policies.txt"
 
@@ -144,3 +146,47 @@ def test_what_reads_something_else_does_not_fly(fields: dict[str, Any], words: s
     navigation_files.write_navigation_folder(tmp_path, contract, weights)
     with pytest.raises(AirworthyError, match=words):
         navigation.read_flown_policy(tmp_path)
+
+
+# ---- which pilot a folder is flown by -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("folders")
+    for case in ("navigation", "avoid", "task"):
+        contract, write, _ = CASES[case]
+        write(root / case, contract, _weights(case))
+    (root / "svnet").mkdir()
+    return {name: root / name for name in ("navigation", "avoid", "task", "svnet")}
+
+
+def test_a_folder_names_its_pilot_level_rate_controller_and_camera(folders: dict[str, Path]) -> None:
+    words = {name: catalogue.policy_word(folders[name]) for name in ("navigation", "avoid", "task")}
+    assert words == {name: f"{'policy' if name == 'task' else name}:{folders[name]}" for name in words}
+    assert [catalogue.pilot_level(word) for word in words.values()] == ["velocity", "acceleration", "velocity"]
+    assert [catalogue.pilot_rate(word) for word in words.values()] == [10.0, 15.0, 50.0]
+    assert [catalogue.pilot_control(word) for word in words.values()] == [None, None, CASES["task"][0].control]
+    assert (catalogue.pilot_level("policy"), catalogue.pilot_rate("mpc"), catalogue.pilot_control("mpc")) == (
+        "rotor_speed",
+        0.0,
+        None,
+    )
+    flyer = vehicle("carl")
+    cameras = [list(catalogue.pilot_sensors(word, flyer)) for word in words.values()]
+    assert cameras == [["navigation_depth"], ["policy_depth"], []]
+    assert catalogue.pilot_sensors("mpc", flyer) == {}
+
+
+@pytest.mark.parametrize("word", ["avoid", "navigation", "policy", "avoid:", "policy:", "mpc:", "mpc:folder", "svnet:"])
+def test_folders_stand_behind_policies_and_behind_nothing_else(word: str) -> None:
+    with pytest.raises(AirworthyError, match="other pilots without a colon"):
+        catalogue.pilot_rate(word)
+
+
+def test_a_policy_that_cannot_fly_a_vehicle_is_refused_before_anything_is_mounted(tmp_path: Path) -> None:
+    policy = task_policy(level="rotor_speed", limits=((1.0, 2.0),) * 4)
+    task_files.write_task_folder(tmp_path, policy.contract, list(policy.weights))
+    with pytest.raises(AirworthyError, match="train one for it"):
+        catalogue.pilot_sensors(f"policy:{tmp_path}", vehicle("carl"))
+    assert catalogue.pilot_level(f"policy:{tmp_path}") == "rotor_speed"
