@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import signal
 import sys
 import types
 from functools import partial
@@ -60,9 +61,14 @@ class Ray(types.ModuleType):
     def init(self, address: str | None, **_: Any) -> None:
         if address == "nowhere:1":
             raise ConnectionError("no answer.\nmore")
+        if address == "silent:1":
+            raise ConnectionError
+        if address == "wordy:1":
+            raise RuntimeError("w" * 201)
         self.calls.append(address)
 
-    def remote(self, **_: Any) -> Any:
+    def remote(self, **asked: Any) -> Any:
+        assert asked == {"num_cpus": 1, "max_retries": 3}
         return lambda function: types.SimpleNamespace(remote=lambda *arguments: (function, arguments))
 
     def wait(self, waiting: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
@@ -93,3 +99,36 @@ def test_a_cluster_is_asked_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ray.calls[2:] == [None, "down"]
     with pytest.raises(AirworthyError, match=r"no Ray cluster at 'nowhere:1': no answer\. Give auto, local, or HOST:PORT"):
         list(on_cluster(abs, [1], "nowhere:1"))
+
+
+@pytest.mark.parametrize(("address", "reason"), [("silent:1", "ConnectionError"), ("wordy:1", "w" * 200)])
+def test_why_there_is_no_cluster_is_one_line(address: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", Ray())
+    with pytest.raises(AirworthyError, match=f"no Ray cluster at '{address}': {reason}\\. Give auto"):
+        list(on_cluster(abs, [1], address))
+
+
+def test_a_worker_ends_when_its_run_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks now and then whether its parent is still the run; whoever was killed leaves it to another."""
+    parents, slept, ended = iter([7, 7, 1]), list[float](), list[int]()
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(workers, "time", types.SimpleNamespace(sleep=slept.append))
+    workers._end_with(7)
+    assert (slept, ended) == ([workers._WATCH] * 2, [1])
+
+
+def test_a_worker_begins_deaf_to_ctrl_c_and_with_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = list[Any]()
+    thread = lambda **how: types.SimpleNamespace(start=lambda: watched.append(how))  # noqa: E731
+    monkeypatch.setattr(workers, "threading", types.SimpleNamespace(Thread=thread))
+    monkeypatch.setattr(workers, "_STATE", {})
+    monkeypatch.setenv("AIRWORTHY_THREADS", "5")
+    before, stop = signal.getsignal(signal.SIGINT), object()
+    try:
+        workers._begin(7, stop, 3)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (os.environ["AIRWORTHY_THREADS"], workers._STATE) == ("3", {"stop": stop})
+    assert watched == [{"target": workers._end_with, "args": (7,), "daemon": True}]
