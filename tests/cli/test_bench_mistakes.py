@@ -30,7 +30,7 @@ WRONG = {
     "bench navigation --device tpu": "Device 'tpu' is not on this machine",
     "bench navigation --device cuda:99": "Device 'cuda:99' is not on this machine",
     "bench navigation --compute magic": "invalid choice 'magic'",
-    "bench navigation --perturb.drift nan": "Perturbation.drift is nan",
+    "bench navigation --perturb.drift nan": "--perturb.drift is nan",
     "bench navigation --perturb.latency 100": "expected 0 to 2",
     "bench navigation --protocol.time-limit-s 0": "expected a finite number above 0",
     "bench navigation --protocol.speed-m-s inf": "expected a finite number",

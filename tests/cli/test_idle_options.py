@@ -122,7 +122,6 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
                 TaskConfig,
                 trainer="gradient",
                 option=("history=4",),
-                steps=1000,
                 hidden=(16, 16),
                 episode_steps=100,
                 randomize=("mass=0.1",),

@@ -27,7 +27,7 @@ COMMONEST = {
         " avoid:FOLDER or navigation:FOLDER, a class of your own FILE.py:CLASS."
     ),
     "fly --waypoints 0,0,1 5,5": "Waypoint '5,5' is not three numbers; write it as x,y,z in metres, e.g. 1,0,1.5.",
-    "fly --envs 0": "envs is 0; expected 1 to 1000000.",
+    "fly --envs 0": "--envs is 0; expected 1 to 1000000.",
     "fly --randomize mas=0.1": (
         "Unknown quantity to randomize 'mas'. Closest: 'mass'. Known: [...]. Write for example --randomize mass=0.1 wind=2."
     ),
@@ -49,7 +49,7 @@ MORE = [
     ("fly --waypoints 0,0,1 1e300,1,1", "Waypoint '1e300,1,1' is in metres, and more than 100 km away."),
     ("fly --waypoints 0,0,1 3,0,1 --laps 3", "This course ends 3 m from where it begins, so it cannot be flown for 3 laps."),
     ("fly --course line --laps 2", "This course ends 4 m from where it begins, so it cannot be flown for 2 laps."),
-    ("fly --course line --laps 0", "laps is 0; expected 1 to 1000."),
+    ("fly --course line --laps 0", "--laps is 0; expected 1 to 1000."),
     ("fly --course /", "'/' is a folder; a file was expected."),
     ("fly --vehicle", "No vehicle is named; `airworthy vehicles` lists them."),
     ("fly --vehicle carl lmf2", "2 vehicles are named for 1 flights: set --envs to as many or more."),
@@ -65,7 +65,7 @@ MORE = [
     ("fly --randomize drag=2", "--randomize: drag is 2; expected 0 to 1."),
     ("fly --randomize wind=nan", "--randomize: wind is nan m/s; expected 0 to 100."),
     ("fly --randomize yaw=9", "--randomize: yaw is 9 rad; expected 0 to 3.14159265359."),
-    ("fly --seed -1", "seed is -1; expected 0 to 2^63 - 1."),
+    ("fly --seed -1", "--seed is -1; expected 0 to 2^63 - 1."),
     ("demo --flights 0", "The demo got 0 flights; expected 1 to 10,000."),
     ("demo --device tpu --out x", "Unknown device 'tpu'."),
 ]
@@ -122,14 +122,14 @@ def test_arguments_that_cannot_be_parsed(command: str, what: str, capsys: Output
 @pytest.mark.parametrize("option", NUMBERS)
 def test_numbers_that_nobody_can_mean(option: str, value: str, capsys: Output) -> None:
     sentence = message_of(f"fly --course line --{option}={value}", capsys)
-    assert sentence.startswith(f"{option.replace('-', '_')} is {float(value):.12g}")
+    assert sentence.startswith(f"--{option} is {float(value):.12g}")
     assert "expected " in sentence
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-101", "1e30"])
 def test_winds_that_nobody_can_mean(value: str, capsys: Output) -> None:
     said = message_of(f"fly --course line --wind 0 {value} 0", capsys)
-    assert said == f"wind[1] is {float(value):.12g} m/s; expected -100 to 100.\n"
+    assert said == f"--wind[1] is {float(value):.12g} m/s; expected -100 to 100.\n"
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,9 @@ def test_a_folder_that_flies_and_says_what_it_is(
     # Once more: it is finished; and other teachers are another training.
     assert main([*asked]) == 0
     assert "finished already" in capsys.readouterr().err
+    # Other flights to be judged on are told by the option that was given: --flights are those of a round.
+    assert main([*asked[:-1], "6"]) == 0
+    assert "judged again (judged was 8, is now 6)" in capsys.readouterr().err
     with pytest.raises(AirworthyError, match="teachers or their vehicles were others"):
         train_distill(teachers[:1], tmp_path, policy_options(told), 8)
 

@@ -251,6 +251,34 @@ def test_wrong_options_are_one_sentence(words: list[str], message: str, capsys: 
     assert message in capsys.readouterr().err
 
 
+def test_the_tour_may_be_left_out_of_the_judging(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], two: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes nine tenths of the time; neither table nor page has a column of it then."""
+    monkeypatch.setattr(evaluation, "fly_tour", lambda *_: pytest.fail("it flies the tour"))
+    words = [
+        "--hidden",
+        "16",
+        "--iterations",
+        "2",
+        "--env-count",
+        "16",
+        "--window",
+        "5",
+        "--flights",
+        "4",
+        "--tour-flights",
+        "0",
+    ]
+    assert main(["train", "foundation", "--out", str(tmp_path), *words]) == 0
+    assert "fly the tour" not in capsys.readouterr().out
+    found = json.loads((tmp_path / "summary.json").read_text())
+    assert "tour_flown" not in found
+    assert (found["protocol"]["flights"], found["protocol"]["tour_flights"]) == (4, 0)
+    assert "tour flown" not in (tmp_path / "report.html").read_text()
+    assert "--tour-flights 0" in found["command"]
+
+
 def test_a_vehicle_is_not_asked_for() -> None:
     with pytest.raises(AirworthyError, match=r"foundation learns on vehicles that it draws itself, and 'carl' was given"):
         aw.train("foundation", "carl")

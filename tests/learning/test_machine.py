@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -15,8 +16,11 @@ import pytest
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
+from airworthy.learning import HoverConfig
 from airworthy.learning import machine as module
+from airworthy.learning.folder_training import plain_options
 from airworthy.learning.machine import Machine, ModelState, TrainingOptions, TrainingRunOptions, computing, machine_for
+from airworthy.learning.task_training.options import TaskTrainingOptions
 
 torch = pytest.importorskip("torch")
 
@@ -65,7 +69,19 @@ def test_differences_of_options_are_told_in_words() -> None:
     # What an earlier version did not have was at its default, made by a factory or not.
     assert Options().differences({}) == []
     assert options.differences({}) == ["rate was 0.5, not 0.25", "word was none, not x"]
-    assert Options(inner={"pair": (1, 3)}).differences({}) == ["inner was {'pair': (1, 2)}, not {'pair': (1, 3)}"]
+    assert Options(inner={"pair": (1, 3)}).differences({}) == ["inner was pair=(1, 2), not pair=(1, 3)"]
+
+
+def test_differences_name_the_options_that_were_given() -> None:
+    """Words of --randomize and of --option are fields of other names; of several numbers those are told that differ."""
+
+    def told(old: Any, new: Any) -> list[str]:
+        return new.options(0).differences(json.loads(json.dumps(plain_options(old.options(0)))))
+
+    plain, drawn = HoverConfig(delay=1), HoverConfig(delay=1, randomize=("mass=0.1",))
+    assert told(plain, drawn) == ["randomize was mass=0.0, not mass=0.1"]
+    tasks = [TaskTrainingOptions.usual("position_setpoint", options=o) for o in ({}, {"crash_m": 5.0})]
+    assert tasks[1].differences(plain_options(tasks[0])) == ["option was none, not crash_m=5.0"]
 
 
 @pytest.mark.parametrize(

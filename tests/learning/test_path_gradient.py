@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
+from airworthy.learning import HoverConfig
 from airworthy.learning.environments import VectorTask, learning_task
+from airworthy.learning.task_training.config import _BY_GRADIENT, TaskConfig
 from airworthy.learning.task_training.evaluation import TaskProtocol
 from airworthy.learning.task_training.path_options import FollowCost, PathGradientOptions
 from airworthy.learning.task_training.run import learn_task
@@ -139,3 +141,21 @@ def test_what_is_refused() -> None:
         PathGradientOptions("hover").begin(None)
     with pytest.raises(AirworthyError, match="window is 1"):
         PathGradientOptions(window=1)
+
+
+@pytest.mark.parametrize("task", sorted(_BY_GRADIENT))
+def test_the_number_of_decisions_is_kept_by_the_gradient_too(task: str) -> None:
+    """In whole gradient steps, each of a window of all flights; left out it is what is usual."""
+    usual: Any = TaskConfig(trainer="gradient").training(task, 0)
+    per_step = usual.window * usual.env_count
+    for steps in (1, per_step, per_step + 1, 1_000_000):
+        made: Any = TaskConfig(trainer="gradient", steps=steps).training(task, 0)
+        assert made == replace(usual, iterations=made.iterations)
+        assert (made.iterations - 1) * per_step < steps <= made.iterations * per_step
+
+
+def test_what_the_gradient_does_not_read_points_to_what_does() -> None:
+    with pytest.raises(AirworthyError, match=r"--hidden 8 8 changes nothing .* learn by reward, without --trainer gradient"):
+        TaskConfig(trainer="gradient", hidden=(8, 8))
+    with pytest.raises(AirworthyError, match=r"--steps 5 changes nothing .*: say how many with --iterations"):
+        HoverConfig(steps=5)

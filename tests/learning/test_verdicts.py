@@ -36,8 +36,8 @@ def test_more_flights_may_turn_a_verdict_and_it_says_by_what() -> None:
     few = _said(_measured(2, 0.01), _measured(6, 0.0, phase=3))
     assert few["verdict"] == (
         "The learnt policy loses to the law by error, on the same 100 starts: flights kept 98.0 % against 94.0 %, difference"
-        " +4.0 % (95 % interval -2.0 to +10.7 %), a tie; error, median difference on the 92 that neither lost +1.00 cm (95 %"
-        " interval +1.00 to +1.00 cm)."
+        " +4.0 % (95 % interval -2.0 to +10.7 %), a tie; error flight by flight, median of the 92 that neither lost: +1.00 cm"
+        " (95 % interval +1.00 to +1.00 cm)."
     )
     many = _said(_measured(20, 0.01, 1000), _measured(60, 0.0, 1000, phase=30))
     assert many["verdict"].startswith("The learnt policy wins against the law by flights kept, on the same 1,000 starts: ")
@@ -75,7 +75,7 @@ def test_a_tie_is_a_difference_whose_interval_holds_0_and_the_sentence_shows_bot
         verdict = found["verdict"]
         # Ahead: kept more, or nearer; an interval of too few flights is not printed.
         signs = []
-        for part, ahead in zip(verdict.split(": ", 1)[1].split("; "), (1, -1), strict=False):
+        for part, ahead in zip(verdict.split(" starts: ", 1)[1].split("; "), (1, -1), strict=False):
             shown = re.findall(r"interval ([-+][\d.]+) to ([-+][\d.]+)", part)
             bounds = [float(x) for x in shown[0]] if shown else [-1.0, 1.0]
             holds = "too few" in part or bounds[0] <= 0.0 <= bounds[1]

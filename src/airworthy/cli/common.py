@@ -10,11 +10,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from airworthy.core.errors import unknown_name
 from airworthy.core.files import json_text
+from airworthy.core.keyword_messages import raises_in_options
 
 Config = TypeVar("Config")
 
@@ -31,13 +33,15 @@ def run_tyro(config_type: type[Config], argv: Sequence[str], prog: str, descript
         description: One paragraph for the top of the help.
 
     Raises:
+        AirworthyError: The dataclass refuses a value; it names the option.
         SystemExit: With 0 after printing help, with 2 after saying what is wrong with the arguments.
     """
     import tyro
 
     said = io.StringIO()
     try:
-        with redirect_stderr(said), _unbroken_help():
+        # A value that the dataclass refuses is told by the option that had it.
+        with redirect_stderr(said), _unbroken_help(), _counts_as_written(), raises_in_options(option_fields(config_type)):
             return tyro.cli(config_type, args=list(argv), prog=prog, description=description)
     except SystemExit as stop:
         if stop.code:
@@ -57,13 +61,25 @@ class ListConfig:
     """Print a JSON list of objects instead of a table."""
 
 
-def option_fields(kind: type) -> list[str]:
-    """Return the fields of a command's dataclass that have an option, those of configurations inside it included."""
-    found: list[str] = []
+def option_fields(kind: type) -> dict[str, str]:
+    """Return the option of each field of a command's dataclass, without hyphens: those of configurations inside it included.
+
+    An inner one is "perturb.latency", or "latency" where the prefix is left out; of fields of one name the outer counts.
+    """
+    from tyro.conf import OmitArgPrefixes
+
+    (bare,) = OmitArgPrefixes[int].__metadata__
+    hints = get_type_hints(kind, include_extras=True)
+    found: dict[str, str] = {}
+    inner: dict[str, str] = {}
     for item in fields(kind):
-        inner = item.default_factory
-        found += option_fields(inner) if is_dataclass(inner) and isinstance(inner, type) else [item.name]
-    return found
+        made = item.default_factory
+        if is_dataclass(made) and isinstance(made, type):
+            head = "" if bare in getattr(hints[item.name], "__metadata__", ()) else f"{item.name}."
+            inner |= {name: f"{head}{option}" for name, option in option_fields(made).items()}
+        else:
+            found[item.name] = item.name
+    return {**inner, **found}
 
 
 def run_subcommand(prog: str, commands: Subcommands, argv: Sequence[str]) -> int:
@@ -83,6 +99,48 @@ def run_subcommand(prog: str, commands: Subcommands, argv: Sequence[str]) -> int
         raise unknown_name(f"'{prog}' subcommand", subcommand, commands)
     kind, run, description = commands[subcommand or next(iter(commands))]
     return run(run_tyro(kind, argv[1:] if subcommand else argv, f"{prog} {subcommand}".strip(), description))
+
+
+def _whole(text: str) -> int:
+    """Return the whole number that a word is, also one that is written as 1e6, as keyword arguments of Python may be."""
+    try:
+        return int(text)
+    except ValueError as error:
+        # Exact, whatever its size: a float would be another number above 2^53.
+        try:
+            value = Decimal(text)
+        except InvalidOperation:
+            raise error from None
+        if not value.is_finite() or value.adjusted() > _DIGITS_MAX or value != value.to_integral_value():
+            raise error from None
+        return int(value)
+
+
+_DIGITS_MAX = 25
+"""Ours: more digits than any option takes, so that what is beyond its bounds is said to be that."""
+
+
+@contextmanager
+def _counts_as_written() -> Iterator[None]:
+    """Let tyro take whole numbers by `_whole`, wherever an option has them: alone, several, or left out."""
+    from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec
+
+    registry: Any = ConstructorRegistry()
+
+    def rule(type_info: Any) -> Any:
+        if type_info.type is not int:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="INT",
+            instance_from_str=lambda words: _whole(words[0]),
+            is_instance=lambda value: isinstance(value, int),
+            str_from_instance=lambda value: [str(value)],
+        )
+
+    registry.primitive_rule(rule)
+    with registry:
+        yield
 
 
 @contextmanager

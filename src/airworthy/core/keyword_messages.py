@@ -4,7 +4,7 @@ said as options on a command line."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -70,11 +70,14 @@ def in_options(text: str, names: Iterable[str]) -> str:
 
     Args:
         text: The message.
-        names: Fields that have an option; others stay, without the class that they are of.
+        names: Fields that have an option, or the option of each ("perturb.delay"); others stay, without the class that they
+            are of.
     """
+    options = names if isinstance(names, Mapping) else {name: name for name in names}
+    names = tuple(options)
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True)) or "(?!)"
     field = re.compile(rf"(?:{_INNER}|^)(?P<name>{known})(?=(?:\[\d+\])? (?:is|has|must|does)\b)")
-    said = field.sub(lambda match: f"--{match['name'].replace('_', '-')}", text)
+    said = field.sub(lambda match: f"--{options[match['name']].replace('_', '-')}", text)
     return re.sub(rf"{_INNER}(?=[a-z]\w*(?:\[\d+\])? (?:is|has|must|does)\b)", "", said)
 
 
@@ -88,7 +91,7 @@ def raises_without_class() -> Iterator[None]:
 @contextmanager
 def raises_in_options(names: Iterable[str]) -> Iterator[None]:
     """Let errors that are raised within name options instead of the fields, also inner ones, of which they are made."""
-    known = tuple(names)
+    known = names if isinstance(names, Mapping) else tuple(names)
     try:
         yield
     except AirworthyError as error:

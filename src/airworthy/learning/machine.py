@@ -54,7 +54,11 @@ class TrainingOptions:
         """Return fields in which an earlier training differs, in words."""
         # An option that an earlier version did not have was at its default.
         now, then = _held(asdict(self)), _held({item.name: before.get(item.name, _default(item)) for item in fields(self)})
-        return [f"{name} was {_shown(then[name])}, not {_shown(now[name])}" for name in now if then[name] != now[name]]
+        return [
+            f"{_GIVEN.get(name, name)} was {_shown(then[name], now[name])}, not {_shown(now[name], then[name])}"
+            for name in now
+            if then[name] != now[name]
+        ]
 
     def _check_within(self, name: str, least: float, most: float) -> None:
         if not least <= getattr(self, name) <= most:
@@ -82,7 +86,15 @@ def _held(value: Any) -> Any:
     return tuple(_held(inner) for inner in value) if isinstance(value, list | tuple) else value
 
 
-def _shown(value: Any) -> str:
+_GIVEN = {"randomization": "randomize", "options": "option"}
+"""What fields are called that are given as words: --randomize mass=0.1, --option rate=50."""
+
+
+def _shown(value: Any, other: Any) -> str:
+    """Write a value; of several by name those that the other has otherwise, as they are given: mass=0.1."""
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        apart = [f"{name}={inner}" for name, inner in value.items() if name not in other or other[name] != inner]
+        return " ".join(apart) or "none"
     return "none" if value == "" else str(value)
 
 

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -145,6 +145,8 @@ class TrainingNames:
     """What checkpoints count ("epoch")."""
     figures_file: str = FIGURES_FILE
     """Where its figures lie; written last."""
+    judged: Mapping[str, str] = field(default_factory=dict)
+    """Options by fields of the protocol, where they are called otherwise."""
 
 
 def refuse_other_training(folder: Path, options: TrainingOptions) -> None:
@@ -259,7 +261,8 @@ class TrainingFolder:
         if not isinstance(before, dict) or not isinstance(now, dict):
             return []
         names = [name for name in now if before.get(name) != now[name]]
-        return [f"{name} was {before.get(name, 'unknown')}, is now {now[name]}" for name in names]
+        given = self._named.judged
+        return [f"{given.get(name, name)} was {before.get(name, 'unknown')}, is now {now[name]}" for name in names]
 
     def _note_protocol(self) -> None:
         """Keep the protocol that is asked for now."""

@@ -59,7 +59,10 @@ def beside_controller(learnt: JudgedFlights, known: JudgedFlights, name: str, sh
         # Nearer is better.
         signs["error"] = -_sign(apart)
         shown = _within(apart, 100.0, "cm", 2)
-        said.append(f"error, median difference on the {int(both.sum()):,} that neither lost {shown}{_tie(signs['error'])}")
+        # Of pairs: the medians in a table may differ the other way, where some flights are much harder than others.
+        said.append(
+            f"error flight by flight, median of the {int(both.sum()):,} that neither lost: {shown}{_tie(signs['error'])}"
+        )
         numbers |= {"flights_both_kept": int(both.sum()), "error_difference_m": _bounds(apart)}
     decided = next((measure for measure, sign in signs.items() if sign), None)
     stands, by = "ties with", ""

@@ -65,11 +65,12 @@ def _say(config: TrainFoundationConfig, done: list[Trained]) -> None:
     if config.json:
         seed_trainings.trained_rows(config, config.out, done)
         return
-    columns = ("seed", "learning [s]", "processor [s]", "quadrotors", "held", "fly the tour", "worst median error [cm]")
+    tour = ("fly the tour",) if config.tour_flights else ()
+    columns = ("seed", "learning [s]", "processor [s]", "quadrotors", "held", *tour, "worst median error [cm]")
     rows: list[tuple[Any, ...]] = []
     for f in (one.figures for one in done if one.finished):
         worst = f["worst_median_error_m"]
-        counts = f["quadrotors"], f["held"], f.get("tour_flown")
+        counts = f["quadrotors"], f["held"], *((f.get("tour_flown"),) if tour else ())
         rows.append((f["seed"], f["training_wall_s"], f["training_cpu_s"], *counts, None if worst is None else 100.0 * worst))
     seed_trainings.say_trained("One policy for all quadrotors", columns, rows, done, _lines)
 

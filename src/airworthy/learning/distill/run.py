@@ -44,6 +44,8 @@ _NAMES = TrainingNames(
     "it was begun by another version of this program",
     "round",
     SUMMARY_FILE,
+    # Its `flights` are those of a round.
+    {"flights": "judged"},
 )
 _COLUMNS = ("mass [kg]", "thrust to weight", "kept [%]", "median error [cm]", "95 % error [cm]", "held")
 

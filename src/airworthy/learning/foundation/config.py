@@ -38,7 +38,9 @@ class FoundationConfig:
     learning_rate: float = FOUNDATION.learning_rate
     """At the beginning."""
     flights: Annotated[int, Bound(1, 1_000_000)] = 128
-    """Of each quadrotor of the catalogue, on which it is judged."""
+    """Of each quadrotor of the catalogue that hold a place, on which it is judged."""
+    tour_flights: Annotated[int, Bound(0, 1_000_000)] = 16
+    """Of each of them on a tour of five places, which takes nine tenths of the judging's time; 0: without it."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -54,4 +56,4 @@ class FoundationConfig:
     @property
     def protocol(self) -> FoundationProtocol:
         """How it is judged."""
-        return FoundationProtocol(flights=self.flights)
+        return FoundationProtocol(flights=self.flights, tour_flights=self.tour_flights)

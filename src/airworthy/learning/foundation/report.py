@@ -37,6 +37,8 @@ def write_foundation_report(path: Path, found: Mapping[str, Any], metrics: Seque
     """
     wall = [(row["wall_s"], row["cost"]) for row in metrics]
     gone = [(b["wall_s"], float(b["lost"] - a["lost"])) for a, b in pairwise(metrics)]
+    # A judging without the tour has no columns of it.
+    shown = COLUMNS if "tour_flown" in found else tuple(name for name in COLUMNS if not name.startswith("tour"))
     page = page_of(
         "airworthy.learning.foundation",
         found=found,
@@ -45,8 +47,8 @@ def write_foundation_report(path: Path, found: Mapping[str, Any], metrics: Seque
             ("Cost per step", lines("cost", "wall time [s]", [Line("cost", "flown", wall)])),
             ("Flights lost since the point before", lines("lost", "wall time [s]", [Line("lost", "bad", gone)], False)),
         ],
-        columns=COLUMNS,
-        rows=[(row["vehicle"], fleet_cells(row), row.get("refused", "")) for row in found["vehicles"]],
+        columns=shown,
+        rows=[(row["vehicle"], fleet_cells(row)[: len(shown)], row.get("refused", "")) for row in found["vehicles"]],
         split=[(name.removesuffix("_s").replace("_", " "), fixed(s, 2)) for name, s in found["seconds"].items()],
         options=flat_options(found["options"]),
     )

@@ -209,7 +209,13 @@ def _of(trainers: tuple[str, ...], options: tuple[str, ...]) -> IdleRule:
 
 IDLE_RULES = (
     _of(("gradient",), ("window", "iterations", "critic", "memory", "history", "delay")),
-    _of(tuple(name for name in TRAINERS if name != "gradient"), ("steps",)),
+    # Not that of the others: who wants a longer or shorter training asks for no other trainer.
+    IdleRule(
+        ("steps",),
+        lambda asked: asked.trainer == "gradient",
+        "for the trainer gradient, which counts gradient steps",
+        "say how many with --iterations",
+    ),
     _of(("ppo",), ("device", "mirror")),
 )
 """What only some of the trainers read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -107,7 +107,9 @@ class TaskConfig:
                 f"The gradient learns {known} and hover, not the task {task!r}: learn it with --trainer native_ppo."
             )
         chosen = {name: x for name in ("env_count", "learning_rate") if (x := getattr(self, name)) is not None}
-        return _BY_GRADIENT[task](seed=seed, **chosen)
+        made: Any = _BY_GRADIENT[task](seed=seed, **chosen)
+        # Whole gradient steps, each of a window of all flights, as whole updates are made by reward.
+        return made if self.steps is None else replace(made, iterations=-(-self.steps // (made.window * made.env_count)))
 
     def _options(self, task: Any) -> Mapping[str, Any]:
         has = is_dataclass(task) and not isinstance(task, type)
@@ -147,10 +149,10 @@ def _value(name: str, text: str, now: Any) -> Any:
 
 IDLE_RULES = (
     IdleRule(
-        ("option", "steps", "hidden", "episode_steps", "randomize"),
+        ("option", "hidden", "episode_steps", "randomize"),
         lambda asked: asked.trainer == "gradient",
-        "for the gradient, which learns its tasks in one form",
-        "learn with --trainer sac",
+        "for the trainer gradient, which learns each of its tasks in one form",
+        "learn by reward, without --trainer gradient",
     ),
 )
 """What only trainers by reward read."""
