@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,16 @@ def test_the_page_has_five_scripts_of_ten_lines_and_one_import() -> None:
         assert [ast.unparse(node) for node in imports] == ["import airworthy as aw"]
 
 
+def test_the_error_is_at_the_front_door_and_loads_nothing_before_it_is_asked_for(tmp_path: Path) -> None:
+    assert aw.AirworthyError is AirworthyError
+    with pytest.raises(aw.AirworthyError, match="no_such_vehicle"):
+        aw.fly("no_such_vehicle", out=tmp_path / "run")
+    assert "except aw.AirworthyError as error" in PAGE.read_text()
+    asked = "import sys, airworthy; early = 'airworthy.core.errors' in sys.modules; airworthy.AirworthyError; print(early)"
+    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"
+
+
 SLOW = ("Train a policy and fly it", "Put a planner into a place of one's own", "Evaluate with a perturbation")
 
 
@@ -56,6 +68,7 @@ def test_scripts_run_as_printed(
 
 def test_all_that_is_offered_is_there() -> None:
     calls = {
+        "AirworthyError",
         "Simulator",
         "bench",
         "course",

@@ -48,6 +48,7 @@ ROOMS = (
 if TYPE_CHECKING:
     from airworthy import bench as bench
     from airworthy.api import evaluate, fly, plan, render, synthesize, task, train, vehicle
+    from airworthy.core.errors import AirworthyError
     from airworthy.scenes import scene
     from airworthy.simulation import Simulator
     from airworthy.trajectories import course
@@ -55,6 +56,19 @@ else:
     __getattr__, __dir__ = lazy_names(__name__, modules=ROOMS)
 
 __all__ = [
-    "ROOMS", "Simulator", "__version__", "bench", "course", "evaluate", "fly", "plan", "render", "scene", "synthesize", "task",
-    "train", "vehicle",
+    "ROOMS",
+    "AirworthyError",
+    "Simulator",
+    "__version__",
+    "bench",
+    "course",
+    "evaluate",
+    "fly",
+    "plan",
+    "render",
+    "scene",
+    "synthesize",
+    "task",
+    "train",
+    "vehicle",
 ]  # fmt: skip

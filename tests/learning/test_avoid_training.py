@@ -21,7 +21,7 @@ from airworthy.learning.avoid import AvoidOptions, AvoidProtocol, train_avoid
 from airworthy.learning.avoid.evaluation import ForestFlights, fly_forests, planner_guide, policy_guide
 from airworthy.learning.avoid.loss import MEAN_OVER, AvoidTick, clearance_cost, window_loss
 from airworthy.learning.avoid.network import AvoidNet
-from airworthy.learning.avoid.report import COLUMNS, FilmedForest, forest_cells, forest_svg
+from airworthy.learning.avoid.report import COLUMNS, FilmedForest, became_of, forest_cells, forest_svg
 from airworthy.learning.avoid.trainer import AvoidTraining
 from airworthy.learning.machine import TrainingRunOptions
 from airworthy.learning.timed_training import Trained
@@ -169,6 +169,20 @@ def test_a_forest_is_drawn_where_it_stands() -> None:
     assert svg.count('dur="0.2s"') == 4
 
 
+def test_every_colour_of_the_film_is_explained() -> None:
+    """Whoever came through, touched, left or was late: the ends that there are, each with the colour that it is drawn in."""
+    colours = {"flown": "blue", "bad": "red", "warn": "orange"}
+    for ends in ((1, 0, 0, 0), (1, 2, 0, 0), (0, 0, 3, 0), (0, 0, 0, 1), (1, 1, 2, 3)):
+        success, touched, left, _ = (np.repeat(np.eye(4, dtype=bool)[k], ends) for k in range(4))
+        count = sum(ends)
+        flown = ForestFlights(success, touched, left, np.full(count, np.nan), np.zeros((3, count, 3)))
+        told = became_of(flown)
+        assert [int(word) for word in re.findall(r"\d+", told)] == [number for number in ends if number]
+        svg = forest_svg(FilmedForest(4.0, 5.0, np.zeros((0, 3)), flown))
+        drawn = {colours[role] for role in re.findall(r'class="trail"[^>]*--(\w+)\)', svg)}
+        assert drawn == set(re.findall("blue|red|orange", told))
+
+
 def test_a_finished_training_is_judged_again(done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(shutil.copytree(done.folder, tmp_path / "run"))
     monkeypatch.setattr(AvoidTraining, "step", lambda self: pytest.fail("it learns again"))
@@ -183,6 +197,7 @@ def test_the_command_trains_and_says_what_came_of_it(tmp_path: Path, capsys: pyt
     small = [f"--{name.replace('_', '-')}={getattr(TINY, name)}" for name in ("env_count", "window", "hidden", "place_count")]
     words = ["train", "avoid", "--iterations", "1", "--flights", "1", "--out", str(tmp_path / "run"), "--json", *small]
     assert main([*words, "--windows-per-flight", "2", "--speeds", "12", "--areas", "2.5"]) == 0
+    assert f"--out {tmp_path / 'run'}" in (tmp_path / "run/report.html").read_text(encoding="utf-8")
     found = json.loads(capsys.readouterr().out)
     assert found["finished"]
     assert [(row["speed_m_s"], row["area_m2"]) for row in found["flights"]] == [(12.0, 2.5)]

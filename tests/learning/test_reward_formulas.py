@@ -140,9 +140,9 @@ def test_every_symbol_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
         reward = shown["reward"]
         texts = [*reward["terms"].values(), *reward["parts"].values(), reward["ends"], reward["success"]]
         used = {node.id for text in texts for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
-        known = {*reward["symbols"], *shown["options"], *reward["terms"], *reward["parts"], *_CALLS, "p_z"}
+        known = {*reward["symbols"], *shown["options"], *reward["terms"], *reward["parts"], *_CALLS}
         assert used <= known, (name, used - known)
     assert main(["tasks", "show", "track"]) == 0
     text = capsys.readouterr().out
-    for words in ("5 * exp(-norm(p - path))", "ends where", "the point of the drawn path", "m exp(-a x^2)"):
+    for words in ("5 * exp(-norm(p - path))", "ends where", "the point of the drawn path", "length of a vector"):
         assert words in text

@@ -164,10 +164,11 @@ def test_tasks(told: Transcript, monkeypatch: Patch) -> None:
     monkeypatch.setattr(tasks, "NAVIGATION_TASKS", {})
     monkeypatch.setattr(tasks, "learning_task", known.__getitem__)
     monkeypatch.setattr(tasks, "traits_of", lambda task: traits[task.name])
-    formulas = {"hold": tasks.RewardFormulas({"crash": "-1", "place": "a b"}, {}, "d > 2", "d < 1", {"a": "1 - d"})}
+    formulas = {
+        "hold": tasks.RewardFormulas({"crash": "-1", "place": "a b"}, {}, "d > 2", "d < 1", {"a": "1 - d"}, {"E(x)": "exp(-x)"})
+    }
     monkeypatch.setattr(tasks, "reward_terms", lambda task: ("place",))
     monkeypatch.setattr(tasks, "reward_formulas", lambda task, terms: formulas.get(task.name))
-    monkeypatch.setattr(tasks, "FUNCTIONS", {"E(x)": "exp(-x)"})
     for words in ("", "--json", "show hold", "show hold --json", "show drift", "show drift --json"):
         told.run(f"tasks {words}", lambda words=words: tasks.main(words.split()))
     for value in (SimpleNamespace, object(), Indicators, Indicators(1.0, 2.0, 3.0)):

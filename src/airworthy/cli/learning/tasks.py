@@ -12,11 +12,14 @@ from tyro.conf import Positional
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.core.errors import unknown_name
 from airworthy.learning.environments import LearningTask, learning_task, learning_tasks
-from airworthy.learning.environments.formulas import FUNCTIONS, RewardFormulas, reward_formulas
+from airworthy.learning.environments.formulas import RewardFormulas, reward_formulas
 from airworthy.learning.environments.traits import traits_of
 from airworthy.learning.environments.vector_task import reward_terms
+from airworthy.learning.gradient.config import HoverConfig
+from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.navigation.environments import SIGHT
-from airworthy.learning.navigation.options import NAVIGATION_TASKS
+from airworthy.learning.navigation.options import NAVIGATION_TASKS, NavigationOptions
+from airworthy.learning.task_training.config import settable_options
 
 PROG = "airworthy tasks"
 _DESCRIPTION = "List the tasks that are learnt by reward. Also: airworthy tasks show NAME."
@@ -74,6 +77,23 @@ def _options(task: Any) -> dict[str, Any]:
     return dataclasses.asdict(task) if dataclasses.is_dataclass(task) and not isinstance(task, type) else {}
 
 
+_OWN_COMMANDS: dict[str, type] = {"hover": HoverConfig, "motor_command": MotorCommandConfig} | dict.fromkeys(
+    NAVIGATION_TASKS, NavigationOptions
+)
+"""Tasks whose training has a command of its own, with its options and no --option."""
+
+
+def _settable(task: Any) -> set[str]:
+    """Names of the options that the command sets which learns the task."""
+    if task.name in _OWN_COMMANDS:
+        return set(_options(task)) & {item.name for item in dataclasses.fields(_OWN_COMMANDS[task.name])}
+    return set(settable_options(task))
+
+
+def _how(task: Any) -> str:
+    return "--NAME VALUE" if task.name in _OWN_COMMANDS else "--option NAME=VALUE"
+
+
 def _list(config: ListConfig) -> int:
     rows = [_head(_task(name)) for name in _names()]
     if config.json:
@@ -95,14 +115,20 @@ def _show(config: ShowTaskConfig) -> int:
     task = _task(config.name)
     found = reward_formulas(task, _terms(task))
     if config.json:
-        reward = {} if found is None else {"reward": {**dataclasses.asdict(found), "functions": FUNCTIONS}}
-        emit_json({**_head(task), "options": _options(task), **reward})
+        reward = {} if found is None else {"reward": dataclasses.asdict(found)}
+        emit_json({**_head(task), "options": _options(task), "settable": sorted(_settable(task)), **reward})
         return 0
     for key, value in _head(task).items():
         print(f"{key:24}{value}")
-    print("options")
-    for key, value in _options(task).items():
-        print(f"  {key:22}{value}")
+    options, settable, how = _options(task), _settable(task), _how(task)
+    for title, names in (
+        (f"options, set by airworthy train {task.name} {how}", [name for name in options if name in settable]),
+        ("options that no command line sets, arguments of the class", [name for name in options if name not in settable]),
+    ):
+        if names:
+            print(title)
+        for name in names:
+            print(f"  {name:22}{options[name]}")
     if found is not None:
         _show_reward(found)
     return 0
@@ -116,7 +142,7 @@ def _show_reward(found: RewardFormulas) -> None:
         ("with", found.parts),
         ("flight", {"ends where": found.ends, "success": found.success}),
         ("symbols; names of options stand for their values", found.symbols),
-        ("functions", FUNCTIONS),
+        ("functions", found.functions),
     )
     for title, rows in groups:
         if rows:

@@ -62,7 +62,7 @@ def _asked(argv: list[str]) -> int:
     from airworthy.learning.avoid.evaluation import AvoidProtocol
     from airworthy.learning.avoid.run import train_avoid
 
-    command = command_line(PROG, config, leave_out=("run", "json"))
+    command = command_line(PROG, config, leave_out=("run", "json"), always=("out",))
     protocol = AvoidProtocol(flights=config.flights, speeds=config.speeds, areas=config.areas)
     with stopped_by_terminate() as received:
         try:

@@ -45,7 +45,7 @@ class TrainDistillConfig(StopOptions, DistillOptions):
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=NOT_REPEATED)
+        return command_line(PROG, self, leave_out=NOT_REPEATED, always=("out",))
 
 
 def main(argv: list[str]) -> int:

@@ -40,7 +40,7 @@ class TrainFoundationConfig(seed_trainings.SeedOptions, FoundationConfig):
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=seed_trainings.NOT_REPEATED)
+        return command_line(PROG, self, leave_out=seed_trainings.NOT_REPEATED, always=("out",))
 
 
 def main(argv: list[str]) -> int:

@@ -62,7 +62,7 @@ class TrainHoverConfig(seed_trainings.SeedOptions, HoverConfig):
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=seed_trainings.NOT_REPEATED)
+        return command_line(PROG, self, leave_out=seed_trainings.NOT_REPEATED, always=("out",))
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class TrainMotorCommandConfig(seed_trainings.SeedOptions, MotorCommandConfig):
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(MOTOR_COMMAND_PROG, self, leave_out=seed_trainings.NOT_REPEATED)
+        return command_line(MOTOR_COMMAND_PROG, self, leave_out=seed_trainings.NOT_REPEATED, always=("out",))
 
 
 def main(argv: list[str]) -> int:

@@ -86,7 +86,7 @@ def _asked(task: str, argv: list[str]) -> int:
     load_torch()
     from airworthy.learning.navigation.run import train_navigation
 
-    command = command_line(f"{PROG} {task}", config, leave_out=("task", "run", "json"))
+    command = command_line(f"{PROG} {task}", config, leave_out=("task", "run", "json"), always=("out",))
     protocol = RoomsProtocol(flights=config.flights, levels=config.levels)
     with stopped_by_terminate() as received:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,9 @@ class TrainTaskConfig(seed_trainings.SeedOptions, TaskConfig, TaskName):
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=seed_trainings.NOT_REPEATED, positional=("task",))
+        return command_line(
+            PROG, replace(self, out=self.folder), leave_out=seed_trainings.NOT_REPEATED, positional=("task",), always=("out",)
+        )
 
 
 def main(argv: list[str]) -> int:

@@ -24,6 +24,7 @@ def command_line(
     leave_out: Collection[str] = (),
     positional: Sequence[str] = (),
     short_numbers: bool = False,
+    always: Collection[str] = (),
 ) -> str:
     """Return one line for a POSIX shell, in which fields stand in their order and those at their defaults are left out.
 
@@ -36,20 +37,23 @@ def command_line(
         leave_out: Fields on which the result does not depend.
         positional: Fields that are given without an option.
         short_numbers: Write 2.0 as 2 where it is the same number.
+        always: Fields that are written at their defaults, too.
     """
     plain = [token for name in positional for token in _texts(getattr(config, name), short_numbers)]
-    options = _options("--", config, MISSING, {*leave_out, *positional}, short_numbers)
+    options = _options("--", config, MISSING, {*leave_out, *positional}, short_numbers, always)
     # Behind a lone "--" nothing is read as an option.
     hidden = any(map(_like_an_option, plain))
     return shlex.join([*program.split(), *([*options, "--", *plain] if hidden else [*plain, *options])])
 
 
-def _options(prefix: str, config: Any, usual: Any, leave_out: Collection[str], short: bool) -> list[str]:
+def _options(
+    prefix: str, config: Any, usual: Any, leave_out: Collection[str], short: bool, always: Collection[str] = ()
+) -> list[str]:
     """Words of a dataclass where they differ from the usual one, or from its own defaults where there is none."""
     tokens: list[str] = []
     for item in fields(config):
         value, default = getattr(config, item.name), _default(item) if usual is MISSING else getattr(usual, item.name)
-        if item.name in leave_out or value == default:
+        if item.name in leave_out or (value == default and item.name not in always):
             continue
         name = item.name.replace("_", "-")
         if isinstance(value, bool):

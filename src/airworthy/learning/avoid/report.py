@@ -20,7 +20,7 @@ from airworthy.learning.gradient.report import flat_options
 from airworthy.reports.page import card, fixed, interval, page_of
 from airworthy.reports.svg import Line, lines
 
-__all__ = ["COLUMNS", "FILM_FLIGHTS", "FilmedForest", "forest_cells", "forest_svg", "write_avoid_report"]
+__all__ = ["COLUMNS", "FILM_FLIGHTS", "FilmedForest", "became_of", "forest_cells", "forest_svg", "write_avoid_report"]
 
 FILM_FLIGHTS = 12
 """Ours: on film; more would hide one another."""
@@ -82,8 +82,7 @@ def write_avoid_report(path: Path, found: Mapping[str, Any], metrics: Sequence[M
         film={
             "title": "Through one forest, from above",
             "lede": f"{len(flown.success)} flights from left to right through the first forest of a tree per {film.area:g}"
-            f" m\N{SUPERSCRIPT TWO}, top speed {film.speed:g} m/s, at true speed: {int(flown.success.sum())} came through,"
-            f" {int(flown.touched.sum())} touched something (red, a cross where). Vehicles are drawn at"
+            f" m\N{SUPERSCRIPT TWO}, top speed {film.speed:g} m/s, at true speed: {became_of(flown)}. Vehicles are drawn at"
             " twice their size. One forest is kinder than another: the"
             " figures below are over as many forests as flights.",
             "svg": forest_svg(film),
@@ -104,6 +103,22 @@ def write_avoid_report(path: Path, found: Mapping[str, Any], metrics: Sequence[M
         options=flat_options(found["options"]),
     )
     return write_text(path, page)
+
+
+def became_of(flown: ForestFlights) -> str:
+    """Return how many flights of a film came to which end, and by which colour that is drawn; no end is told that none had.
+
+    Args:
+        flown: They.
+    """
+    late = ~(flown.success | flown.touched | flown.left)
+    ends = (
+        (flown.success, "came through (blue)"),
+        (flown.touched, "touched something (red, a cross where)"),
+        (flown.left, "flew out of the forest's box (orange)"),
+        (late, "came too late (orange)"),
+    )
+    return ", ".join(f"{int(ended.sum())} {said}" for ended, said in ends if ended.any())
 
 
 def forest_cells(row: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,7 @@ from airworthy.learning.task_training.own_tasks import made_task
 from airworthy.learning.task_training.path_options import PathGradientOptions
 from airworthy.learning.task_training.recovery import RecoveryGradientOptions
 
-__all__ = ["IDLE_RULES", "TASK_TRAINERS", "TaskConfig"]
+__all__ = ["IDLE_RULES", "TASK_TRAINERS", "TaskConfig", "settable_options"]
 
 TASK_TRAINERS = {
     "native_ppo": "by reward, on environments of the learning task",
@@ -112,20 +112,21 @@ class TaskConfig:
         return made if self.steps is None else replace(made, iterations=-(-self.steps // (made.window * made.env_count)))
 
     def _options(self, task: Any) -> Mapping[str, Any]:
-        has = is_dataclass(task) and not isinstance(task, type)
-        known = {item.name: getattr(task, item.name) for item in fields(task)} if has else {}
-        found: dict[str, Any] = {}
+        plain, found = settable_options(task), dict[str, Any]()
         for text in self.option:
             name, equals, value = text.partition("=")
-            # Only what a word of a command line can say; tables of numbers are for Python.
-            plain = {key for key, now in known.items() if isinstance(now, bool | int | float | str)}
+            if name not in plain and name in getattr(task, "__dataclass_fields__", ()):
+                raise AirworthyError(
+                    f"--option cannot say {name!r} of the task {task.name!r}, which is a record: set it from Python, as an"
+                    " argument of its class."
+                )
             if name not in plain:
                 raise unknown_name(f"option of the task {task.name!r}", name, sorted(plain), "Write --option NAME=VALUE.")
             if not equals or name in found:
                 raise AirworthyError(f"--option got {text!r}; write each as {name}=VALUE, once.")
-            found[name] = _value(name, value, known[name])
+            found[name] = _value(name, value, plain[name])
             # An option without effect is refused, as everywhere.
-            if found[name] == known[name]:
+            if found[name] == plain[name]:
                 raise AirworthyError(f"--option {text} changes nothing: the task has it so; leave it out.")
         return found
 
@@ -135,16 +136,44 @@ class TaskConfig:
         return TaskProtocol(flights=self.flights, mpc_flights=self.mpc_flights)
 
 
+def settable_options(task: Any) -> dict[str, Any]:
+    """Return the options of a task that --option sets, with what they are now: what a word of a command line can say.
+
+    Args:
+        task: That is learnt by `airworthy train TASK`; of one that is no dataclass nothing can be set. Records inside it, as
+            a curriculum, are for Python.
+    """
+    if not is_dataclass(task) or isinstance(task, type):
+        return {}
+    known = {item.name: getattr(task, item.name) for item in fields(task)}
+    return {name: now for name, now in known.items() if isinstance(now, _PLAIN) or _numbers(now)}
+
+
+_PLAIN = (bool, int, float, str)
+
+
+def _numbers(now: Any) -> bool:
+    return isinstance(now, tuple) and all(isinstance(one, int | float) for one in now)
+
+
 def _value(name: str, text: str, now: Any) -> Any:
     """Return a value of the kind that an option has now."""
     try:
         # First: a bool is an int, and `bool("false")` is true.
         if isinstance(now, bool):
             return {"true": True, "false": False}[text.lower()]
+        if isinstance(now, tuple):
+            return tuple(float(word) for word in text.split(",") if word)
+        # As every count of a command line: 1e6 is a whole number, too.
+        if isinstance(now, int) and (number := float(text)).is_integer():
+            return int(number)
         return type(now)(text)
-    except (KeyError, ValueError):
-        kind = "true or false" if isinstance(now, bool) else "a whole number" if isinstance(now, int) else "a number"
-        raise AirworthyError(f"--option got {name}={text}; expected {kind}, as {name}={now} is.") from None
+    except (KeyError, ValueError, OverflowError):
+        kinds = {bool: "true or false", int: "a whole number", tuple: "numbers with commas between, as 0,0.5"}
+        expected = kinds.get(type(now), "a number")
+        shown = ",".join(map(str, now)) if isinstance(now, tuple) else now
+        as_now = f", as {name}={shown} is" if shown != "" else ""
+        raise AirworthyError(f"--option got {name}={text}; expected {expected}{as_now}.") from None
 
 
 IDLE_RULES = (
