@@ -36,13 +36,13 @@ ARMS = (0.7, 1.2, 1.0, 1.3)
 def airframes() -> dict[str, Vehicle]:
     """Return the airframes by name; the irregular one differs by its arms alone."""
     regular = vehicle("flightgoggles")
-    rotors = tuple(
-        replace(rotor, position=tuple(length * x for x in rotor.position))
-        for rotor, length in zip(regular.rotors, ARMS, strict=True)
-    )
+    rotors = []
+    for rotor, length in zip(regular.rotors, ARMS, strict=True):
+        x, y, z = rotor.position
+        rotors.append(replace(rotor, position=(length * x, length * y, length * z)))
     return {
         "regular, 4 rotors": regular,
-        "irregular, 4 rotors": replace(regular, rotors=rotors),
+        "irregular, 4 rotors": replace(regular, rotors=tuple(rotors)),
         "with rotors to spare, 8": vehicle("base_octarotor"),
     }
 

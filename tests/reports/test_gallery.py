@@ -24,7 +24,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.slow
 def test_every_device_has_its_card(page: str) -> None:
-    assert set(re.findall(r"<h3>([a-z0-9_]+)</h3>", page)) == set(device_names())
+    assert set(re.findall(r"<h3 id=\"[^\"]*\">([a-z0-9_]+)<", page)) == set(device_names())
 
 
 @pytest.mark.slow

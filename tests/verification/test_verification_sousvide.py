@@ -15,7 +15,9 @@ import pytest
 
 from airworthy.cli import verify
 from airworthy.cli.verify import VerifyConfig, main
+from airworthy.core.idle_options import refuse_idle
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset
+from airworthy.learning.datasets.config import IDLE_RULES
 from airworthy.pilots.svnet.contract import read_policy, write_policy
 from airworthy.tasks import TrackingProtocol
 from airworthy.verification import Figure, learning
@@ -119,6 +121,13 @@ def test_counts_keep_rate_and_closing(tmp_path: Path) -> None:
 def test_an_expert_that_does_not_come_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expert, "SynthesisConfig", lambda: DatasetConfig(length=1.0))
     assert len(failed(expert.closing_figures(100))) == 2
+
+
+def test_what_is_made_without_images_says_nothing_of_how_they_look() -> None:
+    seen = replace(expert.SMALL, scene="garage", light=(0.5, 2.0), image_noise=3.0)
+    plain = expert.without_images(seen)
+    refuse_idle(plain, IDLE_RULES)
+    assert (plain.view, plain.seed, plain.courses) == ("none", seen.seed, seen.courses)
 
 
 @pytest.mark.slow

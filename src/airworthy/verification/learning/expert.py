@@ -18,10 +18,11 @@ from airworthy.control.mpc.stage import step
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.core.files import read_json, sha256_file
 from airworthy.core.frames import to_matrix, z_down_attitude, z_down_vector
+from airworthy.core.idle_options import without_idle
 from airworthy.evaluation.metrics import path_distance
 from airworthy.geometry import Sphere
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, Made, synthesize_dataset
-from airworthy.learning.datasets.config import PAIRS_FILE, ROLLOUTS_FILE
+from airworthy.learning.datasets.config import IDLE_RULES, PAIRS_FILE, ROLLOUTS_FILE
 from airworthy.learning.synthesis import RolloutPlan, SynthesisConfig, roll_out
 from airworthy.pilots.expert import expert_reference
 from airworthy.pilots.svnet.features import to_command, z_down
@@ -356,11 +357,16 @@ def repetition_figures(data: ExpertDataset, folder: Path) -> Iterator[Figure]:
     first = _contents(data.folder)
     other = _different(first, _contents(folder / "by_two"))
     yield zero(f"SOUS VIDE 4, the same seed by one process and by two: of {len(first)} files, with other bytes", other)
-    _made(replace(data.config, view="none"), folder / "together")
+    _made(without_images(data.config), folder / "together")
     tables = {name: digest for name, digest in first.items() if Path(name).name in (PAIRS_FILE, ROLLOUTS_FILE)}
     found = {name: digest for name, digest in _contents(folder / "together").items() if name in tables}
     label = f"SOUS VIDE 4, the same seed, shards flown alone and together: of {len(tables)} tables, with other bytes"
     yield zero(label, _different(tables, found))
+
+
+def without_images(config: DatasetConfig) -> DatasetConfig:
+    """Return the same roll-outs without images, and without what would say how those look: it would be refused as idle."""
+    return without_idle(replace(config, view="none"), IDLE_RULES)
 
 
 def _made(config: DatasetConfig, folder: Path, workers: int = 1) -> Made:
