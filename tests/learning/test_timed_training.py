@@ -261,7 +261,7 @@ def test_a_line_of_a_flown_training_has_speed_cost_and_losses(
     run = TimedTraining(work, 10)
     work.iteration = 10_000
     line = TrainingLine(run, quiet=False)
-    run.metrics = [{"cost": -1.0}, row] if row else []
+    run.metrics = [{"cost": -1.0}, {"cost": -2.0}, row] if row else []
     clock.pass_by(0.9)
     work.iteration = 20_000
     line.stepped()
