@@ -19,7 +19,11 @@ from airworthy.control.allocation import Priority
 from airworthy.control.effectors import working_effectiveness
 from airworthy.control.levels import ControlConfig
 from airworthy.dynamics import Effects
-from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.learning.environments import LearningTask, learning_task
+from airworthy.learning.environments.conditions import FlightConditions
+from airworthy.learning.environments.nominal import shape_of
+from airworthy.learning.environments.tasks import PositionByAttitude
+from airworthy.simulation import Randomization, Simulator, SimulatorConfig
 from airworthy.simulation.twin import Twin
 from airworthy.vehicles import Vehicle, thrust_limits, vehicle, vehicle_names
 
@@ -128,6 +132,17 @@ def test_parameters_that_make_an_airframe_irregular_say_so() -> None:
     limit[..., 0] *= 0.8
     simulator.set_parameter("control_thrust_max_rotor", limit)
     assert Effects.IRREGULAR in simulator.effects
+
+
+def test_environments_of_learning_ask_irregular_airframes_alone() -> None:
+    def asks(task: LearningTask, body: Vehicle) -> bool:
+        return shape_of(task, [body], Randomization(), 1.0, FlightConditions())[0].controller.irregular
+
+    regular = vehicle("lmf2")
+    assert [asks(PositionByAttitude(), body) for body in (FOUR, regular)] == [True, False]
+    # By rotor nothing is allocated.
+    assert not asks(learning_task("l2f_position"), FOUR)
+    assert asks(PositionByAttitude(), vehicle("base_octarotor")) is False
 
 
 @pytest.mark.parametrize("width", [6, 8])
