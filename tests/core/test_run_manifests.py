@@ -108,3 +108,10 @@ def test_a_manifest_of_more_than_64_mebibytes_is_refused_unread(tmp_path: Path) 
         kind.read(tmp_path)
     assert "67,108,8" in str(beyond.value) or "64 MiB" in str(beyond.value) or "large" in str(beyond.value)
     assert str(within.value) != str(beyond.value)
+
+
+def test_three_things_that_changed_are_named_at_most(tmp_path: Path) -> None:
+    Store.kind.refuse(tmp_path, [])
+    said = r"holds a job with other settings \(one; two; three\): repeat those, choose another --out, or delete it\.$"
+    with pytest.raises(AirworthyError, match=said):
+        Store.kind.refuse(tmp_path, ["one", "two", "three", "four"])

@@ -40,3 +40,8 @@ def test_the_folder_of_one_training_is_refused(name: str, tmp_path: Path) -> Non
         refuse_single_training(tmp_path)
     said = "holds a single training; several seeds need a folder of their own: choose another."
     assert str(caught.value) == f"{str(tmp_path)!r} {said}"
+
+
+def test_one_seed_is_its_own_median(tmp_path: Path) -> None:
+    write_seeds(tmp_path, {}, ROWS[2:])
+    assert json.loads((tmp_path / "summary.json").read_text())["median"] == {"error_m": 0.25, "kept": 8.0}
