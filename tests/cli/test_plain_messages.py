@@ -27,6 +27,13 @@ from airworthy.scenes import scene
         ("fly --envs 1e-9", "'1e-9' is not a whole number"),
         ("fly --envs 1e9", "--envs is 1000000000; expected 1 to 1000000."),
         ("fly --slower fast", "'fast' is not a number"),
+        ("train recovery --hidden 64", "--hidden: got '64'; expected 2 numbers. Run"),
+        ("tasks show", "airworthy tasks show needs an argument: name of the task"),
+        ("train svnet", "airworthy train svnet needs an argument: folder of a data set. Run"),
+        (
+            "train hover --randomize mass=0.1 lag=0.1 mass=0.2",
+            "--randomize got mass twice, mass=0.1 and mass=0.2; give it once.",
+        ),
         ("--verison", "Unknown option '--verison'. Closest: '--version'."),
         ("fly --pilot runs/nopolicy", "svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER"),
         ("tune carl --out /proc/x", "Could not make the folder '/proc/x'"),

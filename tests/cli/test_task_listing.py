@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,3 +108,31 @@ def test_counts_and_lists_are_taken_as_written() -> None:
     for word, said in (("episode_steps=1.5", "a whole number, as episode_steps=500 is"), ("start_rotors=a", "commas between")):
         with pytest.raises(AirworthyError, match=said):
             options(word)
+
+
+OWN = """
+from airworthy.core import ops
+from airworthy.learning import HoverTask, Judgement
+
+
+class Climb(HoverTask):
+    name = "climb"
+    error = None
+
+    def judge(self, before, after, action, past, p):
+        return Judgement({"climb": after[5]}, ops.where(after[2] < -3.0, 1.0, 0.0), ops.where(after[2] > 2.0, 1.0, 0.0))
+"""
+
+
+def test_a_task_of_ones_own_is_shown_as_it_is_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the word that `train` takes; of a reward without formulas the parts are named."""
+    (tmp_path / "own tasks.py").write_text(OWN, encoding="utf-8")
+    word = f"{tmp_path / 'own tasks.py'}:Climb"
+    assert main(["tasks", "show", word]) == 0
+    told = capsys.readouterr().out
+    assert f"options, set by airworthy train '{word}' --option NAME=VALUE" in told
+    assert re.search(r"^  reach_m +4\.0$", told, re.MULTILINE)
+    assert told.endswith("whose code alone says how: climb\n")
+    assert TaskConfig(option=("reach_m=3",)).training(word, 0).options == {"reach_m": 3.0}
+    assert main(["tasks", "show", f"{tmp_path / 'nothing.py'}:Climb"]) == 2
+    assert "is no file" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from airworthy.cli.common import option_fields
+from airworthy.cli.learning.seed_trainings import how_to_fly
 from airworthy.cli.learning.train import TrainSvNetConfig
 from airworthy.cli.learning.train_boundary import TrainBoundaryConfig
 from airworthy.cli.learning.train_hover import TrainHoverConfig, TrainMotorCommandConfig
@@ -133,3 +134,12 @@ def test_a_folder_of_another_training_is_refused_before_anything_is_compiled(
     monkeypatch.setattr(PpoTraining, "__init__", compiled)
     with pytest.raises(AirworthyError, match=names):
         train_hover(vehicle("tinyprop"), tmp_path, asked)
+
+
+def test_what_a_shell_is_told_to_fly_is_one_word() -> None:
+    """A folder with a space in it is quoted."""
+    assert how_to_fly(Path("my runs/x"), Path("r.html")) == (
+        "Policy: my runs/x, to fly with --pilot 'policy:my runs/x'; report: r.html"
+    )
+    told = how_to_fly(Path("runs/x"), Path("r.html"), "avoid", "Student", "--vehicle NAME")
+    assert told == "Student: runs/x, to fly with --vehicle NAME --pilot avoid:runs/x; report: r.html"

@@ -182,7 +182,7 @@ def _sentence(box: str) -> str:
 
 
 _RULE = re.compile("\u2500+|-+")
-_PYTHONS = (
+_PYTHONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"invalid literal for int\(\) with base 10: ('.*?')"), r"\1 is not a whole number"),
     (re.compile(r"could not convert string to float: ('.*?')"), r"\1 is not a number"),
     # Of an option that may be left out tyro says what it tried one after the other.
@@ -191,6 +191,14 @@ _PYTHONS = (
         r"\1 is not a whole number.",
     ),
     (re.compile(r"no type matching .*?\|FLOAT could be instantiated from \[('.*?')\]\. Got errors:.*"), r"\1 is not a number."),
+    (
+        re.compile(r"no type matching .*?\|\{(?P<kinds>(?:INT ?|FLOAT ?)+)\} could be instantiated from \[(?P<got>.*?)\]\..*"),
+        lambda match: f"got {match['got'].replace(',', '')}; expected {len(match['kinds'].split())} numbers.",
+    ),
+    (
+        re.compile(r"Missing from (.+?): [A-Z]+ (.)(.+?)\.? \(required\)"),
+        lambda match: f"{match[1]} needs an argument: {match[2].lower()}{match[3]}",
+    ),
 )
 """What Python says of a word that is no number, and what we say."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,9 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.timed_training import Trained
 
-__all__ = ["NOT_REPEATED", "SeedOptions", "StopOptions", "say_trained", "seed_commands", "trained_rows", "until_stopped"]
+__all__ = [
+    "NOT_REPEATED", "SeedOptions", "StopOptions", "how_to_fly", "say_trained", "seed_commands", "trained_rows", "until_stopped",
+]  # fmt: skip
 
 NOT_REPEATED = ("json", "minutes", "tensorboard")
 """Options that change nothing of what is learnt: left out of the command that makes it again."""
@@ -47,6 +50,20 @@ class SeedOptions(StopOptions):
 
     seeds: Annotated[int, Bound(1, SEEDS_MAX)] = 1
     """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
+
+
+def how_to_fly(folder: Path, report: Path, kind: str = "policy", what: str = "Policy", vehicle: str = "") -> str:
+    """Return where a policy lies, what a shell is told to fly it, and where its page is.
+
+    Args:
+        folder: Of the policy.
+        report: Of its page.
+        kind: Before the folder in --pilot: "policy", "avoid".
+        what: It is called.
+        vehicle: The option that names who flies, where any may.
+    """
+    pilot = shlex.quote(f"{kind}:{folder}")
+    return f"{what}: {folder}, to fly with {f'{vehicle} ' if vehicle else ''}--pilot {pilot}; report: {report}"
 
 
 def seed_commands(config: Any, folder: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.navigation.environments import SIGHT
 from airworthy.learning.navigation.options import NAVIGATION_TASKS, NavigationOptions
 from airworthy.learning.task_training.config import settable_options
+from airworthy.learning.task_training.own_tasks import is_own_task, made_task
 
 PROG = "airworthy tasks"
 _DESCRIPTION = "List the tasks that are learnt by reward. Also: airworthy tasks show NAME."
@@ -30,7 +32,7 @@ class ShowTaskConfig:
     """What to show."""
 
     name: Positional[str]
-    """Of the task (`airworthy tasks` lists them)."""
+    """Name of the task (`airworthy tasks` lists them), or FILE.py:NAME of one's own."""
     json: bool = False
     """Print every field as JSON."""
 
@@ -50,6 +52,8 @@ def _names() -> list[str]:
 
 
 def _task(name: str) -> LearningTask:
+    if is_own_task(name):
+        return made_task(name, {})[0]
     if name not in (names := _names()):
         raise unknown_name("learning task", name, names)
     return NAVIGATION_TASKS[name]() if name in NAVIGATION_TASKS else learning_task(name)
@@ -83,15 +87,15 @@ _OWN_COMMANDS: dict[str, type] = {"hover": HoverConfig, "motor_command": MotorCo
 """Tasks whose training has a command of its own, with its options and no --option."""
 
 
-def _settable(task: Any) -> set[str]:
-    """Names of the options that the command sets which learns the task."""
-    if task.name in _OWN_COMMANDS:
-        return set(_options(task)) & {item.name for item in dataclasses.fields(_OWN_COMMANDS[task.name])}
+def _settable(task: Any, word: str) -> set[str]:
+    """Names of the options that the command sets which learns the task; one's own may be a shipped one with another judge."""
+    if word in _OWN_COMMANDS:
+        return set(_options(task)) & {item.name for item in dataclasses.fields(_OWN_COMMANDS[word])}
     return set(settable_options(task))
 
 
-def _how(task: Any) -> str:
-    return "--NAME VALUE" if task.name in _OWN_COMMANDS else "--option NAME=VALUE"
+def _how(word: str) -> str:
+    return "--NAME VALUE" if word in _OWN_COMMANDS else "--option NAME=VALUE"
 
 
 def _list(config: ListConfig) -> int:
@@ -116,20 +120,22 @@ def _show(config: ShowTaskConfig) -> int:
     found = reward_formulas(task, _terms(task))
     if config.json:
         reward = {} if found is None else {"reward": dataclasses.asdict(found)}
-        emit_json({**_head(task), "options": _options(task), "settable": sorted(_settable(task)), **reward})
+        emit_json({**_head(task), "options": _options(task), "settable": sorted(_settable(task, config.name)), **reward})
         return 0
     for key, value in _head(task).items():
         print(f"{key:24}{value}")
-    options, settable, how = _options(task), _settable(task), _how(task)
+    options, settable, how = _options(task), _settable(task, config.name), _how(config.name)
     for title, names in (
-        (f"options, set by airworthy train {task.name} {how}", [name for name in options if name in settable]),
+        (f"options, set by airworthy train {shlex.quote(config.name)} {how}", [name for name in options if name in settable]),
         ("options that no command line sets, arguments of the class", [name for name in options if name not in settable]),
     ):
         if names:
             print(title)
         for name in names:
             print(f"  {name:22}{options[name]}")
-    if found is not None:
+    if found is None:
+        print(f"reward per step, the sum of these, whose code alone says how: {', '.join(_terms(task))}")
+    else:
         _show_reward(found)
     return 0
 

@@ -9,6 +9,7 @@ from typing import Any
 from tyro.conf import OmitArgPrefixes
 
 from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.learning.seed_trainings import how_to_fly
 from airworthy.cli.learning.train import load_torch
 from airworthy.core.jobs.progress import command_line
 from airworthy.core.keyword_messages import raises_in_options
@@ -100,4 +101,4 @@ def _say(config: TrainAvoidConfig, done: Any) -> None:
         within = f"{100.0 * rate.low:.0f} to {100.0 * rate.high:.0f}"
         rows.append((row["speed_m_s"], row["area_m2"], shares[0], within, *shares[1:], row["mean_speed_m_s"]))
     show_table(f"avoid, {done.figures['training_wall_s']:.0f} s of training", columns, rows)
-    print(f"Policy: {done.folder}, to fly with --pilot avoid:{done.folder}; report: {done.report}")
+    print(how_to_fly(done.folder, done.report, "avoid"))

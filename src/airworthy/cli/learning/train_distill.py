@@ -14,7 +14,7 @@ from airworthy.core.schema import Bound
 
 _begun = time.perf_counter()
 
-from airworthy.cli.learning.seed_trainings import NOT_REPEATED, StopOptions, until_stopped  # noqa: E402
+from airworthy.cli.learning.seed_trainings import NOT_REPEATED, StopOptions, how_to_fly, until_stopped  # noqa: E402
 from airworthy.learning.distill.config import DistillOptions  # noqa: E402 - behind the clock: how long loading takes is told
 from airworthy.learning.distill.run import train_distill  # noqa: E402
 from airworthy.learning.timed_training import Trained  # noqa: E402
@@ -80,4 +80,4 @@ def _say(config: TrainDistillConfig, done: Trained) -> None:
     show_table(f"One student of {found['weights']:,} numbers, {found['training_wall_s']:.0f} s of training", columns, rows)
     missed = [row["vehicle"] for row in found["vehicles"] if not row["held"]]
     print(f"Not held: {', '.join(missed)}." if missed else "Every vehicle is held.")
-    print(f"Student: {done.folder}, to fly with --vehicle NAME --pilot policy:{done.folder}; report: {done.report}")
+    print(how_to_fly(done.folder, done.report, what="Student", vehicle="--vehicle NAME"))

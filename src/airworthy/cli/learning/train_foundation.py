@@ -78,4 +78,4 @@ def _say(config: TrainFoundationConfig, done: list[Trained]) -> None:
 def _lines(item: Trained) -> Iterator[str]:
     missed = [row["vehicle"] for row in item.figures["vehicles"] if not row["held"]]
     yield f"Not held: {', '.join(missed)}." if missed else "Every quadrotor of the catalogue is held."
-    yield f"Policy: {item.folder}, to fly with --vehicle ANY-quadrotor --pilot policy:{item.folder}; report: {item.report}"
+    yield seed_trainings.how_to_fly(item.folder, item.report, vehicle="--vehicle ANY-quadrotor")

@@ -139,4 +139,4 @@ def _say(config: TrainHoverConfig | TrainMotorCommandConfig, done: list[Trained]
 def _lines(item: Trained) -> Iterator[str]:
     for beside in item.figures["baselines"]:
         yield beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}"
-    yield f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}"
+    yield seed_trainings.how_to_fly(item.folder, item.report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,8 @@ def _asked(task: str, argv: list[str]) -> int:
     show_table(f"{task}, level {done.figures['level']} after {minutes:.1f} min of training", columns, rows)
     # Policies that read a LiDAR or a latent are judged, and not flown by a word.
     flies = task == "depth_navigation" and config.image == "pooled"
-    print(f"Policy: {done.folder}{f', to fly with --pilot navigation:{done.folder}' if flies else ''}")
+    flown = f", to fly with --pilot {shlex.quote(f'navigation:{done.folder}')}" if flies else ""
+    print(f"Policy: {done.folder}{flown}")
     return 0
 
 

@@ -118,4 +118,4 @@ def _lines(item: Trained) -> Iterator[str]:
         yield f"Without the noise of observations: success {quiet['success_percent']:.1f} %{said}."
     for beside in item.figures["baselines"]:
         yield beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}"
-    yield f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}"
+    yield seed_trainings.how_to_fly(item.folder, item.report)

@@ -192,6 +192,8 @@ def randomization_of(words: Sequence[str]) -> Randomization:
         name, _, number = word.partition("=")
         if name not in known:
             raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.2 lag=0.3.")
+        if name in values:
+            raise AirworthyError(f"--randomize got {name} twice, {name}={values[name]:g} and {word}; give it once.")
         try:
             values[name] = float(number)
         except ValueError:
