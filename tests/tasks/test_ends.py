@@ -102,6 +102,24 @@ def test_short_climbs_take_half_a_second() -> None:
         assert ends[1][2] == ends[2][2] == 0.0
 
 
+def test_a_faster_climb_takes_less_time_for_the_same_height() -> None:
+    for speed in (0.5, 2.0, 4.0):
+        seconds = 1.875 * 6.0 / speed
+        height, climb, _ = take_off([0.5 * seconds, seconds], [0.0] * 2, [6.0] * 2, speed)
+        assert [*height, *climb] == pytest.approx([3.0, 6.0, speed, 0.0], abs=1e-12)
+
+
+def test_a_watch_tells_who_was_decided_at_a_tick_and_not_before() -> None:
+    watch = GoalWatch([GOAL] * 3, [LOWER] * 3, [UPPER] * 3, [0.3] * 3, NavigationProtocol())
+    place, still = np.array([[0.0, 0.0, 1.0], [99.0, 0.0, 1.0], [0.0, 0.0, 1.0]]), np.zeros((3, 3))
+    impact = [NAN, NAN, NAN]
+    assert watch.update(np.ones(3), place, still, [1.0] * 3, impact, [False] * 3).tolist() == [False, True, False]
+    impact[2] = 1.5
+    assert watch.update(2.0 * np.ones(3), place, still, [1.0] * 3, impact, [False] * 3).tolist() == [False, False, True]
+    assert watch.active.tolist() == [True, False, False]
+    assert watch.end[1:].tolist() == [1.0, 1.5]
+
+
 @pytest.mark.parametrize(("rate", "share"), [(RATE_LIMIT, 0.0), (beyond(RATE_LIMIT), 1.0), (-beyond(RATE_LIMIT), 1.0)])
 def test_a_meter_counts_rates_beyond_their_limit_from_the_second_tick_on(rate: float, share: float) -> None:
     meter, one = FlightMeter(1, 0.01), np.ones(1)
