@@ -94,3 +94,24 @@ def test_what_ended_flights_is_counted_by_cause() -> None:
     ]
     assert told_endings(found, 2)[2] == "4 more failed in other ways; the report lists them."
     assert told_endings(endings(_ended(("a", "success", "")))) == []
+
+
+def test_an_evaluation_in_which_nothing_succeeded_says_first_why() -> None:
+    ended = endings(
+        _ended(("a", "collision", "touched the ground at 0.5 s"), ("a", "collision", "touched the ground at 0.6 s"))
+    )
+    state = {"complete": True}
+    entry = {"condition": "baseline", "flights": 2, "classes": {"success": 0, "success_recovered": 0}, "distinct_flights": 2}
+    assert report_text._verdict([entry], state, ended) == (
+        "0 of 2 simulated flights succeeded. a: 2 of 2 flights ended as collision: the first touched the ground at 0.5 s."
+    )
+    one = {**entry, "classes": {"success": 1, "success_recovered": 0}}
+    assert report_text._verdict([one], state, ended) == "1 of 2 simulated flights succeeded."
+
+
+def test_flights_that_ended_at_their_start_have_no_error_beside_their_cause() -> None:
+    """Their distance would be that of the start; the means leave them out, too."""
+    told = {"condition": "baseline", "pilot": "a", "family": "rigid", "flight": 0, "tracking_error_m": 0.05}
+    rows = [{**told, "outcome": outcome, "cause": "x", "samples": n} for outcome, n in (("pilot_error", 1), ("collision", 9))]
+    shown = [row["error"] for row in report_text._failures(rows, {})]
+    assert [error == "0.050" for error in shown] == [False, True]

@@ -15,6 +15,7 @@ import numpy as np
 from airworthy.benchmarks.tracking.conditions import Sweep
 from airworthy.benchmarks.tracking.tables import condition_row, select
 from airworthy.core.arrays import Array
+from airworthy.evaluation.statistics import says_something
 from airworthy.reports.drawing import (
     DASHES,
     band,
@@ -247,6 +248,8 @@ def figure_distributions(
 
 
 def _strip(axes: Any, y: float, step: float, rows: Sequence[Mapping[str, Any]], measure: str, one: Series) -> None:
+    # Those that the means leave out have no figures: at its start every flight is near its path.
+    rows = [row for row in rows if says_something(row["outcome"], row["samples"])]
     values = np.array([row[measure] for row in rows], float)
     good = np.array([outcome_role(row["outcome"]) == "flown" for row in rows], bool)
     # Spread in a fixed pattern, so that equal values do not hide each other and two runs look the same.

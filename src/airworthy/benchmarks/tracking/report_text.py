@@ -13,6 +13,7 @@ from airworthy.benchmarks.tracking.config import EvaluateConfig, vehicle_of, veh
 from airworthy.benchmarks.tracking.endings import told_endings
 from airworthy.benchmarks.tracking.tables import CLASSES, SOURCE, PublishedRow, mean_of, published_rows
 from airworthy.core.files import json_text
+from airworthy.evaluation.statistics import says_something
 from airworthy.reports.flight_text import NAMES, copies_note
 from airworthy.reports.page import card, fact, fixed, heads, interval, measured, share_interval
 from airworthy.tasks import SUCCESSES, TrackingProtocol
@@ -23,7 +24,7 @@ __all__ = ["content"]
 ROWS_MAX = 400
 """Flights listed one by one."""
 FAILURES_MAX = 120
-ENDINGS_MAX = 40
+ENDINGS_MAX, FIRST_ENDINGS = 40, 3
 SOURCES = "--spread.position, --spread.mass or a condition with noise"
 """What lets flights of one pilot, family and condition differ."""
 CLASS_NAMES = ("clean", "recovered", "partial", "failed, no recovery", "failed, off course", "other")
@@ -59,7 +60,7 @@ def content(
     titles = {item.name: item.title for item in conditions}
     return {
         "title": f"{' and '.join(dict.fromkeys(row['pilot'] for row in rows))} on {config.course} in {config.scene}",
-        "verdict": _verdict(entries, summary["state"]),
+        "verdict": _verdict(entries, summary["state"], summary["endings"]),
         "cards": _cards(entries, rows, config.protocol),
         "classes": _bar(entries),
         "command": summary["command"],
@@ -87,11 +88,13 @@ def content(
     }
 
 
-def _verdict(entries: Sequence[Mapping[str, Any]], state: Mapping[str, Any]) -> str:
+def _verdict(entries: Sequence[Mapping[str, Any]], state: Mapping[str, Any], ended: Sequence[Mapping[str, Any]] = ()) -> str:
     single = [entry for entry in entries if not entry["condition"].startswith("all:")]
     count = sum(entry["flights"] for entry in single)
     good = sum(entry["classes"]["success"] + entry["classes"]["success_recovered"] for entry in single)
     sentences = [f"{good} of {count} simulated flights succeeded."]
+    if count and not good:  # what ended them comes before all tables of nothing
+        sentences += told_endings(ended, FIRST_ENDINGS)
     if not state["complete"]:
         sentences.append(f"This is not all: {state['blocks_finished']} of {state['blocks']} blocks of flights are finished.")
     copied = next((note for entry in single if (note := copies_note(entry, SOURCES))), "")
@@ -227,10 +230,15 @@ def _failures(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> l
             "outcome": NAMES[row["outcome"]],
             "style": _style(row["outcome"]),
             "cause": row["cause"],
-            "error": measured("tracking_error_m", row["tracking_error_m"]),
+            # As in the means: of who failed at the start, the distance is that of the start.
+            "error": measured("tracking_error_m", row["tracking_error_m"] if _described(row) else None),
         }
         for row in failed[:FAILURES_MAX]
     ]
+
+
+def _described(row: Mapping[str, Any]) -> bool:
+    return says_something(row["outcome"], row["samples"])
 
 
 def _failures_note(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -308,7 +316,7 @@ def _flight(row: Mapping[str, Any]) -> dict[str, Any]:
         (row["family"].replace("_", "-"), True),
         (row["flight"], False),
         (NAMES[row["outcome"]], True),
-        *((measured(name, row[name]), False) for name in FLIGHT_ROW),
+        *((measured(name, row[name] if _described(row) else None), False) for name in FLIGHT_ROW),
         (fixed(row["mass_kg"], 3), False),
         (fixed(row["thrust_n"], 2), False),
     ]
