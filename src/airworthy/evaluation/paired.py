@@ -6,8 +6,8 @@ from math import inf, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import ArrayAny, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation.statistics import NAN, Estimate, wilson_interval
 
@@ -92,7 +92,8 @@ def _outside(count: int, confidence: float) -> int:
 
 
 def _pairs(first: ArrayLike, second: ArrayLike, kind: type) -> tuple[Any, Any]:
-    a, b = np.asarray(first, kind), np.asarray(second, kind)
+    a: ArrayAny = np.asarray(first, kind)
+    b: ArrayAny = np.asarray(second, kind)
     if a.shape != b.shape or a.ndim != 1:
         raise AirworthyError(f"Pairs are two rows of as many values; got shapes {a.shape} and {b.shape}.")
     return a, b
