@@ -68,7 +68,8 @@ def option_fields(kind: type) -> dict[str, str]:
     """
     from tyro.conf import OmitArgPrefixes
 
-    (bare,) = OmitArgPrefixes[int].__metadata__
+    marked: Any = OmitArgPrefixes[int]
+    (bare,) = marked.__metadata__
     hints = get_type_hints(kind, include_extras=True)
     found: dict[str, str] = {}
     inner: dict[str, str] = {}
