@@ -21,6 +21,7 @@ from airworthy.learning.navigation.eyes import BlindEye
 from airworthy.learning.navigation.judging import fly_level, fly_level_piloted, fly_level_simulated, level_row
 from airworthy.learning.navigation.options import RoomsProtocol
 from airworthy.learning.navigation.run import load_navigator
+from airworthy.pilots.navigation_policy.pilot import read_flown_policy
 from benchmarks.row_file import RowFile, machine_line
 from benchmarks.tables import table
 
@@ -81,7 +82,7 @@ def main(argv: list[str] | None = None) -> int:
                         continue
                     cpu = time.process_time()
                     if physics == PILOT:
-                        flown = fly_level_piloted(policy, protocol, level)
+                        flown = fly_level_piloted(read_flown_policy(folder), eye, protocol, level)
                     else:
                         flown = PHYSICS[physics](policy, BlindEye(eye) if blind else eye, protocol, level)
                     spent = {"cpu_s": round(time.process_time() - cpu, 1)}

@@ -20,6 +20,7 @@ from airworthy.learning.navigation.options import RoomsProtocol
 from airworthy.learning.navigation.tasks import DepthNavigation
 from airworthy.pilots import FlightPlan, fly
 from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_sensors, policy_word
+from airworthy.pilots.navigation_policy import eyes
 from airworthy.pilots.navigation_policy import pilot as flown
 from airworthy.pilots.navigation_policy.contract import NavigationContract, write_navigation_folder
 from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
@@ -126,10 +127,10 @@ def test_a_flight_is_decided_alike_in_any_batch() -> None:
 
 def test_it_flies_rooms_by_its_camera_and_not_without_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rooms of the first level, in the simulator, from its own depth camera; then blind, as if nothing were near."""
-    policy, protocol = read_navigation_policy(LEARNT), RoomsProtocol(flights=ROOMS)
-    seeing = fly_level_piloted(policy, protocol, 15).success
-    monkeypatch.setattr(flown, "pooled_image", lambda depth: pooled_image(np.full(np.shape(depth), np.inf)))
-    blind = fly_level_piloted(policy, protocol, 15).success
+    policy, protocol = flown.read_flown_policy(LEARNT), RoomsProtocol(flights=ROOMS)
+    seeing = fly_level_piloted(policy, PooledEye(), protocol, 15).success
+    monkeypatch.setattr(eyes, "pooled_image", lambda depth: pooled_image(np.full(np.shape(depth), np.inf)))
+    blind = fly_level_piloted(policy, PooledEye(), protocol, 15).success
     assert seeing.sum() >= 12
     assert blind.sum() <= seeing.sum() // 2
 
@@ -150,10 +151,10 @@ def test_a_slower_flight_is_slower_and_holds_at_its_goal() -> None:
     place = NavigationEnvironments(scene, 1, PooledEye(), 1).flights.place[:, 0]
     batch = SceneBatch([room_scene(scene.rooms, place, "room")] * 2, 2)
     simulator.reset(position=np.tile(np.array([place[3:6] + place[6:9]]) * 0.5, (2, 1)))
-    mounted = MountedSensors(simulator, batch, flown.navigation_sensors())
+    mounted = MountedSensors(simulator, batch, eyes.DepthSight().sensors)
     middle = np.array(simulator.position, float)[0]
     far, near = (middle + np.array([along, 0.0, 0.0]) for along in (50.0, 0.3))
-    pilot = flown.NavigationPilot(policy, np.stack([far, near]), np.full(2, 0.5))
+    pilot = flown.NavigationPilot(flown.FlownPolicy(policy, eyes.DepthSight()), np.stack([far, near]), np.full(2, 0.5))
     plan = FlightPlan(duration=0.3)
     fly(simulator, pilot, plan, True, mounted)
     wanted = pilot._wanted
@@ -163,7 +164,6 @@ def test_a_slower_flight_is_slower_and_holds_at_its_goal() -> None:
 
 
 def test_a_path_is_followed_and_limits_are_one_sentence() -> None:
-    policy, _ = drawn_policy()
     rest = (0.0, 0.0, 0.0)
 
     def line(length: float) -> Any:
@@ -172,6 +172,7 @@ def test_a_path_is_followed_and_limits_are_one_sentence() -> None:
 
     simulator = Simulator([vehicle("lmf2")], SimulatorConfig(level="velocity"))
     path = line(6.0)
+    policy = flown.FlownPolicy(drawn_policy()[0], eyes.DepthSight())
     pilot = flown.navigation_pilot(policy, simulator, path)
     np.testing.assert_allclose(pilot.goal(np.array([1.0])), path.sample(np.array([4.0])).position)
     with pytest.raises(AirworthyError, match="commands at most 2 m/s"):
@@ -221,20 +222,6 @@ def test_folders_that_are_no_policy_are_refused(tmp_path: Path) -> None:
     huge = {**weights, "action.bias": np.full(3, 1e6)}
     with pytest.raises(AssetError, match="beyond 10000"):
         read_navigation_policy(write_navigation_folder(tmp_path / "s", policy.contract, huge))
-
-
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"task": "lidar_navigation", "numbers": 320, "actions": 4}, "reads a LiDAR"),
-        ({"image": "latent", "numbers": 64, "encoder": "0" * 64}, "the latent of an encoder"),
-    ],
-)
-def test_what_reads_something_else_does_not_fly(fields: dict[str, Any], told: str, tmp_path: Path) -> None:
-    policy, weights = drawn_policy(**fields)
-    folder = write_navigation_folder(tmp_path / "p", policy.contract, weights)
-    with pytest.raises(AirworthyError, match=told):
-        pilot_sensors(f"navigation:{folder}", vehicle("lmf2"))
 
 
 def test_mistakes_on_the_command_line_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,9 +18,10 @@ from airworthy.learning.environments.rooms import RoomForm, draw_rooms, euler_ma
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.learning.native_ppo.trainer import NativePpo
 from airworthy.learning.navigation.environments import NavigationEnvironments, time_to_collision
-from airworthy.learning.navigation.eyes import LidarEye, PooledEye, depth_image
+from airworthy.learning.navigation.eyes import LidarEye, PooledEye
 from airworthy.learning.navigation.sight import CAMERA, LIDAR, RoomSight, seen_distances
 from airworthy.learning.navigation.tasks import DepthNavigation, LidarNavigation
+from airworthy.pilots.navigation_policy.sight import depth_image
 
 CASES = ((DepthNavigation, PooledEye), (LidarNavigation, LidarEye))
 

@@ -120,6 +120,10 @@ def pilot_level(specifier: str) -> str:
         return read_task_folder(folder)[0].level
     if name == MOTOR:
         return "rotor_speed"
+    if name == NAVIGATION and folder:
+        from airworthy.pilots.navigation_policy.pilot import read_flown_policy
+
+        return read_flown_policy(folder).level
     if name in (AVOID, NAVIGATION):
         return "acceleration" if name == AVOID else "velocity"
     return ExpertPilot.level if name in _OTHERS else tracker_level(name)
@@ -167,10 +171,9 @@ def pilot_sensors(specifier: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
         read_avoid_folder(folder)
         return {sight.CAMERA: MountedSensor(sight.avoid_camera())}
     if name == NAVIGATION:
-        from airworthy.pilots.navigation_policy.pilot import navigation_sensors, read_flown_policy
+        from airworthy.pilots.navigation_policy.pilot import read_flown_policy
 
-        read_flown_policy(folder)
-        return navigation_sensors()
+        return read_flown_policy(folder).eye.sensors
     if name != SVNET:
         return {}
     from airworthy.pilots.svnet.contract import policy_folder, read_policy

@@ -20,7 +20,7 @@ from airworthy.core.files import read_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
-from airworthy.pilots.catalogue import NAVIGATION, pilot_control
+from airworthy.pilots.catalogue import NAVIGATION, pilot_control, pilot_level
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
 from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE
@@ -374,7 +374,10 @@ def check_config(config: FlyConfig) -> None:
         raise AirworthyError(
             f"gains are of the geometric law, with which {', '.join(GAINED_PILOTS)} fly; {config.pilot!r} takes none."
         )
-    idle = sorted(dict(control_of(config).gain_values).keys() & _IDLE_LIMITS[word]) if config.gain else []
+    unread = _IDLE_LIMITS.get(word, set()) if config.gain else set()
+    if config.gain and word == NAVIGATION and pilot_level(config.pilot) == "acceleration":
+        unread = unread | {"velocity_gain"}  # of a LiDAR's policy, whose commands the law takes a level lower
+    idle = sorted(dict(control_of(config).gain_values).keys() & unread) if config.gain else []
     if idle:
         raise AirworthyError(
             f"--gain {idle[0]} changes nothing for the pilot {config.pilot!r}: leave it out (docs/concepts/control.md)."

@@ -392,10 +392,10 @@ class GoalFlight:
 
         word, _, folder = config.pilot.partition(":")
         if word == NAVIGATION:
-            if config.speed is not None:
-                navigation.check_speed(config.speed)
-            self.sensors = navigation.navigation_sensors()
             policy = navigation.read_flown_policy(folder)
+            if config.speed is not None:
+                navigation.check_speed(policy, config.speed, asked=True)
+            self.sensors = policy.eye.sensors
             self.pilot: Any = navigation.NavigationGoalPilot(policy, self.mission.goal, self.mission.speed)
             return
         avoiding = read_avoid_policy(folder)

@@ -7,63 +7,24 @@ the specification (learning by reward, 7.0) asks for on a CPU. Strides are kept 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32
-from airworthy.core.schema import Bound, check_fields
-from airworthy.learning.navigation.eyes import INVALID, NEAREST, depth_image
+from airworthy.core.arrays import Array, ArrayF32
 from airworthy.learning.navigation.sight import CAMERA, Rays
-from airworthy.pilots import network_files
-from airworthy.pilots.network_files import (
-    ContractTable,
-    contract_and_weights,
-    folder_contract,
-    read_weights,
-    write_network_files,
-)
+from airworthy.pilots.navigation_policy.encoder import CELLS_LEFT, HIDDEN, EncoderContract, read_encoder_folder
+from airworthy.pilots.navigation_policy.sight import depth_image
 
-__all__ = ["CollisionDecoder", "CollisionEncoder", "EncoderContract", "LatentEye", "read_encoder", "write_encoder"]
+__all__ = ["CollisionDecoder", "CollisionEncoder", "LatentEye", "read_encoder"]
 
-KIND, VERSION = "collision_encoder", 1
-WEIGHTS_LIMIT_BYTES = 16 * 1024 * 1024
-"""Ours: that of the published width at 36 x 64 has 7 MB."""
-_HIDDEN = 512
-"""Between convolutions and latent, as published."""
-_CELLS = (2, 2)
-"""Rows and columns behind the last convolution, of 36 x 64 pixels."""
 _FIRST = (5, 8)
 """Rows and columns with which the decoder begins."""
 _CHUNK = 64
 """Images at once, so that layers stay in a core's cache; always as many: a flight's latent does not depend on the batch."""
-
-
-@dataclass(frozen=True)
-class EncoderContract:
-    """What an encoder learnt from, and how.
-
-    Raises:
-        AirworthyError: A number is out of range.
-    """
-
-    channels: Annotated[int, Bound(1, 64)] = 16
-    """Of its first layer; published are 32, and later layers have two and four times as many."""
-    latent: Annotated[int, Bound(1, 512)] = 64
-    """Numbers that it gives."""
-    radius: Annotated[float, Bound(0.0, 5.0, "m")] = 0.25
-    """By which obstacles of its collision images were grown [m]."""
-    training: Mapping[str, Any] = field(default_factory=dict)
-    """How it learnt; free."""
-
-    def __post_init__(self) -> None:
-        check_fields(self, "Contract.")
 
 
 class CollisionEncoder(nn.Module):
@@ -78,8 +39,8 @@ class CollisionEncoder(nn.Module):
         self.conv2_0, self.conv2_1 = nn.Conv2d(2 * c, 2 * c, 5, 2, 2), nn.Conv2d(2 * c, 4 * c, 3, 2, 1)
         self.skip2 = nn.Conv2d(2 * c, 4 * c, 5, 4, 2)
         self.conv3 = nn.Conv2d(4 * c, 4 * c, 5, 1, 2)
-        self.wide = nn.Linear(4 * c * _CELLS[0] * _CELLS[1], _HIDDEN)
-        self.latent = nn.Linear(_HIDDEN, 2 * latent)
+        self.wide = nn.Linear(4 * c * CELLS_LEFT[0] * CELLS_LEFT[1], HIDDEN)
+        self.latent = nn.Linear(HIDDEN, 2 * latent)
 
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and log-variance."""
@@ -97,7 +58,7 @@ class CollisionDecoder(nn.Module):
     def __init__(self, channels: int, latent: int):
         super().__init__()
         c = channels
-        self.wide, self.first = nn.Linear(latent, _HIDDEN), nn.Linear(_HIDDEN, 4 * c * _FIRST[0] * _FIRST[1])
+        self.wide, self.first = nn.Linear(latent, HIDDEN), nn.Linear(HIDDEN, 4 * c * _FIRST[0] * _FIRST[1])
         self.up0 = nn.ConvTranspose2d(4 * c, 4 * c, 3, 1, 1)
         self.up1 = nn.ConvTranspose2d(4 * c, 2 * c, 5, 2, 2, output_padding=(0, 1))
         self.up2 = nn.ConvTranspose2d(2 * c, c, 4, 2, 1)
@@ -143,70 +104,13 @@ class LatentEye:
         return found
 
 
-def _shapes(contract: EncoderContract) -> dict[str, tuple[int, ...]]:
-    with torch.device("meta"):
-        model = CollisionEncoder(contract.channels, contract.latent)
-    return {name: tuple(x.shape) for name, x in model.state_dict().items()}
-
-
-def _table(contract: EncoderContract, weights: Mapping[str, Any]) -> dict[str, Any]:
-    rows, columns = CAMERA.shape
-    return {
-        "kind": KIND,
-        "version": VERSION,
-        "summary": "From a depth image to a latent that tells how far a body of the vehicle's size could go along each ray",
-        "image": {
-            "shape": [rows, columns],
-            "field_of_view_deg": 87.0,
-            "reach_m": CAMERA.reach,
-            "nearest_m": NEAREST,
-            "invalid": INVALID,
-            "input": "depth along the optical axis over reach",
-        },
-        "channels": contract.channels,
-        "latent": contract.latent,
-        "radius_m": contract.radius,
-        "weights": dict(weights),
-        "training": dict(contract.training),
-    }
-
-
-def _fields(table: ContractTable) -> EncoderContract:
-    contract = EncoderContract(
-        channels=table.entry("channels", int),
-        latent=table.entry("latent", int),
-        radius=table.entry("radius_m", float),
-        training=table.entry("training", dict[str, Any]),
-    )
-    table.must_be("image", _table(contract, {})["image"])
-    return contract
-
-
-def write_encoder(folder: str | Path, contract: EncoderContract, weights: Mapping[str, ArrayAny]) -> Path:
-    """Write an encoder's folder: weights.safetensors, and contract.json last; returns the folder.
-
-    Args:
-        folder: Made where it is missing.
-        contract: What the numbers mean.
-        weights: Tensors of `CollisionEncoder`.
-
-    Raises:
-        AirworthyError: A tensor is missing, superfluous, of another shape, or not finite.
-    """
-    data = network_files.tensor_bytes(weights, _shapes(contract), " of a collision encoder")
-    return write_network_files(folder, data, lambda file: _table(contract, file))
-
-
 def read_encoder(folder: str | Path) -> tuple[EncoderContract, CollisionEncoder, str]:
     """Return contract, encoder and the digest of its weights.
 
     Raises:
         AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
     """
-    table, where = folder_contract(folder, "a collision encoder")
-    contract, digest = contract_and_weights(table, where, "a contract of a collision encoder", (KIND, VERSION), _fields)
-    data = read_weights(folder, digest, WEIGHTS_LIMIT_BYTES)
-    tensors = network_files.checked_tensors(data, _shapes(contract), " of a collision encoder", str(folder))
+    contract, tensors, digest = read_encoder_folder(folder)
     encoder = CollisionEncoder(contract.channels, contract.latent)
     encoder.load_state_dict({name: torch.from_numpy(np.array(x)) for name, x in tensors.items()})
     return contract, encoder, digest

@@ -15,11 +15,12 @@ from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.environments.rooms import WALLS, RoomForm
 from airworthy.learning.environments.start import euler_quaternion
 from airworthy.learning.machine import ModelState
-from airworthy.learning.navigation.encoder import CollisionDecoder, CollisionEncoder, EncoderContract
+from airworthy.learning.navigation.encoder import CollisionDecoder, CollisionEncoder
 from airworthy.learning.navigation.encoder_options import EncoderOptions
-from airworthy.learning.navigation.eyes import INVALID, NEAREST, depth_image
 from airworthy.learning.navigation.sight import CAMERA, POSE_NUMBERS, RoomSight
 from airworthy.learning.navigation.tasks import DepthNavigation
+from airworthy.pilots.navigation_policy.encoder import EncoderContract
+from airworthy.pilots.navigation_policy.sight import INVALID, NEAREST, depth_image
 
 __all__ = ["UNSEEN_SEED", "EncoderTraining", "draw_poses", "image_pairs"]
 

@@ -10,18 +10,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.learning.navigation.sight import CAMERA, LIDAR, Rays
-from airworthy.pilots.navigation_policy.sight import CELLS, cell_inputs, least_of_cells
+from airworthy.pilots.navigation_policy.sight import CELLS, NEAREST, cell_inputs, scan_inputs
 
-__all__ = ["INVALID", "NEAREST", "BlindEye", "LidarEye", "NavigationEye", "PooledEye", "depth_image"]
-
-# Source: sensors.json, base_depth_camera: min_range; the LiDAR of learning by reward, 3.2, has the same.
-NEAREST = 0.2
-"""Sensors see nothing nearer [m]."""
-# Source: the same entry: near_out_of_range_value -10, over the range of 10 m.
-INVALID = -1.0
-"""In an image, of what is nearer than that."""
-# Source: specification, learning by reward, 3.2: min-pooling 3 x 6, of 48 x 120 rays.
-_LIDAR_POOL = (3, 6)
+__all__ = ["BlindEye", "LidarEye", "NavigationEye", "PooledEye"]
 
 
 class NavigationEye(Protocol):
@@ -47,12 +38,6 @@ class NavigationEye(Protocol):
             uniforms: Noise, (n, `uniforms`); None: none.
         """
         ...
-
-
-def depth_image(distance: ArrayF32, reach: float = CAMERA.reach) -> ArrayF32:
-    """Return the image as it is published, (n, rows, columns): depth over reach, `INVALID` where it is nearer than the camera
-    sees."""
-    return np.where(distance < NEAREST, np.float32(INVALID), distance * np.float32(1.0 / reach)).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +73,7 @@ class LidarEye:
             distance: (n, 48, 120) [m].
             uniforms: (n, 1280): which cells are moved, are empty, see something near, and by how much; None: none.
         """
-        n = len(distance)
-        # Too near counts as nothing, as published.
-        seen = np.where(distance < NEAREST, np.float32(self.rays.reach), distance)
-        cells = least_of_cells(seen, _LIDAR_POOL).reshape(n, -1)
+        cells = scan_inputs(distance)
         if uniforms is not None:
             # Source: specification, learning by reward, 3.2: after pooling 3 % of cells + U(0.2, 10), 2 % at 10 m, and 2 % of
             # the cells in rows from 10 on, which look down, U(0.2, 1).

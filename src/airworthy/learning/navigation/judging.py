@@ -20,13 +20,13 @@ from airworthy.geometry import Box, Shape
 from airworthy.learning.environments import Curriculum
 from airworthy.learning.environments.rooms import WALL, RoomForm, draw_rooms, placed_boxes
 from airworthy.learning.navigation.environments import NavigationEnvironments
-from airworthy.learning.navigation.eyes import NavigationEye, PooledEye
+from airworthy.learning.navigation.eyes import NavigationEye
 from airworthy.learning.navigation.options import RoomsProtocol, navigation_task
 from airworthy.learning.navigation.sight import RoomSight
 from airworthy.learning.navigation.tasks import NavigationTask
 from airworthy.pilots import FlightPlan, fly
 from airworthy.pilots.navigation_policy.network import NavigationPolicy
-from airworthy.pilots.navigation_policy.pilot import NavigationPilot, navigation_sensors
+from airworthy.pilots.navigation_policy.pilot import FlownPolicy, NavigationPilot
 from airworthy.pilots.navigation_policy.sight import SPEED, STATE_NUMBERS
 from airworthy.scenes import Scene, SceneBatch
 from airworthy.scenes.record import Instance, Region
@@ -187,20 +187,21 @@ def _simulated(
     return launch, simulator, batch
 
 
-def fly_level_piloted(policy: NavigationPolicy, protocol: RoomsProtocol, level: int) -> LevelFlights:
-    """Fly as `airworthy fly --pilot navigation:FOLDER` does, with the pilot's own camera, in the same rooms.
+def fly_level_piloted(policy: FlownPolicy, eye: NavigationEye, protocol: RoomsProtocol, level: int) -> LevelFlights:
+    """Fly as `airworthy fly --pilot navigation:FOLDER` does, with the pilot's own sensor, in the same rooms.
 
     Args:
-        policy: Of depth_navigation, by pooled images.
+        policy: With what it sees by, of `read_flown_policy`.
+        eye: Of its training, by which the flights it begins from are made.
         protocol: How many flights, in which rooms.
         level: Of the curriculum.
     """
-    launch, simulator, batch = _simulated(policy.contract.task, PooledEye(), protocol, level)
+    launch, simulator, batch = _simulated(policy.policy.contract.task, eye, protocol, level)
     goal = launch.flights.memory[:3].T.astype(float)
     pilot = NavigationPilot(policy, goal, np.full(launch.env_count, SPEED))
     begun = np.array(simulator.position, float)
     plan = FlightPlan(duration=launch.task.episode_steps / launch.task.rate)
-    fly(simulator, pilot, plan, True, MountedSensors(simulator, batch, navigation_sensors()))
+    fly(simulator, pilot, plan, True, MountedSensors(simulator, batch, policy.eye.sensors))
     ended = np.array(simulator.position, float)
     crashed = (simulator.field("status") != 0.0) | simulator.diverged
     distance = np.linalg.norm(goal - ended, axis=1)

@@ -20,7 +20,7 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, plain_options
 from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions
-from airworthy.learning.navigation.encoder import LatentEye, read_encoder, write_encoder
+from airworthy.learning.navigation.encoder import LatentEye, read_encoder
 from airworthy.learning.navigation.encoder_options import EncoderOptions
 from airworthy.learning.navigation.encoder_training import EncoderTraining
 from airworthy.learning.navigation.eyes import NavigationEye
@@ -30,12 +30,12 @@ from airworthy.learning.navigation.report import write_encoder_report, write_nav
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
-from airworthy.pilots.navigation_policy.contract import write_navigation_folder
+from airworthy.pilots.navigation_policy.contract import ENCODER, write_navigation_folder
+from airworthy.pilots.navigation_policy.encoder import write_encoder
 from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
 
 __all__ = ["ENCODER", "load_navigator", "train_encoder", "train_navigation"]
 
-ENCODER = "encoder"
 SCHEMA_VERSION = 1
 _REST = "it was begun by another version of this program"
 _NAMES = TrainingNames("a policy", "its encoder was another", _REST, "update", SUMMARY_FILE)

@@ -35,6 +35,7 @@ from airworthy.pilots.network_files import (
 )
 
 __all__ = [
+    "ENCODER",
     "KIND",
     "WEIGHTS_LIMIT_BYTES",
     "NavigationContract",
@@ -46,6 +47,8 @@ __all__ = [
 
 # Ours; the version rises when a folder written before would be read wrongly.
 KIND, VERSION = "navigation_policy", 2
+ENCODER = "encoder"
+"""Folder of the encoder, in a policy's folder."""
 WEIGHTS_LIMIT_BYTES = 32 * 1024 * 1024
 """Ours: the widest network that the options allow has less."""
 _MAGNITUDE = 1e4
