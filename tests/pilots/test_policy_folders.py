@@ -136,8 +136,8 @@ def test_what_does_not_fit_a_contract_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"task": "lidar_navigation", "image": "latent", "numbers": 64, "actions": 4}, "reads a LiDAR"),
-        ({"image": "latent", "numbers": 64}, "reads the latent of an encoder"),
+        ({"task": "lidar_navigation", "image": "latent", "numbers": 64, "actions": 4}, "latent of a LiDAR"),
+        ({"image": "latent", "numbers": 64}, "encoder"),
     ],
 )
 def test_what_reads_something_else_does_not_fly(fields: dict[str, Any], words: str, tmp_path: Path) -> None:

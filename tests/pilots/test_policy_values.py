@@ -20,6 +20,7 @@ from airworthy.pilots.avoid_policy.sight import avoid_camera, image_input, poole
 from airworthy.pilots.decision_clock import DecisionClock
 from airworthy.pilots.goal_pilot import OwnWayPilot, check_rate
 from airworthy.pilots.navigation_policy import pilot as navigation
+from airworthy.pilots.navigation_policy.eyes import DepthSight
 from airworthy.pilots.navigation_policy.sight import commanded, known_state, navigation_camera, pooled_image
 from airworthy.pilots.task_policy import contract as task_files
 from airworthy.pilots.task_policy.network import network_output
@@ -35,6 +36,10 @@ PATH = minimum_snap(
 )
 
 
+def _by_depth(**fields: Any) -> navigation.FlownPolicy:
+    return navigation.FlownPolicy(navigation_policy(**fields), DepthSight())
+
+
 def _flown(pilot: Any, period: float = 0.02) -> dict[str, Any]:
     return {"commands": np.stack([pilot.command(o) for o in flight(period=period)]), "kept": np.asarray(pilot._memory, float)}
 
@@ -45,7 +50,7 @@ def _flown(pilot: Any, period: float = 0.02) -> dict[str, Any]:
 @pytest.mark.parametrize("recurrent", [0, 6])
 @pytest.mark.parametrize("hidden", [(12, 8), (9,)])
 def test_flights_of_navigation(hidden: tuple[int, ...], recurrent: int) -> None:
-    pilot = navigation.NavigationPilot(navigation_policy(hidden=hidden, recurrent=recurrent), GOALS, SPEED)
+    pilot = navigation.NavigationPilot(_by_depth(hidden=hidden, recurrent=recurrent), GOALS, SPEED)
     found = _flown(pilot) | {"decisions": pilot.decisions}
     check_snapshot(SNAPSHOT, found, 1e-5, 1e-5, part=f"navigation {len(hidden)} {recurrent}")
     assert pilot.decisions.tolist() == [12, 6, 9, 7, 12]
@@ -83,7 +88,7 @@ def test_flights_of_tasks(case: str) -> None:
 @pytest.mark.parametrize(("name", "near", "far"), [("navigation", 1.0, 1.5), ("avoid", 1.0, 2.0)])
 def test_a_goal_that_is_reached_is_held_until_it_is_clearly_farther(name: str, near: float, far: float) -> None:
     if name == "navigation":
-        pilot: Any = navigation.NavigationPilot(navigation_policy(), np.zeros((1, 3)), np.array([9.0]))
+        pilot: Any = navigation.NavigationPilot(_by_depth(), np.zeros((1, 3)), np.array([9.0]))
     else:
         pilot = avoid.AvoidPilot(avoid_policy(), np.zeros((1, 3)), np.array([9.0]))
 
@@ -98,7 +103,7 @@ def test_a_goal_that_is_reached_is_held_until_it_is_clearly_farther(name: str, n
 
 
 def test_holding_is_no_faster_than_its_cap() -> None:
-    pilot = navigation.NavigationPilot(navigation_policy(), np.zeros((1, 3)), np.array([0.3]))
+    pilot = navigation.NavigationPilot(_by_depth(), np.zeros((1, 3)), np.array([0.3]))
     held = pilot.command(at_rest(np.array([[0.0, -0.9, 0.0]])))
     np.testing.assert_allclose(held, [[0.0, 0.3, 0.0, 0.0]], atol=1e-12)
     slow = avoid.AvoidPilot(avoid_policy(), np.zeros((1, 3)), np.array([0.3]))
@@ -107,8 +112,8 @@ def test_holding_is_no_faster_than_its_cap() -> None:
 
 
 def test_a_far_goal_is_shown_at_eight_metres() -> None:
-    near, far = (navigation.NavigationPilot(navigation_policy(), np.array([[x, 0.0, 0.0]]), np.ones(1)) for x in (8.0, 80.0))
-    between = navigation.NavigationPilot(navigation_policy(), np.array([[7.9, 0.0, 0.0]]), np.ones(1))
+    near, far = (navigation.NavigationPilot(_by_depth(), np.array([[x, 0.0, 0.0]]), np.ones(1)) for x in (8.0, 80.0))
+    between = navigation.NavigationPilot(_by_depth(), np.array([[7.9, 0.0, 0.0]]), np.ones(1))
     seen = at_rest(np.zeros((1, 3)))
     np.testing.assert_array_equal(near.command(seen), far.command(seen))
     assert not np.array_equal(near.command(seen), between.command(seen))
@@ -249,9 +254,9 @@ def test_rates_and_speeds_at_their_ends() -> None:
     avoid.check_speed(avoid_policy(speed=4.0).contract, 4.5)
     with pytest.raises(AirworthyError, match=r"at up to 4\.6 m/s"):
         avoid.check_speed(avoid_policy(speed=4.0).contract, 4.6)
-    navigation.check_speed(2.0)
+    navigation.check_speed(_by_depth(), 2.0)
     with pytest.raises(AirworthyError, match="at most 2 m/s"):
-        navigation.check_speed(2.0 + 1e-8)
+        navigation.check_speed(_by_depth(), 2.0 + 1e-8)
 
 
 @pytest.mark.parametrize("kind", ["avoid", "navigation"])
@@ -260,7 +265,7 @@ def test_a_followed_path_leads_by_three_seconds(kind: str) -> None:
     pilot: Any = (
         avoid.avoid_pilot(avoid_policy(), quick, PATH)
         if kind == "avoid"
-        else navigation.navigation_pilot(navigation_policy(), quick, _slow())
+        else navigation.navigation_pilot(_by_depth(), quick, _slow())
     )
     path = PATH if kind == "avoid" else _slow()
     np.testing.assert_allclose(pilot.goal(np.array([0.0, 0.5])), path.sample(np.array([3.0, 3.5])).position)
@@ -271,7 +276,7 @@ def test_a_followed_path_leads_by_three_seconds(kind: str) -> None:
         (
             avoid.avoid_pilot(avoid_policy(), slow, PATH)
             if kind == "avoid"
-            else navigation.navigation_pilot(navigation_policy(), slow, _slow())
+            else navigation.navigation_pilot(_by_depth(), slow, _slow())
         )
 
 

@@ -56,8 +56,8 @@ class NavigationOptions(TrainingOptions):
     gamma: Annotated[float, Bound(0.0, 1.0)] = 0.98
     """Discount of a decision, as published. Of what is expected at the target a decision of delay costs what is missing from 1:
     with 0.98 as much as a chance of 2 in 100 to touch something on the way."""
-    shared: bool = False
-    """Policy and critic have all but their last layers in common, memory included."""
+    shared: bool = True
+    """Policy and critic have all but their last layers in common, memory included, as published."""
     as_published: bool = False
     """With the defects of the published task."""
 

@@ -96,6 +96,11 @@ def flown_eye(contract: NavigationContract, folder: str | Path) -> FlownEye:
         AirworthyError: The encoder is not the one that the policy learnt with, or gives other numbers.
     """
     if contract.task == "lidar_navigation":
+        if contract.image == "latent":
+            raise AirworthyError(
+                f"The policy in {str(folder)!r} reads the latent of a LiDAR, and there is no encoder of LiDARs: give it one of"
+                " `airworthy train lidar_navigation`."
+            )
         return LidarSight()
     if contract.image != "latent":
         return DepthSight()
