@@ -169,7 +169,6 @@ def test_hover() -> None:
     rotors = SimpleNamespace(rotor_min=tuple(low), rotor_max=tuple(high))
     action = tuple(rng.uniform(-1.0, 1.0, 4))
     values["cost"] = float(hover.hover_cost(state, action, tuple(rng.uniform(-1.0, 1.0, 4)), HoverCost()))
-    values["centimetres"] = [evaluation._centimetres(x) for x in (None, 0.0, 0.0123, 1.5)]
     values["command"] = [float(x) for x in hover.hover_command(action, rotors)]
     for number in range(3):
         noise = evaluation._noise(HoverProtocol(), conditions()[number], 5, 4)

@@ -156,7 +156,7 @@ def test_a_killed_training_goes_on_to_the_same_bits(done: Trained, tmp_path: Pat
     assert whole.figures["mean_return"] == done.figures["mean_return"]
     for other, match in (
         (tiny(clip=0.1), "clip was 0.2, not 0.1"),
-        (tiny(options={"episode_steps": 60}), "option was none, not episode_steps=60"),
+        (tiny(options={"episode_steps": 60}), "option was episode_steps=50, not episode_steps=60"),
         (tiny(4), "seed was 3, not 4"),
     ):
         with pytest.raises(AirworthyError, match=match):

@@ -36,7 +36,7 @@ Output = pytest.CaptureFixture[str]
         ("RUN --camera gyro", "Unknown sensor 'gyro'."),
         ("forest --port 99999", "--port is 99999; expected 0 (any free one) to 65535."),
         ("training.ckpt", "training.ckpt"),
-        ("", "required"),
+        ("", "airworthy view needs an argument: a folder of"),
     ],
 )
 def test_mistakes(line: str, said: str, flown: Path, tmp_path: Path, capsys: Output) -> None:
