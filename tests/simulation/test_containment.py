@@ -231,8 +231,8 @@ def soak(env_steps: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     levels = ["rotor_speed", "rate_thrust", "position", "wrench", "velocity"]
     per_level, taken = env_steps // len(levels), 0  # counts steps of live flights only
-    memory: list[int] = []
     for level in levels:
+        memory: list[int] = []
         config = SimulatorConfig(level=level, ground=Ground(), imu=Imu((0.01,) * 3), wind=Wind(turbulence=(1, 1, 1)))
         simulator = Simulator(vehicles, config, seed=seed)
         simulator.reset(position=(0, 0, 1.0))
@@ -248,10 +248,10 @@ def soak(env_steps: int, seed: int) -> None:
                 assert np.isfinite(np.array(simulator.field(name))[flying]).all(), (level, name)
             simulator.reset(env_ids=np.where(simulator.diverged, True, rng.random(len(vehicles)) < 1e-3))
             memory.append(resident())
+        # After the first quarter of each level (its kernel, caches, buffers) memory does not grow.
+        quarter = len(memory) // 4
+        assert max(memory[quarter:]) <= 1.02 * memory[quarter] + 4e6, level
     assert taken >= env_steps
-    # After the first quarter (caches, buffers) memory does not grow.
-    quarter = len(memory) // 4
-    assert max(memory[quarter:]) <= 1.02 * memory[quarter] + 4e6
 
 
 def resident() -> int:
