@@ -147,6 +147,21 @@ def test_running_keeps_the_rhythm_of_its_ticks(web: Any, monkeypatch: pytest.Mon
     assert steps == pytest.approx([0.05, 0.16])
 
 
+def test_nothing_plays_for_nobody(web: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A viewer that is left open waits where it is until a browser comes."""
+    viewer = Viewer(web, Subject("yard", yard()))
+    ticks, steps = iter(range(100)), []
+    looking = web.get_clients()
+    told = iter([{}, {}, looking, {}])
+    monkeypatch.setattr(web, "get_clients", lambda: next(told))
+    monkeypatch.setattr(playback.clock, "monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr(playback.clock, "sleep", lambda seconds: None)
+    monkeypatch.setattr(viewer, "step", steps.append)
+    with pytest.raises(StopIteration):
+        viewer.run()
+    assert steps == [2.0]
+
+
 # ---- the panel --------------------------------------------------------------------------------------------------------------
 
 

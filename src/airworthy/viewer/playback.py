@@ -354,12 +354,14 @@ class Viewer:
             self.show(0.0 if later > self.duration else later, tell)
 
     def run(self) -> None:
-        """Play until interrupted."""
+        """Play until interrupted, while somebody looks on."""
         last = clock.monotonic()
         while True:
             clock.sleep(max(0.0, TICK - (clock.monotonic() - last)))
             now = clock.monotonic()
-            self.step(now - last)
+            # Left open without a browser, a viewer that plays would keep a quarter of a core busy for nobody.
+            if self.server.get_clients():
+                self.step(now - last)
             last = now
 
     def settle(self, timeout: float = 60.0) -> bool:
