@@ -10,6 +10,7 @@ on, and policies can be added, those of a training under way, too.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from airworthy.evaluation.paired import paired_rate_difference
 from airworthy.learning.navigation.eyes import BlindEye
 from airworthy.learning.navigation.judging import fly_level, fly_level_piloted, fly_level_simulated, level_row
 from airworthy.learning.navigation.options import RoomsProtocol
@@ -56,6 +58,21 @@ def verdicts(rows: list[dict[str, Any]]) -> list[str]:
     return said
 
 
+def apart(rows: list[dict[str, Any]]) -> list[str]:
+    """Return, per level and physics, how far policies are apart in the very same rooms, with paired intervals at 95 %."""
+    said = []
+    seen = sorted((row for row in rows if not row["blind"] and "outcomes" in row), key=lambda r: (r["level"], r["physics"]))
+    for first, second in itertools.combinations(seen, 2):
+        alike = ("level", "physics", "seed", "flights")
+        if any(first[key] != second[key] for key in alike) or first["policy"] == second["policy"]:
+            continue
+        mine, theirs = ([letter == "s" for letter in row["outcomes"]] for row in (first, second))
+        found = paired_rate_difference(mine, theirs)
+        told = f"{100.0 * found.value:+.0f} ({100.0 * found.low:+.0f} to {100.0 * found.high:+.0f}) points"
+        said.append(f"level {first['level']}, {first['physics']}: {first['policy']} less {second['policy']}: {told}")
+    return said
+
+
 def main(argv: list[str] | None = None) -> int:
     """Fly what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -76,7 +93,7 @@ def main(argv: list[str] | None = None) -> int:
         for level in given.levels:
             for physics in given.physics:
                 for blind in (image == "blank" for image in given.images):
-                    key = (folder.name, learnt, given.seed, given.flights, level, physics, blind)
+                    key = (str(folder), learnt, given.seed, given.flights, level, physics, blind)
                     # Whose camera sees nothing is no pilot of `airworthy fly`.
                     if kept.has(*key) or (blind and physics == PILOT):
                         continue
@@ -88,7 +105,7 @@ def main(argv: list[str] | None = None) -> int:
                     spent = {"cpu_s": round(time.process_time() - cpu, 1)}
                     kept.add({**dict(zip(known, key, strict=True)), **level_row(level, flown), **spent})
     print(shown([row for row in kept.rows if row["seed"] == given.seed]))
-    print("\n".join([*verdicts(kept.rows), machine_line()]))
+    print("\n".join([*verdicts(kept.rows), *apart(kept.rows), machine_line()]))
     return 0
 
 

@@ -12,6 +12,7 @@ import pytest
 import airworthy as aw
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.vectors import matrix_columns
+from airworthy.evaluation.paired import paired_rate_difference
 from airworthy.geometry import RayTable, cast
 from airworthy.learning.environments.rooms import euler_matrices
 from airworthy.learning.timed_training import METRICS_FILE
@@ -31,6 +32,7 @@ from airworthy.learning.navigation.sight import CAMERA, RoomSight
 from airworthy.learning.navigation.tasks import DepthNavigation
 from airworthy.learning.navigation.training import NavigationTraining
 from airworthy.scenes import SceneBatch
+from benchmarks import navigation_rooms
 
 SMALL = NavigationOptions(steps=4 * 16 * 8, env_count=16, rollout=8, minibatches=2, hidden=(16,), recurrent=8)
 ENCODER = EncoderOptions(iterations=4, batch=4, channels=2, latent=6)
@@ -81,6 +83,30 @@ def test_a_folder_is_stopped_gone_on_with_judged_and_read(tmp_path: Path) -> Non
     assert again.figures["env_steps"] == done.figures["env_steps"]
     with pytest.raises(AirworthyError, match="another training"):
         run.train_navigation(tmp_path / "a", replace(SMALL, epochs=2), protocol)
+
+
+def test_what_became_of_each_flight_is_kept_and_pairs_with_another_policy() -> None:
+    def row(letters: str, policy: str) -> dict[str, object]:
+        success, touched = (np.array([x == letter for x in letters]) for letter in "st")
+        flights = judging.LevelFlights(success, touched, np.arange(len(letters), dtype=float), np.zeros((1, len(letters), 3)))
+        told = {"policy": policy, "physics": "simulator", "seed": 1, "blind": False}
+        return {**told, **judging.level_row(20, flights)}
+
+    first, second = row("ssstl", "a/run"), row("stttl", "b/run")
+    assert first["outcomes"] == "ssstl"
+    assert [first[key] for key in ("success", "crashed", "late", "median_distance_m")] == [3, 1, 1, 2.0]
+    found = paired_rate_difference([True, True, True, False, False], [True, False, False, False, False])
+    (line,) = navigation_rooms.apart([first, second, {**first, "blind": True}, {**first, "level": 25}])
+    told = f"{100.0 * found.value:+.0f} ({100.0 * found.low:+.0f} to {100.0 * found.high:+.0f}) points"
+    assert line == f"level 20, simulator: a/run less b/run: {told}"
+
+
+def test_levels_beyond_the_curriculum_are_refused_before_anything_is_learnt(tmp_path: Path) -> None:
+    last = SMALL.learnt_task().curriculum.most
+    judging.check_levels(RoomsProtocol(levels=(15, last)), last)
+    with pytest.raises(AirworthyError, match=f"goes to {last + 1}; the curriculum ends at {last}"):
+        run.train_navigation(tmp_path / "a", SMALL, RoomsProtocol(levels=(15, last + 1)))
+    assert not (tmp_path / "a").exists()
 
 
 def test_an_encoder_is_learnt_stopped_and_read_by_a_policy(tmp_path: Path) -> None:

@@ -134,6 +134,16 @@ def test_what_does_not_fit_a_contract_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("task", "numbers", "actions"),
+    [("depth_navigation", 192, 4), ("depth_navigation", 191, 3), ("lidar_navigation", 320, 3), ("lidar_navigation", 192, 4)],
+)
+def test_counts_that_a_task_does_not_have_are_refused(task: Any, numbers: int, actions: int) -> None:
+    """Sealed or not: flown, such a policy would fail in the air."""
+    with pytest.raises(AirworthyError, match=f"a policy of {task} that reads pooled images has"):
+        navigation_files.NavigationContract(task, "pooled", numbers, actions)
+
+
+@pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({"task": "lidar_navigation", "image": "latent", "numbers": 64, "actions": 4}, "latent of a LiDAR"),

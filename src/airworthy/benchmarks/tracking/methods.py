@@ -209,7 +209,7 @@ LEVEL = "rate_thrust"
 
 def method_of(specifier: str) -> TrackingMethod:
     """Return a pilot by its word, one that `airworthy fly` takes: mpc (the expert), svnet (the shipped policy), svnet:FOLDER,
-    policy:FOLDER and avoid:FOLDER (learnt ones), a tracker's law, or FILE.py:CLASS, a pilot of one's own.
+    policy:FOLDER, avoid:FOLDER and navigation:FOLDER (learnt ones), a tracker's law, or FILE.py:CLASS, a pilot of one's own.
 
     Raises:
         UnknownNameError: There is no such pilot.

@@ -112,10 +112,7 @@ def _asked(task: str, argv: list[str]) -> int:
             rows.append((where, row["level"], row["flights"], *shares))
     minutes = done.figures["training_wall_s"] / 60.0
     show_table(f"{task}, level {done.figures['level']} after {minutes:.1f} min of training", columns, rows)
-    # Policies that read a LiDAR or a latent are judged, and not flown by a word.
-    flies = task == "depth_navigation" and config.image == "pooled"
-    flown = f", to fly with --pilot {shlex.quote(f'navigation:{done.folder}')}" if flies else ""
-    print(f"Policy: {done.folder}{flown}")
+    print(f"Policy: {done.folder}, to fly with --pilot {shlex.quote(f'navigation:{done.folder}')}")
     return 0
 
 

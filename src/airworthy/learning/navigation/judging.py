@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayFloat
+from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import thread_limit
 from airworthy.evaluation import wilson_interval
 from airworthy.geometry import Box, Shape
@@ -33,7 +34,16 @@ from airworthy.scenes.record import Instance, Region
 from airworthy.simulation import Contact, MountedSensors, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
-__all__ = ["LevelFlights", "fly_level", "fly_level_piloted", "fly_level_simulated", "level_row", "room_scene", "task_at_level"]
+__all__ = [
+    "LevelFlights",
+    "check_levels",
+    "fly_level",
+    "fly_level_piloted",
+    "fly_level_simulated",
+    "level_row",
+    "room_scene",
+    "task_at_level",
+]
 
 PHYSICS_RATE, CONTROL_RATE = 1000.0, 100.0
 """[Hz]; specification, section 8, and the published rate of the controller."""
@@ -64,6 +74,7 @@ def level_row(level: int, flights: LevelFlights) -> dict[str, Any]:
     """
     n, success, crashed = len(flights.success), int(flights.success.sum()), int(flights.crashed.sum())
     rate = wilson_interval(success, n)
+    letters = np.where(flights.success, "s", np.where(flights.crashed, "t", "l"))
     return {
         "level": level,
         "flights": n,
@@ -73,6 +84,8 @@ def level_row(level: int, flights: LevelFlights) -> dict[str, Any]:
         "success_percent": 100.0 * success / n,
         "success_interval_percent": [100.0 * rate.low, 100.0 * rate.high],
         "median_distance_m": float(np.median(flights.distance)),
+        # Of each flight, in order: success, touched, late. Two policies judged alike flew the same rooms: they pair.
+        "outcomes": "".join(letters.tolist()),
     }
 
 
@@ -269,6 +282,22 @@ class _Pilot:
         action, self._memory = self._policy.act(seen, self._memory)
         self._past = action.T.astype(float)
         return np.stack(np.broadcast_arrays(*self._task.commanded(tuple(self._past), p))).T
+
+
+def check_levels(protocol: RoomsProtocol, most: int) -> None:
+    """Refuse a level that the curriculum does not have.
+
+    Args:
+        protocol: As asked.
+        most: Last of the curriculum.
+
+    Raises:
+        AirworthyError: It asks for one beyond the last.
+    """
+    if max(protocol.levels, default=0) > most:
+        raise AirworthyError(
+            f"RoomsProtocol.levels goes to {max(protocol.levels)}; the curriculum ends at {most}, where everything is placed."
+        )
 
 
 def levels_of(protocol: RoomsProtocol, least: int, reached: int, most: int) -> Sequence[int]:

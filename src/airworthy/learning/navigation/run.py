@@ -24,7 +24,7 @@ from airworthy.learning.navigation.encoder import LatentEye, read_encoder
 from airworthy.learning.navigation.encoder_options import EncoderOptions
 from airworthy.learning.navigation.encoder_training import EncoderTraining
 from airworthy.learning.navigation.eyes import NavigationEye
-from airworthy.learning.navigation.judging import fly_level, fly_level_simulated, level_row, levels_of
+from airworthy.learning.navigation.judging import check_levels, fly_level, fly_level_simulated, level_row, levels_of
 from airworthy.learning.navigation.options import NavigationOptions, RoomsProtocol
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
@@ -240,10 +240,13 @@ def train_navigation(
         quiet: Say nothing but what is wrong.
 
     Raises:
-        AirworthyError: The folder holds another training or something that is none, or an encoder is missing or too much.
+        AirworthyError: The folder holds another training or something that is none, an encoder is missing or too much, or it
+            is to be judged at a level beyond the curriculum's last.
         KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
     """
     options, protocol, run = options or NavigationOptions(), protocol or RoomsProtocol(), run or ONE_THREAD
+    # Now: it would be a pity to hear it when all is learnt.
+    check_levels(protocol, options.learnt_task().curriculum.most)
     made = _NavigationFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, encoder=encoder)
     return made.train(out)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from airworthy.core.arrays import ArrayAny, ArrayF32
-from airworthy.core.errors import AssetError
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.pilots import network_files
 from airworthy.pilots.navigation_policy.sight import (
@@ -17,6 +17,7 @@ from airworthy.pilots.navigation_policy.sight import (
     CLIMB,
     FIELD_OF_VIEW,
     IMAGE,
+    LIDAR_CELLS,
     MOUNT,
     POOL,
     RATE,
@@ -68,6 +69,8 @@ _COMMANDS = {
     "lidar_navigation": ("acceleration", "acceleration 2 m/s^2 of a0, a1, a2, and yaw rate a3 of a whole action"),
 }
 """Control level by task, and what actions mean."""
+_ACTIONS = {"depth_navigation": 3, "lidar_navigation": 4}
+_POOLED = {"depth_navigation": math.prod(CELLS), "lidar_navigation": math.prod(LIDAR_CELLS)}
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,13 @@ class NavigationContract:
 
     def __post_init__(self) -> None:
         check_fields(self, "Contract.")
+        fixed = {"actions": _ACTIONS[self.task]} | ({"numbers": _POOLED[self.task]} if self.image == "pooled" else {})
+        for name, expected in fixed.items():
+            if getattr(self, name) != expected:
+                raise AirworthyError(
+                    f"Contract.{name} is {getattr(self, name)}; a policy of {self.task} that reads {self.image} images has"
+                    f" {expected}."
+                )
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return name and shape of every tensor."""
