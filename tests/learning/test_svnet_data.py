@@ -250,11 +250,11 @@ def test_drawings_are_whole_and_skip_what_is_not_finite() -> None:
     # A point alone is a mark.
     one = ET.fromstring(lines("t", "x", [Line("one", "flown", [(1, 1.0)])]))  # noqa: S314
     assert len(one.findall("circle")) == 1
-    # A linear axis begins at 0 though no value is near; that of a curve below 0 ends at it.
+    # A linear axis begins at 0 though no value is near; below 0 it begins with its values. The fourth word is the place across.
     plain = ET.fromstring(lines("t", "x", [Line("one", "flown", [(1, 5.0), (2, 6.0)])], logarithmic=False))  # noqa: S314
     assert [text.text for text in plain.findall("text")][:4] == ["0", "2", "4", "6"]
     below = ET.fromstring(lines("t", "x", [Line("one", "flown", [(1, -3.0), (2, 3.0)])], logarithmic=False))  # noqa: S314
-    assert [text.text for text in below.findall("text")][:4] == ["-3", "-1", "1", "3"]
+    assert [text.text for text in below.findall("text")][:4] == ["-2", "0", "2", "1"]
     dots = ET.fromstring(scatter("s", np.arange(2000.0), np.arange(2000.0)[::-1]))  # noqa: S314
     assert len(dots.findall("g/circle")) == 600
 

@@ -70,7 +70,34 @@ def test_marks_of_an_axis() -> None:
     assert curves._ticks(-2.1, 7.2, True) == [-2.0, 0.0, 2.0, 4.0, 6.0]
     assert curves._ticks(0.2, 0.8, True) == pytest.approx([0.2, 0.4, 0.6, 0.8])
     assert curves._ticks(0.2, 1.8, True) == pytest.approx(np.linspace(0.2, 1.8, 4))
-    assert curves._ticks(-3.0, 6.0, False) == [-3.0, 0.0, 3.0, 6.0]
+    assert curves._ticks(-3.0, 6.0, False) == [-2.0, 0.0, 2.0, 4.0, 6.0]
+    assert curves._ticks(0.0, 0.83, False) == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8])
+    assert curves._ticks(-3.88, 7.99, False) == [-2.5, 0.0, 2.5, 5.0, 7.5]
+    assert curves._ticks(0.0, 39.0, False) == [0.0, 10.0, 20.0, 30.0]
+    assert curves._ticks(10.0, 10.4, False) == pytest.approx([10.0, 10.1, 10.2, 10.3, 10.4])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.03, 1.0, 7.7, 4e5])
+def test_linear_marks_are_round_and_as_many_as_there_is_room_for(scale: float) -> None:
+    for high in np.geomspace(scale, 10.0 * scale, 97):
+        marks = np.array(curves._ticks(-0.2 * high, high, False))
+        assert 3 <= len(marks) <= 6
+        assert marks.min() >= -0.2 * high * (1 + 1e-9)
+        assert marks.max() <= high * (1 + 1e-9)
+        step = marks[1] - marks[0]
+        np.testing.assert_allclose(np.diff(marks), step)
+        assert np.abs(marks / step - np.round(marks / step)).max() < 1e-6
+        leading = step / 10.0 ** np.floor(np.log10(step * (1 + 1e-9)))
+        assert min(abs(leading - round_one) for round_one in (1.0, 2.0, 2.5, 5.0)) < 1e-6
+
+
+def test_an_axis_begins_at_zero_where_its_values_nearly_do() -> None:
+    def ends(curve: list[tuple[float, float]]) -> list[str]:
+        drawn = lines("Share", "step", [Line("share", "warn", curve)], logarithmic=False)
+        return re.findall(r'text-anchor="(?:start|end|middle)"[^>]*>([-\d.,]+)</text>', drawn)
+
+    assert ends([(0.0164, 0.0), (20.0, 0.0), (10.0, 0.0)]) == ["0", "0.1", "0.2", "0.3", "0.4", "0.5", "0", "20"]
+    assert ends([(2.0, 1.0), (20.0, 4.0), (10.0, 0.5)])[-2:] == ["2", "20"]
 
 
 def test_numbers_at_an_axis() -> None:

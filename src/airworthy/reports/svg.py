@@ -163,6 +163,10 @@ WIDTH, HEIGHT = 420.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 30.0
 MARKED = 2
 """Points of a curve that are drawn as marks: a line needs more of them to be seen as one."""
+_NEAR_ZERO = 0.05
+"""Ours: share of the last place across, below which the first one counts as 0."""
+_STEPS = 5
+"""Ours: most steps between labels upwards; they are 14 pixels high, and the axis has room for eight."""
 TEXT = 'font-size="12.5" fill="var(--muted)" font-family="var(--sans)"'
 
 
@@ -193,8 +197,10 @@ def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = T
         return ""
     every = np.concatenate([points for _, points in kept])
     (x0, x1), (y0, y1) = span(every[:, 0]), span(every[:, 1])
+    # What begins near 0 begins at 0: the first update or second is no number of anybody's.
+    x0 = 0.0 if 0.0 < x0 < _NEAR_ZERO * x1 else x0
     if not logarithmic:
-        y0 = min(0.0, y0)
+        y0 = 0.0 if every[:, 1].min() >= 0.0 else min(0.0, y0)
     ticks = _ticks(y0, y1, logarithmic)
     room = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP + 18.0)
 
@@ -247,11 +253,20 @@ def span(values: Array) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:
-    """Up to five; of a logarithmic axis the decades where there are two or more of them."""
+    """Up to six; of a logarithmic axis the decades where there are two or more of them, else round numbers."""
     decades = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
     if logarithmic and len(decades) >= 2:
         return decades[:: -(-len(decades) // 5)]
-    return np.linspace(low, high, 4).tolist()
+    if logarithmic:
+        return np.linspace(low, high, 4).tolist()
+    step = _round_step((high - low) / _STEPS)
+    return [step * k for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def _round_step(least: float) -> float:
+    """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is not below a number."""
+    decade = 10.0 ** math.floor(math.log10(least))
+    return next(decade * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if decade * factor >= least * (1.0 - 1e-9))
 
 
 def number(value: float) -> str:
