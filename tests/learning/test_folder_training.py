@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetError, AssetWarning
 from airworthy.core.files import write_json
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning import folder_training as module
@@ -228,6 +228,48 @@ def test_a_finished_training_is_judged_again_by_another_protocol(tmp_path: Path)
     assert figures["command"] == "airworthy count --flights 2"
     assert figures["seconds"] == {**done.figures["seconds"], "evaluate_s": 2.0}
     assert json.loads((tmp_path / "summary.json").read_text()) == figures
+
+
+def test_a_log_that_ends_within_a_line_loses_that_row_and_says_so(tmp_path: Path) -> None:
+    Folder().train(tmp_path)
+    log = tmp_path / "metrics.jsonl"
+    whole = log.read_bytes()
+    last = whole.rindex(b"\n", 0, -1) + 1
+    # Wherever it ends within its last line; what a power cut leaves may be zeros, too.
+    for number, torn in enumerate([*(whole[:at] for at in range(last + 1, len(whole) - 1)), whole[:last] + bytes(40)], 2):
+        log.write_bytes(torn)
+        again = Folder(protocol={"flights": number})
+        with pytest.warns(AssetWarning, match=r"metrics\.jsonl' ends within line 4: that row is left out"):
+            again.train(tmp_path)
+        assert again.events[-1] == "report again 3 4 again 4, summary True"
+    # Only the line feed is missing: the row is whole.
+    log.write_bytes(whole[:-1])
+    again = Folder(protocol={"flights": 1000})
+    again.train(tmp_path)
+    assert again.events[-1] == "report again 4 4 again 4, summary True"
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b'{"iteration": 1,', b"[1]", b"7", b"[" * 100_000, b'{"iteration": NaN}', b'{"iteratioo": 1}']
+)
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_log_with_something_else_between_its_rows_is_refused_before_it_is_judged(
+    line: bytes, number: int, tmp_path: Path
+) -> None:
+    Folder().train(tmp_path)
+    figures, log = (tmp_path / "summary.json").read_bytes(), tmp_path / "metrics.jsonl"
+    lines = log.read_bytes().split(b"\n")
+    lines[number - 1] = line
+    log.write_bytes(b"\n".join(lines))
+    again = Folder(protocol={"flights": 2})
+    with pytest.raises(AssetError, match=rf"Line {number} of '.*metrics\.jsonl' is not a row .* Delete that line"):
+        again.train(tmp_path)
+    assert again.events == ["identity", "read"]
+    assert (tmp_path / "summary.json").read_bytes() == figures
+    # As it says: without that line it goes on.
+    del lines[number - 1]
+    log.write_bytes(b"\n".join(lines))
+    assert Folder(protocol={"flights": 2}).train(tmp_path).figures["judged"] == "again 4"
 
 
 def test_another_training_is_refused_before_anything_begins(tmp_path: Path) -> None:

@@ -111,9 +111,11 @@ class FolderTraining(ABC, Generic[Network]):
     def _judge_again(
         self, folder: Path, identity: Mapping[str, Any], network: Network, found: Mapping[str, Any]
     ) -> dict[str, Any]:
+        # First: whoever has a damaged log should hear it before all flights are flown.
+        rows = read_metrics(folder)
         told = {"protocol": identity["protocol"], "command": self.command}
         again = {**judged_again(found, self.evidence(network, found)), **told}
-        self.report(folder, again, read_metrics(folder), network, None)
+        self.report(folder, again, rows, network, None)
         return again
 
     # ---- What a kind of training does in its own way ------------------------------------------------------------------------

@@ -8,6 +8,8 @@ import os
 import platform
 import sys
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -16,7 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from airworthy import __version__
 from airworthy.core.arrays import ArrayF32
-from airworthy.core.files import json_text, read_text, write_text
+from airworthy.core.errors import AssetError, AssetWarning
+from airworthy.core.files import LIMIT_BYTES, json_text, parse_json, read_text, write_text
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import thread_limit
 from airworthy.learning.machine import TrainingRunOptions
@@ -36,6 +39,7 @@ __all__ = [
     "flown_summary",
     "hardware_found",
     "judged_again",
+    "log_rows",
     "metric_scalars",
     "read_metrics",
     "used_packages",
@@ -211,8 +215,54 @@ class TimedTraining(Generic[Work]):
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of a finished training's log."""
-    return [json.loads(line) for line in read_text(folder / METRICS_FILE).splitlines()]
+    """Return the rows of a finished training's log, as `log_rows`; all have the same names."""
+    rows = log_rows(folder / METRICS_FILE)
+    # Those that most have: a row whose name was damaged is found, also where it is the first.
+    names = Counter(frozenset(row) for row in rows).most_common(1)
+    for number, row in enumerate(rows, 1):
+        if set(row) != names[0][0]:
+            raise _no_row(folder / METRICS_FILE, number)
+    return rows
+
+
+def log_rows(path: Path, limit_bytes: int = LIMIT_BYTES) -> list[dict[str, Any]]:
+    """Return the rows of a training log, without a last line that is torn, of which an `AssetWarning` tells.
+
+    Args:
+        path: Of the log, a JSON object per line.
+        limit_bytes: More is refused unread.
+
+    Raises:
+        AssetError: There is none, or one of its lines is not a row.
+    """
+    # At line feeds only: other line ends may stand within a string.
+    *whole, rest = read_text(path, limit_bytes).split("\n")
+    rows = [_row(line, path, k) for k, line in enumerate(whole, 1)]
+    if rest:
+        # No line feed: the machine, or a copy, ended within the line.
+        try:
+            rows.append(_row(rest, path, len(rows) + 1))
+        except AssetError:
+            told = f"{str(path)!r} ends within line {len(rows) + 1:,}: that row is left out of curves; no figure depends on it."
+            warnings.warn(told, AssetWarning, stacklevel=3)
+    return rows
+
+
+def _row(line: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = parse_json(line, str(path))
+    except AssetError as error:
+        raise _no_row(path, number) from error
+    if not isinstance(row, dict):
+        raise _no_row(path, number)
+    return row
+
+
+def _no_row(path: Path, number: int) -> AssetError:
+    return AssetError(
+        f"Line {number:,} of {str(path)!r} is not a row of its training log: it was damaged. Delete that line, which only"
+        " curves have a point of, and the same command goes on."
+    )
 
 
 def judged_again(found: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str, Any]:

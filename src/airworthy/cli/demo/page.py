@@ -19,7 +19,7 @@ import numpy as np
 from airworthy import __version__
 from airworthy.cli.main import COMMANDS
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import data_dir, read_json, read_text, write_json, write_text
+from airworthy.core.files import data_dir, read_json, write_json, write_text
 from airworthy.core.jobs.block_job import describe_machine
 from airworthy.evaluation.statistics import SUMMARY_FILE, read_summary
 from airworthy.reports.film.flight_track import film_content
@@ -393,10 +393,11 @@ def _page_data(folder: Path) -> Content:
 def _page_training(folder: Path) -> Content:
     """Curves, and how much of the expert's commands is explained."""
     from airworthy.learning.svnet.report import training_curves
+    from airworthy.learning.timed_training import log_rows
     from airworthy.learning.training_folder import FIGURES_FILE, TRAINING_LOG_FILE
 
-    figures = _json(folder / FIGURES_FILE)
-    curves = [(title, markup(svg)) for title, svg in training_curves(_lines(folder / TRAINING_LOG_FILE), figures) if svg]
+    figures, rows = _json(folder / FIGURES_FILE), log_rows(folder / TRAINING_LOG_FILE, _PAGE_LIMIT_BYTES)
+    curves = [(title, markup(svg)) for title, svg in training_curves(rows, figures) if svg]
     share = 1.0 - figures["command_mse"] / max(figures["command_mse_of_mean"], 1e-30)
     return {
         "curves": curves[:2],
@@ -533,12 +534,6 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise AssetError(f"{str(path)!r} is damaged.")
     return found
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    import json
-
-    return [json.loads(line) for line in read_text(path, _PAGE_LIMIT_BYTES).splitlines()]
 
 
 def _number(value: float | None, digits: int) -> str:
