@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.api import REPORT, configured
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, telling_broken, unknown_name
 from airworthy.results import Result
 from airworthy.vehicles import Vehicle, named_vehicle
 
@@ -30,13 +30,18 @@ def trained(kind: str, data: Any, out: str | Path | None, quiet: bool, options: 
         quiet: Show no progress.
         options: Keyword arguments.
     """
-    from airworthy import learning
-    from airworthy.learning.task_training.own_tasks import refuse_path
-
     if not isinstance(kind, str):
         raise AirworthyError(f"What is trained is named first, aw.train('hover', ...); got {type(kind).__name__}.")
     if out is not None and not isinstance(out, str | PathLike):
         raise AirworthyError(f"`out` is the folder of the training, a path or its text; got {type(out).__name__}.")
+    with telling_broken(["torch"]):
+        return _trained(kind, data, out, quiet, options)
+
+
+def _trained(kind: str, data: Any, out: str | Path | None, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+    from airworthy.learning.task_training.own_tasks import refuse_path
+
     if kind in KINDS:
         return KINDS[kind](data, Path(f"runs/{kind}" if out is None else out), quiet, options)
     refuse_path(kind)

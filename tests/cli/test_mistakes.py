@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -152,3 +155,42 @@ def test_winds_that_nobody_can_mean(value: str, capsys: Output) -> None:
 )
 def test_options_without_effect_are_refused(options: str, start: str, capsys: Output) -> None:
     assert message_of(f"fly --course line {options}", capsys).startswith(start)
+
+
+_OF_TORCH = "The package 'torch' is installed but cannot be loaded (libtorch.so: cannot open shared object file): mend what"
+
+
+@pytest.fixture(params=["ImportError", "OSError"])
+def broken_torch(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A torch whose library is gone, before any other in the path of modules."""
+    place = tmp_path_factory.mktemp("modules")
+    (place / "torch.py").write_text(f"raise {request.param}('libtorch.so: cannot open shared object file')\n")
+    monkeypatch.syspath_prepend(place)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    return place
+
+
+@pytest.mark.parametrize(
+    "kind", ["depth_navigation", "lidar_navigation", "dce", "avoid", "hover --trainer ppo", "svnet x", "boundary x"]
+)
+def test_a_torch_that_cannot_be_loaded_is_told(kind: str, broken_torch: Path, capsys: Output) -> None:
+    assert message_of(f"train {kind} --out out", capsys).startswith(_OF_TORCH)
+
+
+@pytest.mark.parametrize("kind", ["avoid", "depth_navigation"])
+def test_it_is_told_in_python_too(kind: str, broken_torch: Path) -> None:
+    paths = os.pathsep.join([str(broken_torch), *sys.path])
+    code = (
+        f"import airworthy as aw\ntry:\n    aw.train({kind!r}, out='out')\nexcept aw.AirworthyError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=broken_torch,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert done.stdout.startswith(_OF_TORCH), done.stderr

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError, telling_broken, unknown_name
 
 
 def test_unknown_name_says_what_is_close_what_is_known_and_what_to_do() -> None:
@@ -28,3 +33,67 @@ def test_every_error_is_caught_as_airworthy_error_and_names_as_key_error() -> No
     assert issubclass(UnknownNameError, AirworthyError)
     with pytest.raises(KeyError):
         raise unknown_name("vehicle", "x", [])
+
+
+# ---- packages that are installed and cannot be loaded ------------------------------------------------------------------------
+
+OPTIONAL = ("half_installed", "its_own_need", "upon_it")
+_BROKEN = [
+    ("raise ImportError('libhalf.so.9: cannot open shared object file')", "libhalf.so.9: cannot open shared object file"),
+    ("raise OSError('libhalf.so.9: no such file\\nlooked in /lib')", "libhalf.so.9: no such file"),
+    ("import ctypes; ctypes.CDLL('/nowhere/libhalf.so')", "/nowhere/libhalf.so: cannot open"),
+    ("from half_installed import _C", "cannot import name '_C'"),
+    ("import half_installed._C", "No module named 'half_installed._C'"),
+    ("import a_need_that_nobody_knows", "No module named 'a_need_that_nobody_knows'"),
+    ("raise ImportError", "ImportError"),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder from which packages are loaded."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "half_installed").mkdir()
+    (tmp_path / "upon_it.py").write_text("import half_installed\n")
+    yield tmp_path
+    for name in OPTIONAL:
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(("code", "reason"), _BROKEN)
+@pytest.mark.parametrize("asked", ["half_installed", "upon_it"])
+def test_a_package_that_is_installed_and_fails_as_it_loads_is_one_sentence(
+    code: str, reason: str, asked: str, place: Path
+) -> None:
+    (place / "half_installed/__init__.py").write_text(f"{code}\n")
+    with pytest.raises(AirworthyError) as caught, telling_broken(OPTIONAL):
+        importlib.import_module(asked)
+    # The innermost is named, whatever needed it.
+    assert str(caught.value).startswith(f"The package 'half_installed' is installed but cannot be loaded ({reason}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "asked"),
+    [
+        ("", "nowhere_to_be_found"),
+        ("import its_own_need", "half_installed"),
+        ("import its_own_need.part", "upon_it"),
+    ],
+)
+def test_a_package_that_is_missing_is_told_as_ever(code: str, asked: str, place: Path) -> None:
+    (place / "half_installed/__init__.py").write_text(f"{code}\n")
+    with pytest.raises(ModuleNotFoundError), telling_broken((*OPTIONAL, "nowhere_to_be_found")):
+        importlib.import_module(asked)
+
+
+def test_errors_of_what_is_loaded_are_not_of_its_installation(place: Path) -> None:
+    (place / "half_installed/__init__.py").write_text(
+        "def read():\n    open('/nowhere/x')\n\n\ndef part():\n    import no_such_part\n"
+    )
+    module = importlib.import_module("half_installed")
+    for call, kind in ((module.read, FileNotFoundError), (module.part, ModuleNotFoundError)):
+        with pytest.raises(kind), telling_broken(OPTIONAL):
+            call()
+    with pytest.raises(ImportError), telling_broken(["another"]):
+        raise ImportError("of ours")

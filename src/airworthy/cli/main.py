@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from airworthy import __version__
-from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, telling_broken, unknown_name
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("airworthy.cli.demo", "from a place to a policy with evidence, in minutes, on one page"),
@@ -97,7 +97,8 @@ def main(argv: list[str]) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", AssetWarning)
             warnings.showwarning = _show_warning(warnings.showwarning)
-            code = _run(argv)
+            with telling_broken(_EXTRAS):
+                code = _run(argv)
         sys.stdout.flush()  # here, so that a reader who left is noticed inside this block
         return code
     except BrokenPipeError:

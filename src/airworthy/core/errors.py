@@ -7,7 +7,9 @@ exits with code 2; nothing here ever reaches a user as a traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 
 class AirworthyError(Exception):
@@ -47,3 +49,47 @@ def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> 
     if hint:
         parts.append(hint)
     return UnknownNameError(" ".join(parts))
+
+
+# ---- Packages that are installed and cannot be loaded ------------------------------------------------------------------------
+
+_REASON_MAX = 300
+"""Ours: characters of what a loader says; some list every place where they looked."""
+
+
+@contextmanager
+def telling_broken(packages: Collection[str]) -> Iterator[None]:
+    """Say in one sentence that an optional package is installed and cannot be loaded; one that is missing raises as ever.
+
+    Half an installation (a library that it was linked with is gone, a package of its own is missing) raises ImportError or
+    OSError from within the package, which tells nobody what to do.
+
+    Args:
+        packages: Names of the optional packages.
+
+    Raises:
+        AirworthyError: Loading one of them failed within it.
+    """
+    try:
+        yield
+    except (ImportError, OSError) as error:
+        if (name := _broken(error, packages)) is None:
+            raise
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:_REASON_MAX].rstrip(".")
+        raise AirworthyError(
+            f"The package {name!r} is installed but cannot be loaded ({reason}): mend what is missing, or install it again."
+        ) from error
+
+
+def _broken(error: ImportError | OSError, packages: Collection[str]) -> str | None:
+    """Return which of the packages failed while it was loaded: its code is under way, and it is not among loaded modules."""
+    import traceback  # here, for `airworthy --help` does without
+
+    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if isinstance(error, ImportError):
+        # A compiled package has no code of ours to see: its loader's error has its name; that of a missing one has, too.
+        names.append("" if isinstance(error, ModuleNotFoundError) else error.name or "")
+    absent = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    # The innermost: a package that needs a broken one is not broken itself.
+    tops = [top for name in names if (top := name.partition(".")[0]) in packages and top not in sys.modules]
+    return tops[-1] if tops and (absent == tops[-1] or absent not in packages) else None

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, telling_broken
 from airworthy.core.files import json_text, read_json, write_json, write_text
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.jobs.progress import progress, stoppable
@@ -75,12 +75,13 @@ class EventFiles:
         rows: So far.
 
     Raises:
-        AirworthyError: TensorBoard, or torch, which has its writer, is not installed.
+        AirworthyError: TensorBoard, or torch, which has its writer, is not installed or cannot be loaded.
     """
 
     def __init__(self, folder: Path, scalars: Scalars, rows: Sequence[Mapping[str, Any]] = ()):
         try:
-            from torch.utils.tensorboard import SummaryWriter
+            with telling_broken(["torch", "tensorboard"]):
+                from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise AirworthyError("Curves for TensorBoard need its package: pip install 'airworthy[learn]'.") from error
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from airworthy.core.arrays import ArrayF32, NDArray
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, telling_broken, unknown_name
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.scenes.splats.record import Splats
 from airworthy.splats.cameras import CameraView, RenderRequest, camera_view, gradient_request
@@ -292,10 +292,11 @@ def _gsplat(device: str) -> tuple[Any, Any]:
     """torch and gsplat's `rasterization`.
 
     Raises:
-        AirworthyError: If they, or the device, are not there.
+        AirworthyError: If they, or the device, are not there, or cannot be loaded.
     """
     try:
-        torch, rasterization = import_module("torch"), import_module("gsplat").rasterization
+        with telling_broken(["torch", "gsplat"]):
+            torch, rasterization = import_module("torch"), import_module("gsplat").rasterization
     except ImportError as error:
         raise AirworthyError(f"There is no package {error.name!r}. {_NEEDS}") from error
     if not _torch_has(device):
@@ -307,6 +308,6 @@ def _torch_has(device: str) -> bool:
     kind, _, number = device.partition(":")
     try:
         cuda = import_module("torch").cuda
-    except ImportError:
+    except (ImportError, OSError):
         return False
     return bool(kind == "cuda" and (number or "0").isdigit() and int(number or 0) < cuda.device_count())

@@ -13,7 +13,7 @@ from typing import Any
 from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, telling_broken, unknown_name
 from airworthy.core.files import make_folder, write_json
 from airworthy.core.idle_options import without_idle
 from airworthy.core.jobs.progress import command_line
@@ -36,11 +36,13 @@ def load_torch() -> None:
     """Load PyTorch first of all: without it there is nothing to wait for.
 
     Raises:
+        AirworthyError: torch is installed but cannot be loaded.
         ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
     """
     # Threads that wait by spinning starve one another where the machine does other things, too: thirty times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    importlib.import_module("torch")
+    with telling_broken(["torch"]):
+        importlib.import_module("torch")
 
 
 def refuse_begun(folders: Iterable[Path]) -> None:
