@@ -28,6 +28,26 @@ def test_a_rate_that_is_always_1_is_set_beside_another_by_wilsons_bounds_alone()
     assert found.high == pytest.approx(0.1 + (0.9 - rate.low))
 
 
+# Source: Newcombe, Statistics in Medicine 17, 1998, table III, method 10: both, first alone, second alone, neither. The last
+# four are positively correlated, where the continuity correction tells.
+_PUBLISHED = [
+    ((36, 12, 2, 0), (0.0569, 0.3404)),
+    ((36, 14, 0, 0), (0.1528, 0.4167)),
+    ((2, 97, 1, 0), (0.8721, 0.9854)),
+    ((20, 12, 2, 16), (0.0562, 0.3292)),
+    ((18, 12, 2, 18), (0.0562, 0.3290)),
+    ((35, 14, 0, 1), (0.1461, 0.4175)),
+    ((18, 14, 0, 18), (0.1441, 0.3963)),
+]
+
+
+@pytest.mark.parametrize(("table", "limits"), _PUBLISHED)
+def test_rates_have_the_published_limits(table: tuple[int, int, int, int], limits: tuple[float, float]) -> None:
+    found = paired_rate_difference(*_of(*table))
+    # Half of the last printed digit.
+    assert (found.low, found.high) == pytest.approx(limits, rel=0.0, abs=5e-5)
+
+
 def test_rates_change_sign_with_the_order_and_are_surer_where_pairs_agree() -> None:
     one, other = paired_rate_difference(*_of(40, 8, 2, 14)), paired_rate_difference(*_of(40, 2, 8, 14))
     assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))

@@ -34,6 +34,7 @@ from airworthy.pilots.navigation_policy.sight import (
     depth_image,
     known_state,
     navigation_lidar,
+    pooled_image,
     pooled_ranges,
     returned,
 )
@@ -111,6 +112,48 @@ def test_the_lidar_is_that_of_the_task() -> None:
     np.testing.assert_array_equal(pooled_ranges(distance), LidarEye().see(distance))
     nothing = np.array([[[np.nan, np.inf, -1.0, 99.0, 0.0, 0.1] * 20] * 48])
     assert np.unique(pooled_ranges(nothing)) == pytest.approx(0.1)
+
+
+def test_what_returned_nothing_is_at_10_m() -> None:
+    """Of a camera 0 m is no return either: a policy would brake for a wall that is not there."""
+    odd = np.array([0.0, -0.0, -1.0, np.nan, np.inf, -np.inf, 10.5, 1e-3, 9.5])
+    np.testing.assert_array_equal(returned(odd), np.array([10.0] * 7 + [1e-3, 9.5], np.float32))
+    assert np.unique(pooled_image(np.zeros((1, 36, 64)))) == pytest.approx(3.0 / 10.0 - 0.6)
+
+
+def test_a_latent_is_of_an_image_whose_pixels_all_returned_something() -> None:
+    _, weights = drawn_encoder()
+    depth = np.random.default_rng(8).uniform(0.5, 9.5, (6, 36, 64)).astype(np.float32)
+    plain = depth.copy()
+    for k, odd in enumerate((np.nan, np.inf, -1.0, 0.0, 40.0)):
+        depth[k, 5 : 20 + k, 10:40], plain[k, 5 : 20 + k, 10:40] = odd, 10.0
+    found = LatentSight(weights).read({"depth": depth.astype(float)})
+    # What the camera does not see is 1 in the image, as 10 m are: no NaN, nothing beyond 1, and no -1 of what is too near.
+    np.testing.assert_array_equal(found, encode(weights, plain * np.float32(0.1)))
+
+
+def test_noise_of_the_lidar_is_the_published_formula() -> None:
+    """Cell by cell in float64; uniforms below, at and above the shares."""
+    rng = np.random.default_rng(6)
+    distance = rng.uniform(0.1, 10.0, (3, 48, 120)).astype(np.float32)
+    choices = rng.choice([0.0, 0.0199, 0.02, 0.0299, 0.03, 0.5], (3, 3, 16, 20), p=[0.1, 0.1, 0.1, 0.1, 0.1, 0.5])
+    much = rng.uniform(0.0, 1.0, (3, 16, 20))
+    # The first row that may see something near, and the one before it, in full.
+    choices[0, 2, 9:11] = 0.0
+    wanted = np.zeros((3, 16, 20))
+    for n, row, column in np.ndindex(3, 16, 20):
+        rays = distance[n, 3 * row : 3 * row + 3, 6 * column : 6 * column + 6].astype(float)
+        moved, empty, near = choices[n, :, row, column]
+        metres = np.where(rays < 0.2, 10.0, rays).min()
+        if moved < 0.03:
+            metres += 0.2 + (10.0 - 0.2) * much[n, row, column]
+        if empty < 0.02:
+            metres = 10.0
+        if row >= 10 and near < 0.02:
+            metres = 0.2 + (1.0 - 0.2) * much[n, row, column]
+        wanted[n, row, column] = 1.0 / metres
+    uniforms = np.concatenate([choices, much[:, None]], 1).reshape(3, 1280)
+    np.testing.assert_allclose(LidarEye().see(distance, uniforms), wanted.reshape(3, 320), rtol=1e-6)
 
 
 @pytest.mark.parametrize("task", ["depth_navigation", "lidar_navigation"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from airworthy.cli.main import main
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.learning.export_motor import export_policy
 from airworthy.learning.navigation.environments import NavigationEnvironments
@@ -34,8 +34,10 @@ from airworthy.pilots.navigation_policy.sight import (
     pooled_image,
 )
 from airworthy.pilots.network_files import write_sealed
+from airworthy.pilots.pilot import Observation
 from airworthy.scenes import SceneBatch
 from airworthy.simulation import MountedSensors, Simulator, SimulatorConfig
+from airworthy.simulation.sensor_state import Sample
 from airworthy.trajectories import Keyframe, minimum_snap
 from airworthy.vehicles import vehicle
 from airworthy.verification.sealing import seal
@@ -161,6 +163,57 @@ def test_a_slower_flight_is_slower_and_holds_at_its_goal() -> None:
     assert np.linalg.norm(wanted[0, :3]) <= 0.5 + 1e-9
     # A goal within a metre is held by a velocity along the way to it, without a turn.
     np.testing.assert_allclose(wanted[1], [*(near - np.array(simulator.position, float)[1]), 0.0], atol=0.05)
+
+
+class Recorded(NavigationPolicy):
+    """Keeps what it is shown, and asks for whole actions."""
+
+    def __init__(self, contract: NavigationContract):
+        self.contract, self.seen = contract, np.zeros((0, STATE_NUMBERS))
+
+    def act(self, observation: ArrayF32, memory: ArrayF32) -> tuple[ArrayF32, ArrayF32]:
+        self.seen = np.array(observation[:, :STATE_NUMBERS], float)
+        return np.ones((len(observation), self.contract.actions), np.float32), memory
+
+
+def decided(task: str, goal: Array, velocity: Array, rate: Array) -> tuple[Array, Array]:
+    """What a policy is shown, and what its pilot commands, in level flights from the origin that see nothing, (n, ...) each."""
+    count, lidar = len(goal), task == "lidar_navigation"
+    fields: dict[str, Any] = {"numbers": 320, "actions": 4} if lidar else {}
+    policy = Recorded(NavigationContract(task, recurrent=0, **fields))  # type: ignore[arg-type]
+    eye: eyes.FlownEye = eyes.LidarSight() if lidar else eyes.DepthSight()
+    zeros, level = np.zeros((count, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))
+    empty = {"range": np.full((count, 48, 120), np.inf)} if lidar else {"depth": np.full((count, 36, 64), np.inf)}
+    first = np.zeros(count, np.int64)
+    sample = Sample(np.zeros(count), first, first, np.ones(count, bool), zeros, level, empty)
+    known = {"position": zeros, "velocity": velocity, "attitude": level, "rate": rate}
+    pilot = flown.NavigationPilot(flown.FlownPolicy(policy, eye), goal, np.full(count, 2.0))
+    command = pilot.command(Observation(np.zeros(count), known, {eye.sensor: sample}))
+    return policy.seen, command
+
+
+@pytest.mark.parametrize(("task", "farthest"), [("depth_navigation", 8.0), ("lidar_navigation", 10.0)])
+def test_a_far_goal_is_shown_as_far_as_those_of_training(task: str, farthest: float) -> None:
+    """As far as it is up to there, then at that distance on the same line."""
+    way = np.array([0.6, -0.48, 0.64])
+    distance = np.array([2.0, 7.9, 8.1, 9.9, 10.1, 200.0])
+    zeros = np.zeros((6, 3))
+    seen, _ = decided(task, distance[:, None] * way, zeros, zeros)
+    np.testing.assert_allclose(seen[:, 3], np.minimum(distance, farthest), rtol=1e-6)
+    np.testing.assert_allclose(seen[:, :3], np.tile(way, (6, 1)), rtol=1e-6)
+
+
+def test_holding_by_accelerations_brakes_what_moves_and_not_what_turns() -> None:
+    """The way less twice the velocity, at most 2 m/s^2, of level flights with whatever rate."""
+    rng = np.random.default_rng(7)
+    way, velocity = rng.uniform(-0.5, 0.5, (2, 20, 3))
+    velocity[:4] *= 10.0
+    _, wanted = decided("lidar_navigation", way, velocity, rng.uniform(-2.0, 2.0, (20, 3)))
+    pull = way - 2.0 * velocity
+    size = np.linalg.norm(pull, axis=1, keepdims=True)
+    assert (size > 2.0).any()
+    assert (size < 2.0).any()
+    np.testing.assert_allclose(wanted[:, :3], pull * np.minimum(1.0, 2.0 / size), rtol=1e-9)
 
 
 def test_a_path_is_followed_and_limits_are_one_sentence() -> None:

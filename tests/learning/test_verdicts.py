@@ -85,6 +85,17 @@ def test_a_tie_is_a_difference_whose_interval_holds_0_and_the_sentence_shows_bot
         assert {1: " wins against ", -1: " loses to ", 0: " ties with "}[decided] in verdict
 
 
+@pytest.mark.parametrize(
+    ("apart", "bounds"),
+    [(4e-6, "+0.0004 to +0.0004 cm"), (4e-8, "+0.000004 to +0.000004 cm"), (4e-10, "+0.000000 to +0.000000 cm")],
+)
+def test_bounds_near_0_are_written_with_up_to_six_digits(apart: float, bounds: str) -> None:
+    """A difference that decides is seen not to be 0, but where six digits do not show it."""
+    ones = np.ones(100)
+    mine, other = (JudgedFlights(ones > 0.0, ones > 0.0, 0.01 * ones + more) for more in (apart, 0.0))
+    assert _said(mine, other)["verdict"].endswith(f": +0.00 cm (95 % interval {bounds}).")
+
+
 def test_another_number_of_starts_is_refused() -> None:
     with pytest.raises(AirworthyError, match="100 flights cannot be set beside 64 of the law; expected the same starts"):
         _said(_measured(0, 0.0), _measured(0, 0.0, 64))

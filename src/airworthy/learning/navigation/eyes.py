@@ -76,7 +76,8 @@ class LidarEye:
         cells = scan_inputs(distance)
         if uniforms is not None:
             # Source: specification, learning by reward, 3.2: after pooling 3 % of cells + U(0.2, 10), 2 % at 10 m, and 2 % of
-            # the cells in rows from 10 on, which look down, U(0.2, 1).
+            # the cells in rows from 10 on, U(0.2, 1). Published these are rows of the image, whatever the mount: of a dome
+            # that looks forward they are its outer rings, within 33 degrees of sideways, and half of them look up.
             moved, empty, near, much = (uniforms[:, k * 320 : (k + 1) * 320] for k in range(4))
             cells = cells + np.where(moved < 0.03, NEAREST + (self.rays.reach - NEAREST) * much, 0.0)
             cells = np.where(empty < 0.02, self.rays.reach, cells)
