@@ -10,6 +10,7 @@ on, and policies can be added, those of a training under way, too.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import sys
 import time
@@ -24,6 +25,7 @@ from airworthy.learning.navigation.judging import fly_level, fly_level_piloted, 
 from airworthy.learning.navigation.options import RoomsProtocol
 from airworthy.learning.navigation.run import load_navigator
 from airworthy.pilots.navigation_policy.pilot import read_flown_policy
+from airworthy.pilots.network_files import WEIGHTS_FILE
 from benchmarks.row_file import RowFile, machine_line
 from benchmarks.tables import table
 
@@ -84,16 +86,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--images", nargs="*", default=["seen", "blank"], choices=["seen", "blank"])
     parser.add_argument("--out", type=Path, default=Path("runs/navigation_rooms.jsonl"))
     given = parser.parse_args(argv)
-    known = ("policy", "env_steps", "seed", "flights", "level", "physics", "blind")
+    known = ("weights", "seed", "flights", "level", "physics", "blind")
     kept = RowFile(given.out, known)
     protocol = RoomsProtocol(given.seed, given.flights)
     for folder in given.policy:
         policy, eye = load_navigator(folder)
         learnt = int(policy.contract.training.get("env_steps", 0))
+        # Whatever its folder is called, and whatever lay there before.
+        weights = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
+        who = {"policy": str(folder), "env_steps": learnt}
         for level in given.levels:
             for physics in given.physics:
                 for blind in (image == "blank" for image in given.images):
-                    key = (str(folder), learnt, given.seed, given.flights, level, physics, blind)
+                    key = (weights, given.seed, given.flights, level, physics, blind)
                     # Whose camera sees nothing is no pilot of `airworthy fly`.
                     if kept.has(*key) or (blind and physics == PILOT):
                         continue
@@ -103,7 +108,7 @@ def main(argv: list[str] | None = None) -> int:
                     else:
                         flown = PHYSICS[physics](policy, BlindEye(eye) if blind else eye, protocol, level)
                     spent = {"cpu_s": round(time.process_time() - cpu, 1)}
-                    kept.add({**dict(zip(known, key, strict=True)), **level_row(level, flown), **spent})
+                    kept.add({**who, **dict(zip(known, key, strict=True)), **level_row(level, flown), **spent})
     print(shown([row for row in kept.rows if row["seed"] == given.seed]))
     print("\n".join([*verdicts(kept.rows), *apart(kept.rows), machine_line()]))
     return 0

@@ -29,7 +29,7 @@ class RowFile:
 
     def has(self, *values: Any) -> bool:
         """Return whether there is a row with these values of the fields it is known by."""
-        return any(tuple(row[name] for name in self._known) == values for row in self.rows)
+        return any(tuple(row.get(name) for name in self._known) == values for row in self.rows)
 
     def add(self, row: dict[str, Any]) -> None:
         """Keep a row, and show it to who watches."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 from tests.benchmarks.test_navigation_places import wall_with_a_door
 
+from airworthy.benchmarks.fly import metrics
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.metrics import judge
 from airworthy.benchmarks.fly.replay import refly
 from airworthy.core.errors import AirworthyError
+from airworthy.reports import flight_text
 from airworthy.simulation import read_flight
 
 
@@ -89,3 +92,17 @@ def test_a_planner_without_its_weights_flies_nothing(hall: str, tmp_path: Path, 
     with pytest.raises(AirworthyError, match="There are no NavRL weights"):
         run_fly(config(hall, tmp_path / "run", pilot="navrl"))
     assert not (tmp_path / "run").exists()
+
+
+def test_distances_of_who_finds_its_own_way_are_said_to_be_from_the_straight_line() -> None:
+    """A planner is asked to follow no path: its flight has no course, and the page says what distances are from."""
+    asked = FlyConfig(scene="forest", pilot="straight")
+    label = metrics.labels_of(asked, None, ("0,0,1", "1,0,1"))["course"]
+    assert label == "start to goal"
+    assert metrics.labels_of(replace(asked, pilot="geometric"), None, ("0,0,1", "1,0,1"))["course"] == "waypoints"
+    assert metrics.labels_of(replace(asked, pilot="navigation:runs/a"), None, ("0,0,1", "1,0,1"))["course"] == label
+    flight = {"vehicle": "a", "course": label, "scene": "forest", "pilot": "straight"}
+    (said,) = flight_text.own_way_note([flight])
+    assert "straight line between start and goal" in said
+    assert flight_text.own_way_note([{**flight, "course": "waypoints"}]) == []
+    assert flight_text._title([flight]) == "a from start to goal in forest, flown by straight"

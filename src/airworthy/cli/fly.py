@@ -10,7 +10,7 @@ from typing import Any
 
 from airworthy.benchmarks.fly.job import FlightsKept, FlyConfig, FlyResult, run_fly
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.reports.flight_text import copies_note, protocol_of
+from airworthy.reports.flight_text import copies_note, own_way_note, protocol_of
 from airworthy.tasks import SUCCESSES, TrackingProtocol
 from airworthy.tasks.declared_metrics import metric
 
@@ -80,7 +80,8 @@ def show_summary(folder: Path, summary: Mapping[str, Any], notes: Sequence[str] 
         *(row for name in _SHOWN for row in _measured(aggregate, name, protocol_of(summary))),
     ]
     show_table("", ("", "mean", "spread"), rows)
-    why = (*_partial(aggregate["outcomes"]), *failures(summary["flights"]))
+    flights = summary["flights"]
+    why = (*_partial(aggregate["outcomes"]), *failures(flights), *own_way_note(flights))
     for note in filter(None, (*notes, copies_note(aggregate), *why)):
         print(note)
     report = folder / "report.html"

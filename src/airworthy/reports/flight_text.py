@@ -46,6 +46,12 @@ Intervals say how far the numbers would move if these flights were drawn again f
 a wrong model.""".splitlines()
 )
 """What stands below every report, unless the caller knows better."""
+START_TO_GOAL = "start to goal"
+"""Course of flights whose pilots find their own way."""
+OWN_WAY = (
+    "Who flies finds its own way: distances are from the straight line between start and goal, and say how far round it went."
+)
+"""Said where such flights are judged."""
 
 
 def content(
@@ -65,7 +71,7 @@ def content(
     counts = [(name, sum(flight["outcome"] == name for flight in flights)) for name in OUTCOMES]
     return {
         "title": title or _title(flights),
-        "verdict": _verdict(flights, total, confidence),
+        "verdict": " ".join([_verdict(flights, total, confidence), *own_way_note(flights)]),
         "cards": _cards(flights, total, protocol),
         "outcomes": [{"name": NAMES[name], "count": count, "style": _style(name)} for name, count in counts if count],
         "command": summary.get("command") or meta.get("command") or "",
@@ -81,6 +87,11 @@ def content(
         "notes": list(NOTES if notes is None else notes),
         "version": summary.get("version", ""),
     }
+
+
+def own_way_note(flights: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what must be said of distances where nobody was asked to follow a path: a sentence or none."""
+    return [OWN_WAY] if any(flight.get("course") == START_TO_GOAL for flight in flights) else []
 
 
 def path_notes(batch: FlightBatch, drawn: Sequence[int], outcomes: Sequence[object]) -> dict[str, str]:
@@ -167,6 +178,7 @@ def _title(flights: Sequence[Mapping[str, Any]]) -> str:
     ):
         found = _distinct(flights, name)
         if found:
+            joint = "from " if found == [START_TO_GOAL] else joint
             parts.append(joint + _one_or_count(found, plural))
     return " ".join(parts).replace(" flown by", ", flown by") or "Flights"
 

@@ -17,12 +17,14 @@ from airworthy.benchmarks.fly.causes import causes_of, farthest_from_start
 from airworthy.benchmarks.fly.config import CONFIG_FILE, DEFAULT_COURSE, FlyConfig, draws, read_config, resolved
 from airworthy.benchmarks.fly.film import Filmed, film_run
 from airworthy.benchmarks.fly.run_record import RunRecord, read_record
+from airworthy.benchmarks.fly.scene import finds_own_way
 from airworthy.core.errors import AssetError
 from airworthy.core.files import json_text, lock_folder, parse_json, sha256_file
 from airworthy.evaluation.metrics import evaluate_tracking
 from airworthy.evaluation.statistics import SUMMARY_FILE, read_summary, summarize, write_summary
 from airworthy.pilots import FlightRun
 from airworthy.reports.flight_report import REPORT_FILE, write_report
+from airworthy.reports.flight_text import START_TO_GOAL
 from airworthy.simulation import read_flight
 from airworthy.simulation.flights import META_FILE
 from airworthy.tasks import TrackingReference
@@ -154,9 +156,10 @@ def labels_of(config: FlyConfig, course: str | None, waypoints: tuple[str, ...])
     Args:
         config: Of the run.
         course: Name of the course; None: waypoints, or the default course.
-        waypoints: As they were typed; only whether there are any counts.
+        waypoints: As they were typed; only whether there are any counts. Of who finds its own way they are start and goal.
     """
-    name = course or ("waypoints" if waypoints else DEFAULT_COURSE)
+    typed = START_TO_GOAL if finds_own_way(config.pilot) else "waypoints"
+    name = course or (typed if waypoints else DEFAULT_COURSE)
     return {"scene": config.scene, "course": name, "pilot": config.pilot, "seed": config.seed}
 
 

@@ -37,7 +37,7 @@ from airworthy.vehicles import Vehicle
 if TYPE_CHECKING:
     from airworthy.scenes import GateFrame, Scene, SceneBatch
 
-__all__ = ["GoalFlight", "ends_of", "is_planner", "limited", "own_of", "plans", "point_text"]
+__all__ = ["GoalFlight", "ends_of", "finds_own_way", "is_planner", "limited", "own_of", "plans", "point_text"]
 
 # ---- The scene and the sensors of a run of `airworthy fly` ------------------------------------------------------------------
 
@@ -295,8 +295,12 @@ def is_planner(specifier: str) -> bool:
     Raises:
         AirworthyError: The file is not there, or cannot be imported.
     """
-    known = specifier in method_names() or learnt_guide(specifier) != ""
-    return known or (is_own_pilot(specifier) and method_of(specifier).kind == "planner")
+    return finds_own_way(specifier) or (is_own_pilot(specifier) and method_of(specifier).kind == "planner")
+
+
+def finds_own_way(specifier: str) -> bool:
+    """Return whether a pilot's word is of a planner of the benchmark's, or of a learnt policy that finds its own way."""
+    return specifier in method_names() or learnt_guide(specifier) != ""
 
 
 def learnt_guide(specifier: str) -> str:
