@@ -15,13 +15,13 @@ from airworthy.core.vectors import matrix_columns
 from airworthy.evaluation.paired import paired_rate_difference
 from airworthy.geometry import RayTable, cast
 from airworthy.learning.environments.rooms import euler_matrices
-from airworthy.learning.timed_training import METRICS_FILE
+from airworthy.learning.timed_training import METRICS_FILE, hardware_found
 
 pytest.importorskip("torch")
 import torch
 
 from airworthy.learning.machine import TrainingRunOptions
-from airworthy.learning.navigation import judging, run
+from airworthy.learning.navigation import judging, report, run
 from airworthy.learning.navigation.encoder import CollisionEncoder, LatentEye, read_encoder
 from airworthy.learning.navigation.encoder_options import EncoderOptions
 from airworthy.learning.navigation.encoder_training import EncoderTraining
@@ -177,3 +177,14 @@ def test_the_simulators_room_is_the_room_that_was_learnt_in() -> None:
     off = np.abs(np.minimum(found, CAMERA.reach) - seen) > 1e-3 + 1e-3 * seen
     # A ray that grazes an edge meets it or not by rounding.
     assert off.mean() < 2e-3
+
+
+@pytest.mark.parametrize(("mine", "said"), [(1.7, True), (1.5, False)])
+def test_an_encoder_that_tells_less_than_its_image_says_so(mine: float, said: bool, tmp_path: Path) -> None:
+    unseen = {"images": 8, "rmse_m": mine, "mean_error_m": 0.5, "within_2_m_mean_error_m": 0.4, "said_free_percent": 22.8}
+    unseen |= {f"{name}_image_{kind}": 1.6 for name in ("depth", "mean") for kind in ("rmse_m", "mean_error_m")}
+    found = {"options": {"seed": 0}, "training_wall_s": 60.0, "training_cpu_s": 60.0, "images": 100, "unseen": unseen}
+    found |= {"hardware": hardware_found(), "version": "", "command": "", "seed": 0}
+    page = report.write_encoder_report(tmp_path / "page.html", found, []).read_text()
+    assert ("tells less than the depth image itself, whose root mean square error is 1.60 m beside" in page) == said
+    assert "22.8 %" in page

@@ -39,8 +39,8 @@ class NavigationOptions(TrainingOptions):
     image: Literal["latent", "pooled"] = "pooled"
     """What the policy reads of a depth image: the latent of a Deep Collision Encoder, or 12 x 16 cells of inverse depth. Of a
     LiDAR it reads 16 x 20 cells."""
-    hidden: Annotated[tuple[int, ...], Bound(1, 1024), Length(1, 4)] = (128, 64)
-    """Widths of layers; published are 256, 128 and 64."""
+    hidden: Annotated[tuple[int, ...], Bound(1, 1024), Length(1, 4)] = (256, 128, 64)
+    """Widths of layers, as published."""
     recurrent: Annotated[int, Bound(0, 1024)] = 64
     """Width of the gated recurrent unit behind them, as published; 0: none."""
     rollout: Annotated[int, Bound(1, 4096)] = 32
