@@ -482,3 +482,23 @@ def test_a_file_of_the_package_that_is_gone_is_one_sentence() -> None:
     assert files.packaged_toml("airworthy.sensors", "devices.toml")
     with pytest.raises(AssetError, match=r"^The file 'no\.toml' of airworthy\.sensors is missing from the installation"):
         files.packaged_toml("airworthy.sensors", "no.toml")
+
+
+def test_what_goes_wrong_with_a_copy_is_told_of_the_file_that_it_is_of(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    source, target = tmp_path / "source.bin", tmp_path / "target.bin"
+    with pytest.raises(AssetError, match=r"There is no file '.*source\.bin'"):
+        files.copy_file(source, target)
+    source.write_bytes(NEW)
+    target.write_bytes(OLD)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # As `ulimit -f` sets it: writing beyond it fails as on a full disk.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, limits[1]))
+    try:
+        with pytest.raises(AirworthyError, match=r"Could not write '.*target\.bin': File too large\."):
+            files.copy_file(source, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (target.read_bytes(), sorted(tmp_path.iterdir())) == (OLD, [source, target])
+    assert files.copy_file(source, target) == target
+    assert target.read_bytes() == source.read_bytes()

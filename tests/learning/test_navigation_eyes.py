@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,9 @@ def test_policies_of_every_sensor_fly(kind: str, tmp_path: Path) -> None:
     words = ["fly", "--pilot", word, "--scene", "obstacle_room", "--vehicle", "lmf2", "--no-report", "--time-limit", "1"]
     assert main([*words, "--out", str(tmp_path / "flight")]) == 0
     assert main([*words, "--gain", "velocity_gain=3", "--out", str(tmp_path / "g")]) == (0 if kind == "latent" else 2)
+    # From its record alone: a policy that sees through an encoder is nothing without it.
+    shutil.rmtree(folder)
+    assert main(["replay", str(tmp_path / "flight")]) == 0
 
 
 def test_a_lidar_policy_has_no_cap_of_speed_and_turns_with_the_heading(

@@ -60,7 +60,8 @@ _EXTRAS = {
     "skrl": "skrl",
 }
 # What the user's machine may refuse, as opposed to a fault of ours, which keeps its traceback.
-_REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+# EFBIG: a limit of the shell (`ulimit -f`), or a file system's own.
+_REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def help_text() -> str:

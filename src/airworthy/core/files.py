@@ -32,6 +32,7 @@ __all__ = [
     "UNPRINTABLE",
     "StagedFolder",
     "Untrusted",
+    "copy_file",
     "data_dir",
     "image_kind",
     "json_text",
@@ -196,6 +197,17 @@ def _read_open(descriptor: int, path: str | Path, limit_bytes: int) -> bytes:
 
 def _too_large(path: str | Path, size: int, limit: int) -> NoReturn:
     raise AssetError(f"{str(path)!r} has {size:,} bytes or more; at most {limit:,} are accepted here.")
+
+
+def copy_file(source: str | Path, target: str | Path, limit_bytes: int = LIMIT_BYTES) -> Path:
+    """Copy the content of a file atomically; returns the copy's path. What goes wrong names the file of the two that it is of.
+
+    Args:
+        source: To read; see `read_bytes`.
+        target: To write; see `write_bytes`.
+        limit_bytes: More is refused unread.
+    """
+    return write_bytes(target, read_bytes(source, limit_bytes))
 
 
 def read_text(path: str | Path, limit_bytes: int = LIMIT_BYTES) -> str:

@@ -74,6 +74,7 @@ ENDS: dict[str, BaseException | int] = {
     "not permitted": OSError(errno.EPERM, "Operation not permitted", "/there/x"),
     "read only": OSError(errno.EROFS, "Read-only file system", "y"),
     "over its share": OSError(errno.EDQUOT, "Disk quota exceeded"),
+    "beyond a limit": OSError(errno.EFBIG, "File too large", "/there/x"),
     "denied": OSError(errno.EACCES, "Permission denied"),
     "another error": OSError(errno.EIO, "Input/output error"),
     "exit": SystemExit(),

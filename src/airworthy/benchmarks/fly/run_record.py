@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -23,7 +22,7 @@ from airworthy.benchmarks.navigation.methods import is_own_pilot
 from airworthy.control.gain_parameters import gain_rows
 from airworthy.control.gain_sets import is_gain_file, read_gain_set, write_gain_set
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import json_text, make_folder, read_json, sha256, sha256_file, write_json
+from airworthy.core.files import copy_file, json_text, make_folder, read_json, sha256, sha256_file, write_json
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.own_modules import own_digest, own_modules
 from airworthy.trajectories import Course, Trajectory, course, trajectory_file
@@ -350,7 +349,7 @@ def digest_of_trajectory(trajectory: Trajectory) -> str:
 
 
 def _digest_of_folder(folder: Path) -> str:
-    return sha256("".join(f"{path.name} {sha256_file(path)}\n" for path in _policy_files(folder)))
+    return sha256("".join(f"{part} {sha256_file(folder / part)}\n" for part in _policy_files(folder)))
 
 
 def surroundings() -> dict[str, str]:
@@ -430,16 +429,20 @@ def _policy(pilot: str) -> Path | None:
     return policy_folder(policy)
 
 
-def _policy_files(folder: Path) -> list[Path]:
-    from airworthy.pilots.svnet.contract import CONTRACT_FILE, WEIGHTS_FILE
+def _policy_files(folder: Path) -> list[str]:
+    """Return the files of a policy by their places in its folder; one that sees through an encoder is nothing without it."""
+    from airworthy.pilots.navigation_policy.contract import ENCODER
+    from airworthy.pilots.network_files import CONTRACT_FILE, WEIGHTS_FILE
 
-    return [folder / CONTRACT_FILE, folder / WEIGHTS_FILE]
+    own = [CONTRACT_FILE, WEIGHTS_FILE]
+    return own + [f"{ENCODER}/{name}" for name in own] if (folder / ENCODER / CONTRACT_FILE).is_file() else own
 
 
 def _copied_policy(policy: Path, folder: Path) -> str:
     where = make_folder(folder / _POLICY)
-    for path in _policy_files(policy):
-        shutil.copyfile(path, where / path.name)
+    for part in _policy_files(policy):
+        make_folder((where / part).parent)
+        copy_file(policy / part, where / part)
     return _POLICY
 
 
@@ -447,12 +450,12 @@ def _copied_pilot(file: Path, folder: Path) -> str:
     """Copy the file of a pilot, with what it imports from beside itself; returns its place."""
     beside = own_modules(file).files
     if not beside:
-        shutil.copyfile(file, folder / _PILOT)
+        copy_file(file, folder / _PILOT)
         return _PILOT
     # A folder of its own: modules may be called as anything that lies in the record.
     for part in (Path(file.name), *beside):
         make_folder((folder / _PILOT_FOLDER / part).parent)
-        shutil.copyfile(file.parent / part, folder / _PILOT_FOLDER / part)
+        copy_file(file.parent / part, folder / _PILOT_FOLDER / part)
     return f"{_PILOT_FOLDER}/{file.name}"
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import make_folder
+from airworthy.core.files import copy_file, make_folder
 from airworthy.core.own_modules import load_with, not_copied, own_digest, own_modules
 from airworthy.learning.environments import LearningTask, learning_task, learning_tasks
 from airworthy.learning.environments.task import REQUIRED
@@ -120,7 +119,7 @@ class OwnTask:
         where = make_folder(folder / KEPT)
         for file in (Path(self.file.name), *own_modules(self.file).files):
             make_folder((where / file).parent)
-            shutil.copyfile(self.file.parent / file, where / file)
+            copy_file(self.file.parent / file, where / file)
 
 
 def made_task(word: str, options: Any) -> tuple[LearningTask, OwnTask | None]:
