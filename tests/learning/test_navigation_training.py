@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +33,7 @@ from airworthy.learning.navigation.options import NavigationOptions, RoomsProtoc
 from airworthy.learning.navigation.sight import CAMERA, RoomSight
 from airworthy.learning.navigation.tasks import DepthNavigation
 from airworthy.learning.navigation.training import NavigationTraining
+from airworthy.pilots.navigation_policy.encoder import write_encoder
 from airworthy.scenes import SceneBatch
 from benchmarks import navigation_rooms
 
@@ -141,6 +144,42 @@ def test_a_training_from_python(tmp_path: Path) -> None:
     assert len(found.frame()) == 1
     with pytest.raises(AirworthyError, match="takes no option `task`"):
         aw.train("depth_navigation", None, tmp_path / "q", task="lidar_navigation")
+
+
+def _swap(folder: Path) -> None:
+    contract, net, _ = read_encoder(folder)
+    other = {name: x.numpy() + np.float32(0.5) for name, x in net.state_dict().items()}
+    write_encoder(folder, contract, other)
+
+
+def test_judged_again_the_encoder_of_a_policy_is_put_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right, out = tmp_path / "dce", tmp_path / "r"
+    for folder, seed in ((right, 0), (tmp_path / "other", 1)):
+        learnt = EncoderTraining(replace(ENCODER, seed=seed))
+        write_encoder(folder, learnt.contract, learnt.weights)
+    options = replace(SMALL, image="latent", steps=16 * 8)
+    run.train_navigation(out, options, RoomsProtocol(flights=2, levels=(15,)), encoder=right)
+    held = {path.name: path.read_bytes() for path in (out / "encoder").iterdir()}
+    # Of all files they are those that were given, to the byte.
+    assert held == {name: (right / name).read_bytes() for name in held}
+    harms: list[Callable[[Path], object]] = [
+        _swap,
+        lambda place: (place / "weights.safetensors").write_bytes(b""),
+        lambda place: (place / "contract.json").unlink(),
+        shutil.rmtree,
+    ]
+    for flights, harm in enumerate(harms, 3):
+        harm(out / "encoder")
+        again = run.train_navigation(out, options, RoomsProtocol(flights=flights, levels=(15,)), encoder=right, quiet=False)
+        assert again.figures["protocol"]["flights"] == flights
+        assert {path.name: path.read_bytes() for path in (out / "encoder").iterdir()} == held
+        assert ("which is put back" in capsys.readouterr().err) == (harm is not shutil.rmtree)
+        assert run.load_navigator(out)[0].contract.image == "latent"
+    # Another one is refused, and nothing of it is left in the folder.
+    shutil.rmtree(out / "encoder")
+    with pytest.raises(AirworthyError, match="its encoder was another"):
+        run.train_navigation(out, options, RoomsProtocol(flights=9, levels=(15,)), encoder=tmp_path / "other")
+    assert not (out / "encoder").exists()
 
 
 def test_an_encoder_learns_collision_images() -> None:

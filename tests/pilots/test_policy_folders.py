@@ -14,11 +14,14 @@ from tests.fixtures.snapshots import check_snapshot
 from tests.pilots.policy_cases import avoid_policy, drawn, navigation_policy, task_policy
 
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.learning.native_ppo.moments import RunningMoments
 from airworthy.pilots import catalogue
 from airworthy.pilots.avoid_policy import contract as avoid_files
 from airworthy.pilots.avoid_policy import pilot as avoid
 from airworthy.pilots.navigation_policy import contract as navigation_files
+from airworthy.pilots.navigation_policy import encoder as encoder_files
 from airworthy.pilots.navigation_policy import pilot as navigation
+from airworthy.pilots.network_files import write_sealed
 from airworthy.pilots.task_policy import contract as task_files
 from airworthy.vehicles import vehicle
 
@@ -104,11 +107,83 @@ def test_weights_may_be_as_large_as_said_and_no_larger(case: str, tmp_path: Path
         read(write(tmp_path, contract, weights))
 
 
-def test_a_deviation_of_nothing_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("least", [0.0, -1.0, 1e-30, 9.9e-5])
+def test_a_deviation_that_no_training_gives_is_refused(least: float, tmp_path: Path) -> None:
     contract, weights = CASES["navigation"][0], _weights("navigation")
-    weights["seen.deviation"][3] = 0.0
+    weights["seen.deviation"][3] = least
     navigation_files.write_navigation_folder(tmp_path, contract, weights)
-    with pytest.raises(AssetError, match="not positive"):
+    with pytest.raises(AssetError, match=r"'seen.deviation' has .*; no training gives less than 0\.0001"):
+        navigation_files.read_navigation_folder(tmp_path)
+    # The least that one gives: of an input that never changed.
+    moments = RunningMoments(1)
+    moments.learn(np.ones((4, 1)))
+    weights["seen.deviation"][3] = moments.deviation[0]
+    navigation_files.read_navigation_folder(navigation_files.write_navigation_folder(tmp_path, contract, weights))
+
+
+def test_weights_of_an_encoder_may_be_as_large_as_those_of_its_policy(tmp_path: Path) -> None:
+    contract = encoder_files.EncoderContract(channels=1, latent=2)
+    weights = drawn(encoder_files.encoder_shapes(contract))
+    weights["conv0.weight"].flat[0] = -1e4
+    encoder_files.read_encoder_folder(encoder_files.write_encoder(tmp_path, contract, weights))
+    for beyond in (np.nextafter(np.float32(1e4), np.float32(np.inf)), 1e30):
+        weights["conv0.weight"].flat[0] = beyond
+        encoder_files.write_encoder(tmp_path, contract, weights)
+        with pytest.raises(AssetError, match=r"'conv0.weight' has numbers beyond 10000"):
+            encoder_files.read_encoder_folder(tmp_path)
+
+
+def test_a_policy_of_pooled_images_has_no_encoder(tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match=r"Contract\.encoder is 'abababababab'\.\.\.; a policy of pooled images has none"):
+        replace(CASES["navigation"][0], encoder="ab" * 32)
+    place = navigation_files.write_navigation_folder(tmp_path, CASES["navigation"][0], _weights("navigation")) / "contract.json"
+    write_sealed(place, json.loads(place.read_text("utf-8")) | {"encoder": "ff" * 32})
+    with pytest.raises(AssetError, match=r"contract\.json'.* of pooled images has none"):
+        navigation_files.read_navigation_folder(tmp_path)
+
+
+@pytest.mark.parametrize("recurrent", [0, 6])
+def test_a_network_computes_as_its_contract_says(recurrent: int, tmp_path: Path) -> None:
+    """By the contract's own words, in float64: whoever has only the folder can compute the same."""
+    policy = navigation_policy(recurrent=recurrent)
+    weights = {
+        n: np.abs(x) + np.float32(0.5) if n == "seen.deviation" else x for n, x in drawn(policy.contract.shapes()).items()
+    }
+    navigation_files.write_navigation_folder(tmp_path, policy.contract, weights)
+    said = json.loads((tmp_path / "contract.json").read_text("utf-8"))["layers"]
+    assert (said["standardized"], said["activation"], said["output"]) == ("(x - seen.mean) / seen.deviation", "tanh", "tanh")
+    w = {name: np.asarray(x, float) for name, x in weights.items()}
+    rng = np.random.default_rng(3)
+    seen, memory = rng.normal(0.0, 1.0, (4, len(w["seen.mean"]))), rng.normal(0.0, 0.5, (4, recurrent))
+
+    def product(name: str, x: Any) -> Any:
+        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+    x, kept = (seen - w["seen.mean"]) / w["seen.deviation"], memory
+    for k in range(len(policy.contract.hidden)):
+        x = np.tanh(product(f"layers.{k}", x))
+    if recurrent:
+        assert said["gates"].startswith("reset, update, new")
+        (ir, iu, i_new), (hr, hu, h_new) = (np.split(product(n, v), 3, axis=1) for n, v in (("input", x), ("memory", memory)))
+        reset, update = 1.0 / (1.0 + np.exp(-ir - hr)), 1.0 / (1.0 + np.exp(-iu - hu))
+        x = kept = (1.0 - update) * np.tanh(i_new + reset * h_new) + update * memory
+    else:
+        assert not {"memory", "gates", "reset_gate"} & set(said)
+    found = navigation.read_flown_policy(tmp_path).policy.act(seen.astype(np.float32), memory.astype(np.float32))
+    # Of sums of some hundred numbers near 1 in float32.
+    for one, other in zip(found, (np.tanh(product("action", x)), kept), strict=True):
+        np.testing.assert_allclose(one, other, atol=5e-6)
+
+
+def test_a_folder_that_does_not_say_how_its_network_computes_is_read(tmp_path: Path) -> None:
+    """Those of earlier versions do not; what it says has to be so."""
+    contract, weights = CASES["navigation"][0], _weights("navigation")
+    place = navigation_files.write_navigation_folder(tmp_path, contract, weights) / "contract.json"
+    good = json.loads(place.read_text("utf-8"))
+    write_sealed(place, {name: value for name, value in good.items() if name != "layers"})
+    assert navigation_files.read_navigation_folder(tmp_path)[0] == contract
+    write_sealed(place, good | {"layers": good["layers"] | {"activation": "elu"}})
+    with pytest.raises(AssetError, match="layers"):
         navigation_files.read_navigation_folder(tmp_path)
 
 

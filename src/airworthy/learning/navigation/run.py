@@ -12,12 +12,14 @@ summary.json      figures; written last: where it lies, all is done
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from airworthy import __version__
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import copy_file, make_folder
 from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, plain_options
 from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions
 from airworthy.learning.navigation.encoder import LatentEye, read_encoder
@@ -31,8 +33,9 @@ from airworthy.learning.navigation.training import NavigationTraining, plain_eye
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
 from airworthy.pilots.navigation_policy.contract import ENCODER, write_navigation_folder
-from airworthy.pilots.navigation_policy.encoder import write_encoder
+from airworthy.pilots.navigation_policy.encoder import read_encoder_folder, write_encoder
 from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
+from airworthy.pilots.network_files import CONTRACT_FILE, WEIGHTS_FILE
 
 __all__ = ["ENCODER", "load_navigator", "train_encoder", "train_navigation"]
 
@@ -137,8 +140,8 @@ def _error(row: Mapping[str, Any]) -> str:
 # ---- The policy -------------------------------------------------------------------------------------------------------------
 
 
-def _eye(options: NavigationOptions, folder: Path, encoder: str | Path | None) -> tuple[NavigationEye, str]:
-    """Return what a policy reads of images, and the digest of its encoder's weights, which is copied into the folder."""
+def _eye(options: NavigationOptions, encoder: str | Path | None) -> tuple[NavigationEye, str]:
+    """Return what a policy reads of images, and the digest of its encoder's weights."""
     if options.image != "latent":
         if encoder is not None:
             raise AirworthyError(
@@ -149,10 +152,32 @@ def _eye(options: NavigationOptions, folder: Path, encoder: str | Path | None) -
         raise AirworthyError(
             "A policy that reads a latent needs an encoder: `airworthy train dce --out FOLDER` makes one for --encoder FOLDER."
         )
-    contract, net, digest = read_encoder(encoder)
-    if not (folder / ENCODER).exists():
-        write_encoder(folder / ENCODER, contract, {name: x.numpy() for name, x in net.state_dict().items()})
+    _, net, digest = read_encoder(encoder)
     return LatentEye(net), digest
+
+
+def _keep_encoder(folder: Path, encoder: str | Path | None, digest: str, quiet: bool) -> None:
+    """Copy the encoder into a policy's folder, also where one lies there that is damaged or another.
+
+    Args:
+        folder: Of the policy, known to learn with this encoder.
+        encoder: Its folder; None: the policy has none.
+        digest: Of its weights.
+        quiet: Say nothing.
+    """
+    if encoder is None:
+        return
+    place, found = folder / ENCODER, ""
+    if place.is_dir():
+        with suppress(AssetError):
+            found = read_encoder_folder(place)[2]
+        if found == digest:
+            return
+        say(quiet, f"{place}: it is damaged or not the encoder that the policy learns with, which is put back.")
+    # As they are, to the byte, the contract last: what is cut off between them does not fit, and is put back.
+    make_folder(place)
+    for name in (WEIGHTS_FILE, CONTRACT_FILE):
+        copy_file(Path(encoder) / name, place / name)
 
 
 def load_navigator(folder: str | Path) -> tuple[NavigationPolicy, NavigationEye]:
@@ -181,10 +206,11 @@ class _NavigationFolder(TorchFolder[NavigationPolicy]):
     digest: str = field(init=False)
 
     def identity(self, folder: Path) -> dict[str, Any]:
-        self.eye, self.digest = _eye(self.options, folder, self.encoder)
+        self.eye, self.digest = _eye(self.options, self.encoder)
         return _identity(self.options.task, self.options, {"encoder": self.digest}, self.protocol)
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
+        _keep_encoder(folder, self.encoder, self.digest, self.quiet)
         training = NavigationTraining(self.options, self.eye, self.digest, machine.threads)
         return self.timed(training, _line(self.options, _level))
 
@@ -192,6 +218,7 @@ class _NavigationFolder(TorchFolder[NavigationPolicy]):
         write_navigation_folder(folder, work.training.contract, work.training.weights)
 
     def read(self, folder: Path) -> NavigationPolicy:
+        _keep_encoder(folder, self.encoder, self.digest, self.quiet)
         return read_navigation_policy(folder)
 
     def learnt(self, work: TimedTraining[Any]) -> NavigationPolicy:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.schema import Bound, Length, check_fields
@@ -39,6 +41,7 @@ __all__ = [
     "ENCODER",
     "KIND",
     "WEIGHTS_LIMIT_BYTES",
+    "WEIGHT_MAX",
     "NavigationContract",
     "navigation_contract",
     "navigation_tensors",
@@ -52,8 +55,10 @@ ENCODER = "encoder"
 """Folder of the encoder, in a policy's folder."""
 WEIGHTS_LIMIT_BYTES = 32 * 1024 * 1024
 """Ours: the widest network that the options allow has less."""
-_MAGNITUDE = 1e4
-"""Ours: weights beyond it may overflow within the layers."""
+WEIGHT_MAX = 1e4
+"""Ours: weights beyond it, of a policy or an encoder, may overflow within the layers."""
+_LEAST_DEVIATION = 1e-4
+"""Least that a training's running moments give (`learning.native_ppo.moments`): a smaller one would blow an input up."""
 _STATE = (
     ("goal_direction", 3, "1", "level"),
     ("goal_distance", 1, "m", ""),
@@ -107,6 +112,8 @@ class NavigationContract:
                     f"Contract.{name} is {getattr(self, name)}; a policy of {self.task} that reads {self.image} images has"
                     f" {expected}."
                 )
+        if self.image != "latent" and self.encoder:
+            raise AirworthyError(f"Contract.encoder is {self.encoder[:12]!r}...; a policy of {self.image} images has none.")
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return name and shape of every tensor."""
@@ -137,6 +144,18 @@ def _camera(contract: NavigationContract) -> dict[str, Any]:
     return {**shown, "read_as": "pooled", "numbers": math.prod(CELLS), "pool": list(POOL), "input": told}
 
 
+def _layers(contract: NavigationContract) -> dict[str, Any]:
+    """Return how its network computes, for people and programs of others; nothing of it can be chosen."""
+    found = {"standardized": "(x - seen.mean) / seen.deviation", "inputs": "image behind state", "activation": "tanh"}
+    if contract.recurrent:
+        found |= {
+            "memory": "gru",
+            "gates": "reset, update, new: rows of input.* and memory.* in thirds",
+            "reset_gate": "behind the product: new = tanh(input x + reset (memory h)), h = (1 - update) new + update h",
+        }
+    return {**found, "output": "tanh"}
+
+
 def _table(contract: NavigationContract, weights: Mapping[str, Any]) -> dict[str, Any]:
     keys = ("name", "shape", "unit", "frame")
     level, told = _COMMANDS[contract.task]
@@ -158,6 +177,7 @@ def _table(contract: NavigationContract, weights: Mapping[str, Any]) -> dict[str
         },
         "hidden": list(contract.hidden),
         "recurrent": contract.recurrent,
+        "layers": _layers(contract),
         "encoder": contract.encoder,
         "weights": dict(weights),
         "training": dict(contract.training),
@@ -178,6 +198,9 @@ def _fields(table: ContractTable) -> NavigationContract:
     expected = _table(contract, {})
     for key in ("rate_hz", "image", "inputs", "command"):
         table.must_be(key, expected[key])
+    # Folders of earlier versions do not say it, and mean the same.
+    if table.entry("layers", Any, None) is not None:
+        table.must_be("layers", expected["layers"])
     return contract
 
 
@@ -206,10 +229,12 @@ def navigation_tensors(contract: NavigationContract, data: bytes, folder: str | 
         AssetError: It is damaged, its tensors are others, or their numbers cannot be used.
     """
     place = str(Path(folder) / WEIGHTS_FILE)
-    found = network_files.checked_tensors(data, contract.shapes(), " of a navigation policy", place, _MAGNITUDE)
-    if not (found["seen.deviation"] > 0.0).all():
+    found = network_files.checked_tensors(data, contract.shapes(), " of a navigation policy", place, WEIGHT_MAX)
+    # As float32, which is what a training writes.
+    if (least := found["seen.deviation"].min()) < np.float32(_LEAST_DEVIATION):
         raise AssetError(
-            f"{place!r} does not hold usable weights: the tensor 'seen.deviation' has numbers that are not positive."
+            f"{place!r} does not hold usable weights: the tensor 'seen.deviation' has {least:.3g}; no training gives less than"
+            f" {_LEAST_DEVIATION:g}."
         )
     return found
 

@@ -17,6 +17,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.schema import Bound, check_fields
 from airworthy.pilots import network_files
+from airworthy.pilots.navigation_policy.contract import WEIGHT_MAX
 from airworthy.pilots.navigation_policy.sight import FIELD_OF_VIEW, IMAGE, INVALID, NEAREST, REACH
 from airworthy.pilots.network_files import (
     ContractTable,
@@ -175,5 +176,5 @@ def read_encoder_folder(folder: str | Path) -> tuple[EncoderContract, dict[str, 
     table, where = folder_contract(folder, "a collision encoder")
     contract, digest = contract_and_weights(table, where, "a contract of a collision encoder", (KIND, VERSION), _fields)
     data = read_weights(folder, digest, WEIGHTS_LIMIT_BYTES)
-    tensors = network_files.checked_tensors(data, encoder_shapes(contract), " of a collision encoder", str(folder))
+    tensors = network_files.checked_tensors(data, encoder_shapes(contract), " of a collision encoder", str(folder), WEIGHT_MAX)
     return contract, tensors, digest
