@@ -48,6 +48,10 @@ MORE = [
     ("fly --course hover --waypoints 0,0,1 1,1,1", "Both a course and waypoints are given; name one of them."),
     ("fly --waypoints 0,0,1", "Waypoints must be 2 or more points"),
     ("fly --waypoints 0,0,1 0,0,1", "Waypoints 0 and 1 are the same point: remove one."),
+    (
+        "fly --pilot ego --scene forest --start 1 2 1.5 --goal 1 2 1.5",
+        "Start and goal are the same point, (1, 2, 1.5) m: give another --start or --goal.",
+    ),
     ("fly --waypoints nan,0,1 1,1,1", "Waypoint 'nan,0,1' is not three numbers"),
     ("fly --waypoints 0,0,1 1e300,1,1", "Waypoint '1e300,1,1' is in metres, and more than 100 km away."),
     ("fly --waypoints 0,0,1 3,0,1 --laps 3", "This course ends 3 m from where it begins, so it cannot be flown for 3 laps."),

@@ -26,6 +26,8 @@ _HELD_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05)
 _RAISED_SHARES = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 SLOWEST = 1e4
 """Most that a trajectory is slowed beyond what its samples ask for."""
+LEAST_LEG = 1e-6
+"""A micrometre [m]: a leg of no length has no direction."""
 
 
 def check_points(points: ArrayLike) -> Array:
@@ -36,8 +38,7 @@ def check_points(points: ArrayLike) -> Array:
         raise AirworthyError(f"Waypoints must be 2 or more points (n, 3), but have shape {array.shape}.")
     if not np.all(np.isfinite(array)):
         raise AirworthyError("Waypoints must be finite numbers.")
-    # A micrometre: a leg of no length has no direction.
-    close = np.flatnonzero(np.linalg.norm(np.diff(array, axis=0), axis=1) < 1e-6)
+    close = np.flatnonzero(np.linalg.norm(np.diff(array, axis=0), axis=1) < LEAST_LEG)
     if len(close):
         raise AirworthyError(f"Waypoints {close[0]} and {close[0] + 1} are the same point: remove one.")
     return array

@@ -113,13 +113,13 @@ PLANNER_RULES = (
     IdleRule(
         ("course", "laps", "slower"),
         lambda config, plans: plans,
-        "for a planner, which finds its own way from start to goal",
+        "for a planner or a learnt policy, which finds its own way from start to goal",
         "give --start and --goal",
     ),
     IdleRule(
         ("hold",),
         lambda config, plans: plans,
-        "for a planner, whose flight ends at rest at the goal or after --time-limit",
+        "for a planner or a learnt policy, whose flight ends at rest at the goal or after --time-limit",
     ),
     IdleRule(
         ("control_rate",),

@@ -32,6 +32,7 @@ from airworthy.sensors.own import SPECIFIER_HINT, is_own
 from airworthy.simulation import Contact, MountedSensor, MountedSensors, SensorRecorder, Simulator, SimulatorConfig
 from airworthy.tasks.navigation import GoalWatch, NavigationProtocol
 from airworthy.trajectories import course_names
+from airworthy.trajectories.allocation import LEAST_LEG
 from airworthy.vehicles import Vehicle
 
 if TYPE_CHECKING:
@@ -344,6 +345,9 @@ def ends_of(config: FlyConfig, scene: Scene | None) -> tuple[str, ...]:
         if asked is None and own is None:
             raise AirworthyError(f"Scene {scene.name!r} has no {name} of its own: give --{name} X Y Z, in metres.")
         ends.append(asked if asked is not None else own.position)  # type: ignore[union-attr]
+    if np.linalg.norm(np.subtract(ends[0], ends[1])) < LEAST_LEG:
+        same = ", ".join(f"{value:g}" for value in ends[0])
+        raise AirworthyError(f"Start and goal are the same point, ({same}) m: give another --start or --goal.")
     return tuple(",".join(repr(float(value)) for value in end) for end in ends)
 
 
