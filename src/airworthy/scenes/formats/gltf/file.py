@@ -248,6 +248,9 @@ def _as_float(raw: ArrayAny, normalized: bool) -> ArrayF32:
         values /= np.float32(np.iinfo(raw.dtype).max)
         # The least signed value is one count beyond -1.
         np.maximum(values, -1.0, out=values)
+    # A signalling NaN of a file would warn wherever it is widened to float64; its quiet form is refused where numbers must be.
+    bits = values.view(np.uint32)
+    bits[(bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)] |= np.uint32(0x00400000)
     return values
 
 
