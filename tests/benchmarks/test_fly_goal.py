@@ -11,6 +11,7 @@ import pytest
 from tests.benchmarks.test_navigation_places import wall_with_a_door
 
 from airworthy.benchmarks.fly import metrics
+from airworthy.benchmarks.fly.config import _below_controller
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.metrics import judge
 from airworthy.benchmarks.fly.replay import refly
@@ -106,3 +107,10 @@ def test_distances_of_who_finds_its_own_way_are_said_to_be_from_the_straight_lin
     assert "straight line between start and goal" in said
     assert flight_text.own_way_note([{**flight, "course": "waypoints"}]) == []
     assert flight_text._title([flight]) == "a from start to goal in forest, flown by straight"
+
+
+def test_learnt_policies_take_commands_below_the_rate_of_a_planner_s_controller() -> None:
+    """They command the simulator themselves; a planner's setpoints go through a controller of 100 Hz."""
+    for pilot, refused in (("ego", True), ("navigation:runs/a", False), ("avoid:runs/a", False), ("geometric", False)):
+        asked = FlyConfig(pilot=pilot, control_rate=50.0)
+        assert _below_controller(asked, plans=pilot != "geometric") == refused
