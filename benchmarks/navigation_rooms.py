@@ -66,7 +66,7 @@ def apart(rows: list[dict[str, Any]]) -> list[str]:
     seen = sorted((row for row in rows if not row["blind"] and "outcomes" in row), key=lambda r: (r["level"], r["physics"]))
     for first, second in itertools.combinations(seen, 2):
         alike = ("level", "physics", "seed", "flights")
-        if any(first[key] != second[key] for key in alike) or first["policy"] == second["policy"]:
+        if any(first[key] != second[key] for key in alike) or first["weights"] == second["weights"]:
             continue
         mine, theirs = ([letter == "s" for letter in row["outcomes"]] for row in (first, second))
         found = paired_rate_difference(mine, theirs)

@@ -92,7 +92,7 @@ def test_what_became_of_each_flight_is_kept_and_pairs_with_another_policy() -> N
     def row(letters: str, policy: str) -> dict[str, object]:
         success, touched = (np.array([x == letter for x in letters]) for letter in "st")
         flights = judging.LevelFlights(success, touched, np.arange(len(letters), dtype=float), np.zeros((1, len(letters), 3)))
-        told = {"policy": policy, "physics": "simulator", "seed": 1, "blind": False}
+        told = {"policy": policy, "weights": policy, "physics": "simulator", "seed": 1, "blind": False}
         return {**told, **judging.level_row(20, flights)}
 
     first, second = row("ssstl", "a/run"), row("stttl", "b/run")

@@ -19,6 +19,7 @@ from airworthy.vehicles import Vehicle
 
 __all__ = [
     "LEARNT_PILOTS",
+    "learnt_guide",
     "pilot_control",
     "pilot_for",
     "pilot_level",
@@ -232,3 +233,9 @@ def pilot_for(
     from airworthy.pilots.svnet.pilot import svnet_pilot
 
     return svnet_pilot(policy_folder(folder), simulator, path, CAMERA, mounted, device)
+
+
+def learnt_guide(specifier: str) -> str:
+    """Return which kind of learnt policy that finds its own way is named, "avoid" or "navigation"; empty: none."""
+    word, _, folder = specifier.partition(":")
+    return word if word in (AVOID, NAVIGATION) and folder else ""

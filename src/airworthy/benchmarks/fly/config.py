@@ -20,7 +20,7 @@ from airworthy.core.files import read_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
-from airworthy.pilots.catalogue import AVOID, NAVIGATION, pilot_control, pilot_level
+from airworthy.pilots.catalogue import NAVIGATION, learnt_guide, pilot_control, pilot_level
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
 from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE
@@ -65,8 +65,7 @@ def _below_controller(config: FlyConfig, plans: bool) -> bool:
     from airworthy.planners.common.tracking_backends import DEFAULT_BACKEND, backend
 
     # Learnt policies command the simulator themselves, and refuse rates below their own.
-    learnt = config.pilot.partition(":")[0] in (AVOID, NAVIGATION)
-    return plans and not learnt and config.control_rate < backend(DEFAULT_BACKEND).rate
+    return plans and not learnt_guide(config.pilot) and config.control_rate < backend(DEFAULT_BACKEND).rate
 
 
 FLY_RULES = (

@@ -25,7 +25,7 @@ from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_m
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots import FlightPlan, FlightRun
-from airworthy.pilots.catalogue import AVOID, NAVIGATION
+from airworthy.pilots.catalogue import NAVIGATION, learnt_guide
 from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
 from airworthy.sensors import carried_sensors, device_names, device_or_sensor
 from airworthy.sensors.own import SPECIFIER_HINT, is_own
@@ -302,12 +302,6 @@ def is_planner(specifier: str) -> bool:
 def finds_own_way(specifier: str) -> bool:
     """Return whether a pilot's word is of a planner of the benchmark's, or of a learnt policy that finds its own way."""
     return specifier in method_names() or learnt_guide(specifier) != ""
-
-
-def learnt_guide(specifier: str) -> str:
-    """Return which kind of learnt policy that finds its own way is named, "avoid" or "navigation"; empty: none."""
-    word, _, folder = specifier.partition(":")
-    return word if word in (AVOID, NAVIGATION) and folder else ""
 
 
 def own_of(specifier: str, given: Any = None) -> NavigationMethod | None:
