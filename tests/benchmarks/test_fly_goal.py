@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,10 @@ from airworthy.benchmarks.fly.config import _below_controller
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.metrics import judge
 from airworthy.benchmarks.fly.replay import refly
+from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
+from airworthy.evaluation.statistics import read_summary
+from airworthy.planners import StraightFlight
 from airworthy.reports import flight_text
 from airworthy.simulation import read_flight
 
@@ -97,16 +99,66 @@ def test_a_planner_without_its_weights_flies_nothing(hall: str, tmp_path: Path, 
 
 def test_distances_of_who_finds_its_own_way_are_said_to_be_from_the_straight_line() -> None:
     """A planner is asked to follow no path: its flight has no course, and the page says what distances are from."""
-    asked = FlyConfig(scene="forest", pilot="straight")
-    label = metrics.labels_of(asked, None, ("0,0,1", "1,0,1"))["course"]
+    asked, ends = FlyConfig(scene="forest", pilot="straight"), ("0,0,1", "1,0,1")
+    label = metrics.labels_of(asked, None, ends, own_way=True)["course"]
     assert label == "start to goal"
-    assert metrics.labels_of(replace(asked, pilot="geometric"), None, ("0,0,1", "1,0,1"))["course"] == "waypoints"
-    assert metrics.labels_of(replace(asked, pilot="navigation:runs/a"), None, ("0,0,1", "1,0,1"))["course"] == label
+    assert metrics.labels_of(asked, None, ends, own_way=False)["course"] == "waypoints"
+    assert metrics.labels_of(asked, "line", ends, own_way=False)["course"] == "line"
     flight = {"vehicle": "a", "course": label, "scene": "forest", "pilot": "straight"}
     (said,) = flight_text.own_way_note([flight])
     assert "straight line between start and goal" in said
     assert flight_text.own_way_note([{**flight, "course": "waypoints"}]) == []
     assert flight_text._title([flight]) == "a from start to goal in forest, flown by straight"
+
+
+OWN = """
+import numpy as np
+from airworthy.planners import StraightFlight
+
+class Mine(StraightFlight):
+    name = "mine"
+
+class Up:
+    name, level, observes = "up", "position", ("position",)
+    def command(self, observation):
+        return np.array([0.0, 0.0, 1.5, 0.0])
+"""
+
+
+def course_of(folder: Path) -> tuple[str, str]:
+    """Return what the flights and their judgement call the way."""
+    (flight,) = read_summary(folder)["flights"]
+    return read_flight(folder)[1]["course"], flight["course"]
+
+
+def test_planners_of_a_user_s_own_follow_no_waypoints(
+    hall: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By file from the command line and as an object: labelled as built-in ones are, also when judged without their file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    words = ["--pilot", "own.py:Mine", "--scene", hall, "--vehicle", "virt_05", "--out", "run", "--no-report"]
+    assert main(["fly", *words, "--start", "-4", "0", "1.5", "--goal", "4", "0", "1.5"]) == 0
+    said = capsys.readouterr().out
+    assert "finds its own way: distances are from the straight line between start and goal" in said
+    ours = {"start": (-4.0, 0.0, 1.5), "goal": (4.0, 0.0, 1.5)}
+    run_fly(config(hall, tmp_path / "object", **ours), pilot=StraightFlight())
+    assert course_of(tmp_path / "run") == course_of(tmp_path / "object") == ("start to goal", "start to goal")
+    (tmp_path / "own.py").unlink()
+    for name in ("run", "object"):
+        before = (tmp_path / name / "summary.json").read_bytes()
+        (tmp_path / name / "summary.json").unlink()
+        judge(tmp_path / name)
+        assert (tmp_path / name / "summary.json").read_bytes() == before
+
+
+def test_pilots_of_a_user_s_own_keep_the_name_of_their_course(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    given = {"vehicle": ("carl",), "pilot": f"{tmp_path / 'own.py'}:Up", "report": False, "hold": 0.0}
+    run_fly(FlyConfig(**given, course="hover", out=tmp_path / "hover"))
+    run_fly(FlyConfig(**given, waypoints=("0,0,1.5", "0.5,0,1.5"), out=tmp_path / "points"))
+    assert course_of(tmp_path / "hover") == ("hover", "hover")
+    assert course_of(tmp_path / "points") == ("waypoints", "waypoints")
 
 
 def test_learnt_policies_take_commands_below_the_rate_of_a_planner_s_controller() -> None:

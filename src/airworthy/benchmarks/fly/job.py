@@ -175,7 +175,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
                 with stoppable():  # what was flown is saved before anything stops the run
                     open_files.close()
                     pictures = [] if mounted is None or scene is None or not config.report else _sensor_pictures(mounted)
-                    _write_flights(run.path, flown_config, flown, simulator, config)
+                    _write_flights(run.path, flown_config, flown, simulator, config, plans)
                     write_record(run.path, config, flown_config, vehicles, trajectory, scene, level, parameters, pictures)
                     run.keep()
                     if not run.replaces:
@@ -408,12 +408,13 @@ def exactly_turned(simulator: Simulator) -> list[str]:
     return sorted({item.name for item, exact in zip(simulator.vehicles, simulator.exact_rotors, strict=True) if exact})
 
 
-def _write_flights(folder: Path, flown_config: FlyConfig, flown: FlightRun, simulator: Simulator, asked: FlyConfig) -> None:
+def _write_flights(
+    folder: Path, flown_config: FlyConfig, flown: FlightRun, simulator: Simulator, asked: FlyConfig, own_way: bool
+) -> None:
     """Write the flights and how they were asked for."""
     names = [item.name for item in simulator.vehicles[: len(asked.vehicle)]]
-    meta = _meta(asked, flown, names, labels_of(flown_config, flown_config.course, flown_config.waypoints)) | {
-        "exact_rotors": exactly_turned(simulator)
-    }
+    labels = labels_of(flown_config, flown_config.course, flown_config.waypoints, own_way)
+    meta = _meta(asked, flown, names, labels) | {"exact_rotors": exactly_turned(simulator)}
     write_flight(folder, flown.table, meta)
     write_json(folder / CONFIG_FILE, resolved(asked))
 

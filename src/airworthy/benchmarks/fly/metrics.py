@@ -126,7 +126,7 @@ def judge_flights(
     summary = summarize(
         results,
         command=str(meta["command"]),
-        labels=labels_of(config, record.course, record.waypoints),
+        labels=labels_of(config, record.course, record.waypoints, _own_way(config, meta)),
         flight_labels={env: {"vehicle": names[env % len(names)], **_cause(flown, env, why)} for env in range(config.envs)},
         parameters=record.parameters,
         seed=config.seed,
@@ -150,17 +150,24 @@ def judge_flights(
     return RunMetrics(summary, folder, filmed)
 
 
-def labels_of(config: FlyConfig, course: str | None, waypoints: tuple[str, ...]) -> dict[str, Any]:
+def labels_of(config: FlyConfig, course: str | None, waypoints: tuple[str, ...], own_way: bool) -> dict[str, Any]:
     """Return scene, course, pilot and seed of a run, with the way as it was flown.
 
     Args:
         config: Of the run.
         course: Name of the course; None: waypoints, or the default course.
         waypoints: As they were typed; only whether there are any counts. Of who finds its own way they are start and goal.
+        own_way: The pilot finds its own way between them.
     """
-    typed = START_TO_GOAL if finds_own_way(config.pilot) else "waypoints"
+    typed = START_TO_GOAL if own_way else "waypoints"
     name = course or (typed if waypoints else DEFAULT_COURSE)
     return {"scene": config.scene, "course": name, "pilot": config.pilot, "seed": config.seed}
+
+
+def _own_way(config: FlyConfig, meta: Mapping[str, Any]) -> bool:
+    """Return whether nobody was asked to follow a path, without importing a planner of the user's own, whose file may be gone:
+    the flight wrote down what it was."""
+    return finds_own_way(config.pilot) or meta.get("course") == START_TO_GOAL
 
 
 def _kept_film(folder: Path) -> dict[str, Any] | None:
