@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,43 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_json
-from airworthy.learning.timed_training import SUMMARY_FILE
+from airworthy.learning.timed_training import SUMMARY_FILE, Trained
 from airworthy.learning.training_folder import IDENTITY_FILE
 from airworthy.pilots.network_files import CONTRACT_FILE
 
-__all__ = ["refuse_single_training", "write_seeds"]
+__all__ = ["SEEDS_MAX", "refuse_single_training", "train_each", "write_seeds"]
 
 SCHEMA_VERSION = 1
+SEEDS_MAX = 100
+"""Ours: each is a training and an evaluation."""
+
+
+def train_each(
+    out: str | Path, seeds: Sequence[int], train: Callable[[int, Path, str], Trained], commands: Sequence[str] = ()
+) -> list[Trained]:
+    """Train several seeds, one after the other, each in a folder `seed_K` of its own.
+
+    Args:
+        out: Folder above those of the seeds.
+        seeds: Of each.
+        train: Called with a seed, its folder, and the command that makes it again, or an empty text.
+        commands: That make each again; none: nothing is told of them.
+
+    Returns:
+        Those that were finished, and one that was not behind them.
+
+    Raises:
+        AirworthyError: There are too many or too few seeds, the folder holds a single training, or one cannot be trained.
+    """
+    if not 1 <= len(seeds) <= SEEDS_MAX:
+        raise AirworthyError(f"{len(seeds)} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
+    refuse_single_training(out)
+    done: list[Trained] = []
+    for k, seed in enumerate(seeds):
+        done.append(train(seed, Path(out) / f"seed_{seed}", commands[k] if commands else ""))
+        if not done[-1].finished:
+            break
+    return done
 
 
 def write_seeds(out: str | Path, about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:

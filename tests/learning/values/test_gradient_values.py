@@ -36,6 +36,7 @@ from airworthy.learning.gradient.flyers import GeometricController, LearntPolicy
 from airworthy.learning.gradient.hover import HoverStart
 from airworthy.learning.gradient.policy import contract_of_training
 from airworthy.learning.gradient.trainer import initial_weights
+from airworthy.learning.seeds import SEEDS_MAX
 from airworthy.learning.timed_training import Trained
 from airworthy.simulation import Randomization
 from airworthy.vehicles import vehicle
@@ -393,7 +394,7 @@ def test_medians_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     }  # fmt: skip
     assert len(run.train_seeds(vehicle("tinyprop"), tmp_path / "more", config, 5)) == 4
     assert not (tmp_path / "more" / "summary.json").exists()
-    for count in (0, run.SEEDS_MAX + 1):
+    for count in (0, SEEDS_MAX + 1):
         with pytest.raises(AirworthyError, match=f"{count} seeds are to be trained; expected 1 to 100"):
             run.train_seeds(vehicle("tinyprop"), tmp_path / "x", config, count)
 

@@ -18,6 +18,7 @@ from airworthy.evaluation import wilson_interval
 from airworthy.learning.environments import VectorTask, learning_task
 from airworthy.learning.native_ppo.options import PpoOptions
 from airworthy.learning.ppo.options import TorchPpoOptions
+from airworthy.learning.seeds import SEEDS_MAX
 from airworthy.learning.task_training import evaluation, options, report, run
 from airworthy.learning.task_training.config import TaskConfig, _value
 from airworthy.learning.task_training.evaluation import (
@@ -371,7 +372,7 @@ def test_medians_of_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(run.train_task_seeds(stopped, tmp_path / "other")) == 2
     assert asked[-1][4] == ""
     assert not (tmp_path / "other" / "summary.json").exists()
-    for count in (0, run.SEEDS_MAX + 1):
+    for count in (0, SEEDS_MAX + 1):
         with pytest.raises(AirworthyError, match=f"{count} seeds are to be trained"):
             run.train_task_seeds(asked_for[:1] * count, tmp_path / "more")
     (tmp_path / "single").mkdir()

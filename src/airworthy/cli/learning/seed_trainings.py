@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from airworthy.cli.common import emit_json, interrupted_training, show_table, stopped_by_terminate
 from airworthy.core.schema import Bound, check_fields
-from airworthy.learning.gradient.config import SEEDS_MAX
+from airworthy.learning.seeds import SEEDS_MAX
 from airworthy.learning.timed_training import Trained
 
 __all__ = [

@@ -25,10 +25,9 @@ from airworthy.learning.foundation.config import FoundationConfig
 from airworthy.learning.foundation.evaluation import FoundationProtocol, fly_fleet, quadrotors
 from airworthy.learning.foundation.report import write_foundation_report
 from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, foundation_contract, write_foundation_policy
-from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
-from airworthy.learning.seeds import refuse_single_training, write_seeds
+from airworthy.learning.seeds import train_each, write_seeds
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
@@ -156,17 +155,13 @@ def train_foundation_seeds(
     Raises:
         AirworthyError: There are too many or too few seeds, or one cannot be trained.
     """
-    if not 1 <= count <= SEEDS_MAX:
-        raise AirworthyError(f"{count} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
-    refuse_single_training(out)
-    done: list[Trained] = []
-    for k in range(count):
-        seed, command = config.seed + k, commands[k] if commands else ""
-        done.append(
-            train_foundation(Path(out) / f"seed_{seed}", config.options(seed), config.protocol, command=command, **told)
-        )
-        if not done[-1].finished:
-            return done
+
+    def train(seed: int, folder: Path, command: str) -> Trained:
+        return train_foundation(folder, config.options(seed), config.protocol, command=command, **told)
+
+    done = train_each(out, range(config.seed, config.seed + count), train, commands)
+    if not done[-1].finished:
+        return done
     write_seeds(out, {"kind": "foundation seeds"}, [{name: item.figures[name] for name in _SHOWN} for item in done])
     return done
 

@@ -31,8 +31,6 @@ TRAINERS = {
 }
 """Those there are."""
 DEFAULT_WORD = "default"
-SEEDS_MAX = 100
-"""Ours: each is a training and an evaluation."""
 
 _ROBUST: Mapping[str, Any] = MappingProxyType(
     # Specification, section 10: slopes explode through early, unstable flights; 0.98 lets them fall to 1/e within 50 decisions.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
-from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig
+from airworthy.learning.gradient.config import HoverConfig
 from airworthy.learning.gradient.evaluation import HoverProtocol, compare, conditions, figures, fly_hover, has_drag, robustness
 from airworthy.learning.gradient.film import STAGES, film_pictures, keep_stages, kept_stages
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, LearntPolicy, MpcController
@@ -29,7 +29,7 @@ from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
-from airworthy.learning.seeds import refuse_single_training, write_seeds
+from airworthy.learning.seeds import train_each, write_seeds
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
@@ -176,16 +176,13 @@ def train_seeds(
     Raises:
         AirworthyError: There are too many or too few seeds, or one cannot be trained.
     """
-    if not 1 <= count <= SEEDS_MAX:
-        raise AirworthyError(f"{count} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
-    refuse_single_training(out)
-    done: list[Trained] = []
-    for k in range(count):
-        seed = config.seed + k
-        command = commands[k] if commands else ""
-        done.append(train_hover(vehicle, Path(out) / f"seed_{seed}", config.options(seed), protocol, command=command, **told))
-        if not done[-1].finished:
-            return done
+
+    def train(seed: int, folder: Path, command: str) -> Trained:
+        return train_hover(vehicle, folder, config.options(seed), protocol, command=command, **told)
+
+    done = train_each(out, range(config.seed, config.seed + count), train, commands)
+    if not done[-1].finished:
+        return done
     shown = ("seed", "training_wall_s", "training_cpu_s", "kept_percent", "median_error_m", "p95_error_m", "env_steps")
     rows = [{name: item.figures[name] for name in shown} for item in done]
     write_seeds(out, {"kind": f"{config.options(0).task} seeds", "vehicle": vehicle.name}, rows)

@@ -12,7 +12,14 @@ from airworthy.learning.machine import SEED_MAX, TrainingOptions, TrainingRunOpt
 from airworthy.learning.navigation.tasks import DepthNavigation, LidarNavigation, NavigationTask
 from airworthy.learning.ppo.options import TorchPpoOptions
 
-__all__ = ["NAVIGATION_TASKS", "NavigationOptions", "NavigationRunOptions", "RoomsProtocol", "navigation_task"]
+__all__ = [
+    "NAVIGATION_TASKS",
+    "NavigationMachineOptions",
+    "NavigationOptions",
+    "NavigationRunOptions",
+    "RoomsProtocol",
+    "navigation_task",
+]
 
 NAVIGATION_TASKS: dict[str, type[NavigationTask]] = {task.name: task for task in (DepthNavigation, LidarNavigation)}
 """By name."""
@@ -106,15 +113,23 @@ class NavigationOptions(TrainingOptions):
 
 
 @dataclass(frozen=True)
-class NavigationRunOptions:
-    """For how long it runs, and on how many processors."""
+class NavigationMachineOptions:
+    """On how many processors it runs, and how often it is kept."""
 
     threads: int = 1
     """Of the processor."""
     checkpoint_minutes: float = 1.0
     """Between two checkpoints [min]."""
+
+
+@dataclass(frozen=True)
+class NavigationRunOptions(NavigationMachineOptions):
+    """For how long, too, and what is written besides."""
+
     minutes: float = 0.0
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    tensorboard: bool = False
+    """Write event files of TensorBoard, too, to tensorboard/ in the folder."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -122,7 +137,7 @@ class NavigationRunOptions:
     @property
     def training_run(self) -> TrainingRunOptions:
         """Return the same of any training."""
-        return TrainingRunOptions("cpu", self.threads, self.checkpoint_minutes, self.minutes)
+        return TrainingRunOptions("cpu", self.threads, self.checkpoint_minutes, self.minutes, self.tensorboard)
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,16 @@ encoder/          of policies that read a latent: a folder of `train dce`
 checkpoints/      while it is not finished
 weights.safetensors, contract.json   what is learnt, also of a training that was stopped
 metrics.jsonl     level, success, reward and its terms, a line per update that was written down
+tensorboard/      the same as event files, where they are asked for
 report.html       curves and figures
 summary.json      figures; written last: where it lies, all is done
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,15 @@ from airworthy.learning.navigation.judging import check_levels, fly_level, fly_l
 from airworthy.learning.navigation.options import NavigationOptions, RoomsProtocol
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
-from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
+from airworthy.learning.seeds import train_each, write_seeds
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found, metric_scalars
+from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, say
 from airworthy.pilots.navigation_policy.contract import ENCODER, write_navigation_folder
 from airworthy.pilots.navigation_policy.encoder import read_encoder_folder, write_encoder
 from airworthy.pilots.navigation_policy.network import NavigationPolicy, read_navigation_policy
 from airworthy.pilots.network_files import CONTRACT_FILE, WEIGHTS_FILE
 
-__all__ = ["ENCODER", "load_navigator", "train_encoder", "train_navigation"]
+__all__ = ["ENCODER", "load_navigator", "shared_levels", "train_encoder", "train_navigation", "train_navigation_seeds"]
 
 SCHEMA_VERSION = 1
 _REST = "it was begun by another version of this program"
@@ -92,6 +94,14 @@ class _EncoderFolder(TorchFolder[Any]):
 
     def report(self, folder: Path, found: Mapping[str, Any], rows: Rows, network: Any, work: TimedTraining[Any] | None) -> None:
         write_encoder_report(folder / REPORT_FILE, found, rows)
+
+    def curves(self, work: TimedTraining[Any]) -> TrainingCurves:
+        return TrainingCurves(work.metrics, _encoder_scalars)
+
+
+def _encoder_scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
+    """Return gradient step and numbers of a row of the log."""
+    return row["iteration"], {name: value for name, value in row.items() if isinstance(value, int | float)}
 
 
 def train_encoder(
@@ -244,6 +254,9 @@ class _NavigationFolder(TorchFolder[NavigationPolicy]):
     ) -> None:
         write_navigation_report(folder / REPORT_FILE, found, rows)
 
+    def curves(self, work: TimedTraining[Any]) -> TrainingCurves:
+        return TrainingCurves(work.metrics, metric_scalars)
+
 
 def train_navigation(
     out: str | Path,
@@ -276,6 +289,52 @@ def train_navigation(
     check_levels(protocol, options.learnt_task().curriculum.most)
     made = _NavigationFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, encoder=encoder)
     return made.train(out)
+
+
+def train_navigation_seeds(
+    out: str | Path, options: NavigationOptions, count: int, *, commands: Sequence[str] = (), **told: Any
+) -> list[Trained]:
+    """Train several seeds, one after the other, each in a folder of its own; `summary.json` above has all of them.
+
+    Args:
+        out: Folder.
+        options: What to learn, and how; their seed is the first.
+        count: Seeds.
+        commands: That make each again.
+        told: As of `train_navigation`.
+
+    Returns:
+        Those that were finished, and one that was not behind them.
+
+    Raises:
+        AirworthyError: There are too many or too few seeds, the folder holds a single training, or one cannot be trained.
+    """
+
+    def train(seed: int, folder: Path, command: str) -> Trained:
+        return train_navigation(folder, replace(options, seed=seed), command=command, **told)
+
+    done = train_each(out, range(options.seed, options.seed + count), train, commands)
+    if not done[-1].finished:
+        return done
+    levels = shared_levels(done)
+    about = {"kind": f"{options.task} seeds", "vehicle": options.learnt_task().vehicle}
+    write_seeds(out, about, [_seed_row(item.figures, levels) for item in done])
+    return done
+
+
+def shared_levels(done: Sequence[Trained]) -> list[int]:
+    """Return the levels at which every finished training was judged: the one that each reached may be its own."""
+    judged = [{row["level"] for row in item.figures["simulator"]} for item in done if item.finished]
+    return sorted(set.intersection(*judged)) if judged else []
+
+
+def _seed_row(found: Mapping[str, Any], levels: Sequence[int]) -> dict[str, Any]:
+    """Return the figures of a seed among several, success in percent by physics and level."""
+    row = {name: found[name] for name in ("seed", "training_wall_s", "training_cpu_s", "env_steps", "level")}
+    for where in ("launch", "simulator"):
+        by_level = {item["level"]: item["success_percent"] for item in found[where]}
+        row |= {f"{where}_level_{level}_success_percent": by_level[level] for level in levels}
+    return row
 
 
 def _level(row: Mapping[str, Any]) -> str:

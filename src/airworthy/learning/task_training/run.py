@@ -22,9 +22,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text
 from airworthy.learning.environments import LearningTask
 from airworthy.learning.folder_training import NOT_IN_TORCH, FlownFolder, Rows, plain_options
-from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.machine import Machine
-from airworthy.learning.seeds import refuse_single_training, write_seeds
+from airworthy.learning.seeds import train_each, write_seeds
 from airworthy.learning.task_training.evaluation import (
     TaskFlights,
     TaskProtocol,
@@ -229,15 +228,14 @@ def train_task_seeds(
     Raises:
         AirworthyError: There are too many or too few seeds, or one cannot be trained.
     """
-    if not 1 <= len(options) <= SEEDS_MAX:
-        raise AirworthyError(f"{len(options)} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
-    refuse_single_training(out)
-    done: list[Trained] = []
-    for k, one in enumerate(options):
-        command = commands[k] if commands else ""
-        done.append(train_task(one, Path(out) / f"seed_{one.seed}", vehicle, protocol, command=command, **told))
-        if not done[-1].finished:
-            return done
+    by_seed = {one.seed: one for one in options}
+
+    def train(seed: int, folder: Path, command: str) -> Trained:
+        return train_task(by_seed[seed], folder, vehicle, protocol, command=command, **told)
+
+    done = train_each(out, [one.seed for one in options], train, commands)
+    if not done[-1].finished:
+        return done
     names = (*_SHOWN, *(name for name in ("median_error_m", "p95_error_m", "mean_return") if name in done[0].figures))
     rows = [{name: item.figures[name] for name in names} for item in done]
     kind = {"kind": f"task {done[0].figures['task']} seeds", "vehicle": done[0].figures["vehicle"]}
