@@ -127,7 +127,8 @@ Format = Literal["", "glb", "obj", "stl", "ply", "dae", "sdf", "pcd", "cloud.ply
 @dataclass(frozen=True)
 class _Named:
     name: Positional[str]
-    """NAME[:INDEX][@SEED] (`airworthy scenes` lists them), or the path of a scene.toml, mesh, point cloud or splat file."""
+    """NAME[:INDEX][@SEED] (`airworthy scenes` lists them), alphapilot:COURSE (as published/7), or the path of a scene.toml,
+    mesh, point cloud or splat file."""
     units: Literal["m", "cm", "mm"] = "m"
     """Of a mesh, point cloud or splat file."""
     up: Literal["auto", "z", "y", "-y", "-z", "x", "-x"] = "auto"
@@ -252,7 +253,7 @@ def _with_remarks(config: _Named) -> tuple[Scene, list[str]]:
 def _show(config: ShowSceneConfig) -> int:
     item, remarks = _with_remarks(config)
     remarks = check_scene(item) + [f"note: {line}" for line in remarks]
-    values = {**summary(item), "courses": courses(item), "remarks": remarks}
+    values = {**summary(item), "gate_frames": gates(item), "courses": courses(item), "remarks": remarks}
     if config.json:
         emit_json(values)
         return 0
@@ -260,6 +261,9 @@ def _show(config: ShowSceneConfig) -> int:
         if isinstance(value, dict):
             for name, inner in value.items():
                 print(f"{key + '.' + name:40}{_shown(inner)}")
+        elif key == "gate_frames":
+            for row in value:
+                print(f"{'gate ' + row['name']:40}{_gate_line(row)}")
         elif key == "courses":
             for row in value:
                 near = (f"{key} {row[key]:.3f}" for key in ("clearance_m", "ground_clearance_m") if row[key] is not None)
@@ -270,6 +274,15 @@ def _show(config: ShowSceneConfig) -> int:
         elif value not in (None, ""):
             print(f"{key:40}{_shown(value)}")
     return 0
+
+
+def _gate_line(row: dict[str, Any]) -> str:
+    """Return where a gate is, how large, and which way it is to be flown through."""
+    # Of -0.00, who reads sees a sign that means nothing.
+    at, through = (", ".join(f"{round(value, 2) + 0.0:.2f}" for value in row[key] or ()) for key in ("center_m", "direction"))
+    wide, high = row["opening_m"]
+    way = f"through ({through})" if through else "either way"
+    return f"at ({at}), {wide:.2f} x {high:.2f} m, {way}"
 
 
 def _shown(value: Any) -> str:
@@ -325,6 +338,20 @@ def _memory(item: Scene) -> dict[str, int]:
         "textures": sum(texture.pixels.nbytes for texture in item.textures.values()),
         "clouds": sum(getattr(cloud, part).nbytes for cloud in item.clouds.values() for part in parts),
     }
+
+
+def gates(item: Scene) -> list[dict[str, Any]]:
+    """Return the scene's gates: name, center [m], full width and height of the opening [m], direction and pivot (or None)."""
+    return [
+        {
+            "name": gate.name,
+            "center_m": list(gate.center),
+            "opening_m": [2.0 * side for side in gate.opening],
+            "direction": None if gate.direction is None else list(gate.direction),
+            "pivot_m": None if gate.pivot is None else list(gate.pivot),
+        }
+        for gate in item.gates
+    ]
 
 
 def courses(item: Scene) -> list[dict[str, Any]]:

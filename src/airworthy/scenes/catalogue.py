@@ -77,10 +77,20 @@ def parse_name(name: str) -> tuple[str, int | None, int]:
 def generated(name: str) -> Scene:
     """Return a generated scene by "name[:index][@seed]"; without an index, the generator's first configuration.
 
+    Of the race hall also by "alphapilot:COURSE" (`generators.halls.race_courses`).
+
     Raises:
         UnknownNameError: There is no such generator; the message names the closest ones.
-        AirworthyError: The name is malformed, or the generator has no such index.
+        AirworthyError: The name is malformed, or the generator has no such index or course.
     """
+    if has_named(name):
+        from airworthy.scenes.generators import NAMED
+
+        known_as, _, course = name.partition(":")
+        try:
+            return NAMED[known_as](course)
+        except AirworthyError as error:
+            raise AirworthyError(f"Scene {name[:80]!r}: {error}") from None
     kind, index, seed = parse_name(name)
     known = scene_generators()
     if kind not in known:
@@ -89,6 +99,14 @@ def generated(name: str) -> Scene:
         return known[kind](first_index(kind) if index is None else index, seed)
     except AirworthyError as error:
         raise AirworthyError(f"Scene {name!r}: {error}") from None
+
+
+def has_named(name: str) -> bool:
+    """Tell whether a scene's name is "NAME:WORDS" of a generator whose configurations have names, rather than an index."""
+    from airworthy.scenes.generators import NAMED
+
+    kind, _, rest = name.partition(":")
+    return kind in NAMED and rest[:1].isalpha()
 
 
 def first_index(name: str) -> int:
@@ -138,6 +156,8 @@ def _head(path: Path, size: int) -> bytes:
 def is_path(name: str) -> bool:
     """Tell whether a scene's name is that of a file or folder."""
     suffixes = (".toml", *MODEL_SUFFIXES, *POINT_SUFFIXES, *SPLAT_ONLY, *SETS)
+    if has_named(name):  # which may hold a slash
+        return False
     # By the look of the name: a file that is missing must not become an unknown generator.
     return "/" in name or "\\" in name or name.lower().endswith(suffixes) or name in (".", "..")
 
@@ -187,9 +207,9 @@ def scene(
     """Return a scene by its name.
 
     Args:
-        name: `NAME[:INDEX][@SEED]` of a generator; the path of a scene.toml or of its folder; that of a mesh, which is stood
-            on the floor with its middle at the origin; that of a point cloud, which keeps its frame; or that of a splat file
-            or folder, which stands in its own frame, too (`splat_file_scene`).
+        name: `NAME[:INDEX][@SEED]` of a generator, or `alphapilot:COURSE`; the path of a scene.toml or of its folder; that of
+            a mesh, which is stood on the floor with its middle at the origin; that of a point cloud, which keeps its frame; or
+            that of a splat file or folder, which stands in its own frame, too (`splat_file_scene`).
         units: Of a mesh, cloud or splats: "m", "cm" or "mm".
         up: Vertical axis. Of a mesh or cloud: "z", the default, or "y" (glTF is turned already); of splats: "y", "-y", "z",
             ..., by default as their container says.

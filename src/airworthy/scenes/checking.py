@@ -6,7 +6,7 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,7 @@ def _problems(scene: Scene) -> Iterator[str]:
     yield from _shape_problems(scene.shapes)
     yield from _light_problems(scene)
     yield from _bounds_problems(scene)
+    yield from _gate_problems(scene)
     yield from _actor_problems(scene)
     yield from _number_problems(scene)
 
@@ -234,6 +235,21 @@ def _bounds_problems(scene: Scene) -> Iterator[str]:
             and _inside(scene, region.upper)
         ):
             yield f"spawn[{index}] is not a box inside the bounds"
+
+
+def _gate_problems(scene: Scene) -> Iterator[str]:
+    for index, gate in enumerate(scene.gates):
+        if gate.direction is None:
+            continue
+        length = math.sqrt(sum(v * v for v in gate.direction))
+        if abs(length - 1.0) > 1e-3:
+            yield f"gates[{index}].direction has length {length:.4g}, but a direction has length 1"
+            continue
+        normal = replace(gate, direction=None).axes[0]
+        aslant = math.degrees(math.acos(min(abs(sum(a * b for a, b in zip(normal, gate.direction, strict=True))), 1.0)))
+        # Corners are listed to millimetres: a normal of their plane is known to a fraction of a degree.
+        if aslant > 2.0:
+            yield f"gates[{index}].direction is {aslant:.1f} degrees off the normal of its opening, but must be that normal"
 
 
 def _inside(scene: Scene, point: tuple[float, ...]) -> bool:

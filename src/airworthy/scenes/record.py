@@ -7,6 +7,7 @@ mesh.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -202,13 +203,77 @@ class Region:
     upper: Vector3
 
 
+LATER: dict[str, bool] = {"later": True}
+"""Metadata of a field that joined its record after digests of scenes were stored: it counts in them only where it is not at its
+default, so that what never said it keeps its digest (`scene_digest`)."""
+
+
 @dataclass(frozen=True)
 class GateFrame:
-    """A gate by the corners of its opening, in the order of its markers."""
+    """A gate by the corners of its opening, in the order of its markers, which need not go around it."""
 
     name: str
     corners: tuple[Vector3, Vector3, Vector3, Vector3]
     """World [m]."""
+    direction: Vector3 | None = field(default=None, metadata=LATER)
+    """Unit normal, world, along which it is to be flown through; None: not stated, as in files of before."""
+    pivot: tuple[float, float] | None = field(default=None, metadata=LATER)
+    """x and y, world [m], of the vertical axis about which a race turns it; None: the axis through its center."""
+
+    @property
+    def center(self) -> Vector3:
+        """Mean of the corners, world [m]."""
+        x, y, z = (sum(axis) / 4.0 for axis in zip(*self.corners, strict=True))
+        return (x, y, z)
+
+    @property
+    def axes(self) -> tuple[Vector3, Vector3, Vector3]:
+        """Unit vectors, world: through the opening (`direction` where it is stated, else the normal whose largest part is
+        positive), to the left and upwards as seen by who flies so; of a level opening, left is along world y.
+        """
+        through = self.direction or _positive(_normal(self.corners))
+        upright = abs(through[2]) < 0.99
+        left = _unit(_cross((0.0, 0.0, 1.0), through)) if upright else _unit(_cross(_cross(through, (0.0, 1.0, 0.0)), through))
+        return through, left, _cross(through, left)
+
+    @property
+    def opening(self) -> tuple[float, float]:
+        """Half width and half height [m]: half the extent of the corners to the left and upwards (`axes`).
+
+        By extents and never by the order of the corners: markers of the AlphaPilot race go around some gates and row by row
+        on others (spec/race 14).
+        """
+        _, left, up = self.axes
+        across, above = ([_dot(corner, axis) for corner in self.corners] for axis in (left, up))
+        return 0.5 * (max(across) - min(across)), 0.5 * (max(above) - min(above))
+
+
+def _normal(corners: tuple[Vector3, ...]) -> Vector3:
+    """Return the unit normal of the plane through the first three corners; no three of a gate lie on one line."""
+    return _unit(_cross(_minus(corners[1], corners[0]), _minus(corners[2], corners[0])))
+
+
+def _positive(axis: Vector3) -> Vector3:
+    largest = max(axis, key=abs)
+    return axis if largest > 0.0 else (-axis[0], -axis[1], -axis[2])
+
+
+def _minus(a: Vector3, b: Vector3) -> Vector3:
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+def _dot(a: Vector3, b: Vector3) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _cross(a: Vector3, b: Vector3) -> Vector3:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def _unit(a: Vector3) -> Vector3:
+    # A gate whose corners lie on one line has no normal; a zero vector would make all that follows NaN.
+    length = math.sqrt(_dot(a, a)) or 1.0
+    return (a[0] / length, a[1] / length, a[2] / length)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,9 @@ def _hash_into(held: Any, value: Any) -> None:
     elif is_dataclass(value):
         held.update(f"r{type(value).__name__}".encode())
         for item in fields(value):
+            # Digests are stored (missions, runs): a field that came later counts where it says something, and only there.
+            if item.metadata.get("later") and getattr(value, item.name) == item.default:
+                continue
             held.update(f"f{item.name}".encode())
             _hash_into(held, getattr(value, item.name))
     elif isinstance(value, dict):

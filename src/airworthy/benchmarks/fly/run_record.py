@@ -401,8 +401,11 @@ def _sources(config: FlyConfig) -> dict[str, str]:
     found = {key: name for key, name in files.items() if not name.lower().endswith(".urdf")}
     if config.course is not None and _is_path(config.course):
         found["course"] = config.course
-    if config.scene is not None and (_is_path(config.scene) or Path(config.scene).exists()):
-        found["scene"] = config.scene
+    if config.scene is not None:
+        from airworthy.scenes.catalogue import is_path
+
+        if is_path(config.scene) or Path(config.scene).exists():  # a course of the race hall has a slash, and is no path
+            found["scene"] = config.scene
     if is_gain_file(config.gains):
         found["gains"] = config.gains
     policy = _policy(config.pilot)

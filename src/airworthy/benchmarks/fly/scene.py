@@ -93,10 +93,10 @@ def _through_gates(gates: Sequence[GateFrame], before: list[Array]) -> list[Arra
     line = [*(before or centers[:1]), *centers, centers[-1]]
     points: list[Array] = []
     for k, gate in enumerate(gates):
-        sides = np.array(gate.corners) - centers[k]
-        normal = np.linalg.svd(sides)[2][2]
-        # The marker order does not tell the direction of flight; where one comes from and goes to does.
+        normal = np.linalg.svd(np.array(gate.corners) - centers[k])[2][2]
+        # The marker order does not tell the direction of flight: the gate does, or else where one comes from and goes to.
         ahead = line[k + 2] - line[k] if len(gates) > 1 else normal
+        ahead = ahead if gate.direction is None else np.array(gate.direction)
         normal = normal if float(normal @ ahead) >= 0.0 else -normal
         points += [centers[k] - GATE_RUN * normal, centers[k], centers[k] + GATE_RUN * normal]
     return points

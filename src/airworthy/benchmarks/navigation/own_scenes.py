@@ -22,6 +22,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.geometry.grid_path import GridPath, shortest_path
 from airworthy.geometry.occupancy import voxelize
 from airworthy.scenes import Scene, SceneBatch, scene, scene_digest
+from airworthy.scenes.catalogue import is_path
 from airworthy.scenes.generators.seeding import generator
 
 __all__ = [
@@ -131,15 +132,8 @@ def make_own_scene(specifier: str, count: int, radius: float, seed: int = 0, lea
         AirworthyError: There is no such scene, nothing solid in it, or too little room.
     """
     found, digest = _scene(specifier)
-    name = (
-        OWN
-        + (
-            re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(specifier).stem if "/" in specifier or "." in specifier else specifier).strip(
-                "-."
-            )
-            or "place"
-        )[:40]
-    )
+    plain = Path(specifier).stem if is_path(specifier) or "." in specifier else specifier
+    name = OWN + (re.sub(r"[^A-Za-z0-9_.-]+", "-", plain).strip("-.") or "place")[:40]
     pairs = feasible_pairs(found, specifier, count, radius, generator("own places", digest, count, seed), least)
     lower, upper = (tuple(float(v) for v in corner) for corner in (found.bounds.lower, found.bounds.upper))
     return OwnScene(name, specifier, digest, lower, upper, float(radius), tuple(pairs))  # type: ignore[arg-type]

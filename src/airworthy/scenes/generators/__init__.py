@@ -47,8 +47,12 @@ GENERATORS: dict[str, Generator] = {
 }
 """Name -> scene from (index, seed)."""
 
+NAMED: dict[str, Callable[[str], Scene]] = {"alphapilot": partial(_generated, "halls.race_courses:alphapilot_course")}
+"""Generators whose configurations have names as well (`alphapilot:published/7`): name -> scene from what follows the colon."""
+
 __all__ = [
     "GENERATORS",
+    "NAMED",
     "SCENARIOS",
     "Generator",
     "register",

@@ -6,6 +6,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.scenes.generators.halls.layouts import backroom, flightroom, mid_gate
+    from airworthy.scenes.generators.halls.race_courses import course_frames, course_names, course_shifts, published_shifts
     from airworthy.scenes.generators.halls.race_hall import alphapilot
     from airworthy.scenes.generators.halls.splat_hall import hall, hall_statues, hall_with_statues
 else:
@@ -14,9 +15,13 @@ else:
 __all__ = [
     "alphapilot",
     "backroom",
+    "course_frames",
+    "course_names",
+    "course_shifts",
     "flightroom",
     "hall",
     "hall_statues",
     "hall_with_statues",
     "mid_gate",
+    "published_shifts",
 ]

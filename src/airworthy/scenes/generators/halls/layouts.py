@@ -103,7 +103,7 @@ def _gate(b: Builder, center: Vector3, yaw: float, opening: tuple[float, float])
         out = 0.5 * side * opening[0]
         corners.append((round(x + out * left[0], 6), round(y + out * left[1], 6), round(z + 0.5 * up * opening[1], 6)))
     a, c, d, e = corners
-    return GateFrame("gate", (a, c, d, e))
+    return GateFrame("gate", (a, c, d, e), (round(math.cos(yaw), 9) + 0.0, round(math.sin(yaw), 9) + 0.0, 0.0), (x, y))
 
 
 def _furnished(index: int, seed: int) -> Builder:

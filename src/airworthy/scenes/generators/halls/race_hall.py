@@ -1,8 +1,12 @@
 """The hall of the AlphaPilot qualifier: published gates, drawn perturbations, and a procedural hall around them.
 
-Gates: spec/flightgoggles 8.2. The hall, 80 x 100 x 20 m, with pillars and clutter at least 3 m off the nominal path, is ours
-(section 9 there); so is the tube of 0.15 m around each opening. Index 0 is the nominal course; any other index, with the
-seed, draws one of the distribution of the qualifier's courses. The organisers' own 25 evaluation courses were never published.
+Gates: spec/flightgoggles 8.2; directions: spec/race 1. The hall, 80 x 100 x 20 m, with pillars and clutter at least 3 m off
+the nominal path, is ours (section 9 there); so is the tube of 0.15 m around each opening. Index 0 is the nominal course; any
+other index, with the seed, draws one of the distribution of the qualifier's courses. `race_courses` gives courses by name, the
+25 published ones among them; the organisers' own 25 evaluation courses were never published.
+
+A course is its *shifts*: dx [m], dy [m] and dyaw [deg] of every race gate in their order, (gates, 3), as the organisers' files
+list them, dyaw positive clockwise seen from above.
 """
 
 from __future__ import annotations
@@ -42,6 +46,23 @@ def gate_order() -> tuple[str, ...]:
     return tuple(_published()["order"])
 
 
+def shift_bounds() -> Array:
+    """Return what bounds the shifts of a course, as they: dx [m], dy [m], dyaw [deg] of every race gate, (gates, 3)."""
+    return np.array([_published()["gates"][name]["bound"] for name in gate_order()], float)
+
+
+def drawn_shifts(index: int, seed: int = 0) -> Array:
+    """Return shifts of a drawn course, (gates, 3); all zero for index 0.
+
+    Args:
+        index: 0: nominal; otherwise a course drawn from the published bounds.
+        seed: Of the draws.
+    """
+    rng = np.random.default_rng([19, seed & 0xFFFFFFFFFFFFFFFF, index])
+    bounds = shift_bounds()
+    return rng.uniform(-1.0, 1.0, bounds.shape) * bounds if index else np.zeros(bounds.shape)
+
+
 def gate_corners(index: int = 0, seed: int = 0) -> dict[str, Array]:
     """Return corners of every gate's opening [m], (4, 3), in the order of the markers; decoys never move.
 
@@ -49,13 +70,32 @@ def gate_corners(index: int = 0, seed: int = 0) -> dict[str, Array]:
         index: 0: nominal; otherwise a course drawn from the published bounds.
         seed: Of the draws.
     """
-    rng = np.random.default_rng([19, seed & 0xFFFFFFFFFFFFFFFF, index])
+    return shifted_corners(drawn_shifts(index, seed))
+
+
+def shifted_corners(shifts: Array) -> dict[str, Array]:
+    """Return corners as `gate_corners`, of a course given by its shifts."""
     corners = {name: np.array(gate["corners"], float) for name, gate in _published()["gates"].items()}
-    for name in gate_order():
-        gate = _published()["gates"][name]
-        shift = rng.uniform(-1.0, 1.0, 3) * gate["bound"] if index else np.zeros(3)
-        corners[name] = perturbed(corners[name], gate["pivot"], shift)
+    for name, shift in zip(gate_order(), shifts, strict=True):
+        corners[name] = perturbed(corners[name], _published()["gates"][name]["pivot"], shift)
     return corners
+
+
+def gate_frames(shifts: Array) -> tuple[GateFrame, ...]:
+    """Return the race's gates in their order, of a course given by its shifts: corners, direction of flight and pivot."""
+    corners = shifted_corners(shifts)
+    return tuple(_frame(name, corners[name], shift) for name, shift in zip(gate_order(), shifts, strict=True))
+
+
+def _frame(name: str, quad: Array, shift: Array) -> GateFrame:
+    gate = _published()["gates"][name]
+    # The file says the way through with two digits: exact is the opening's own normal, towards where that points.
+    points = _corners(quad)
+    through = np.array(GateFrame(name, points).axes[0])
+    ahead = perturbed(np.array([[*gate["direction"], 0.0]]), (0.0, 0.0), np.array([0.0, 0.0, shift[2]]))[0]
+    x, y, z = (round(float(value), 9) + 0.0 for value in (through if through @ ahead > 0.0 else -through))  # no -0.0 in files
+    pivot = round(gate["pivot"][0] + float(shift[0]), 6), round(gate["pivot"][1] + float(shift[1]), 6)
+    return GateFrame(name, points, (x, y, z), pivot)
 
 
 def perturbed(corners: Array, pivot: tuple[float, float], shift: Array) -> Array:
@@ -83,19 +123,29 @@ def alphapilot(index: int = 0, seed: int = 0) -> Scene:
     """
     if index < 0:
         raise AirworthyError(f"The AlphaPilot hall was asked for with index {index}; expected 0 (nominal) or more.")
-    b, corners = Builder(), gate_corners(index, seed)
+    return race_hall("alphapilot" if (index, seed) == (0, 0) else f"alphapilot:{index}@{seed}", drawn_shifts(index, seed))
+
+
+def race_hall(name: str, shifts: Array) -> Scene:
+    """Return the hall with the gates of a course.
+
+    Args:
+        name: Of the scene.
+        shifts: Of the course, (gates, 3).
+    """
+    b, corners = Builder(), shifted_corners(shifts)
     race = gate_order()
     _hall(b)
-    for name, quad in corners.items():
-        _gate(b, quad, name in race)
+    for gate, quad in corners.items():
+        _gate(b, quad, gate in race)
     path = nominal_path()
     pillars = _pillars(b, path)
     clutter = _clutter(b, path, list(corners.values()))
     start = _published()["start"]
-    frames = tuple(GateFrame(name, _corners(corners[name])) for name in race)
+    frames = gate_frames(shifts)
     beacons = tuple(Beacon(frame.name, str(k + 1), point) for frame in frames for k, point in enumerate(frame.corners))
     return Scene(
-        name="alphapilot" if (index, seed) == (0, 0) else f"alphapilot:{index}@{seed}",
+        name=name,
         shapes=b.shapes,
         materials=b.materials,
         textures=b.textures,
@@ -106,7 +156,7 @@ def alphapilot(index: int = 0, seed: int = 0) -> Scene:
         start=Pose(tuple(start["position"]), math.radians(start["yaw_deg"])),
         gates=frames,
         beacons=beacons,
-        description="AlphaPilot 2019 qualifier: eleven race gates, eleven decoys, in a procedural hall.",
+        description="AlphaPilot 2019 qualifier: eleven race gates, twelve decoys, in a procedural hall.",
         source=_published()["source"],
         facts={
             "gates": float(len(race)),

@@ -219,7 +219,10 @@ def _sign_parts(splats: Splats) -> tuple[Splats, Splats]:
 
 
 def _opening() -> GateFrame:
-    """Between the posts, under the board, in clockwise order from the upper left as seen by one who flies towards larger y."""
+    """Return what is between the posts, under the board, to be flown through towards larger y.
+
+    Corners: counter-clockwise from the upper right as seen in flight, since the sign stands turned by half a turn.
+    """
     half, low = SIGN_SCALE * _SIGN_INSIDE, FLOOR
     high = FLOOR + SIGN_SCALE * (_SIGN_BOARD - _SIGN_FLOOR)
     c, s = math.cos(SIGN_YAW), math.sin(SIGN_YAW)
@@ -227,4 +230,5 @@ def _opening() -> GateFrame:
     def corner(along: float, z: float) -> Vector3:
         return (round(SIGN_PLACE[0] + c * along, 4), round(SIGN_PLACE[1] + s * along, 4), round(z, 4))
 
-    return GateFrame("sign", (corner(-half, high), corner(half, high), corner(half, low), corner(-half, low)))
+    corners = (corner(-half, high), corner(half, high), corner(half, low), corner(-half, low))
+    return GateFrame("sign", corners, (round(s, 9) + 0.0, round(-c, 9) + 0.0, 0.0), (SIGN_PLACE[0], SIGN_PLACE[1]))
