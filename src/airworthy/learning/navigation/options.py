@@ -121,6 +121,9 @@ class NavigationMachineOptions:
     checkpoint_minutes: float = 1.0
     """Between two checkpoints [min]."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True)
 class NavigationRunOptions(NavigationMachineOptions):
@@ -130,9 +133,6 @@ class NavigationRunOptions(NavigationMachineOptions):
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
     tensorboard: bool = False
     """Write event files of TensorBoard, too, to tensorboard/ in the folder."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def training_run(self) -> TrainingRunOptions:
