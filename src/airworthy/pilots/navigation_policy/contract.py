@@ -14,20 +14,8 @@ from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.pilots import network_files
-from airworthy.pilots.navigation_policy.sight import (
-    CELLS,
-    CLIMB,
-    FIELD_OF_VIEW,
-    IMAGE,
-    LIDAR_CELLS,
-    MOUNT,
-    POOL,
-    RATE,
-    REACH,
-    SPEED,
-    STATE_NUMBERS,
-    YAW_RATE,
-)
+from airworthy.pilots.navigation_policy.image_contract import image_entries, is_short_image
+from airworthy.pilots.navigation_policy.sight import CELLS, CLIMB, LIDAR_CELLS, RATE, SPEED, STATE_NUMBERS, YAW_RATE
 from airworthy.pilots.network_files import (
     WEIGHTS_FILE,
     ContractTable,
@@ -128,22 +116,6 @@ class NavigationContract:
         return found | {"action.weight": (self.actions, last), "action.bias": (self.actions,)}
 
 
-def _camera(contract: NavigationContract) -> dict[str, Any]:
-    """Return what its image is of, and how it is read; the LiDAR's is fixed by its task."""
-    if contract.task == "lidar_navigation":
-        return {"read_as": contract.image, "numbers": contract.numbers}
-    shown = {
-        "shape": list(IMAGE),
-        "field_of_view_deg": round(math.degrees(FIELD_OF_VIEW), 6),
-        "reach_m": REACH,
-        "mount_m": list(MOUNT),
-    }
-    if contract.image == "latent":
-        return {**shown, "read_as": "latent", "numbers": contract.numbers}
-    told = "3 / clip(depth, 0.3, reach) - 0.6, of the nearest return of each block of pixels"
-    return {**shown, "read_as": "pooled", "numbers": math.prod(CELLS), "pool": list(POOL), "input": told}
-
-
 def _layers(contract: NavigationContract) -> dict[str, Any]:
     """Return how its network computes, for people and programs of others; nothing of it can be chosen."""
     found = {"standardized": "(x - seen.mean) / seen.deviation", "inputs": "image behind state", "activation": "tanh"}
@@ -165,7 +137,7 @@ def _table(contract: NavigationContract, weights: Mapping[str, Any]) -> dict[str
         "summary": "Flies through a room of obstacles to a target, from an image and its own state",
         "rate_hz": RATE,
         "task": contract.task,
-        "image": _camera(contract),
+        "image": image_entries(contract.task, contract.image, contract.numbers),
         "inputs": [dict(zip(keys, (name, [size], *rest), strict=True)) for name, size, *rest in _STATE],
         "command": {
             "level": level,
@@ -196,8 +168,11 @@ def _fields(table: ContractTable) -> NavigationContract:
         training=table.entry("training", dict[str, Any]),
     )
     expected = _table(contract, {})
-    for key in ("rate_hz", "image", "inputs", "command"):
+    for key in ("rate_hz", "inputs", "command"):
         table.must_be(key, expected[key])
+    # Of a LiDAR's, folders of earlier versions say no more than what is read above, and mean the same.
+    if not is_short_image(contract.task, table.entry("image", Any)):
+        table.must_be("image", expected["image"])
     # Folders of earlier versions do not say it, and mean the same.
     if table.entry("layers", Any, None) is not None:
         table.must_be("layers", expected["layers"])

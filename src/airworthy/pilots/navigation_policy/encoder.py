@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -36,6 +37,30 @@ HIDDEN = 512
 """Between convolutions and latent, as published."""
 CELLS_LEFT = (2, 2)
 """Rows and columns behind the last convolution, of 36 x 64 pixels."""
+# Source: specification aerial_gym, 9.2, Deep Collision Encoder; the last stride is left out.
+_CONVOLUTIONS = MappingProxyType(
+    {
+        "conv0": (0, 1, 5, 2, 2),
+        "conv0_1": (1, 1, 3, 2, 1),
+        "conv1_0": (1, 1, 5, 2, 2),
+        "conv1_1": (1, 2, 3, 1, 1),
+        "skip1": (1, 2, 3, 2, 1),
+        "conv2_0": (2, 2, 5, 2, 2),
+        "conv2_1": (2, 4, 3, 2, 1),
+        "skip2": (2, 4, 5, 4, 2),
+        "conv3": (4, 4, 5, 1, 2),
+    }
+)
+"""By name: channels in and out, in units of the first layer's (0: the image's one), side of the kernel, stride, border of
+zeros."""
+_BLOCKS = (
+    "x0 = elu(conv0_1(conv0(image)))",
+    "x1 = elu(conv1_1(conv1_0(x0)) + skip1(x0))",
+    "x2 = elu(conv2_1(conv2_0(x1)) + skip2(x1))",
+    "hidden = elu(wide(flat(elu(conv3(x2)))))",
+    "mean, log_variance = halves(latent(hidden))",
+)
+"""How they stand together, as `encode` computes them, for the contract."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +87,10 @@ class EncoderContract:
 def encoder_shapes(contract: EncoderContract) -> dict[str, tuple[int, ...]]:
     """Return name and shape of every tensor; of convolutions (out, in, rows, columns)."""
     c = contract.channels
-    layers = {
-        "conv0": (c, 1, 5, 5),
-        "conv0_1": (c, c, 3, 3),
-        "conv1_0": (c, c, 5, 5),
-        "conv1_1": (2 * c, c, 3, 3),
-        "skip1": (2 * c, c, 3, 3),
-        "conv2_0": (2 * c, 2 * c, 5, 5),
-        "conv2_1": (4 * c, 2 * c, 3, 3),
-        "skip2": (4 * c, 2 * c, 5, 5),
-        "conv3": (4 * c, 4 * c, 5, 5),
+    layers: dict[str, tuple[int, ...]] = {
+        name: (wide * c, max(1, deep * c), side, side) for name, (deep, wide, side, _, _) in _CONVOLUTIONS.items()
+    }
+    layers |= {
         "wide": (HIDDEN, 4 * c * math.prod(CELLS_LEFT)),
         # Mean and log-variance; in flight only the mean is read.
         "latent": (2 * contract.latent, HIDDEN),
@@ -87,7 +106,8 @@ def encode(weights: Mapping[str, ArrayF32], image: ArrayF32) -> ArrayF32:
         image: Depth over reach, `INVALID` where it is too near, (n, 36, 64).
     """
 
-    def layer(name: str, x: ArrayF32, stride: int, border: int) -> ArrayF32:
+    def layer(name: str, x: ArrayF32) -> ArrayF32:
+        *_, stride, border = _CONVOLUTIONS[name]
         return _convolved(x, weights[f"{name}.weight"], weights[f"{name}.bias"], stride, border)
 
     def dense(name: str, x: ArrayF32, rows: int | None = None) -> ArrayF32:
@@ -95,10 +115,10 @@ def encode(weights: Mapping[str, ArrayF32], image: ArrayF32) -> ArrayF32:
         found = x[:, None] @ weights[f"{name}.weight"][:rows].T + weights[f"{name}.bias"][:rows]
         return np.asarray(found[:, 0])
 
-    x0 = _elu(layer("conv0_1", layer("conv0", image[:, None], 2, 2), 2, 1))
-    x1 = _elu(layer("conv1_1", layer("conv1_0", x0, 2, 2), 1, 1) + layer("skip1", x0, 2, 1))
-    x2 = _elu(layer("conv2_1", layer("conv2_0", x1, 2, 2), 2, 1) + layer("skip2", x1, 4, 2))
-    flat = _elu(layer("conv3", x2, 1, 2)).reshape(len(image), -1)
+    x0 = _elu(layer("conv0_1", layer("conv0", image[:, None])))
+    x1 = _elu(layer("conv1_1", layer("conv1_0", x0)) + layer("skip1", x0))
+    x2 = _elu(layer("conv2_1", layer("conv2_0", x1)) + layer("skip2", x1))
+    flat = _elu(layer("conv3", x2)).reshape(len(image), -1)
     return dense("latent", _elu(dense("wide", flat)), len(weights["latent.bias"]) // 2)
 
 
@@ -120,6 +140,23 @@ def _elu(x: ArrayF32) -> ArrayF32:
 # ---- Folders ----------------------------------------------------------------------------------------------------------------
 
 
+def _layers() -> dict[str, Any]:
+    """Return how it computes, for people and programs of others; nothing of it can be chosen."""
+    return {
+        "activation": "elu: x where it is positive, else exp(x) - 1",
+        "convolutions": {
+            name: {"kernel": [side, side], "stride": stride, "padding": border}
+            for name, (_, _, side, stride, border) in _CONVOLUTIONS.items()
+        },
+        "weights": "of convolutions out, in, rows, columns, which are not turned over; of others out, in",
+        "padded": "with zeros, on all sides",
+        "blocks": list(_BLOCKS),
+        "flat": "channels, of each rows, of each columns",
+        "hidden": HIDDEN,
+        "output": "mean; log_variance is for learning alone",
+    }
+
+
 def _table(contract: EncoderContract, weights: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "kind": KIND,
@@ -136,6 +173,7 @@ def _table(contract: EncoderContract, weights: Mapping[str, Any]) -> dict[str, A
         "channels": contract.channels,
         "latent": contract.latent,
         "radius_m": contract.radius,
+        "layers": _layers(),
         "weights": dict(weights),
         "training": dict(contract.training),
     }
@@ -148,7 +186,11 @@ def _fields(table: ContractTable) -> EncoderContract:
         radius=table.entry("radius_m", float),
         training=table.entry("training", dict[str, Any]),
     )
-    table.must_be("image", _table(contract, {})["image"])
+    expected = _table(contract, {})
+    table.must_be("image", expected["image"])
+    # Folders of earlier versions do not say it, and mean the same.
+    if table.entry("layers", Any, None) is not None:
+        table.must_be("layers", expected["layers"])
     return contract
 
 

@@ -28,6 +28,10 @@ __all__ = [
     "INVALID",
     "LIDAR",
     "LIDAR_CELLS",
+    "LIDAR_ELEVATION",
+    "LIDAR_MOUNT",
+    "LIDAR_POOL",
+    "LIDAR_SCAN",
     "MOUNT",
     "NEAREST",
     "POOL",
@@ -80,9 +84,11 @@ INVALID = -1.0
 """In an image, of what is nearer than that."""
 LIDAR = "navigation_lidar"
 """Under which the LiDAR is mounted."""
-_SCAN = (48, 120)
+LIDAR_SCAN = (48, 120)
 """Rows and columns of the LiDAR, `rslidar_airy`."""
-_LIDAR_POOL = (3, 6)
+LIDAR_ELEVATION = (0.0, 0.5 * math.pi)
+"""Of its lowest and its highest row [rad]: half a sphere."""
+LIDAR_POOL = (3, 6)
 """Rays of a cell; specification, learning by reward, 3.2."""
 LIDAR_CELLS = (16, 20)
 """Rows and columns of it that the network sees."""
@@ -114,12 +120,12 @@ def navigation_camera() -> Device:
 
 def navigation_lidar() -> Device:
     """Return the LiDAR of 48 x 120 rays over the half sphere before the vehicle, without noise."""
-    rows, columns = _SCAN
+    rows, columns = LIDAR_SCAN
     position, euler = LIDAR_MOUNT
     return Device(
         LIDAR,
         "lidar",
-        Spherical(columns, rows, elevation=(0.0, 0.5 * math.pi)),
+        Spherical(columns, rows, elevation=LIDAR_ELEVATION),
         noise=QUIET,
         noise_enabled=False,
         mount=Mount(position, tuple(from_euler(*euler).tolist())),
@@ -184,7 +190,7 @@ def scan_inputs(distance: ArrayF32) -> ArrayF32:
         distance: (n, 48, 120) [m]; what is nearer than the LiDAR sees counts as nothing, as published.
     """
     seen = np.where(distance < NEAREST, np.float32(REACH), distance)
-    return least_of_cells(seen, _LIDAR_POOL).reshape(len(distance), -1)
+    return least_of_cells(seen, LIDAR_POOL).reshape(len(distance), -1)
 
 
 def pooled_ranges(distance: ArrayLike) -> ArrayF32:
