@@ -55,7 +55,8 @@ SHAPES: list[Shape] = [
 def crowd(seed: int, count: int) -> Placement:
     rng = np.random.default_rng(seed)
     place = rng.uniform([2, -5, 0], [12, 5, 3], (count, 3))
-    return Placement.of(rng.integers(0, 5, count), place, rng.normal(size=(count, 4)), rng.uniform(0.5, 1.5, count))
+    kind, turn, scale = rng.integers(0, 5, count), rng.normal(size=(count, 4)), rng.uniform(0.5, 1.5, count)
+    return Placement.of(kind, place, turn, scale, group=np.arange(count) % 3)
 
 
 LAYOUTS = [crowd(k, 8 + k) for k in range(3)]
@@ -127,12 +128,14 @@ def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPat
     offsets = RayTable(TABLE.directions, 0.2 * rng.normal(size=TABLE.directions.shape))
     place, turn = 0.1 * rng.normal(size=(ENVS, 37, 3)) + [0, 0, 1], ATTITUDE[:, None] + 0.1 * rng.normal(size=(ENVS, 37, 4))
     start, end, env = rng.uniform(-2, 12, (500, 3)), rng.uniform(-2, 12, (500, 3)), rng.integers(0, ENVS, 500)
+    group = rng.integers(0, 3, 500)
 
     def everything() -> list[dict[str, Any]]:
         geometry = batch()
         rolled = cast(geometry, TABLE, [], [], channels=ALL, column_position=place, column_attitude=turn)
         shifted = cast(geometry, offsets, POSITION, ATTITUDE, channels=ALL)
-        return [images(geometry), shifted, rolled, {"occluded": occluded(geometry, start, end, env)}]
+        seen = {"occluded": occluded(geometry, start, end, env), "through": occluded(geometry, start, end, env, through=group)}
+        return [images(geometry), shifted, rolled, seen]
 
     lanes = everything()
     single = cast_kernel("#define SCALAR_PATH\n")
@@ -142,6 +145,7 @@ def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPat
     for mine, theirs in zip(lanes, everything(), strict=True):
         assert same(mine, theirs)
     assert 0.1 < lanes[3]["occluded"].mean() < 0.9
+    assert 0 < lanes[3]["through"].sum() < lanes[3]["occluded"].sum()
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="Warp has no CUDA compiler on macOS")

@@ -25,6 +25,7 @@ from airworthy.geometry import (
     cast,
     interpolate,
     occluded,
+    twins,
 )
 from airworthy.geometry.placement import POSITION_LIMIT
 
@@ -269,6 +270,36 @@ def test_segments_are_open_at_both_ends() -> None:
     np.testing.assert_array_equal(occluded(batch, start, end), [True, False, False, False, True, False, False])
     assert not occluded(batch, start[:1], end[:1], ignore=0).any()
     assert occluded(batch, np.zeros((0, 3)), np.zeros((0, 3))).shape == (0,)
+
+
+def test_segments_pass_through_their_group_and_through_nothing_else() -> None:
+    """Against the twin, which sweeps a hair by distances in float64; also of dynamic instances."""
+    rng = np.random.default_rng(4)
+    shapes: list[Shape] = [Sphere(0.8), Box((0.5, 0.7, 0.9)), Capsule(0.4, 0.8), Cylinder(0.6, 0.7), TRIANGLES]
+    count = 30
+    place, turn = rng.uniform(-5.0, 5.0, (count, 3)), rng.normal(size=(count, 4))
+    kind, group = np.arange(count) % len(shapes), rng.integers(0, 4, count)
+    seen = rng.random(count) < 0.9
+    placement = Placement.of(kind, place, turn, visible=seen, group=group)
+    start, end = rng.uniform(-6.0, 6.0, (400, 3)), rng.uniform(-6.0, 6.0, (400, 3))
+    through = rng.integers(0, 4, 400)
+    expected = twins.blocked(shapes, placement, start, end, through)
+    assert 0.2 < expected.mean() < 0.8
+    assert (expected != twins.blocked(shapes, placement, start, end, np.zeros(400, int))).mean() > 0.05
+    batch = GeometryBatch(shapes, [placement])
+    np.testing.assert_array_equal(occluded(batch, start, end, through=through), expected)
+    moving = GeometryBatch(shapes, [Placement.empty()], [0], [placement])
+    np.testing.assert_array_equal(occluded(moving, start, end, np.zeros(400, int), through=through), expected)
+    # Without groups a number changes nothing, and a group changes nothing where none is asked for.
+    plain = GeometryBatch(shapes, [Placement.of(kind, place, turn, visible=seen)])
+    np.testing.assert_array_equal(occluded(plain, start, end, through=through), occluded(batch, start, end))
+    with pytest.raises(AirworthyError, match="`through` is an array of float64"):
+        occluded(batch, start, end, through=np.zeros(400))
+    with pytest.raises(AirworthyError, match="group has the number -1"):
+        Placement.of([0], group=-1)
+
+
+TRIANGLES = Mesh(np.array([[0, -1, -1], [0, 1, -1], [0.3, 0, 1], [0.8, 0.2, 0]], np.float32), np.array([[0, 1, 2], [1, 2, 3]]))
 
 
 def test_vertex_channels_follow_the_surface() -> None:

@@ -124,6 +124,7 @@ def test_what_rays_meet_bears_numbers_of_instance_and_class() -> None:
     np.testing.assert_array_equal(found["semantic_id"][:, 0, 0], (3, 200, 3, 3, 7, -2))
     assert batch.instance_names[0] == ("block", "flag", "ball")
     assert batch.dynamic_names(0) == ("rail/0", "rail/1", "drift/0", "puppet/0")
+    assert [batch.instance_name(0, number) for number in (1, start + 1, -1)] == ["flag", "rail/1", ""]
 
 
 def test_numbers_of_instances_and_classes() -> None:

@@ -98,7 +98,7 @@ def everything() -> Scene:
             "rgb": Texture(rng.integers(0, 256, (3, 6, 3), np.uint8)),
             "rgba": Texture(rng.integers(0, 256, (2, 2, 4), np.uint8), True, "mirror"),
         },
-        (Instance("box"), part, Instance("two:halves", materials=("a", "b"))),
+        (Instance("box", carries="G"), part, Instance("two:halves", materials=("a", "b"))),
         actors,
         (
             Sun((0.0, 0.0, -1.0), (0.1, 0.2, 0.3), 2.5),

@@ -15,6 +15,7 @@ from airworthy.dynamics.scene_contact import BodyMotion, ContactBodies, collide
 from airworthy.dynamics.scene_native import body_points
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Box, Cylinder, Mesh, Placement, Sphere
+from airworthy.scenes import SceneBatch, scene
 from airworthy.simulation import rebound
 from airworthy.simulation.config import ROLLING, Contact, Ground, Imu, Randomization, SimulatorConfig
 from airworthy.simulation.obstacles import GAP, LEAVING, Obstacles
@@ -119,6 +120,24 @@ def test_stops_where_the_closed_form_says(kind: str) -> None:
     before = simulator.position.copy()
     simulator.advance(100, OFF)
     assert np.array_equal(before, simulator.position)  # and there it stays
+
+
+def test_the_race_hall_says_which_part_was_hit() -> None:
+    """Thrown from 1.5 m at the left post of Gate13, at its left side, and at a decoy that hangs."""
+    hall = scene("alphapilot")
+    parts = ["Gate13, left post", "Gate13, left side", "Gate4, bottom side"]
+    aims = np.array([next(item.position for item in hall.instances if item.name == part) for part in parts])
+    # Along the axes of flight: north to south, and into the decoy's plane from the east.
+    toward = np.array([[0.0, -1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 1.0, 0.0]])
+    batch = SceneBatch(hall, 3)
+    config = SimulatorConfig(physics_rate=RATE, contact=Contact("freeze"))
+    simulator = Simulator(BALL, config, env_count=3, geometry=batch.geometry)
+    simulator.set_parameter("gravity", 0.0)
+    simulator.reset(position=aims - 1.5 * toward, velocity=10.0 * toward, rotor_speed=OFF)
+    simulator.advance(RATE, OFF)
+    assert (simulator.field("status") == 2.0).all()
+    assert [batch.instance_name(env, int(simulator.contacts.instance[env])) for env in range(3)] == parts
+    assert batch.instance_name(0, -1) == ""
 
 
 def test_reset_returns_to_the_start() -> None:

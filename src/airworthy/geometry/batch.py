@@ -29,7 +29,7 @@ def fill_instances(rows: NDArray[np.void], placement: Placement, active: ArrayBo
         placement: Where the values come from, n instances.
         active: Whether each is there at all, (n,); one that is not is neither rendered nor met.
     """
-    for name in ("shape", "instance_id", "semantic_id", "material"):
+    for name in ("shape", "instance_id", "semantic_id", "material", "group"):
         rows[name] = getattr(placement, name)
     rows["flags"] = np.where(active, VISIBLE * placement.visible + COLLIDES * placement.collide, 0)
 

@@ -68,8 +68,8 @@ SHAPE = np.dtype(
 )
 INSTANCE = np.dtype(
     [("rotation", "<f4", 9), ("scale", "<f4"), ("inverse_scale", "<f4"), ("position", "<f4", 3), ("position_rest", "<f4", 3)]
-    + [(name, "<i4") for name in ("shape", "instance_id", "semantic_id", "material", "flags")]
-    + [("spare", "<f4", 2)]
+    + [(name, "<i4") for name in ("shape", "instance_id", "semantic_id", "material", "flags", "group")]
+    + [("spare", "<f4")]
 )
 LAYOUT = np.dtype([(name, "<i4") for name in ("root", "first", "count", "capacity")])
 """Rows of `native/batch.h`, field by field."""

@@ -20,7 +20,12 @@ SEGMENT_MARGIN = 1e-4
 
 
 def occluded(
-    batch: GeometryBatch, start: ArrayLike, end: ArrayLike, env: ArrayLike | None = None, ignore: ArrayLike = -1
+    batch: GeometryBatch,
+    start: ArrayLike,
+    end: ArrayLike,
+    env: ArrayLike | None = None,
+    ignore: ArrayLike = -1,
+    through: ArrayLike = 0,
 ) -> ArrayBool:
     """Tell whether anything stands between two points.
 
@@ -32,6 +37,7 @@ def occluded(
         end: (n, 3) world [m].
         env: (n,) environment of each; None: pair k is in environment k, or all are in the only one.
         ignore: (n,) or one instance number that is not seen; -1: none.
+        through: (n,) or one group of instances (`Placement.group`) that is not seen; 0: none.
 
     Returns:
         (n,)
@@ -54,20 +60,21 @@ def occluded(
     turned = np.concatenate([step, skip[:, None]], 1)
     rows = camera_rows(first[:, None], turned[:, None], envs, ignored)
     found = np.zeros(count, np.int32)
-    _launch_segments(batch, rows, found)
+    _launch_segments(batch, rows, whole_numbers("through", through, count), found)
     return found.astype(bool)
 
 
-def _launch_segments(batch: GeometryBatch, rows: NDArray[np.void], found: NDArray[np.int32]) -> None:
+def _launch_segments(batch: GeometryBatch, rows: NDArray[np.void], groups: NDArray[np.int32], found: NDArray[np.int32]) -> None:
     device, arrays = batch.device, batch.arguments()
     on_cpu, count = device == "cpu", len(rows)
-    cameras, answer = as_warp(rows), as_warp(found)
+    cameras, through, answer = as_warp(rows), as_warp(groups), as_warp(found)
     if not on_cpu:
-        cameras, answer = cameras.to(device), answer.to(device)
+        cameras, through, answer = cameras.to(device), through.to(device), answer.to(device)
     floats, ints = nothing(False, device), nothing(True, device)
     outputs = [ints if whole else floats for _, _, whole in CHANNELS.values()]
     outputs[list(CHANNELS).index("instance")] = answer
-    inputs = [*arrays, floats, ints, cameras, ints, *outputs, count, 0, 0, SEGMENTS, 0.0]
+    # In the place of the pixels, which segments have none of: the group that each passes through.
+    inputs = [*arrays, floats, through, cameras, ints, *outputs, count, 0, 0, SEGMENTS, 0.0]
     tasks = -(-count // CPU_LANES) if on_cpu else count
     key = ("segments", count, batch.version)
     launch = recorded(batch, key, lambda: Repeated(cast_kernel(), tasks, inputs, device, batch.threads))

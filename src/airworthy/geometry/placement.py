@@ -173,11 +173,15 @@ class Placement:
     """(n,) rays see it."""
     collide: ArrayBool
     """(n,) distance, sweep and occupancy queries meet it."""
+    group: NDArray[np.int32]
+    """(n,) things with one number can be passed through together by segments (`occluded`); 0: in no group."""
 
     def __post_init__(self) -> None:
         count = len(np.atleast_1d(self.shape))
         for name, (kind, width) in _FIELDS.items():
             object.__setattr__(self, name, _column(name, getattr(self, name), kind, width, count))
+        if (self.group < 0).any():
+            raise AirworthyError(f"A placement's group has the number {int(self.group.min())}; expected 0 (none) or more.")
         if (self.shape < 0).any():
             raise AirworthyError(f"A placement's shape has the index {int(self.shape.min())}; expected 0 or more.")
         if not (np.abs(self.position) <= POSITION_LIMIT).all():
@@ -205,6 +209,7 @@ class Placement:
         material: ArrayLike = 0,
         visible: ArrayLike = True,
         collide: ArrayLike = True,
+        group: ArrayLike = 0,
     ) -> Placement:
         """Return instances from whatever is known of them; one value serves all rows.
 
@@ -218,6 +223,7 @@ class Placement:
             material: (n,) or one row number.
             visible: (n,) or one flag: rays see it.
             collide: (n,) or one flag: distance and sweep queries meet it.
+            group: (n,) or one number: see the field.
         """
         counts = [len(np.atleast_1d(np.asarray(x))) for x in (shape, scale) if np.ndim(x)]
         counts += [len(np.asarray(x)) for x in (position, attitude) if np.ndim(x) == 2]
@@ -227,6 +233,7 @@ class Placement:
         given: dict[str, Any] = {
             "shape": shape, "position": position, "attitude": attitude, "scale": scale, "instance_id": ids,
             "semantic_id": semantic_id, "material": material, "visible": visible, "collide": collide,
+            "group": group,
         }  # fmt: skip
         return cls(**{name: _spread(name, value, n) for name, value in given.items()})
 
@@ -246,6 +253,7 @@ _FIELDS: dict[str, tuple[Any, int]] = {
     "material": (np.int32, 0),
     "visible": (np.bool_, 0),
     "collide": (np.bool_, 0),
+    "group": (np.int32, 0),
 }
 
 

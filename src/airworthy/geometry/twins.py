@@ -8,10 +8,11 @@ bodies are convex along a straight path).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayBool
 from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 
 
@@ -231,6 +232,29 @@ def sweep(
             gap = _gap(body, placement, k, start, end, axis, radius / scale, cuts)
             out[:, k] = np.minimum(out[:, k], first_contact(gap, len(start)))
     return out
+
+
+def blocked(shapes: Sequence[Shape], placement: Placement, start: Array, end: Array, through: Array) -> ArrayBool:
+    """Tell whether anything that rays see stands between two points but the group that each passes through, (n,).
+
+    A hair is swept, so that solids are met by their distances, where the kernel intersects rays. Segments wholly inside of a
+    solid are blocked here, and not there, where only surfaces count.
+
+    Args:
+        shapes: The batch's shapes.
+        placement: Instances.
+        start: World [m], (n, 3).
+        end: World [m], (n, 3).
+        through: Group that is not seen, (n,); 0: none.
+    """
+    seen = replace(placement, collide=placement.visible)
+    met = sweep(shapes, seen, start, end, np.zeros(3), np.full(len(start), _HAIR))
+    own = (placement.group > 0) & (placement.group == np.asarray(through)[:, None])
+    return np.asarray((np.isfinite(met) & ~own).any(1))
+
+
+_HAIR = 1e-7
+"""Radius [m] of the hair that `blocked` sweeps: triangles have no inside, and no point is exactly on one."""
 
 
 def _gap(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayLike
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Shape, Sphere
 from airworthy.geometry.batch import GeometryBatch
@@ -20,6 +20,7 @@ from airworthy.scenes.instance_tables import (
     MaterialTable,
     ShapeTable,
     actor_instances,
+    carrier_groups,
     semantic_numbers,
     static_instances,
 )
@@ -81,6 +82,7 @@ class SceneBatch:
         self._actors: list[ActorTable] = []
         self._joints: list[PartJoints] = []
         self._lights, self._beacons, self._attached_splats = AttachedMarks(), AttachedMarks(), AttachedSplats()
+        self._carriers: list[ArrayInt] = []
         self._origin: SceneBatch | None = None
         self._twin: RenderedBatch | None = None
         self._index: dict[int, int] = {}
@@ -118,6 +120,14 @@ class SceneBatch:
             names += [f"{actor.name}/{part.name or index}" for index, part in enumerate(actor.parts)]
         return tuple(names)
 
+    def instance_name(self, env: int, number: int) -> str:
+        """Return the name of what a query met, by its instance number: an instance's own ("Gate21, left post"), or else its
+        shape's; of what moves as `dynamic_names`; "" for -1, nothing.
+        """
+        scene, first = int(self.scene_of_env[env]), self.geometry.dynamic_start
+        names = self.instance_names[scene] if number < first else self.dynamic_names(scene)
+        return "" if number < 0 else names[number if number < first else number - first]
+
     @property
     def dynamic_poses(self) -> tuple[Array, Array, ArrayBool]:
         """Copies of k dynamic instances' world positions (env, k, 3), attitudes (env, k, 4) and which exist (env, k), now."""
@@ -137,7 +147,7 @@ class SceneBatch:
         moving = actor_instances(scene, index, self._shapes, self._materials)
         actors = actor_table(scene, self._paths)
         joints = part_joints(scene, moving)
-        lights, beacons = _light_marks(scene), _beacon_marks(scene)
+        lights, beacons, groups = _light_marks(scene), _beacon_marks(scene), carrier_groups(scene)
         self._attached_splats.add(scene)
         self.scenes.append(scene)
         self.semantics.append(semantic_numbers(scene))
@@ -148,6 +158,7 @@ class SceneBatch:
         self._joints.append(joints)
         self._lights.add(*lights)
         self._beacons.add(*beacons)
+        self._carriers.append(np.array([groups.get(beacon.landmark, 0) for beacon in scene.beacons], np.int64))
         self._index[id(scene)] = index
         return index
 
@@ -354,6 +365,16 @@ class SceneBatch:
         """Return world positions of the beacons now, (env, beacons, 3), in the order of the scene's `beacons`; NaN padded."""
         return self._beacons.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))[0]
 
+    def beacon_groups(self) -> NDArray[np.int32]:
+        """Return the group of instances that carry each beacon, (env, beacons), in the order of the scene's `beacons`; 0 where
+        nothing carries one, and where an environment has fewer.
+
+        Rays of a beacon pass through its group (`geometry.occluded`).
+        """
+        most = max(map(len, self._carriers))
+        padded = np.array([np.pad(groups, (0, most - len(groups))) for groups in self._carriers], np.int32)
+        return padded[self.scene_of_env]
+
     def splat_poses(self) -> tuple[Array, Array]:
         """Return world positions (env, placements, 3) and attitudes (env, placements, 4) of clouds that ride on actors, now.
 
@@ -458,6 +479,7 @@ _BLANK: dict[str, ArrayAny] = {
     "material": np.zeros(1, np.int32),
     "visible": np.zeros(1, bool),
     "collide": np.zeros(1, bool),
+    "group": np.zeros(1, np.int32),
 }
 
 
@@ -479,7 +501,7 @@ def _extra_instances(
     index = np.array([shape_table.add(shape) for shape in shapes], np.int32)
     table = Scene("extra", materials={str(number): material for number, material in enumerate(materials)})
     rows = [material_table.add(table, -1, (name,), 1) for name in table.materials] or [0]
-    same = ("position", "attitude", "scale", "instance_id", "semantic_id", "visible", "collide")
+    same = ("position", "attitude", "scale", "instance_id", "semantic_id", "visible", "collide", "group")
     return InstanceTable(
         shape=index[placement.shape],
         material=np.array(rows, np.int32)[np.minimum(placement.material, len(rows) - 1)],

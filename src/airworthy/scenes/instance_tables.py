@@ -21,6 +21,7 @@ __all__ = [
     "MaterialTable",
     "ShapeTable",
     "actor_instances",
+    "carrier_groups",
     "instance_numbers",
     "semantic_numbers",
     "static_instances",
@@ -72,6 +73,15 @@ def instance_numbers(scene: Scene) -> tuple[list[int], list[int]]:
         moving += [part.instance_id or number for part in actor.parts]
         number += 1
     return static, moving
+
+
+def carrier_groups(scene: Scene) -> dict[str, int]:
+    """Return the group number, from 1 on, of every landmark that something carries: of those instances, and of the landmark's
+    beacons.
+    """
+    parts = (part for actor in scene.actors for part in actor.parts)
+    names = dict.fromkeys(item.carries for item in (*scene.instances, *parts) if item.carries)
+    return {name: number for number, name in enumerate(names, 1)}
 
 
 class ShapeTable:
@@ -168,6 +178,7 @@ class InstanceTable:
     material: NDArray[np.int32]
     visible: ArrayBool
     collide: ArrayBool
+    group: NDArray[np.int32]
     actor: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     """Of actors' parts: index of the actor in its scene."""
 
@@ -226,7 +237,7 @@ def _instances(
         key = (item.materials, slots[item.shape][1])
         if key not in firsts:
             firsts[key] = materials.add(scene, index, *key)
-    count = len(items)
+    count, groups = len(items), carrier_groups(scene)
     table = InstanceTable(
         np.array([slots[item.shape][0] for item in items], np.int32),
         np.array([item.position for item in items], np.float64).reshape(count, 3),
@@ -237,6 +248,7 @@ def _instances(
         np.array([firsts[item.materials, slots[item.shape][1]] for item in items], np.int32),
         np.array([item.visible or item.covered for item in items], bool),  # rays meet what is covered
         np.array([item.collide for item in items], bool),
+        np.array([groups.get(item.carries, 0) for item in items], np.int32),
     )
     _check(table, items, scene)
     return table

@@ -74,6 +74,11 @@ def prefixed_material(material: Material, prefix: str) -> Material:
     return replace(material, **maps)
 
 
+LATER: dict[str, bool] = {"later": True}
+"""Metadata of a field that joined its record after digests of scenes were stored: it counts in them only where it is not at its
+default, so that what never said it keeps its digest (`scene_digest`)."""
+
+
 @dataclass(frozen=True)
 class Instance:
     """One thing in the scene."""
@@ -98,6 +103,9 @@ class Instance:
     """Splats give its colour: rays and bodies meet it, depth and labels come from it, and what is seen are the splats before
     it, on it and up to 0.2 m behind it; where they do not cover, its own colour. If it is not `visible`, it has no colour of
     its own and hides nothing: what is seen in its place is what splats, things and the sky behind it show."""
+    carries: str = field(default="", metadata=LATER)
+    """Landmark whose beacons it bears ("Gate10"), which it never hides: the tube of a gate, in whose middle they are set, and
+    not the posts on which it stands; empty: it hides every beacon behind it."""
 
 
 @dataclass(frozen=True)
@@ -201,11 +209,6 @@ class Region:
 
     lower: Vector3
     upper: Vector3
-
-
-LATER: dict[str, bool] = {"later": True}
-"""Metadata of a field that joined its record after digests of scenes were stored: it counts in them only where it is not at its
-default, so that what never said it keeps its digest (`scene_digest`)."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ class BeaconOptions:
     shuffle: bool = False
     """Report in random order, with identities exchanged among the visible at random: association is the reader's task."""
     clearance: float = 1e-3
-    """The ray leaves this far in front of the beacon [m], so that the surface which carries it does not hide it."""
+    """The ray leaves this far in front of the beacon [m], so that a surface on which it lies does not hide it. What carries a
+    landmark's beacons in the scene (`Instance.carries`) never hides them."""
 
     def __post_init__(self) -> None:
         check_fields(self, "BeaconOptions.")
@@ -108,7 +109,7 @@ class BeaconCamera:
     def _hidden(
         self, scene: Any, view: SensorView, beacons: Array, position: Array, env: ArrayAny, visible: ArrayBool
     ) -> ArrayBool:
-        """Of the seen ones (k,), whether something other than the own body is between beacon and camera."""
+        """Of the seen ones (k,), whether anything is between beacon and camera but what carries the one and the own body."""
         if not visible.any():
             return np.zeros(0, bool)
         camera = np.nonzero(visible)[0]
@@ -116,7 +117,10 @@ class BeaconCamera:
         length = np.linalg.norm(end - start, axis=-1, keepdims=True)
         start = start + (end - start) * np.minimum(self.options.clearance / np.maximum(length, 1e-12), 0.5)
         own = np.full(len(position), -1) if view.ignore is None else np.asarray(view.ignore)
-        return np.asarray(occluded(geometry_of(scene), start, end, env[camera], own[camera]))
+        # By what carries it, and not by a distance: a beacon in the middle of a tube must be seen along it, and be hidden by
+        # the post that begins where the tube ends (spec/race 4.1).
+        through = scene.beacon_groups()[env][visible] if self._positions is None else 0
+        return np.asarray(occluded(geometry_of(scene), start, end, env[camera], own[camera], through))
 
     def _reported(self, pixel: Array, visible: ArrayBool, draw: Draw | None) -> Channels:
         options, count = self.options, visible.shape[1]

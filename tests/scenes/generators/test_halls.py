@@ -206,6 +206,29 @@ def test_every_opening_is_free_and_every_beacon_sits_on_a_corner():
         assert [beacon.marker for beacon in scene.beacons if beacon.landmark == frame.name] == ["1", "2", "3", "4"]
 
 
+def test_whatever_can_be_hit_in_the_race_hall_says_what_it_is():
+    """Names of parts, left and right as seen in flight; what stands in the way of nothing needs none."""
+    scene = alphapilot(2, 5)
+    assert all(item.name for item in scene.instances if item.collide)
+    by_name = {item.name: np.array(item.position) for item in scene.instances}
+    hanging = {frame.name for frame in scene.gates if min(corner[2] for corner in frame.corners) > 4.0}
+    assert hanging == {"Gate10", "Gate21"}
+    for frame in scene.gates:
+        _, left, up = np.array(frame.axes)
+        wide, high = frame.opening
+        parts = {"left side": (wide, 0.0), "right side": (-wide, 0.0), "top side": (0.0, high), "bottom side": (0.0, -high)}
+        for name, (across, above) in parts.items():
+            out = by_name[f"{frame.name}, {name}"] - np.array(frame.center)
+            grown = np.array([across + 0.075 * np.sign(across), above + 0.075 * np.sign(above)])
+            np.testing.assert_allclose([out @ left, out @ up], grown, atol=1e-3)
+        stands = "hanger" if frame.name in hanging else "post"
+        for name, sign in (("left", 1.0), ("right", -1.0)):
+            assert sign * (by_name[f"{frame.name}, {name} {stands}"] - np.array(frame.center)) @ left > wide
+        tube = [item.name.removeprefix(f"{frame.name}, ") for item in scene.instances if item.carries == frame.name]
+        assert sorted(tube) == ["bottom side", *(f"lamp {k}" for k in range(1, 5)), "left side", "right side", "top side"]
+    assert len({name for name in by_name if name.startswith("pillar")}) == scene.facts["pillars"]
+
+
 def test_a_negative_index_is_refused():
     for make in HALLS.values():
         with pytest.raises(AirworthyError, match="index -1"):

@@ -170,11 +170,5 @@ class _Nearest:
             gap = clearance(self._batch.geometry, position[None], env=0)
             differs = 0.0 if recorded is None else abs(float(gap.distance[0]) - recorded)
             if int(gap.instance[0]) >= 0 and differs < best:
-                best, named = differs, self._named(int(gap.instance[0]))
+                best, named = differs, repr(self._batch.instance_name(0, int(gap.instance[0])))
         return named
-
-    def _named(self, instance: int) -> str:
-        assert self._batch is not None
-        first = self._batch.geometry.dynamic_start
-        names = self._batch.instance_names[0] if instance < first else self._batch.dynamic_names(0)
-        return repr(names[instance if instance < first else instance - first])

@@ -174,11 +174,13 @@ def _met(k: int, table: FlightTable, rows: slice, protocol: TrackingProtocol, ba
 
 
 def _name(instance: int, batch: SceneBatch, env: int) -> str:
-    """Class of a thing, for people."""
+    """Class of a thing, for people; a part of something that has a name of its own, by that ("Gate21, left post")."""
     scene = batch.scenes[batch.scene_of_env[env]]
     if instance < 0:
         return "something that moved on"
     if instance < len(scene.instances):
+        if ", " in scene.instances[instance].name:
+            return scene.instances[instance].name
         return f"the {scene.instances[instance].semantic.replace('_', ' ')}"
     return "a person" if scene.actors else "something"
 

@@ -52,7 +52,8 @@ struct InstanceRow {  // 96 bytes
   float scale, inverse_scale;
   float position[3], position_rest[3];
   int shape, instance_id, semantic_id, material, flags;
-  float spare[2];
+  int group;  // > 0: segments may pass through all instances of one group
+  float spare;
 };
 struct LayoutRow {  // 16 bytes
   int root;   // in layout_nodes

@@ -117,12 +117,12 @@ struct Painter {
 #define HAS_OUT(name) (flags & OUT_##name)
 const Batch batch = BATCH_OF_ARGUMENTS;
 if (flags & CAST_SEGMENTS) {
-  // Rays of a packet may be in different environments: those in one go together.
+  // Rays of a packet may be in different environments: those in one go together. `pixels` holds the group each passes through.
   const CameraRow* rows = (const CameraRow*)cameras.data + (long long)task * LANES;
   const int here = packets - task * LANES < LANES ? packets - task * LANES : LANES;
   RayCast::Rays r;
   Hits h = {N::c(0.0f), L::i(-1), L::i(-1), N::c(0.0f), N::c(0.0f)};
-  I env = L::i(-1), ignore = L::i(-1);
+  I env = L::i(-1), ignore = L::i(-1), through = L::i(0);
   for (int k = 0; k < 3; ++k) r.origin[k] = r.rest[k] = r.direction[k] = N::c(0.0f);
   for (int lane = 0; lane < here; ++lane) {
     const CameraRow& row = rows[lane];
@@ -135,13 +135,14 @@ if (flags & CAST_SEGMENTS) {
     L::put(h.t, lane, 1.0f - 2.0f * skip);
     L::put(env, lane, row.env);
     L::put(ignore, lane, row.ignore);
+    L::put(through, lane, pixels.data[(long long)task * LANES + lane]);
   }
   M left = env >= 0;
   while (L::any(left)) {
     const int number = L::at(env, L::first(left));
     const M group = left & (env == number);
     left = left & N::invert(env == number);
-    RayCast::cast(batch, number, r, group, ignore, true, h);
+    RayCast::cast(batch, number, r, group, ignore, through, true, h);
   }
   for (int lane = 0; lane < here; ++lane) out_instance.data[(long long)task * LANES + lane] = L::at(h.instance, lane) >= 0 ? 1 : 0;
 } else {

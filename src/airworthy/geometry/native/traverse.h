@@ -132,8 +132,8 @@ struct CAST_NAME {
       d[k] = a * r.direction[0] + b * r.direction[1] + c * r.direction[2];
     }
   }
-  static INLINE void layer(const Batch& batch, int env, int which, const Rays& r, const Slabs& slabs, M active, I ignore, bool any,
-                           Hits& h) {
+  static INLINE void layer(const Batch& batch, int env, int which, const Rays& r, const Slabs& slabs, M active, I ignore, I through,
+                           bool any, Hits& h) {
     const TreeNode* nodes = batch.nodes(which);
     const InstanceRow* rows = batch.instances(env, which);
     int stack[TREE_STACK], top = 0, next = batch.root(env, which);
@@ -151,6 +151,7 @@ struct CAST_NAME {
         const InstanceRow& row = rows[node->first];
         const int number = batch.first_number(which) + node->first;
         in = in & (ignore != number);
+        if (row.group) in = in & (through != row.group);
         if ((row.flags & INSTANCE_VISIBLE) && L::any(in)) {
           const ShapeRow& shape = batch.shapes[row.shape];
           O o[3];
@@ -164,8 +165,12 @@ struct CAST_NAME {
       next = stack[--top];
     }
   }
-  // Nearest hits of the active rays, or, with `any`, some hit: then t is -1 where there is one. `ignore`: instance number not seen.
+  // Nearest hits of the active rays, or, with `any`, some hit: then t is -1 where there is one. `ignore`: instance number not seen;
+  // `through`: group not seen, 0: none.
   static INLINE void cast(const Batch& batch, int env, const Rays& r, M active, I ignore, bool any, Hits& h) {
+    cast(batch, env, r, active, ignore, L::i(0), any, h);
+  }
+  static INLINE void cast(const Batch& batch, int env, const Rays& r, M active, I ignore, I through, bool any, Hits& h) {
     const I keys = signs(r.direction);
     O o[3];
     for (int k = 0; k < 3; ++k) o[k] = r.origin[k] + r.rest[k];
@@ -177,7 +182,8 @@ struct CAST_NAME {
       Slabs slabs;
       prepare(slabs, o, r.direction, key, 0.0f);
       PRAGMA_NOUNROLL
-      for (int which = 0; which < (batch.dynamic_count ? 2 : 1); ++which) layer(batch, env, which, r, slabs, group, ignore, any, h);
+      for (int which = 0; which < (batch.dynamic_count ? 2 : 1); ++which)
+        layer(batch, env, which, r, slabs, group, ignore, through, any, h);
     }
   }
 };

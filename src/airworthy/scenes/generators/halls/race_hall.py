@@ -136,13 +136,14 @@ def race_hall(name: str, shifts: Array) -> Scene:
     b, corners = Builder(), shifted_corners(shifts)
     race = gate_order()
     _hall(b)
+    frames = gate_frames(shifts)
+    known = {frame.name: frame for frame in frames}
     for gate, quad in corners.items():
-        _gate(b, quad, gate in race)
+        _gate(b, known.get(gate) or GateFrame(gate, _corners(quad)), quad)
     path = nominal_path()
     pillars = _pillars(b, path)
     clutter = _clutter(b, path, list(corners.values()))
     start = _published()["start"]
-    frames = gate_frames(shifts)
     beacons = tuple(Beacon(frame.name, str(k + 1), point) for frame in frames for k, point in enumerate(frame.corners))
     return Scene(
         name=name,
@@ -191,12 +192,32 @@ def _around(quad: Array) -> Array:
     return quad[np.argsort(angle, kind="stable")]
 
 
-def _gate(b: Builder, quad: Array, race: bool) -> None:
-    """Add a square tube around the opening, and posts down to the floor."""
-    frame = b.material("race_gate", base_color=(0.95, 0.33, 0.02, 1.0), roughness=0.4, emissive=(0.10, 0.03, 0.0))
+def _side(frame: GateFrame, point: Array) -> str:
+    """Tell where a part of a gate is, as who flies through sees it: "left", "right", "top" or "bottom" of the opening."""
+    _, left, up = np.array(frame.axes)
+    wide, high = frame.opening
+    away = point - np.array(frame.center)
+    across, above = float(away @ left) / wide, float(away @ up) / high
+    if abs(across) > abs(above):
+        return "left" if across > 0.0 else "right"
+    return "top" if above > 0.0 else "bottom"
+
+
+def _gate(b: Builder, frame: GateFrame, quad: Array) -> None:
+    """Add a square tube around the opening, and posts down to the floor.
+
+    Parts are named as who hits them says it ("Gate21, left side", "Gate21, left post"); the tube carries the gate's beacons.
+
+    Args:
+        b: Collects them.
+        frame: The gate; a decoy, which has no beacons, has no direction.
+        quad: Corners of its opening, (4, 3) [m].
+    """
+    orange = b.material("race_gate", base_color=(0.95, 0.33, 0.02, 1.0), roughness=0.4, emissive=(0.10, 0.03, 0.0))
     decoy = b.material("decoy_gate", base_color=(0.16, 0.18, 0.21, 1.0), metallic=0.4, roughness=0.5)
     lamp = b.material("beacon", base_color=(1.0, 1.0, 1.0, 1.0), emissive=(2.0, 0.1, 0.3))
-    material = frame if race else decoy
+    race = frame.direction is not None
+    material, own = (orange, {"carries": frame.name}) if race else (decoy, {})
     ring = _around(quad)
     center = ring.mean(axis=0)
     half = 0.5 * TUBE
@@ -207,14 +228,23 @@ def _gate(b: Builder, quad: Array, race: bool) -> None:
         out -= (out @ along) * along
         out *= half / np.linalg.norm(out)
         start, end = a + out - half * along, c + out + half * along
-        b.beam(tuple(start), tuple(end), TUBE, TUBE, material, "gate")
-    for point in quad if race else ():
-        b.ball(tuple(point + (point - center) / np.linalg.norm(point - center) * 0.1), 0.06, lamp, "gate", collide=False)
-    _carry(b, ring, decoy)
+        side = _side(frame, 0.5 * (a + c))
+        b.beam(tuple(start), tuple(end), TUBE, TUBE, material, "gate", name=f"{frame.name}, {side} side", **own)
+    for k, point in enumerate(quad if race else ()):
+        at = tuple(point + (point - center) / np.linalg.norm(point - center) * 0.1)
+        b.ball(at, 0.06, lamp, "gate", collide=False, name=f"{frame.name}, lamp {k + 1}", **own)
+    _carry(b, frame, ring, decoy)
 
 
-def _carry(b: Builder, ring: Array, material: str) -> None:
-    """Add posts under a low gate; a high one hangs from the roof, so that its posts do not stand in other legs of the race."""
+def _carry(b: Builder, frame: GateFrame, ring: Array, material: str) -> None:
+    """Add posts under a low gate; a high one hangs from the roof, so that its posts do not stand in other legs of the race.
+
+    Args:
+        b: Collects them.
+        frame: The gate.
+        ring: Its corners in cyclic order, (4, 3) [m].
+        material: Name.
+    """
     center = ring.mean(axis=0)
     order = np.argsort(ring[:, 2], kind="stable")
     hangs = bool(ring[order[0], 2] > _HANGING)
@@ -223,7 +253,10 @@ def _carry(b: Builder, ring: Array, material: str) -> None:
         x, y, z = (float(value) for value in corner + 0.5 * TUBE * out / max(float(np.linalg.norm(out)), 1e-9))
         low, high = (z + TUBE, UPPER[2]) if hangs else (0.0, z - TUBE)
         if high - low > 0.2:
-            b.upright((x, y, low), 0.02 if hangs else 0.05, round(high - low, 3), material, "gate")
+            _, left, _ = np.array(frame.axes)
+            side = "left" if float((corner - center) @ left) > 0.0 else "right"
+            name = f"{frame.name}, {side} {'hanger' if hangs else 'post'}"
+            b.upright((x, y, low), 0.02 if hangs else 0.05, round(high - low, 3), material, "gate", name=name)
 
 
 def _hall(b: Builder) -> None:
@@ -242,14 +275,14 @@ def _hall(b: Builder) -> None:
     for sign, name in ((-1.0, "back_wall"), (1.0, "front_wall")):
         x = cx + sign * (0.5 * long + 0.15)
         b.box((x, cy, 0.5 * top), (0.3, wide + 0.6, top), sheet, name, name=name)
-        b.box((x - sign * 0.2, cy, 1.5), (0.1, wide, 3.0), brick, name)
+        b.box((x - sign * 0.2, cy, 1.5), (0.1, wide, 3.0), brick, name, name=f"{name}, plinth")
     for sign, name in ((-1.0, "right_wall"), (1.0, "left_wall")):
         y = cy + sign * (0.5 * wide + 0.15)
         b.box((cx, y, 0.5 * top), (long, 0.3, top), sheet, name, name=name)
-        b.box((cx, y - sign * 0.2, 1.5), (long, 0.1, 3.0), brick, name)
+        b.box((cx, y - sign * 0.2, 1.5), (long, 0.1, 3.0), brick, name, name=f"{name}, plinth")
     for k in range(10):
         y = y0 + (k + 0.5) * wide / 10
-        _truss(b, y, steel)
+        _truss(b, y, steel, f"truss {k + 1}")
         for x in (-30.0, -14.0, 6.0, 22.0):
             b.box((x, y, top - 0.02), (5.0, 1.6, 0.03), strip, "top_wall", collide=False)
     for x in (-24.0, 12.0):
@@ -259,17 +292,24 @@ def _hall(b: Builder) -> None:
         b.box((x, cy, 0.003), (0.15, wide - 6, 0.006), lane, "ground", collide=False)
 
 
-def _truss(b: Builder, y: float, steel: str) -> None:
-    """Add two chords and zig-zag webs across the hall, under the roof."""
+def _truss(b: Builder, y: float, steel: str, name: str) -> None:
+    """Add two chords and zig-zag webs across the hall, under the roof.
+
+    Args:
+        b: Collects them.
+        y: Where it spans the hall [m].
+        steel: Material.
+        name: Of every part.
+    """
     x0, x1, top = LOWER[0], UPPER[0], UPPER[2] - 0.3
     low = top - 1.4
     for z in (top, low):
-        b.box((0.5 * (x0 + x1), y, z), (x1 - x0, 0.18, 0.18), steel, "top_wall")
+        b.box((0.5 * (x0 + x1), y, z), (x1 - x0, 0.18, 0.18), steel, "top_wall", name=name)
     count = 16
     step = (x1 - x0) / count
     for k in range(count):
         a, c = ((low, top), (top, low))[k % 2]
-        b.beam((x0 + k * step, y, a), (x0 + (k + 1) * step, y, c), 0.1, 0.1, steel, "top_wall")
+        b.beam((x0 + k * step, y, a), (x0 + (k + 1) * step, y, c), 0.1, 0.1, steel, "top_wall", name=name)
 
 
 def _distance_to_path(point: tuple[float, float], path: Array) -> float:
@@ -290,9 +330,9 @@ def _pillars(b: Builder, path: Array) -> int:
             # 2.5 m more than asked for: gates may be moved by so much.
             if _distance_to_path((x, y), path) < CLEARANCE + 2.5 + 0.6:
                 continue
-            b.box((x, y, 0.5 * UPPER[2]), (0.8, 0.8, UPPER[2]), concrete, "pillar")
-            b.box((x, y, 1.1), (0.83, 0.83, 0.6), band, "pillar")
             count += 1
+            b.box((x, y, 0.5 * UPPER[2]), (0.8, 0.8, UPPER[2]), concrete, "pillar", name=f"pillar {count}")
+            b.box((x, y, 1.1), (0.83, 0.83, 0.6), band, "pillar", name=f"pillar {count}")
     return count
 
 
@@ -325,10 +365,12 @@ def _heap(b: Builder, number: int, rng: np.random.Generator) -> None:
         for level in range(1 + int(rng.random() < 0.45)):
             k = int(rng.integers(len(_PAINT)))
             paint = b.material(f"container_{k}", "corrugated", texture_size=1.5, base_color=(*_PAINT[k], 1.0), roughness=0.55)
-            b.box((0.3 * level, 0.0, 1.3 + 2.6 * level), (6.06, 2.44, 2.59), paint, "object", 0.06 * level)
+            at, name = (0.3 * level, 0.0, 1.3 + 2.6 * level), f"container {number + 1}"
+            b.box(at, (6.06, 2.44, 2.59), paint, "object", 0.06 * level, name=name)
         return
     crate = b.material("crate", "crate", roughness=0.8)
     for dx, dy, side in ((-0.7, -0.3, 1.2), (0.7, 0.2, 1.0), (-0.1, 1.1, 0.9)):
-        b.wrapped((dx, dy, 0.5 * side), (side, side, side), crate, "object", float(rng.uniform(-0.3, 0.3)))
+        yaw, name = float(rng.uniform(-0.3, 0.3)), f"crates {number + 1}"
+        b.wrapped((dx, dy, 0.5 * side), (side, side, side), crate, "object", yaw, name=name)
     if number % 3 == 1:
-        b.wrapped((-0.6, -0.2, 1.65), (0.9, 0.9, 0.9), crate, "object", 0.4)
+        b.wrapped((-0.6, -0.2, 1.65), (0.9, 0.9, 0.9), crate, "object", 0.4, name=f"crates {number + 1}")

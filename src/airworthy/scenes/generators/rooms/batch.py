@@ -200,8 +200,9 @@ class RoomArrays:
         shape, position, attitude, active = (a[:, chosen] for a in (self.shape, self.position, self.attitude, self.active))
         ids, semantic = self.instance_id[chosen], self.semantic_id[chosen]
         scale, material = np.ones(len(chosen)), np.zeros(len(chosen), np.int32)
+        group = np.zeros(len(chosen), np.int32)
         return [
-            Placement(shape[k], position[k], attitude[k], scale, ids, semantic, material, active[k], active[k])
+            Placement(shape[k], position[k], attitude[k], scale, ids, semantic, material, active[k], active[k], group)
             for k in range(len(shape))
         ]
 
