@@ -28,7 +28,7 @@ def build(level: str = "rotor_speed") -> Simulator:
     config = SimulatorConfig(
         level=level,
         imu=imu,
-        gyro_feedback=True,
+        gyro_feedback=level == "rate_thrust:flightgoggles",
         wind=Wind(turbulence=(0.3,) * 3),
         ground=Ground(),
         control_rate=96.0,

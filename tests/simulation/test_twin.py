@@ -242,6 +242,7 @@ def test_one_step(seed: int, rotors: int, integrator: Any, level: str) -> None:
     """66 batches of 16: 1,056 cases."""
     rng = np.random.default_rng(seed)
     chosen = effects(rng)
+    chosen["gyro_feedback"] &= level == "rate_thrust:flightgoggles"  # no other law reads it, and none may be asked to
     crazyflies = level == "tracking:crazyflie"  # its mixer is for quadrotors in X
     rotors = 4 if crazyflies else rotors
     items = pick(rng, rotors, chosen["exact_rotors"], crazyflies)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from airworthy.control.allocation import Priority
 from airworthy.control.gain_sets import Value, checked_gains
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import Bound, check_fields
+
+if TYPE_CHECKING:
+    from airworthy.vehicles.record import Vehicle
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # Control levels: what the numbers of a command mean, and which terms of the geometric law each level uses.
@@ -126,6 +129,18 @@ LEVELS: tuple[str, ...] = (
     "tracking",
 )
 """Every control level, from the rotors up."""
+
+
+RATE_LOOP = "rate_thrust:flightgoggles"
+"""Level of the FlightGoggles rate loop: filtered gyroscope, PID on body rates; the only one that reads the gyroscope."""
+
+
+def rate_level(vehicle: Vehicle) -> str:
+    """Return the level at which a vehicle takes thrust and body rates as its publication flies it: its own loop, if it has one.
+
+    Those of the family FlightGoggles have one; what inverts it loses thrust above another (`SimulatorConfig.published`).
+    """
+    return RATE_LOOP if vehicle.extra.get("family") == "flightgoggles" else "rate_thrust"
 
 
 def command_fields(level: str, rotor_count: int = 4) -> tuple[str, ...]:

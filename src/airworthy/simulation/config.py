@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from airworthy.control.levels import ControlConfig
+from airworthy.control.levels import RATE_LOOP, ControlConfig, rate_level
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import SHARE, Bound, check_fields
 from airworthy.sensors.devices import imu_device
+
+if TYPE_CHECKING:
+    from airworthy.vehicles.record import Vehicle
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -173,6 +176,35 @@ class Imu:
         """
         return cls(**imu_device(name), position=position, orientation=orientation)
 
+    @classmethod
+    def recorded(cls, vehicle: Vehicle) -> Imu:
+        """Return the inertial sensor that a vehicle's record states, by the variances of its samples and its biases' walk.
+
+        Raises:
+            AirworthyError: It states none, or a sensor in other words.
+        """
+        mount = next((sensor for sensor in vehicle.sensors if sensor.kind == "imu"), None)
+        stated = {} if mount is None else dict(mount.parameters)
+        if mount is None or not {"rate_hz", "accel_noise_variance_m2ps4", "gyro_noise_variance_rad2ps2"} <= stated.keys():
+            raise AirworthyError(
+                f"The vehicle {vehicle.name!r} states no inertial sensor by the variances of its samples; name a device:"
+                " Imu.named(...)."
+            )
+
+        def density(name: str, rate: float) -> Vector3:
+            # White noise of density d has samples of standard deviation d sqrt(rate).
+            return (math.sqrt(stated.get(name, 0.0) / rate),) * 3
+
+        rate = stated["rate_hz"]
+        return cls(
+            density("accel_noise_variance_m2ps4", rate),
+            density("gyro_noise_variance_rad2ps2", rate),
+            density("accel_bias_walk_autocorrelation_m2ps5", 1.0),
+            density("gyro_bias_walk_autocorrelation_rad2ps3", 1.0),
+            position=mount.position,
+            orientation=mount.orientation,
+        )
+
 
 @dataclass(frozen=True)
 class Randomization:
@@ -247,7 +279,8 @@ class SimulatorConfig:
     imu: Imu | None = None
     """Inertial sensor; none: none is simulated."""
     gyro_feedback: bool = False
-    """The rate loop reads the simulated gyroscope instead of the true rate."""
+    """The loop of level "rate_thrust:flightgoggles" reads the simulated gyroscope instead of the true rate; others read
+    none."""
     randomization: Randomization = field(default_factory=Randomization)
     """Spread of the vehicles."""
     rate_limit: Annotated[float, Bound(0.0, 1e3, "rad/s", above=True)] = 5.0
@@ -267,3 +300,32 @@ class SimulatorConfig:
                 f"control_rate is {self.control_rate} Hz;"
                 f" expected more than 0 and at most physics_rate ({self.physics_rate} Hz)."
             )
+        if self.gyro_feedback and self.level != RATE_LOOP:
+            raise AirworthyError(
+                f"gyro_feedback changes nothing at level {self.level!r}, whose law reads the true rates; take level"
+                f" {RATE_LOOP!r}, the loop of FlightGoggles, or leave it out."
+            )
+
+    @classmethod
+    def published(cls, vehicle: Vehicle, **changes: Any) -> SimulatorConfig:
+        """Return the configuration in which a vehicle's publication flies it at thrust and body rates, as races do.
+
+        Of the family FlightGoggles (spec/flightgoggles 4.2, 4.3): its rate loop on its noisy gyroscope, Euler steps at 960 Hz.
+        Plain `rate_thrust` is another law, with stiffer rates: a pilot that inverts the published loop drives rotors into their
+        limits with it, and loses thrust (`tests/simulation/test_published_setup.py` measures how much).
+
+        Args:
+            vehicle: Of the catalogue.
+            **changes: Fields that differ (`control_rate=240.0`, `contact=Contact("freeze")`).
+
+        Raises:
+            AirworthyError: It has no published configuration.
+        """
+        if vehicle.extra.get("family") != "flightgoggles":
+            raise AirworthyError(
+                f"The vehicle {vehicle.name!r} has no published configuration, only those of the family FlightGoggles have;"
+                " choose the fields of SimulatorConfig yourself."
+            )
+        physics = float(vehicle.extra["physics_rate_hz"])
+        fields = {"level": rate_level(vehicle), "integrator": "euler", "physics_rate": physics, "gyro_feedback": True}
+        return cls(**{**fields, "imu": Imu.recorded(vehicle), **changes})

@@ -23,7 +23,7 @@ NAMES = ("flightgoggles", "cf2x_L250", "x500", "lmf2", "carl", "tinyprop", "real
 CONFIGS: dict[str, SimulatorConfig] = {
     "plain": SimulatorConfig(),
     "windy": SimulatorConfig(wind=Wind(mean=(1.0, -0.5, 0.25), turbulence=(0.5, 0.75, 0.25))),
-    "sensed": SimulatorConfig(imu=Imu.named("flightgoggles"), gyro_feedback=True, level="rate_thrust"),
+    "sensed": SimulatorConfig(imu=Imu.named("flightgoggles"), gyro_feedback=True, level="rate_thrust:flightgoggles"),
     "drawn": SimulatorConfig(
         randomization=Randomization(mass=0.2, inertia=0.3, thrust=0.1, lag=0.3, rotor=0.05, drag=0.4, position=0.5, yaw=0.7)
     ),
