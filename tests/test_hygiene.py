@@ -239,7 +239,18 @@ def test_doubled_class_names_are_found() -> None:
     assert doubled_classes(sources) == {"Block": ["a.py", "b.py"]}
 
 
-DOCUMENTED = ("control", "gates", "learning", "planners", "rendering", "sensors", "simulation", "splats", "trajectories")
+DOCUMENTED = (
+    "control",
+    "gates",
+    "learning",
+    "planners",
+    "race",
+    "rendering",
+    "sensors",
+    "simulation",
+    "splats",
+    "trajectories",
+)
 """Rooms whose public functions of three or more arguments say what each is."""
 
 

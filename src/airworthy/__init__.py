@@ -37,6 +37,7 @@ ROOMS = (
     "benchmarks",
     "learning",
     "gates",
+    "race",
     "capture",
     "bridges",
     "viewer",

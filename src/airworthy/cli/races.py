@@ -1,0 +1,181 @@
+"""`airworthy races`: list, show and check races."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tyro.conf import Positional
+
+from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
+from airworthy.race import Race, gate_shape, load_race, perturbed, race_names
+from airworthy.scenes import scene_generators
+from airworthy.vehicles import vehicle_names
+
+PROG = "airworthy races"
+_DESCRIPTION = "List the races there are. Also: airworthy races show NAME | check FILE."
+
+
+@dataclass(frozen=True)
+class ShowRaceConfig:
+    """What to show."""
+
+    name: Positional[str]
+    """Name (`airworthy races` lists them), random:SEED, or the path of a race TOML."""
+    json: bool = False
+    """Print every field as JSON."""
+
+
+@dataclass(frozen=True)
+class CheckRaceConfig:
+    """What to check."""
+
+    file: Positional[Path]
+    """Race TOML to read and check."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `airworthy races`; users' mistakes raise AirworthyError, which the command line prints."""
+    commands: Subcommands = {
+        "list": (ListConfig, _list, _DESCRIPTION),
+        "show": (ShowRaceConfig, _show, "Show one race: its gates in the order of flight, and its rules."),
+        "check": (CheckRaceConfig, _check, "Read a race TOML and check that it can be judged."),
+    }
+    return run_subcommand(PROG, commands, argv)
+
+
+def _head(race: Race) -> dict[str, Any]:
+    return {
+        "name": race.name,
+        "title": race.title,
+        "gates": len(race.gates),
+        "passages": len(race.passes),
+        "laps": race.laps,
+        "length_m": _length(race),
+        "test": race.test,
+        "score": race.score.rule,
+        "time_limit_s": race.limits.time_s,
+        "moved": any(any(gate.bound.shift) for gate in race.gates),
+        "vehicle": race.vehicle or None,
+        "scene": race.scene or None,
+    }
+
+
+def _length(race: Race) -> float:
+    """Length of the straight lines from the start through the centres of the openings, as flown [m]."""
+    centers = {gate.name: gate_shape(gate).center for gate in race.gates}
+    points = np.array([race.start.position, *(centers[name] for name, _ in race.passes)])
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+
+
+def _passages(race: Race) -> list[dict[str, Any]]:
+    """Where each gate of a lap stands and how it is flown."""
+    rows = []
+    for word in race.order:
+        gate = race.gate(word.removeprefix("-"))
+        shape, way = gate_shape(gate), -1.0 if word.startswith("-") else 1.0
+        bound = gate.bound
+        rows.append(
+            {
+                "gate": word,
+                "center_m": shape.center.tolist(),
+                "direction": (way * shape.normal).tolist(),
+                "width_m": 2.0 * shape.half_width,
+                "height_m": 2.0 * shape.half_height,
+                "bound_m": [bound.x, bound.y, bound.z],
+                "bound_yaw_deg": bound.yaw_deg,
+            }
+        )
+    return rows
+
+
+def _list(config: ListConfig) -> int:
+    rows = [_head(load_race(name)) for name in race_names()]
+    if config.json:
+        emit_json(rows)
+        return 0
+    columns = {
+        "name": "name",
+        "gates": "gates",
+        "passages": "passages",
+        "length [m]": "length_m",
+        "test": "test",
+        "score": "score",
+        "gates move": "moved",
+        "what": "title",
+    }
+    show_table(f"{len(rows)} races, and random:SEED", list(columns), [[row[key] for key in columns.values()] for row in rows])
+    return 0
+
+
+def _show(config: ShowRaceConfig) -> int:
+    race = load_race(config.name)
+    rows = _passages(race)
+    if config.json:
+        emit_json({**_head(race), "order": rows, "race": dataclasses.asdict(race)})
+        return 0
+    told, clock = race.information, race.clock
+    facts = {
+        **_head(race),
+        "clock": "from arming" if clock.starts == "armed" else "from the first gate",
+        "look before it": f"{clock.look_s:g} s",
+        "score": _score_text(race),
+        "start": f"{_vector(race.start.position)} m, heading {race.start.yaw_deg:g} degrees",
+        "sensors": ", ".join(told.sensors),
+        "gates are told": "exactly"
+        if told.gates == "exact"
+        else "nominally" + (f", within {told.near_m:g} m exactly" * (told.near_m > 0)),
+        "command": told.command + (f" at up to {told.command_hz:g} Hz" if told.command_hz else ""),
+        "posts": len(race.posts) or None,
+        "source": race.source or None,
+    }
+    for key, value in facts.items():
+        if value is not None:
+            print(f"{key:18}{value:.4g}" if isinstance(value, float) else f"{key:18}{_word(value)}")
+    print()
+    cells = [
+        [
+            row["gate"],
+            _vector(row["center_m"]),
+            _vector(row["direction"]),
+            f"{row['width_m']:.2f} x {row['height_m']:.2f}",
+            _vector(row["bound_m"]) if any(row["bound_m"]) else None,
+            row["bound_yaw_deg"] or None,
+        ]
+        for row in rows
+    ]
+    show_table("One lap", ["gate", "centre [m]", "direction", "opening [m]", "moves by +- [m]", "turns by +- [deg]"], cells)
+    return 0
+
+
+def _score_text(race: Race) -> str:
+    rule = race.score
+    each = f"{rule.gate_points:g} a gate less seconds" if rule.rule == "points" else "time"
+    return f"{each}, mean of the best {rule.best} of {rule.of}" if rule.best else each
+
+
+def _vector(values: Any) -> str:
+    return ", ".join(f"{round(value, 3) + 0.0:g}" for value in values)
+
+
+def _word(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _check(config: CheckRaceConfig) -> int:
+    race = load_race(config.file)
+    head = _head(race)
+    print(
+        f"{config.file}: {race.name} is valid ({head['passages']} passages of {head['gates']} gates, {head['length_m']:.4g} m)."
+    )
+    if head["moved"]:
+        perturbed(race, 0, 0)
+    for what, word, known in (("vehicle", race.vehicle, vehicle_names()), ("scene", race.scene, scene_generators())):
+        if word and word not in known:
+            print(f"note: no {what} of this package is called {word!r}")
+    if not race.source:
+        print("note: no source is given")
+    return 0

@@ -1,0 +1,56 @@
+"""Races: courses as data, the referee, scores and their statistics, and what others reached."""
+
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.race.classes import RaceClass, race_class, race_classes
+    from airworthy.race.drawn import perturbed, placed, random_race
+    from airworthy.race.gate_geometry import GateShape, gate_shape, moved_gate, with_corners
+    from airworthy.race.published import (
+        ScoreRow,
+        SensorRow,
+        published_scores,
+        published_sensors,
+        published_source,
+        scores_with_ours,
+        sensors_with_ours,
+    )
+    from airworthy.race.race_file import check_race, load_race, race_from_text, race_names
+    from airworthy.race.record import (
+        GateLayout,
+        MoveBound,
+        Post,
+        Race,
+        RaceClock,
+        RaceGate,
+        RaceInformation,
+        RaceLimits,
+        RaceScore,
+        RaceStart,
+    )
+    from airworthy.race.referee import Irregular, RaceEnd, Referee, RefereeState
+    from airworthy.race.scoring import (
+        PassageResult,
+        RaceResult,
+        best_interval,
+        blocks_of,
+        final_score,
+        race_results,
+        race_statistics,
+        run_score,
+    )
+else:
+    # fmt: off
+    __getattr__, __dir__ = lazy_names(__name__)
+    # fmt: on
+
+__all__ = [
+    "GateLayout", "GateShape", "Irregular", "MoveBound", "PassageResult", "Post", "Race", "RaceClass", "RaceClock",
+    "RaceEnd", "RaceGate", "RaceInformation", "RaceLimits", "RaceResult", "RaceScore", "RaceStart", "Referee",
+    "RefereeState", "ScoreRow", "SensorRow", "best_interval", "blocks_of", "check_race", "final_score", "gate_shape",
+    "load_race", "moved_gate", "perturbed", "placed", "published_scores", "published_sensors", "published_source",
+    "race_class", "race_classes", "race_from_text", "race_names", "race_results", "race_statistics", "random_race",
+    "run_score", "scores_with_ours", "sensors_with_ours", "with_corners",
+]  # fmt: skip
