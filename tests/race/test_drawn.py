@@ -40,7 +40,7 @@ def test_courses_lie_in_their_bounds_and_fill_them() -> None:
 
 
 def test_the_same_seed_is_the_same_course() -> None:
-    race = load_race("alphapilot")
+    race = load_race("lsy_2")
     assert perturbed(race, 4, 2) == perturbed(race, 4, 2)
     assert perturbed(race, 4, 2) != perturbed(race, 4, 3)
     assert perturbed(race, 4, 2) != perturbed(race, 5, 2)

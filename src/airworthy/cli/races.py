@@ -11,7 +11,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
-from airworthy.race import Race, gate_shape, load_race, perturbed, race_names
+from airworthy.race import Race, courses_of, gate_shape, load_race, race_names
 from airworthy.scenes import scene_generators
 from airworthy.vehicles import vehicle_names
 
@@ -171,8 +171,7 @@ def _check(config: CheckRaceConfig) -> int:
     print(
         f"{config.file}: {race.name} is valid ({head['passages']} passages of {head['gates']} gates, {head['length_m']:.4g} m)."
     )
-    if head["moved"]:
-        perturbed(race, 0, 0)
+    courses_of(race, "fresh:0/1")
     for what, word, known in (("vehicle", race.vehicle, vehicle_names()), ("scene", race.scene, scene_generators())):
         if word and word not in known:
             print(f"note: no {what} of this package is called {word!r}")

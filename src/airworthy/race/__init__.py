@@ -6,6 +6,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.race.classes import RaceClass, race_class, race_classes
+    from airworthy.race.courses import course_of, courses_of
     from airworthy.race.drawn import perturbed, placed, random_race
     from airworthy.race.gate_geometry import GateShape, gate_shape, moved_gate, with_corners
     from airworthy.race.published import (
@@ -49,8 +50,8 @@ else:
 __all__ = [
     "GateLayout", "GateShape", "Irregular", "MoveBound", "PassageResult", "Post", "Race", "RaceClass", "RaceClock",
     "RaceEnd", "RaceGate", "RaceInformation", "RaceLimits", "RaceResult", "RaceScore", "RaceStart", "Referee",
-    "RefereeState", "ScoreRow", "SensorRow", "best_interval", "blocks_of", "check_race", "final_score", "gate_shape",
-    "load_race", "moved_gate", "perturbed", "placed", "published_scores", "published_sensors", "published_source",
-    "race_class", "race_classes", "race_from_text", "race_names", "race_results", "race_statistics", "random_race",
-    "run_score", "scores_with_ours", "sensors_with_ours", "with_corners",
+    "RefereeState", "ScoreRow", "SensorRow", "best_interval", "blocks_of", "check_race", "course_of", "courses_of",
+    "final_score", "gate_shape", "load_race", "moved_gate", "perturbed", "placed", "published_scores", "published_sensors",
+    "published_source", "race_class", "race_classes", "race_from_text", "race_names", "race_results", "race_statistics",
+    "random_race", "run_score", "scores_with_ours", "sensors_with_ours", "with_corners",
 ]  # fmt: skip

@@ -40,16 +40,16 @@ _LAYOUTS = 200
 def perturbed(race: Race, seed: int, index: int) -> Race:
     """Return the race with gates, posts and start moved within their bounds: where things stand, not where they are said to.
 
-    Courses of the AlphaPilot hall are drawn by its scene, whose gates these must be (`airworthy.race.with_corners`).
-
     Args:
         race: Nominal.
         seed: Of a family of courses.
         index: Of the course, from 0.
 
     Raises:
-        AirworthyError: A negative index, or bounds that let things stand where the race cannot be flown.
+        AirworthyError: A negative index, or a race whose courses its scene draws (`airworthy.race.course_of`).
     """
+    if race.scene:
+        raise AirworthyError(f"Courses of the race {race.name!r} are those of its scene: course_of(race, 'fresh/SEED/NUMBER').")
     things: list[RaceStart | RaceGate | Post] = [race.start, *race.gates, *race.posts]
     draws = iter(2.0 * _numbers(seed, index, 0, 4 * len(things)).reshape(-1, 4) - 1.0)
     shifts = [next(draws) * thing.bound.shift for thing in things]
@@ -99,7 +99,7 @@ class _Draws:
 # ---- Layouts ----------------------------------------------------------------------------------------------------------------
 
 
-def placed(race: Race, seed: int) -> Race:
+def placed(race: Race, seed: int, index: int = 0) -> Race:
     """Return the race with gates and posts placed anew by the rules of its layout.
 
     One gate after the other is drawn within the limits until it keeps its distances; a post is drawn beside each leg. These are
@@ -108,7 +108,8 @@ def placed(race: Race, seed: int) -> Race:
 
     Args:
         race: With a layout.
-        seed: Of the layout.
+        seed: Of a family of layouts.
+        index: Of the layout, from 0.
 
     Raises:
         AirworthyError: It has no layout, or none was found that keeps its distances.
@@ -116,12 +117,12 @@ def placed(race: Race, seed: int) -> Race:
     rules = race.layout
     if rules is None:
         raise AirworthyError(f"The race {race.name!r} has no layout: its gates stand where its file has them.")
-    draws = _Draws(seed, 0)
+    draws = _Draws(seed, index)
     for _ in range(_LAYOUTS):
         found = _layout(race, rules, draws)
         if found is not None:
             gates, posts = found
-            return replace(race, gates=gates, posts=posts, layout=replace(rules, seed=seed))
+            return replace(race, gates=gates, posts=posts, layout=replace(rules, seed=seed, index=index))
     raise AirworthyError(
         f"No layout of the race {race.name!r} keeps its distances: make its limits wider or its distances less."
     )

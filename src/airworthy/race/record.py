@@ -173,7 +173,9 @@ class GateLayout:
     """
 
     seed: Annotated[int, SEED] = 0
-    """Of the layout that the file has."""
+    """Of the family that the layout of the file is from."""
+    index: Annotated[int, Bound(0, 2**32 - 1)] = 0
+    """Its number there."""
     border_m: Annotated[float, _SPREAD] = 0.5
     """Least distance from the limits [m]."""
     gates_m: Annotated[float, _SPREAD] = 1.0

@@ -1,0 +1,58 @@
+"""Courses of a race by name: where its gates stand in one run, and several of them by one text.
+
+    nominal              nothing moved
+    fresh/SEED/NUMBER    drawn: within the bounds; in a race with a layout, on a layout of its own
+    published/0..24      the organisers' practice courses, of the AlphaPilot race
+    bounds/GATE/CORNER   one gate at an extreme of its bounds, of the AlphaPilot race
+
+The AlphaPilot race has the courses of its scene (`airworthy.scenes.generators.halls.race_courses`), under the same names.
+"""
+
+from __future__ import annotations
+
+import re
+
+from airworthy.core.errors import AirworthyError
+from airworthy.race.drawn import perturbed, placed
+from airworthy.race.gate_geometry import with_corners
+from airworthy.race.record import Race
+from airworthy.scenes.generators.halls import course_frames, course_names
+
+_HALL = "alphapilot"
+"""The one scene whose courses are named so far."""
+_FRESH = re.compile(r"fresh/([0-9]{1,18})/([0-9]{1,9})")
+
+
+def course_of(race: Race, name: str) -> Race:
+    """Return one course: the race with its gates, posts and start where they stand there.
+
+    Args:
+        race: Nominal.
+        name: See the module.
+
+    Raises:
+        AirworthyError: The race has no such course.
+    """
+    if race.scene == _HALL:
+        # Truth for the referee and truth for the scene come from one place: no gate is turned twice.
+        return with_corners(race, {frame.name: frame.corners for frame in course_frames(name)})
+    if name == "nominal":
+        return race
+    match = _FRESH.fullmatch(name)
+    if match is None:
+        raise AirworthyError(f"The race {race.name!r} has no course {name[:80]!r}; expected nominal or fresh/SEED/NUMBER.")
+    seed, index = int(match[1]), int(match[2])
+    return perturbed(placed(race, seed, index) if race.layout is not None else race, seed, index)
+
+
+def courses_of(race: Race, text: str) -> tuple[Race, ...]:
+    """Return the courses that a text means, in its order: `published:0-24`, `fresh:10000/100`, `nominal`, joined by commas.
+
+    Args:
+        race: Nominal.
+        text: As `airworthy.scenes.generators.halls.course_names` has it.
+
+    Raises:
+        AirworthyError: It means no course, one twice, or one that the race has not.
+    """
+    return tuple(course_of(race, name) for name in course_names(text))

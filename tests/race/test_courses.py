@@ -1,0 +1,67 @@
+"""Courses by name, of the hall's race and of others."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import data_dir
+from airworthy.race import check_race, course_of, courses_of, gate_shape, load_race, perturbed, placed
+from airworthy.scenes import scene
+from airworthy.scenes.generators.halls import course_frames
+
+
+def test_the_hall_and_the_referee_have_the_same_gates() -> None:
+    race = load_race("alphapilot")
+    for name in ("nominal", "published/7", "fresh/10000/3", "bounds/4/5"):
+        course = course_of(race, name)
+        for gate, frame in zip(course.gates, course_frames(name), strict=True):
+            np.testing.assert_array_equal(gate.corners, frame.corners)
+            assert frame.direction is not None
+            # The frame's is computed from its own corners as well, by another way.
+            np.testing.assert_allclose(gate_shape(gate).normal, frame.direction, atol=1e-5)
+    hall = scene("alphapilot:published/7")
+    assert tuple(gate.corners for gate in course_of(race, "published/7").gates) == tuple(gate.corners for gate in hall.gates)
+
+
+def test_published_courses_are_the_published_ones() -> None:
+    folder = data_dir()
+    if folder is None:
+        pytest.skip("AIRWORTHY_DATA is unset")
+    given = json.loads((folder / "flightgoggles" / "alphapilot_courses.json").read_text())["courses"]
+    courses = courses_of(load_race("alphapilot"), "published:0-24")
+    assert len(courses) == len(given) == 25
+    for course, published in zip(courses, given, strict=True):
+        for gate in course.gates:
+            np.testing.assert_allclose(gate.corners, published["gates"][gate.name]["corners_m"], atol=1e-4)
+
+
+def test_other_races_have_drawn_courses() -> None:
+    race = load_race("lsy_2")
+    assert course_of(race, "nominal") is race
+    assert course_of(race, "fresh/3/1") == perturbed(race, 3, 1)
+    assert len(courses_of(race, "fresh:3/5,nominal")) == 6
+    drawn = load_race("lsy_3")
+    course = course_of(drawn, "fresh/3/1")
+    check_race(course)
+    nominal = placed(drawn, 3, 1)
+    assert course.layout == nominal.layout
+    for gate, told in zip(course.gates, nominal.gates, strict=True):
+        away = np.abs(gate_shape(gate).center - gate_shape(told).center)
+        assert np.all(away <= [0.15 + 1e-9, 0.15 + 1e-9, 0.1 + 1e-9])
+
+
+@pytest.mark.parametrize("name", ["published/3", "bounds/0/0", "fresh/1", "fresh/a/b", "monza"])
+def test_courses_that_a_race_has_not(name: str) -> None:
+    with pytest.raises(AirworthyError, match="The race 'lsy_2' has no course"):
+        course_of(load_race("lsy_2"), name)
+
+
+def test_courses_that_nobody_has() -> None:
+    with pytest.raises(AirworthyError, match="published/25"):
+        course_of(load_race("alphapilot"), "published/25")
+    with pytest.raises(AirworthyError, match="are those of its scene"):
+        perturbed(load_race("alphapilot"), 0, 0)
