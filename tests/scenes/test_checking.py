@@ -55,6 +55,7 @@ def wall(**changes: object) -> dict[str, object]:
     [
         (wall(shape="wal"), "names the shape 'wal'"),
         (wall(materials=("paint", "gold")), "names the material 'gold'"),
+        (wall(carries="Gate3"), "carries the beacons of 'Gate3', of which the scene has none"),
         (wall(position=(0.0, np.nan, 0.0)), "instances[0].position[1] is nan"),
         (wall(attitude=(0.0, 0.0, 0.0, 0.9)), "attitude has length 0.9"),
         (wall(scale=-1.0), "scale is -1.0"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from airworthy.optics.projections import Pinhole
+from airworthy.scenes import SceneBatch
 from airworthy.sensors import SampleClock
 from airworthy.sensors.noise import measure
 from airworthy.verification import sensor_figures, sensors
@@ -18,7 +19,7 @@ from airworthy.verification.sensors import exact_step, lens_figures
 
 def test_all_are_as_they_must_be() -> None:
     figures = list(sensor_figures())
-    assert len(figures) == 24
+    assert len(figures) == 25
     assert [f for f in figures if not f.passed] == []
 
 
@@ -42,6 +43,12 @@ def test_beacons_seen_through_walls_show(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(build, "occluded", lambda batch, start, *rest: np.zeros(len(start), bool))
     assert sensors._hidden_wrongly() == 2
+
+
+def test_beacons_hidden_by_their_own_gate_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sensors._gate_beacons().measured == 0
+    monkeypatch.setattr(SceneBatch, "beacon_groups", lambda self: np.zeros((1, 4), np.int32))
+    assert sensors._gate_beacons().measured > 800
 
 
 def test_a_shadow_elsewhere_shows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,10 @@ def _walk(value: Any, where: str) -> Iterator[tuple[str, float]]:
 
 
 def _references(scene: Scene) -> Iterator[str]:
+    landmarks = {beacon.landmark for beacon in scene.beacons}
     for where, item in _instances(scene):
+        if item.carries and item.carries not in landmarks:
+            yield f"{where} carries the beacons of {item.carries!r}, of which the scene has none"
         if item.shape not in scene.shapes:
             yield f"{where} names the shape {item.shape!r}, which the scene does not hold"
         for name in item.materials:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from fractions import Fraction
 from typing import Any
 
@@ -142,6 +142,7 @@ def sensor_figures(everything: bool = False) -> Iterator[Figure]:
         everything: Ten times as many draws.
     """
     yield from _beacons()
+    yield _gate_beacons()
     yield from _ranger(10 * DRAWS if everything else DRAWS)
     yield from _focal_length()
     yield from lens_figures()
@@ -195,6 +196,27 @@ def _hidden_wrongly() -> int:
     own = np.array([body.dynamic_start], np.int32)
     wrong += int(_reported(body, [[5.0, 0.0, 0.0]], ignore=own)["beacon"][0, 0] != 0)
     return wrong + int(_reported(body, [[5.0, 0.0, 0.0]])["beacon"][0, 0] != -1)
+
+
+def _gate_beacons() -> Figure:
+    """Count beacons of the race's gates, each gate alone with its posts, that are not reported where all four are in sight.
+
+    Spec/race 4.1: on the centre line, 30 and 60 degrees aside, from before and behind; 10 to 60 m, so that the widest fits.
+    """
+    hall, wrong = scene("alphapilot"), 0
+    for gate in hall.gates:
+        own = tuple(item for item in hall.instances if item.name.startswith(f"{gate.name}, "))
+        marks = tuple(beacon for beacon in hall.beacons if beacon.landmark == gate.name)
+        batch = SceneBatch(replace(hall, instances=own, beacons=marks))
+        ahead = math.atan2(gate.axes[0][1], gate.axes[0][0])
+        for aside in np.radians((0, 30, -30, 60, -60, 120, -120, 150, -150, 180)):
+            for away in (10.0, 20.0, 40.0, 60.0):
+                yaw = ahead + float(aside)
+                place = np.array(gate.center) - away * np.array([math.cos(yaw), math.sin(yaw), 0.0])
+                camera = BeaconCamera(device("flightgoggles_beacons"))
+                seen = camera.capture(batch, _view(place, 1, from_euler(0.0, 0.0, yaw)))["beacon"]
+                wrong += int(np.sum(seen < 0))
+    return zero("AlphaPilot: of 1,760 beacons in sight, hidden by the gate that carries them", wrong)
 
 
 def _ranger(count: int) -> Iterator[Figure]:
