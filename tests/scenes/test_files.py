@@ -154,6 +154,26 @@ def test_the_digest_sees_every_change() -> None:
     assert scene_digest(everything()) in digests
 
 
+def test_fields_that_came_later_leave_stored_digests_alone() -> None:
+    """The digest is what the first version of the record gave; what says something now counts."""
+    corners = ((4.0, 0.5, 2.0), (4.0, -0.5, 2.0), (4.0, -0.5, 1.0), (4.0, 0.5, 1.0))
+    scene = Scene(
+        "pea",
+        {"pea": Sphere(0.5)},
+        instances=(Instance("pea"),),
+        gates=(GateFrame("door", corners),),
+        beacons=(Beacon("door", "1", (4.0, 0.5, 2.0)),),
+    )
+    before = "1bf027f141894bde331322f6d5db8c407f7f611fe3426b35447680c21a412cc9"
+    assert scene_digest(scene) == before
+    said = [
+        replace(scene, gates=(GateFrame("door", corners, (1.0, 0.0, 0.0)),)),
+        replace(scene, gates=(GateFrame("door", corners, pivot=(4.0, 0.0)),)),
+        replace(scene, instances=(Instance("pea", carries="door"),)),
+    ]
+    assert len({before, *map(scene_digest, said)}) == 4
+
+
 _numbers = st.floats(-1e6, 1e6, allow_nan=False)
 _three = st.tuples(_numbers, _numbers, _numbers)
 
