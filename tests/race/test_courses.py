@@ -39,6 +39,15 @@ def test_published_courses_are_the_published_ones() -> None:
             np.testing.assert_allclose(gate.corners, published["gates"][gate.name]["corners_m"], atol=1e-4)
 
 
+def test_boxes_of_the_halls_gates_never_overlap() -> None:
+    """Of the loose test, in every course at the bounds: no position is in two gates, so nothing hangs on what then happens."""
+    for course in courses_of(load_race("alphapilot"), "bounds,published,nominal"):
+        corners = np.array([gate.corners for gate in course.gates])
+        low, high = corners.min(axis=1) - 0.1, corners.max(axis=1) + 0.1
+        meet = np.all((low[:, None] < high[None]) & (low[None] < high[:, None]), axis=-1)
+        assert meet.sum() == len(course.gates)
+
+
 def test_other_races_have_drawn_courses() -> None:
     race = load_race("lsy_2")
     assert course_of(race, "nominal") is race

@@ -6,10 +6,13 @@ import json
 import math
 import re
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import data_dir
@@ -114,6 +117,8 @@ WRONG = {
     "across": ("direction = [1.0, 0.0, 0.0]", "direction = [0.0, 1.0, 0.0]", "flown along (0, 1, 0), but its opening faces"),
     "no direction": ("direction = [1.0, 0.0, 0.0]", "", "flown along (0, 0, 0)"),
     "laps": ('title = "Two gates"', 'title = ""\nlaps = 0', "laps must be a whole number, 1 to 100"),
+    "passages": ('order = ["A", "B"]', "laps = 100\norder = [" + '"A", "B", ' * 60 + "]", "expected 10,000 passages at most"),
+    "letters": ('name = "small"', 'name = "a\\nb"', "holds letters that cannot be printed"),
     "loose laps": ('title = "Two gates"', 'title = ""\nlaps = 2\ntest = "loose"', "would be passed twice at once"),
     "loose reverse": ('["A", "B"]', '["A", "-B"]\ntest = "loose"', "The loose test knows no direction"),
     "half a box": ("lower = [-5.0, -5.0, 0.0]\n", "", "one of lower and upper"),
@@ -136,6 +141,33 @@ def test_what_is_wrong_is_one_sentence(name: str) -> None:
         race_from_text(SMALL.replace(before, after, 1), "small.toml")
     assert "\n" not in str(error.value)
     assert "small.toml" in str(error.value)
+
+
+_TOKEN = re.compile(r"-?\d+\.\d+|\d+|\"[^\"\n]*\"|\[[^\[\]\n]*\]")
+_WORDS = ("nan", "-inf", "1e999", "true", "[]", "{}", '""', "[[[]]]", "-1", "1" + "0" * 25, "1979-05-27", '"a\\nb"')
+_JUNK = st.one_of(
+    st.sampled_from(_WORDS),
+    st.floats().map(repr),
+    st.integers().map(str),
+    st.lists(st.floats(-100.0, 100.0), max_size=5).map(str),
+    st.text(max_size=10).map(lambda text: json.dumps(text).replace("\x7f", "")),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(["small", "lsy_3", "alphapilot"]), st.integers(0, 10_000), _JUNK)
+def test_a_value_that_is_another_makes_a_race_or_one_sentence(name: str, place: int, junk: str) -> None:
+    text = SMALL if name == "small" else (files("airworthy.race") / "races" / f"{name}.toml").read_text("utf-8")
+    tokens = list(_TOKEN.finditer(text))
+    token = tokens[place % len(tokens)]
+    try:
+        race = race_from_text(text[: token.start()] + junk + text[token.end() :], "changed.toml")
+    except AirworthyError as error:
+        said = str(error)
+        assert "\n" not in said
+        assert said.endswith(".")
+    else:
+        check_race(race)
 
 
 def test_names_that_are_none() -> None:

@@ -18,6 +18,8 @@ VERSION = 1
 """Of the file form."""
 BYTES_MAX = 256 * 1024
 """A race of two hundred gates has a tenth of it; larger files are refused before they are parsed."""
+PASSAGES_MAX = 10_000
+"""Of all laps together; the referee keeps a few numbers of each, for each flight."""
 _SCHEMA = TableSchema(64, 1000, "tables", "numbers")
 _HEAD = ("airworthy", "race")
 _PACKAGE = "airworthy.race"
@@ -113,6 +115,9 @@ def check_race(race: Race) -> None:
 
 def _check_names(race: Race) -> None:
     names = [gate.name for gate in race.gates]
+    for name in (race.name, *names):
+        if not name.isprintable():
+            raise AirworthyError(f"The name {name!r} holds letters that cannot be printed; expected one line of text.")
     for name in names:
         if name.startswith(REVERSED) or name != name.strip():
             raise AirworthyError(
@@ -121,6 +126,10 @@ def _check_names(race: Race) -> None:
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
         raise AirworthyError(f"Two gates are called {double!r}; expected one of each name.")
+    if len(race.order) * race.laps > PASSAGES_MAX:
+        raise AirworthyError(
+            f"{len(race.order)} gates in {race.laps} laps are too many; expected {PASSAGES_MAX:,} passages at most."
+        )
     for name, _ in race.passes:
         if name not in names:
             raise unknown_name("gate in the order", name, names)

@@ -7,8 +7,9 @@ passed gate is never asked again. So a pass backwards counts, one beside a diago
 its plane. *Strict* (ours): the segment from step to step crosses the opening, along the gate's direction, in the order of the
 race, at an interpolated time; every other crossing is recorded and never counted.
 
-The original polls at 1 kHz, physics runs at 960 Hz; here every physics step is tested. All functions are pure: a state goes in
-and a state comes out, the same however a flight is cut into pieces.
+The original polls at 1 kHz, physics runs at 960 Hz; here every physics step is tested. Where the boxes of two gates overlap,
+the original goes on with a stale number and miscounts; here both are passed. Boxes of its own race never do, as a test says.
+All functions are pure: a state goes in and a state comes out, the same however a flight is cut into pieces.
 """
 
 from __future__ import annotations
