@@ -83,6 +83,7 @@ class SceneBatch:
         self._joints: list[PartJoints] = []
         self._lights, self._beacons, self._attached_splats = AttachedMarks(), AttachedMarks(), AttachedSplats()
         self._carriers: list[ArrayInt] = []
+        self._carrier_table = np.zeros((0, 0), np.int32)
         self._origin: SceneBatch | None = None
         self._twin: RenderedBatch | None = None
         self._index: dict[int, int] = {}
@@ -371,9 +372,11 @@ class SceneBatch:
 
         Rays of a beacon pass through its group (`geometry.occluded`).
         """
-        most = max(map(len, self._carriers))
-        padded = np.array([np.pad(groups, (0, most - len(groups))) for groups in self._carriers], np.int32)
-        return padded[self.scene_of_env]
+        # Padded when a scene has joined, not at every one of a sensor's samples.
+        if len(self._carrier_table) != len(self._carriers):
+            most = max(map(len, self._carriers))
+            self._carrier_table = np.array([np.pad(row, (0, most - len(row))) for row in self._carriers], np.int32)
+        return self._carrier_table[self.scene_of_env]
 
     def splat_poses(self) -> tuple[Array, Array]:
         """Return world positions (env, placements, 3) and attitudes (env, placements, 4) of clouds that ride on actors, now.
