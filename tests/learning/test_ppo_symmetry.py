@@ -175,4 +175,4 @@ def test_what_has_no_image_is_told() -> None:
     with pytest.raises(AirworthyError, match="the observation is another"):
         mirrors(VectorTask(Sided(), 16), "y")
     with pytest.raises(AirworthyError, match="expected mirror 'none' here"):
-        TorchPpoOptions(mirror="y", recurrent=8)
+        TorchPpoOptions(mirror="y", image=(1, 12, 16))

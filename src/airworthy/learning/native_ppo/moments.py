@@ -55,3 +55,33 @@ class RunningMoments:
         """Go on from what `saved` gave."""
         self.count = float(saved["count"][0])
         self.mean[:], self._squares[:] = saved["mean"], saved["squares"]
+
+
+class WeightAverage:
+    """Mean of weights over updates, the older the less they count: what a learner wanders about (Polyak and Juditsky 1992).
+
+    Args:
+        updates: Over how many, exponentially; 0: none is kept.
+    """
+
+    def __init__(self, updates: int):
+        self.updates, self.count = updates, 0
+        self.mean: Array = np.zeros(0)
+
+    def learn(self, weights: ArrayFloat) -> None:
+        """Take weights (n,) into account; the first ones alike, so that there is nothing of a beginning to forget."""
+        if not self.updates:
+            return
+        self.count += 1
+        if self.count == 1:
+            self.mean = np.array(weights, float)
+        self.mean += max(1.0 / self.count, 1.0 / self.updates) * (weights - self.mean)
+
+    def saved(self) -> dict[str, ArrayAny]:
+        """Return everything, by name; nothing where nothing is kept."""
+        return {"count": np.array([self.count]), "mean": self.mean.copy()} if self.updates else {}
+
+    def restore(self, saved: Mapping[str, ArrayAny]) -> None:
+        """Go on from what `saved` gave."""
+        if self.updates:
+            self.count, self.mean = int(saved["count"][0]), np.array(saved["mean"], float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayLike
+from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.learning.environments import FlightConditions, StepResult, VectorTask
 from airworthy.learning.environments.rooms import euler_matrices
-from airworthy.learning.navigation.eyes import NavigationEye
+from airworthy.learning.navigation.eyes import NavigationEye, PooledEye
 from airworthy.learning.navigation.sight import POSE_NUMBERS, RoomSight
 from airworthy.learning.navigation.tasks import LidarNavigation, NavigationTask
-from airworthy.pilots.navigation_policy.sight import STATE_NUMBERS
+from airworthy.learning.ppo.symmetry import Mirror
+from airworthy.pilots.navigation_policy.sight import CELLS, STATE_NUMBERS
 from airworthy.simulation.config import Randomization
 from airworthy.vehicles import Vehicle
 
@@ -26,6 +29,9 @@ SIGHT = "sight"
 """Name of the term of the reward that reads the image."""
 _VELOCITY = slice(7, 10)
 """Of an observation: body velocity, which has no noise."""
+_MIRRORED_STATE = np.array([1, -1, 1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1], float)
+"""Signs of an observation's first numbers (`NavigationTask.observe`) where left is right: of what points to the left, of roll
+and heading, and of body rates, which are axial, about the other axes."""
 _NOISE_INDEX = 32
 """First word of an image's noise, of those of its instant: behind what the step draws (`environments.kernel`)."""
 
@@ -184,6 +190,27 @@ class NavigationEnvironments:
         after two million decisions.
         """
         return np.zeros(self.action_count, np.float32)
+
+    def mirror_images(self, which: str) -> list[Mirror]:
+        """Return the image of flights in which left is right: rooms, targets, starts and pushes are as likely mirrored.
+
+        The camera is not quite: it is mounted up to 6 cm to the right and 3 to the left of the middle.
+
+        Args:
+            which: "y"; there is no other.
+
+        Raises:
+            AirworthyError: Flights do not look alike so, or what becomes of their images is not known mirrored.
+        """
+        if which != "y" or not isinstance(self.eye, PooledEye):
+            raise AirworthyError(
+                f"Only left and right of flights with pooled depth can be mirrored ('y'), not {which!r} with"
+                f" {type(self.eye).__name__}; leave mirror at 'none'."
+            )
+        cells = np.arange(math.prod(CELLS)).reshape(CELLS)[:, ::-1].ravel()
+        order = np.concatenate([np.arange(STATE_NUMBERS), STATE_NUMBERS + cells])
+        seen = np.concatenate([_MIRRORED_STATE, np.ones(cells.size)])
+        return [Mirror(np.array([1.0, -1.0, 1.0]), np.arange(3), seen, order, np.array([1.0, 1.0, -1.0]))]
 
     @property
     def flight_ids(self) -> ArrayAny:

@@ -65,6 +65,11 @@ class NavigationOptions(TrainingOptions):
     with 0.98 as much as a chance of 2 in 100 to touch something on the way."""
     shared: bool = True
     """Policy and critic have all but their last layers in common, memory included, as published."""
+    mirror: Literal["none", "y"] = "none"
+    """y: each decision is learnt from mirrored, too, left and right changed, of pooled depth; learning takes nearly twice as
+    long."""
+    average_updates: Annotated[int, Bound(0, 1_000_000)] = 100
+    """Updates over which weights of the policy that is written down are averaged; 0: they are the last."""
     as_published: bool = False
     """With the defects of the published task."""
 
@@ -72,6 +77,8 @@ class NavigationOptions(TrainingOptions):
         check_fields(self, "NavigationOptions.")
         if self.task == "lidar_navigation" and self.image == "latent":
             raise AirworthyError("A LiDAR's image has no encoder; expected image 'pooled' for lidar_navigation.")
+        if self.mirror != "none" and (self.task != "depth_navigation" or self.image != "pooled"):
+            raise AirworthyError("Only flights with pooled depth can be mirrored; expected mirror 'none' here.")
 
     @property
     def iterations(self) -> int:
@@ -93,6 +100,8 @@ class NavigationOptions(TrainingOptions):
             minibatches=self.minibatches,
             gamma=self.gamma,
             shared=self.shared,
+            mirror=self.mirror,
+            average_updates=self.average_updates,
             # Source: rl_training.json, sample_factory_navigation: gae_lambda, clip.
             lam=0.95,
             clip=0.2,

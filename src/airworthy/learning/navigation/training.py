@@ -91,7 +91,7 @@ class NavigationTraining:
     @property
     def weights(self) -> dict[str, ArrayF32]:
         """Tensors of the policy as it is."""
-        model, o = self.ppo.model, self.options
+        model, o = self.ppo.told_model, self.options
         found = {f"layers.{k}.{n}": x for k, layer in enumerate(model.actor.layers) for n, x in layer.named_parameters()}
         if o.recurrent:
             cell: Any = model.actor.cell

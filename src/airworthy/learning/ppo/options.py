@@ -49,7 +49,10 @@ class TorchPpoOptions(PpoOptions):
     """Passes end where one moved the policy farther than this; 0: all are made."""
     mirror: Literal["none", "y", "xy"] = "none"
     """Samples are learnt from mirrored, too: left and right, or front and back as well, which makes four of each. Of tasks that
-    command rotors, and look alike so (`airworthy.learning.ppo.symmetry`)."""
+    command rotors, and look alike so (`airworthy.learning.ppo.symmetry`), or of environments that know their images."""
+    average_updates: Annotated[int, Bound(0, 1_000_000)] = 0
+    """Updates over which the weights of the policy that is written down are averaged, exponentially; 0: they are the last.
+    What learns is the same."""
 
     def __post_init__(self) -> None:
         check_fields(self, "TorchPpoOptions.")
@@ -72,5 +75,5 @@ class TorchPpoOptions(PpoOptions):
             )
         if self.least_std >= self.most_std and self.deviation == "network":
             raise AirworthyError(f"least_std is {self.least_std:g}, not below most_std ({self.most_std:g}).")
-        if self.mirror != "none" and (self.recurrent or self.image):
-            raise AirworthyError("Samples are mirrored of networks without memory or image; expected mirror 'none' here.")
+        if self.mirror != "none" and self.image:
+            raise AirworthyError("Samples are mirrored of networks without convolutions; expected mirror 'none' here.")

@@ -11,7 +11,7 @@ considerations for learning task symmetric robot policies", ICRA 2024).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from airworthy.core.errors import AirworthyError
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.gradient.dynamics import BODY
 from airworthy.vehicles import Vehicle
+
+if TYPE_CHECKING:  # it loads torch
+    from airworthy.learning.ppo.rollout import PpoEnvironments
 
 __all__ = ["Mirror", "mirrors"]
 
@@ -43,9 +46,13 @@ class Mirror:
     signs: Array
     """Of world and body axes, (3,)."""
     rotors: ArrayIndex
-    """Which rotor of the flight stands in the place of each of the image, (rotors,)."""
+    """Which number of an action stands in the place of each of the image's, (actions,); of rotors: which rotor does."""
     seen: Array
     """Signs of the numbers of an observation, (observed,)."""
+    seen_order: ArrayIndex | None = None
+    """Which number of an observation stands in the place of each of the image's, (observed,); None: each in its own."""
+    acted: Array | None = None
+    """Signs of the numbers of an action, (actions,); None: none changes."""
 
     def state(self, state: Array) -> Array:
         """Return states of the image, (13 + rotors, env): position, velocity, attitude x y z w, body rate, rotor states."""
@@ -54,20 +61,30 @@ class Mirror:
         return np.concatenate([state[:BODY] * signs[:, None], state[BODY:][self.rotors]])
 
     def action(self, action: Array) -> Array:
-        """Return actions of the image, (env, rotors)."""
-        return action[:, self.rotors]
+        """Return actions of the image, (env, actions)."""
+        turned = action[:, self.rotors]
+        return turned if self.acted is None else turned * self.acted
+
+    def observation(self, seen: Array) -> Array:
+        """Return what the image sees, (..., observed), of what its flight saw."""
+        return (seen if self.seen_order is None else seen[..., self.seen_order]) * self.seen
 
 
-def mirrors(environments: VectorTask, which: str) -> list[Mirror]:
+def mirrors(environments: PpoEnvironments | VectorTask, which: str) -> list[Mirror]:
     """Return the images of a task, without the flight itself.
 
     Args:
-        environments: Of the task.
+        environments: Of the task; those with `mirror_images` of their own are asked for them.
         which: "y" or "xy".
 
     Raises:
         AirworthyError: Task or vehicle do not look alike mirrored.
     """
+    if own := getattr(environments, "mirror_images", None):
+        found: list[Mirror] = own(which)
+        return found
+    if not hasattr(environments, "shape"):
+        raise AirworthyError("These environments do not know what mirrors them; expected mirror 'none' here.")
     shape = environments.shape
     if not shape.traits.by_rotor or shape.traits.remembers or shape.traits.privileged:
         raise AirworthyError(f"The task {shape.task.name!r} cannot be mirrored: only tasks by rotors and without memory can.")

@@ -6,6 +6,7 @@ From the same options and seed both draw the same first weights, noise of action
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,9 +22,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import CPU_LANES, thread_limit
 from airworthy.core.threads import share
-from airworthy.learning.environments import VectorTask
 from airworthy.learning.machine import COUNT_MAX
-from airworthy.learning.native_ppo.moments import RunningMoments
+from airworthy.learning.native_ppo.moments import RunningMoments, WeightAverage
 from airworthy.learning.native_ppo.options import PpoUpdate
 from airworthy.learning.native_ppo.shared import (
     BETA1,
@@ -41,7 +41,7 @@ from airworthy.learning.ppo.loss import Samples, batch_loss
 from airworthy.learning.ppo.model import ActorCritic
 from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.learning.ppo.rollout import Flown, PpoEnvironments
-from airworthy.learning.ppo.symmetry import mirrors
+from airworthy.learning.ppo.symmetry import Mirror, mirrors
 
 __all__ = ["TorchPpo"]
 
@@ -93,7 +93,12 @@ class TorchPpo:
         self._begun_with = self._memory, self._critic_memory
         self._lasting = torch.zeros((count, e.action_count), device=self.device)
         self.learning_rate, self.env_steps, self.updates = o.learning_rate, 0, 0
-        self._mirrors = mirrors(_vector_task(e), o.mirror) if o.mirror != "none" else []
+        self._mirrors = mirrors(e, o.mirror) if o.mirror != "none" else []
+        # Of each image, what policy and critic that flew it would remember by now.
+        nothing = self.model.memory(count, self.device)
+        self._mirror_memories = [(nothing, nothing) for _ in self._mirrors]
+        self._average = WeightAverage(o.average_updates)
+        self._told: tuple[int, ActorCritic] = (0, self.model)
         self._rng = np.random.Generator(np.random.Philox(key=o.seed & (2**64 - 1)))
         self._skipped = 0
 
@@ -131,6 +136,7 @@ class TorchPpo:
             explained = 1.0 - float(advantages.var()) / spread if spread > 0.0 else math.nan
             told = self._learn(samples)
             self._remember_moments()
+            self._average.learn(self._adam.flat.double().cpu().numpy())
         self.updates += 1
         self.env_steps += flown.rewards.size
         std, entropy = self._spread()
@@ -258,14 +264,18 @@ class TorchPpo:
         inputs = [(seen, self._normal(self._flown.critic_seen[:-1], critic=True) if self._critic_count else seen)]
         for image in self._mirrors:
             signs = torch.from_numpy(image.seen).float().to(self.device)
-            inputs.append((x := self._normal(self._flown.seen[:-1] * signs), x))
+            plain = self._flown.seen[:-1]
+            if image.seen_order is not None:
+                plain = plain[..., torch.from_numpy(image.seen_order).to(self.device)]
+            inputs.append((x := self._normal(plain * signs), x))
+        memories = [self._begun_with, *self._remembered_images(inputs[1:])]
         if o.anneal_updates:
             self.learning_rate = o.learning_rate * max(0.0, 1.0 - self.updates / o.anneal_updates)
         for _ in range(o.epochs):
             divergence = error = 0.0
             # Blocks of environments at one instant are drawn together: their flights know nothing of each other.
             for order in np.split(self._rng.permutation(self._blocks), o.minibatches):
-                gradient, sums = self.gradient(order, samples, inputs)
+                gradient, sums = self.gradient(order, samples, inputs, memories)
                 length = self._descend(gradient)
                 skipped += length is None
                 norm = norm if length is None else length
@@ -277,7 +287,29 @@ class TorchPpo:
         told = (float(divergence) / count, math.sqrt(max(float(error), 0.0) / count))
         return PpoUpdate(0, 0.0, *told, 0.0, 0.0, 0.0, norm, 0, 0, 0.0, passes=passes, skipped=skipped)
 
-    def gradient(self, order: ArrayAny, samples: Samples, inputs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Array]:
+    @torch.no_grad()
+    def _remembered_images(self, inputs: Sequence[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
+        """Return what policy and critic remembered when each image of the rollout began, and keep what they do behind it.
+
+        Args:
+            inputs: Of policy and critic, (steps, env, seen), of each image.
+        """
+        begun, model, ended = self._mirror_memories, self.model, self._flown.ended
+        if self.options.recurrent:
+            after = []
+            for (seen, judged), (memory, other) in zip(inputs, begun, strict=True):
+                mine = model.actor.sequence(seen, memory, ended)[1]
+                after.append((mine, mine if self.options.shared else model.critic.sequence(judged, other, ended)[1]))
+            self._mirror_memories = after
+        return begun
+
+    def gradient(
+        self,
+        order: ArrayAny,
+        samples: Samples,
+        inputs: Sequence[tuple[Tensor, Tensor]],
+        memories: Sequence[tuple[Tensor, Tensor]] | None = None,
+    ) -> tuple[Tensor, Array]:
         """Return the gradient of the mean loss of a minibatch, (parameters,) float64, and its sums of loss, divergence, squared
         error.
 
@@ -285,7 +317,9 @@ class TorchPpo:
             order: Which blocks of samples; of networks with memory, which environments.
             samples: Of the rollout.
             inputs: Of policy and critic, (steps, env, seen), as flown and of each mirror image.
+            memories: Of policy and critic when the rollout began, (env, width), alike; None: those of the flights.
         """
+        begun = [self._begun_with] * len(inputs) if memories is None else memories
         recurrent = bool(self.options.recurrent)
         rows = max(1, self._part // (self.options.rollout if recurrent else self._block))
         parts = [order[k : k + rows] for k in range(0, len(order), rows)]
@@ -294,15 +328,15 @@ class TorchPpo:
 
         def part(k: int) -> None:
             taken, seen = self._chosen(parts[k], samples, inputs[0])
-            memories = tuple(x[torch.from_numpy(parts[k]).to(self.device)] for x in self._begun_with) if recurrent else None
-            loss, *told = self._loss(taken, seen, memories, parts[k])
-            for image, mirrored in zip(self._mirrors, inputs[1:], strict=True):
+            rows = torch.from_numpy(parts[k]).to(self.device)
+            held = [tuple(x[rows] for x in pair) if recurrent else None for pair in begun]
+            loss, *told = self._loss(taken, seen, held[0], parts[k])
+            for image, mirrored, memory in zip(self._mirrors, inputs[1:], held[1:], strict=True):
                 _, seen = self._chosen(parts[k], samples, mirrored)
                 # As if the policy had been alike mirrored: an image has its flight's probability and advantage (Mittal et al.).
                 # What the divergence says is of the flights alone.
-                order_of = torch.from_numpy(image.rotors).to(self.device)
-                turned = replace(taken, taken=taken.taken[..., order_of], noise=taken.noise[..., order_of])
-                loss = loss + self._loss(turned, seen, None, parts[k])[0]
+                turned = replace(taken, taken=_turned(taken.taken, image), noise=_turned(taken.noise, image))
+                loss = loss + self._loss(turned, seen, memory, parts[k])[0]
             slopes = torch.autograd.grad(loss / (size * len(inputs)), self._adam.parameters)
             found[k] = torch.cat([x.reshape(-1) for x in slopes]).double(), [float(x.detach()) for x in (loss, *told)]
 
@@ -384,6 +418,18 @@ class TorchPpo:
         policy = self.model.policy(self.model.actor(seen, self._begun_with[0])[0])
         return float(policy.log_std.exp().mean()), float(policy.entropy(self._flown.noise[0]))
 
+    @property
+    def told_model(self) -> ActorCritic:
+        """Networks as they are written down and fly: with their weights averaged where `average_updates` says so."""
+        if not self._average.count:
+            return self.model
+        if self._told[0] != self.updates:
+            found = copy.deepcopy(self.model)
+            mean = torch.from_numpy(self._average.mean).float().to(self.device)
+            torch.nn.utils.vector_to_parameters(mean, found.ordered_parameters())
+            self._told = self.updates, found
+        return self._told[1]
+
     @torch.no_grad()
     def action(self, observation: ArrayFloat, memory: Tensor | None = None) -> Array:
         """Return deterministic actions, (env, actions), of observations (env, observed); without recurrent layers.
@@ -393,11 +439,11 @@ class TorchPpo:
             memory: Of a recurrent policy, (env, width), which is changed in place; see `ActorCritic.memory`.
         """
         seen = self._normal(torch.from_numpy(np.asarray(observation, np.float32)).to(self.device))
-        held = self.model.memory(len(seen), self.device) if memory is None else memory
-        features, after = self.model.actor(seen, held)
+        held = self.told_model.memory(len(seen), self.device) if memory is None else memory
+        features, after = self.told_model.actor(seen, held)
         if memory is not None:
             memory.copy_(after)
-        policy = self.model.policy(features)
+        policy = self.told_model.policy(features)
         return policy.action(policy.mean).double().cpu().numpy()
 
     @torch.no_grad()
@@ -416,7 +462,8 @@ class TorchPpo:
         o = self.options
         if o.recurrent or o.image:
             raise AirworthyError("Only policies of tanh layers alone are held as weights and biases; this one has others.")
-        layers = [*self.model.actor.layers, self.model.mean]
+        model = self.told_model
+        layers = [*model.actor.layers, model.mean]
         found = [x.detach().double().cpu().numpy() for layer in layers for x in (layer.weight, layer.bias)]
         if o.normalize_observation:
             # (x - mean) / deviation, written into the first layer: the policy needs nothing beside it.
@@ -439,6 +486,9 @@ class TorchPpo:
             arrays["lasting"] = self._lasting.cpu().numpy()
         if self.options.recurrent:
             arrays |= {"memory": self._memory.cpu().numpy(), "critic_memory": self._critic_memory.cpu().numpy()}
+            for k, pair in enumerate(self._mirror_memories):
+                arrays |= {f"image_{k}_{j}": x.cpu().numpy() for j, x in enumerate(pair)}
+        arrays |= {f"average_{name}": x for name, x in self._average.saved().items()}
         notes = {
             "steps": self._adam.steps,
             "learning_rate": self.learning_rate,
@@ -461,6 +511,12 @@ class TorchPpo:
             self._memory, self._critic_memory = (
                 torch.from_numpy(np.array(arrays[name])).to(self.device) for name in ("memory", "critic_memory")
             )
+            first, other = (
+                [torch.from_numpy(np.array(arrays[f"image_{k}_{j}"])).to(self.device) for k in range(len(self._mirrors))]
+                for j in range(2)
+            )
+            self._mirror_memories = list(zip(first, other, strict=True))
+        self._average.restore(_under(arrays, "average_"))
         self.learning_rate, self.env_steps = float(notes["learning_rate"]), int(notes["env_steps"])
         self._skipped = int(notes["skipped"])
         restored_generator(self._rng, notes["generator"])
@@ -480,7 +536,7 @@ class _Adam:
     def __init__(self, parameters: list[Tensor]):
         self.parameters, self.steps = parameters, 0
         flat = torch.cat([x.detach().reshape(-1) for x in parameters])
-        self._flat = flat
+        self.flat = flat
         at = 0
         for x in parameters:
             # Views of one row: a step changes all of them at once.
@@ -494,22 +550,22 @@ class _Adam:
         self._first += (1.0 - BETA1) * (gradient - self._first)
         self._second += (1.0 - BETA2) * (gradient * gradient - self._second)
         size = rate * math.sqrt(1.0 - BETA2**self.steps) / (1.0 - BETA1**self.steps)
-        self._flat -= (size * self._first / (self._second.sqrt() + EPSILON)).float()
+        self.flat -= (size * self._first / (self._second.sqrt() + EPSILON)).float()
 
     def saved(self) -> dict[str, ArrayAny]:
-        named = {"parameters": self._flat, "first": self._first, "second": self._second}
+        named = {"parameters": self.flat, "first": self._first, "second": self._second}
         return {name: x.cpu().numpy().copy() for name, x in named.items()}
 
     def restore(self, saved: Any, steps: int) -> None:
         self.steps = steps
-        for name, x in (("parameters", self._flat), ("first", self._first), ("second", self._second)):
+        for name, x in (("parameters", self.flat), ("first", self._first), ("second", self._second)):
             x.copy_(torch.from_numpy(np.array(saved[name])))
 
 
-def _vector_task(environments: PpoEnvironments) -> VectorTask:
-    if not isinstance(environments, VectorTask):
-        raise AirworthyError("Only environments of a VectorTask can be mirrored; expected mirror 'none' here.")
-    return environments
+def _turned(actions: Tensor, image: Mirror) -> Tensor:
+    """Actions of an image, (..., actions)."""
+    found = actions[..., torch.from_numpy(image.rotors).to(actions.device)]
+    return found if image.acted is None else found * torch.from_numpy(image.acted).to(found)
 
 
 def _under(arrays: Any, head: str) -> dict[str, ArrayAny]:
