@@ -61,6 +61,7 @@ class RaceClass:
 
     def imu(self) -> Imu:
         """Return the inertial sensor: the published noise, with biases where the class has them."""
+        # The named device is the later version's; that of 2019 had its noise and no biases.
         device = Imu.named("flightgoggles")
         still = (0.0, 0.0, 0.0)
         return device if self.bias_walk else replace(device, accelerometer_walk=still, gyroscope_walk=still)

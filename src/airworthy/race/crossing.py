@@ -42,6 +42,7 @@ def orientation(a: Array, b: Array, c: Array, d: Array) -> tuple[ArrayInt, Array
     volume: Array = sum((plus - minus) * factor for plus, minus, factor in terms)  # type: ignore[assignment]
     permanent: Array = sum((abs(plus) + abs(minus)) * abs(factor) for plus, minus, factor in terms)  # type: ignore[assignment]
     side = np.sign(volume).astype(np.int64)
+    # Written so that NaN is doubtful too; it never comes here, for a flight without a position has ended.
     doubtful = ~(np.abs(volume) > _BOUND * permanent + _UNDERFLOW)
     for k in np.flatnonzero(doubtful):
         side[k] = _exact(a[k], b[k], c[k], d[k])
@@ -86,12 +87,15 @@ def _through(before: Array, after: Array, triangle: Array) -> tuple[ArrayInt, Ar
     along: ArrayBool = (first < 0) & (last >= 0)
     against: ArrayBool = (first >= 0) & (last < 0)
     way = along.astype(np.int64) - against.astype(np.int64)
+    # Only where the ends lie on both sides of the plane the edges matter.
     rows = np.flatnonzero(way)
     sides = np.zeros((3, len(before)), np.int64)
     for k, (one, other) in enumerate(((a, b), (b, c), (c, a))):
         sides[k, rows] = orientation(before[rows], after[rows], one[rows], other[rows])[0]
+    # The line passes all edges on one side, whichever way it goes; 0 is on the edge.
     inside = np.all(sides >= 0, axis=0) | np.all(sides <= 0, axis=0)
     way[~inside] = 0
     gap = behind - ahead
+    # Rounded, as a time may be; the decision above never reads it.
     share = np.divide(behind, gap, out=np.zeros(len(before)), where=gap != 0.0)
     return way, np.clip(share, 0.0, 1.0)

@@ -50,6 +50,7 @@ def perturbed(race: Race, seed: int, index: int) -> Race:
     """
     if race.scene:
         raise AirworthyError(f"Courses of the race {race.name!r} are those of its scene: course_of(race, 'fresh/SEED/NUMBER').")
+    # Four numbers for each thing, used or not: a bound that is changed moves nothing else.
     things: list[RaceStart | RaceGate | Post] = [race.start, *race.gates, *race.posts]
     draws = iter(2.0 * _numbers(seed, index, 0, 4 * len(things)).reshape(-1, 4) - 1.0)
     shifts = [next(draws) * thing.bound.shift for thing in things]
@@ -86,6 +87,7 @@ class _Draws:
 
     def between(self, low: float, high: float) -> float:
         """Return a number between two."""
+        # 64 at once: one call of the generator costs as much for one.
         if not self._left:
             self._step += 1
             self._left = _numbers(self._seed, self._index, self._step, 64).tolist()
@@ -142,6 +144,7 @@ def _layout(race: Race, rules: GateLayout, draws: _Draws) -> tuple[tuple[RaceGat
         place = _place(draws, low, high, lambda p: _free_for_gate(p, reached, posts, rules))
         if place is None:
             return None
+        # Facing the way on which it is reached, within what the rules allow: never from behind.
         ahead = place - reached[-1]
         yaw = math.degrees(math.atan2(ahead[1], ahead[0])) + draws.between(-rules.turn_deg, rules.turn_deg)
         shape = gate_shape(gate)
@@ -235,6 +238,7 @@ def random_race(seed: int) -> Race:
 
 
 def _random(seed: int, draws: _Draws) -> Race | None:
+    # The first numbers say what kind of race it is, so that a layout that fails is begun anew with another kind.
     count = GATES[0] + draws.below(GATES[1] - GATES[0] + 1)
     start = np.array([0.0, 0.0, draws.between(1.0, 2.0)])
     side = round(draws.between(*OPENING), 2)

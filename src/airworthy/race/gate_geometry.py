@@ -81,12 +81,14 @@ def shape_of(corners: ArrayLike, direction: ArrayLike, name: str) -> GateShape:
             " direction of flight through it, within 60 degrees of one of these."
         )
     normal = normal if cosine > 0.0 else -normal
+    # The crossing is decided on two triangles, which are one surface only if the four corners are flat.
     off = float(np.max(np.abs((points - center) @ normal)))
     if off > FLAT:
         raise AirworthyError(f"The corners of gate {name!r} lie up to {off:.4g} m off one plane; expected at most {FLAT:g} m.")
     left = _left(normal)
     up = np.cross(normal, left)
     across = np.stack([(points - center) @ left, (points - center) @ up], axis=1)
+    # Left, up and normal are a right-handed frame: rising angles go round the normal counter-clockwise.
     ring = points[np.argsort(np.arctan2(across[:, 1], across[:, 0]), kind="stable")]
     _check_convex(ring, normal, name)
     half = np.max(np.abs(across), axis=0)
@@ -95,6 +97,7 @@ def shape_of(corners: ArrayLike, direction: ArrayLike, name: str) -> GateShape:
 
 def _normal(points: Array, name: str) -> Array:
     """Either normal of the four corners' plane: across the two diagonals, which are the pairing that spans most."""
+    # Paired with a neighbour instead, opposite sides of a rectangle are parallel and span nothing.
     best = np.zeros(3)
     for other in (1, 2, 3):
         rest = [k for k in (1, 2, 3) if k != other]
@@ -148,6 +151,7 @@ def moved_gate(gate: RaceGate, shift: ArrayLike) -> RaceGate:
     """
     shape = gate_shape(gate)
     x, y, z, yaw = (float(value) for value in np.asarray(shift, np.float64))
+    # About z alone: published gates turn about the vertical, and no bound of a file tilts one.
     angle = math.radians(yaw)
     turn = np.array([[math.cos(angle), -math.sin(angle), 0.0], [math.sin(angle), math.cos(angle), 0.0], [0.0, 0.0, 1.0]])
     pivot = np.array([*(gate.pivot or shape.center[:2]), 0.0])
@@ -186,6 +190,7 @@ def with_corners(race: Race, corners: Mapping[str, ArrayLike]) -> Race:
     gates = []
     for gate in race.gates:
         if gate.name in corners:
+            # Which of the two normals follows from the nominal one: no course turns a gate by a right angle.
             shape = shape_of(corners[gate.name], gate_shape(gate).normal, gate.name)
             gate = replace(placed_gate(gate, shape.corners, shape.normal), bound=gate.bound)
         gates.append(gate)

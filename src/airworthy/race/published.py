@@ -97,10 +97,12 @@ def scores_with_ours(ours: Mapping[str, ArrayLike]) -> tuple[ScoreRow, ...]:
     Raises:
         AirworthyError: Fewer runs than count, or more than the table's rule takes.
     """
+    # 0 before 1: of equal scores the published one stands first.
     rows = [(-row.final, 0, row) for row in published_scores()]
     for name, scores in ours.items():
         final = final_score(QUALIFIER, scores)
         best = np.sort(np.asarray(scores, np.float64).ravel())[::-1][: QUALIFIER.best]
+        # Among the published alone: two pilots of ours may have one rank.
         rank = 1 + sum(row.final >= final for row in published_scores())
         note = f"{OURS}, {TRUE_STATE}" if name.startswith(TRUTH) else OURS
         rows.append((-final, 1, ScoreRow(rank, final, tuple(best.tolist()), name, note)))
@@ -122,6 +124,7 @@ def sensors_with_ours(ours: Mapping[tuple[str, ...], Sequence[tuple[bool, float]
             raise AirworthyError(f"No run was given for the sensors {', '.join(used)}; a row needs one at least.")
         scores = np.array([score for _, score in runs], np.float64)
         share = 100.0 * sum(done for done, _ in runs) / len(runs)
+        # Of single scores, as the published one, which is far larger than that of a mean.
         deviation = float(np.std(scores, ddof=1)) if len(runs) > 1 else float("nan")
         rows.append(SensorRow(tuple(used), 1, share, float(np.mean(scores)), deviation, OURS))
     return tuple(rows)

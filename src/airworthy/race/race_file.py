@@ -88,6 +88,7 @@ def race_from_text(text: str, where: str) -> Race:
     check_header(table, where, "a race", _HEAD, VERSION)
     given = {key: value for key, value in table.items() if key not in ("airworthy", "version")}
     race: Race = _SCHEMA.record(Race, given, f"{where}: ")
+    # The file is named once, before whatever is wrong with it.
     try:
         check_race(race)
     except AirworthyError as error:
@@ -133,6 +134,7 @@ def _check_names(race: Race) -> None:
     for name, _ in race.passes:
         if name not in names:
             raise unknown_name("gate in the order", name, names)
+    # Decoys belong to the scene: the referee asks for gates that are flown.
     idle = sorted(set(names) - {name for name, _ in race.passes})
     if idle:
         raise AirworthyError(f"Gate {idle[0]!r} is not in the order: leave it out, or fly it.")

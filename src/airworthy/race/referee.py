@@ -154,6 +154,7 @@ class Referee:
         # The original's plane goes through the first three corners as they are listed, whichever these are.
         normal = np.cross(corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0])
         self._plane = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+        # Where the strict test counts, the race is over when it says so: nothing is left to close.
         self._closing = math.ceil(CLOSING_S * self.rate) if self.race.test == "loose" else 0
 
     @property
@@ -201,6 +202,7 @@ class Referee:
         strange = told[~np.isin(told, (0, *EVENTS))]
         if strange.size:
             raise AirworthyError(f"Events hold {int(strange[0])}; expected 0 or one of {[int(event) for event in EVENTS]}.")
+        # NaN stands for every position that is none: it fails each comparison below without a warning.
         path = np.where(np.all(np.abs(path) < _FAR, axis=-1, keepdims=True), path, np.nan)
         steps = max(1, _BLOCK // self.flights)
         for at in range(0, len(path), steps):
@@ -215,6 +217,7 @@ class Referee:
 
     def _block(self, state: RefereeState, path: Array, told: ArrayInt) -> RefereeState:
         own = _Changed(state)
+        # With the last sample of the block before: the step between blocks is a step as any.
         joined = np.concatenate([state.position[None], path])
         loose = self._loose_inside(path) if self.race.test == "loose" else None
         found = self._strict_crossings(joined)
@@ -223,6 +226,7 @@ class Referee:
             mine = [item for item in found if item.flight == flight]
             first = _first_steps(loose[:, flight], int(state.next_loose[flight])) if loose is not None else []
             stopped = _first_stops(stops[:, flight])
+            # Most blocks of most flights hold nothing. A finished flight is looked at for its 0.3 s to end.
             if mine or first or stopped or state.end[flight]:
                 self._walk(own, int(flight), mine, first, stopped, len(path))
         return own.state(state, path)
@@ -231,6 +235,7 @@ class Referee:
         """Whether the loose test holds, (steps, flights, passages)."""
         point = path[:, :, None, :]
         box = np.all((point > self._low - INFLATION) & (point < self._high + INFLATION), axis=-1)
+        # The plane is asked of the few that are in a box.
         steps, flights, gates = np.nonzero(box)
         course = self._course(flights)
         away = path[steps, flights] - self.shapes.corners[course, gates, 0]
@@ -255,6 +260,7 @@ class Referee:
         point = start + share[:, None] * (end - start) - self.shapes.center[course, gates]
         axes = self.shapes.left[course, gates], self.shapes.up[course, gates]
         across = np.stack([np.sum(point * axis, axis=-1) for axis in axes], axis=-1)
+        # Two gates in one step are met in the order of the way; stacked ones that share an edge, in that of the file.
         rows = np.flatnonzero(way)
         order = rows[np.lexsort((gates[rows], share[rows], steps[rows]))]
         return [_Met(int(steps[k]), int(flights[k]), float(share[k]), int(gates[k]), int(way[k]), across[k]) for k in order]
@@ -265,12 +271,14 @@ class Referee:
 
     def _stops(self, path: Array, told: ArrayInt, step: int) -> ArrayInt:
         """`RaceEnd` of what ends a flight at each step other than its last gate, 0 where nothing does, (steps, flights)."""
+        # What was told goes before what is seen: a contact that threw the vehicle out of bounds was a contact.
         stops = np.where(told != 0, told, 0)
         lower, upper = self.race.limits.lower, self.race.limits.upper
         if lower is not None and upper is not None:
             outside = np.any((path < lower) | (path > upper), axis=-1)
             stops = np.where((stops == 0) & outside, RaceEnd.OUT_OF_BOUNDS, stops)
         stops = np.where((stops == 0) & np.isnan(path[:, :, 0]), RaceEnd.DIVERGED, stops)
+        # Steps over rate, never a sum: 288,000 times 1/960 s add up to 300.0000000009 s and hang on where one begins.
         late = (step + np.arange(len(path))) / self.rate >= self.race.limits.time_s
         return np.where((stops == 0) & late[:, None], RaceEnd.TIME_LIMIT, stops)
 
@@ -288,6 +296,7 @@ class Referee:
         What stops a flight happened within the step, a time limit at its end: in one step the former comes before crossings,
         the latter behind them. So who touches a gate and passes it in one step has touched it.
         """
+        # Kinds are the order within one step: what stops a flight, crossings by their share, the loose test, the time limit.
         items = [(met.step, 1, met.share, k) for k, met in enumerate(found)]
         items += [(at, 2, 0.0, passage) for at, passage in first]
         items += [(at, 3 if end == RaceEnd.TIME_LIMIT else 0, 0.0, end) for at, end in stops]
@@ -318,6 +327,7 @@ class Referee:
         if step / self.rate > self.race.limits.time_s:
             return
         own.loose_time[flight, passage] = step / self.rate
+        # For ever: what is behind is never asked again, so who turns back for a gate gains nothing.
         own.missed[flight, own.next_loose[flight] : passage] = True
         own.next_loose[flight] = passage + 1
         if passage == self.passages - 1:
@@ -340,6 +350,7 @@ class Referee:
                 elif own.end[flight] == RaceEnd.FINISHED:
                     own.done[flight] = True
             return
+        # The order is strict: out of it a crossing counts nothing, and moves nothing on.
         own.irregular_count[flight] += 1
         if own.irregular_count[flight] <= _IRREGULAR_MAX:
             own.irregular.append(Irregular(flight, time, self.shapes.names[gate], self._kind(wanted, gate, way)))
@@ -348,6 +359,7 @@ class Referee:
         through = self.shapes.gate == gate
         if not np.any(self.shapes.way[through] == way):
             return "backwards"
+        # On several laps a gate may be both behind and still to come; then it came too early.
         later = np.flatnonzero(through & (self.shapes.way == way))
         return "out of order" if later[-1] >= wanted else "again"
 

@@ -75,6 +75,7 @@ def _result(referee: Referee, state: RefereeState, flight: int) -> RaceResult:
     end, after = RaceEnd(int(state.end[flight])), RaceEnd(int(state.after[flight]))
     counted = state.loose_time[flight] if loose else state.strict_time[flight]
     completed = end == RaceEnd.FINISHED
+    # A flying start leaves out the first gate's approach; the race file allows it with the strict test alone.
     began = float(counted[0]) if race.clock.starts == "first_gate" else 0.0
     time = float(counted[-1]) - began if completed else NAN
     passages = tuple(
@@ -168,6 +169,7 @@ def best_interval(
     if values.size < 2 or not 0.0 < confidence < 1.0:
         return Estimate(value, NAN, NAN)
     rng = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, values.size])
+    # Whole runs are drawn, those that did not finish among them: completion is part of what scatters.
     rows = rng.integers(values.size, size=(resamples, values.size))
     drawn = np.array([_best_mean(rule, _finite_scores(rule, values[row])) for row in rows])
     drawn = drawn[np.isfinite(drawn)]
@@ -187,6 +189,7 @@ def blocks_of(rule: RaceScore, scores: ArrayLike) -> tuple[tuple[float, ...], ..
     """
     values = np.asarray(scores, np.float64).ravel()
     size = rule.of or max(1, values.size)
+    # A trial of ten runs has a final score too; that it is of ten is said beside it.
     if max(1, rule.best) <= values.size < size:
         size = values.size
     return tuple(tuple(values[at : at + size].tolist()) for at in range(0, values.size - size + 1, size))

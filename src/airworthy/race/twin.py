@@ -49,6 +49,7 @@ def crossed(shape: GateShape, before: Array, after: Array) -> tuple[int, float]:
         after: At its end, (3,).
     """
     one, other = float((before - shape.center) @ shape.normal), float((after - shape.center) @ shape.normal)
+    # On the plane counts as behind it, so that a flight that stops there has crossed once.
     if (one < 0.0) == (other < 0.0):
         return 0, 0.0
     share = one / (one - other)
@@ -73,6 +74,7 @@ def judged_slowly(race: Race, path: Array, events: ArrayInt, rate: float) -> Twi
     loose_next = strict_next = 0
     for step, point in enumerate(path):
         time = step / rate
+        # Behind the loose finish only the strict test goes on, and not for long.
         if verdict.end and (race.test == "strict" or (step - verdict.end_step) / rate > CLOSING_S or strict_next == count):
             break
         told = RaceEnd(int(events[step]))
@@ -82,11 +84,13 @@ def judged_slowly(race: Race, path: Array, events: ArrayInt, rate: float) -> Twi
             if not verdict.end:
                 verdict.end, verdict.end_step = told, step
             break
+        # The first sample ends no step.
         met = []
         for number, shape in enumerate(shapes if step else ()):
             way, share = crossed(shape, path[step - 1], point)
             if way:
                 met.append((share, number, way))
+        # Strict passages go before the loose test of the same step, and have times of their own.
         for share, number, way in sorted(met):
             passage = (step - 1 + share) / rate
             if not verdict.end and passage > race.limits.time_s:
@@ -100,6 +104,7 @@ def judged_slowly(race: Race, path: Array, events: ArrayInt, rate: float) -> Twi
             else:
                 verdict.irregular.append((passage, names[number]))
         if race.test == "loose" and not verdict.end and time <= race.limits.time_s:
+            # In their order: two at once are both passed, what lies between them is missed.
             for k in range(loose_next, count):
                 if loosely_passed(shapes[wanted[k][0]], point):
                     verdict.loose_time[k] = time
