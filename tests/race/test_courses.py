@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,6 +68,27 @@ def test_other_races_have_drawn_courses() -> None:
 def test_courses_that_a_race_has_not(name: str) -> None:
     with pytest.raises(AirworthyError, match="The race 'lsy_2' has no course"):
         course_of(load_race("lsy_2"), name)
+
+
+def test_another_race_may_be_held_in_the_hall() -> None:
+    """Some of its gates in another order, where the hall has them."""
+    whole = load_race("alphapilot")
+    race = replace(whole, name="back", order=("Gate6", "Gate10"), gates=(whole.gate("Gate10"), whole.gate("Gate6")))
+    check_race(race)
+    course = course_of(race, "published/7")
+    assert [gate.corners for gate in course.gates] == [course_of(whole, "published/7").gates[k].corners for k in (0, 10)]
+    strange = replace(race, gates=(race.gates[0], replace(race.gates[1], name="Gate66")), order=("Gate66", "Gate10"))
+    with pytest.raises(AirworthyError, match=r"Unknown gate of the scene 'alphapilot' 'Gate66'"):
+        course_of(strange, "nominal")
+
+
+def test_a_race_of_which_nothing_is_drawn_has_one_course() -> None:
+    for name in ("lsy_0", "a2rl", "random:3"):
+        race = load_race(name)
+        assert course_of(race, "nominal") is race
+        with pytest.raises(AirworthyError, match=r"Nothing of the race .* is drawn: its one course is nominal"):
+            courses_of(race, "fresh:0/3")
+    assert [load_race(name).is_drawn for name in ("lsy_1", "lsy_2", "lsy_3", "alphapilot")] == [True] * 4
 
 
 def test_courses_that_nobody_has() -> None:

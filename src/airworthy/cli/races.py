@@ -11,7 +11,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
-from airworthy.race import Race, courses_of, gate_shape, load_race, race_names
+from airworthy.race import Race, check_race, courses_of, gate_shape, load_race, race_names
 from airworthy.scenes import scene_generators
 from airworthy.vehicles import vehicle_names
 
@@ -58,7 +58,7 @@ def _head(race: Race) -> dict[str, Any]:
         "test": race.test,
         "score": race.score.rule,
         "time_limit_s": race.limits.time_s,
-        "moved": any(any(gate.bound.shift) for gate in race.gates),
+        "drawn": race.is_drawn,
         "vehicle": race.vehicle or None,
         "scene": race.scene or None,
     }
@@ -104,7 +104,7 @@ def _list(config: ListConfig) -> int:
         "length [m]": "length_m",
         "test": "test",
         "score": "score",
-        "gates move": "moved",
+        "drawn": "drawn",
         "what": "title",
     }
     show_table(f"{len(rows)} races, and random:SEED", list(columns), [[row[key] for key in columns.values()] for row in rows])
@@ -171,7 +171,8 @@ def _check(config: CheckRaceConfig) -> int:
     print(
         f"{config.file}: {race.name} is valid ({head['passages']} passages of {head['gates']} gates, {head['length_m']:.4g} m)."
     )
-    courses_of(race, "fresh:0/1")
+    for course in courses_of(race, "fresh:0/10") if race.is_drawn else ():
+        check_race(course)
     for what, word, known in (("vehicle", race.vehicle, vehicle_names()), ("scene", race.scene, scene_generators())):
         if word and word not in known:
             print(f"note: no {what} of this package is called {word!r}")

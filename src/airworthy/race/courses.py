@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.race.drawn import perturbed, placed
 from airworthy.race.gate_geometry import with_corners
 from airworthy.race.record import Race
@@ -35,12 +35,18 @@ def course_of(race: Race, name: str) -> Race:
     """
     if race.scene == _HALL:
         # Truth for the referee and truth for the scene come from one place: no gate is turned twice.
-        return with_corners(race, {frame.name: frame.corners for frame in course_frames(name)})
+        hall = {frame.name: frame.corners for frame in course_frames(name)}
+        strange = [gate.name for gate in race.gates if gate.name not in hall]
+        if strange:
+            raise unknown_name(f"gate of the scene {race.scene!r}", strange[0], hall, "A race in it flies its gates alone.")
+        return with_corners(race, {gate.name: hall[gate.name] for gate in race.gates})
     if name == "nominal":
         return race
     match = _FRESH.fullmatch(name)
     if match is None:
         raise AirworthyError(f"The race {race.name!r} has no course {name[:80]!r}; expected nominal or fresh/SEED/NUMBER.")
+    if not race.is_drawn:
+        raise AirworthyError(f"Nothing of the race {race.name!r} is drawn: its one course is nominal.")
     seed, index = int(match[1]), int(match[2])
     return perturbed(placed(race, seed, index) if race.layout is not None else race, seed, index)
 

@@ -229,6 +229,12 @@ class Race:
         lap = tuple((word.removeprefix(REVERSED), word.startswith(REVERSED)) for word in self.order)
         return lap * self.laps
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether anything of it stands elsewhere from course to course."""
+        things: list[RaceStart | RaceGate | Post] = [self.start, *self.gates, *self.posts]
+        return self.layout is not None or any(any(thing.bound.shift) for thing in things)
+
     def gate(self, name: str) -> RaceGate:
         """Return a gate by its name; raises KeyError."""
         return {gate.name: gate for gate in self.gates}[name]
