@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         sensors_with_ours,
     )
     from airworthy.race.race_file import check_race, load_race, race_from_text, race_names
+    from airworthy.race.rate_inversion import RateLoopInverse
     from airworthy.race.record import (
         GateLayout,
         MoveBound,
@@ -49,9 +50,10 @@ else:
 
 __all__ = [
     "GateLayout", "GateShape", "Irregular", "MoveBound", "PassageResult", "Post", "Race", "RaceClass", "RaceClock",
-    "RaceEnd", "RaceGate", "RaceInformation", "RaceLimits", "RaceResult", "RaceScore", "RaceStart", "Referee",
-    "RefereeState", "ScoreRow", "SensorRow", "best_interval", "blocks_of", "check_race", "course_of", "courses_of",
-    "final_score", "gate_shape", "load_race", "moved_gate", "perturbed", "placed", "published_scores", "published_sensors",
-    "published_source", "race_class", "race_classes", "race_from_text", "race_names", "race_results", "race_statistics",
-    "random_race", "run_score", "scores_with_ours", "sensors_with_ours", "with_corners",
+    "RaceEnd", "RaceGate", "RaceInformation", "RaceLimits", "RaceResult", "RaceScore", "RaceStart", "RateLoopInverse",
+    "Referee", "RefereeState", "ScoreRow", "SensorRow", "best_interval", "blocks_of", "check_race", "course_of",
+    "courses_of", "final_score", "gate_shape", "load_race", "moved_gate", "perturbed", "placed", "published_scores",
+    "published_sensors", "published_source", "race_class", "race_classes", "race_from_text", "race_names",
+    "race_results", "race_statistics", "random_race", "run_score", "scores_with_ours", "sensors_with_ours",
+    "with_corners",
 ]  # fmt: skip
