@@ -55,6 +55,7 @@ _EXTRAS = {
     "pxr": "usd",
     "av": "video",
     "ray": "cluster",
+    "casadi": "race",
     "gymnasium": "rl",
     "stable_baselines3": "sb3",
     "rsl_rl": "rsl-rl",

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from airworthy.race.courses import course_of, courses_of
     from airworthy.race.drawn import perturbed, placed, random_race
     from airworthy.race.gate_geometry import GateShape, gate_shape, moved_gate, with_corners
+    from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
+    from airworthy.race.planning.plan import RacePlan, read_plan, stored_plan, write_plan
+    from airworthy.race.planning.racer import RacerModel
     from airworthy.race.published import (
         ScoreRow,
         SensorRow,
@@ -50,10 +53,11 @@ else:
 
 __all__ = [
     "GateLayout", "GateShape", "Irregular", "MoveBound", "PassageResult", "Post", "Race", "RaceClass", "RaceClock",
-    "RaceEnd", "RaceGate", "RaceInformation", "RaceLimits", "RaceResult", "RaceScore", "RaceStart", "RateLoopInverse",
-    "Referee", "RefereeState", "ScoreRow", "SensorRow", "best_interval", "blocks_of", "check_race", "course_of",
-    "courses_of", "final_score", "gate_shape", "load_race", "moved_gate", "perturbed", "placed", "published_scores",
-    "published_sensors", "published_source", "race_class", "race_classes", "race_from_text", "race_names",
-    "race_results", "race_statistics", "random_race", "run_score", "scores_with_ours", "sensors_with_ours",
-    "with_corners",
+    "RaceEnd", "RaceGate", "RaceInformation", "RaceLimits", "RacePlan", "RacePlanOptions", "RaceResult", "RaceScore",
+    "RaceStart", "RacerModel", "RateLoopInverse", "Referee", "RefereeState", "ScoreRow", "SensorRow", "best_interval",
+    "blocks_of", "check_race", "course_of", "courses_of", "final_score", "gate_shape", "load_race",
+    "minimum_time_plan", "moved_gate", "perturbed", "placed", "published_scores", "published_sensors",
+    "published_source", "race_class", "race_classes", "race_from_text", "race_names", "race_results",
+    "race_statistics", "random_race", "read_plan", "run_score", "scores_with_ours", "sensors_with_ours",
+    "stored_plan", "with_corners", "write_plan",
 ]  # fmt: skip
