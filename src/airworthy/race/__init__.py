@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.race.briefing import BeaconFrame, RaceBriefing, race_briefing
     from airworthy.race.classes import RaceClass, race_class, race_classes
     from airworthy.race.courses import course_of, courses_of
     from airworthy.race.drawn import perturbed, placed, random_race
+    from airworthy.race.estimation.estimator import Belief, FilterState, GateFilter, GateFilterOptions, UpdateRecord
     from airworthy.race.gate_geometry import GateShape, gate_shape, moved_gate, with_corners
     from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
     from airworthy.race.planning.plan import RacePlan, read_plan, stored_plan, write_plan
@@ -52,12 +54,12 @@ else:
     # fmt: on
 
 __all__ = [
-    "GateLayout", "GateShape", "Irregular", "MoveBound", "PassageResult", "Post", "Race", "RaceClass", "RaceClock",
-    "RaceEnd", "RaceGate", "RaceInformation", "RaceLimits", "RacePlan", "RacePlanOptions", "RaceResult", "RaceScore",
-    "RaceStart", "RacerModel", "RateLoopInverse", "Referee", "RefereeState", "ScoreRow", "SensorRow", "best_interval",
-    "blocks_of", "check_race", "course_of", "courses_of", "final_score", "gate_shape", "load_race",
-    "minimum_time_plan", "moved_gate", "perturbed", "placed", "published_scores", "published_sensors",
-    "published_source", "race_class", "race_classes", "race_from_text", "race_names", "race_results",
-    "race_statistics", "random_race", "read_plan", "run_score", "scores_with_ours", "sensors_with_ours",
-    "stored_plan", "with_corners", "write_plan",
+    "BeaconFrame", "Belief", "FilterState", "GateFilter", "GateFilterOptions", "GateLayout", "GateShape", "Irregular",
+    "MoveBound", "PassageResult", "Post", "Race", "RaceBriefing", "RaceClass", "RaceClock", "RaceEnd", "RaceGate",
+    "RaceInformation", "RaceLimits", "RacePlan", "RacePlanOptions", "RaceResult", "RaceScore", "RaceStart", "RacerModel",
+    "RateLoopInverse", "Referee", "RefereeState", "ScoreRow", "SensorRow", "UpdateRecord", "best_interval", "blocks_of",
+    "check_race", "course_of", "courses_of", "final_score", "gate_shape", "load_race", "minimum_time_plan", "moved_gate",
+    "perturbed", "placed", "published_scores", "published_sensors", "published_source", "race_briefing", "race_class",
+    "race_classes", "race_from_text", "race_names", "race_results", "race_statistics", "random_race", "read_plan",
+    "run_score", "scores_with_ours", "sensors_with_ours", "stored_plan", "with_corners", "write_plan",
 ]  # fmt: skip
