@@ -18,7 +18,7 @@ from airworthy.control.rate_loop import (
 )
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.race.rate_inversion import RateLoopInverse
+from airworthy.race.pilots.rate_inversion import RateLoopInverse
 from airworthy.simulation import Imu, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 

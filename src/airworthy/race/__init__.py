@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from airworthy.race.drawn import perturbed, placed, random_race
     from airworthy.race.estimation.estimator import Belief, FilterState, GateFilter, GateFilterOptions, UpdateRecord
     from airworthy.race.gate_geometry import GateShape, gate_shape, moved_gate, with_corners
+    from airworthy.race.pilots.rate_inversion import RateLoopInverse
+    from airworthy.race.pilots.tracker import RaceTracker, TrackerGains
+    from airworthy.race.pilots.truth import TruthRacePilot
+    from airworthy.race.pilots.truth_flight import TruthFlight, fly_with_truth
     from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
     from airworthy.race.planning.plan import RacePlan, read_plan, stored_plan, write_plan
     from airworthy.race.planning.racer import RacerModel
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
         sensors_with_ours,
     )
     from airworthy.race.race_file import check_race, load_race, race_from_text, race_names
-    from airworthy.race.rate_inversion import RateLoopInverse
     from airworthy.race.record import (
         GateLayout,
         MoveBound,
@@ -56,10 +59,11 @@ else:
 __all__ = [
     "BeaconFrame", "Belief", "FilterState", "GateFilter", "GateFilterOptions", "GateLayout", "GateShape", "Irregular",
     "MoveBound", "PassageResult", "Post", "Race", "RaceBriefing", "RaceClass", "RaceClock", "RaceEnd", "RaceGate",
-    "RaceInformation", "RaceLimits", "RacePlan", "RacePlanOptions", "RaceResult", "RaceScore", "RaceStart", "RacerModel",
-    "RateLoopInverse", "Referee", "RefereeState", "ScoreRow", "SensorRow", "UpdateRecord", "best_interval", "blocks_of",
-    "check_race", "course_of", "courses_of", "final_score", "gate_shape", "load_race", "minimum_time_plan", "moved_gate",
-    "perturbed", "placed", "published_scores", "published_sensors", "published_source", "race_briefing", "race_class",
-    "race_classes", "race_from_text", "race_names", "race_results", "race_statistics", "random_race", "read_plan",
-    "run_score", "scores_with_ours", "sensors_with_ours", "stored_plan", "with_corners", "write_plan",
+    "RaceInformation", "RaceLimits", "RacePlan", "RacePlanOptions", "RaceResult", "RaceScore", "RaceStart",
+    "RaceTracker", "RacerModel", "RateLoopInverse", "Referee", "RefereeState", "ScoreRow", "SensorRow",
+    "TrackerGains", "TruthFlight", "TruthRacePilot", "UpdateRecord", "best_interval", "blocks_of", "check_race",
+    "course_of", "courses_of", "final_score", "fly_with_truth", "gate_shape", "load_race", "minimum_time_plan",
+    "moved_gate", "perturbed", "placed", "published_scores", "published_sensors", "published_source", "race_briefing",
+    "race_class", "race_classes", "race_from_text", "race_names", "race_results", "race_statistics", "random_race",
+    "read_plan", "run_score", "scores_with_ours", "sensors_with_ours", "stored_plan", "with_corners", "write_plan",
 ]  # fmt: skip

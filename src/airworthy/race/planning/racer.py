@@ -2,9 +2,9 @@
 
     p' = v,  v' = T/m R(q) e_z - (D/m) |v| v - g e_z,  q' = 1/2 q (w, 0),  w' = alpha
 
-(spec/flightgoggles 4, spec/race 5.4). The rate loop, inverted, gives alpha (`airworthy.race.rate_inversion`); the rotors' lag
-of 20 ms, which the plan leaves out, is for the tracker to lead. Everything here is arithmetic alone, so that the same lines
-serve NumPy arrays and a solver's symbols.
+(spec/flightgoggles 4, spec/race 5.4). The rate loop, inverted, gives alpha (`airworthy.race.pilots.rate_inversion`); the
+rotors' lag of 20 ms, which the plan leaves out, is for the tracker to lead. Everything here is arithmetic alone, so that the
+same lines serve NumPy arrays and a solver's symbols.
 """
 
 from __future__ import annotations
