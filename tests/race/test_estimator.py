@@ -428,8 +428,8 @@ def test_gates_are_known_to_centimetres_when_they_are_passed() -> None:
 def test_errors_of_many_flights_are_nearly_as_large_as_the_filter_says(word: str, count: int) -> None:
     flown = flights(count, 3, word)
     scores, nis, off = judged(flown, GateFilterOptions(pixel_factor=1.0))
-    # Not the 95 % band, which it misses: over whole flights it is 2 to 5 % too sure of what it knows (35.2 of 34 errors, 41.8 of
-    # 40), as filters are that linearise a landmark anew at each sight. A tenth would be a fault.
+    # Not the 95 % band, which it misses: over whole flights it is 2 to 5 % too sure (35.2 of 34 errors, 41.8 of
+    # 40), perhaps as filters are that linearise a landmark anew at each sight. A tenth would be a fault.
     freedom = len(moving(GateFilter(flown.briefing)))
     assert 0.9 < scores.mean() / freedom < 1.1
     assert nis == pytest.approx(1.0, abs=0.01)
