@@ -1,4 +1,4 @@
-"""Benchmarks, one call each: `aw.bench.navigation(...)`, `aw.bench.gates(...)`, `aw.bench.tracking(...)`."""
+"""Benchmarks, one call each: `aw.bench.navigation(...)`, and so `gates`, `race` and `tracking`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airworthy.results import Result
 from airworthy.scenes.record import Scene
 from airworthy.vehicles import Vehicle
 
-__all__ = ["gates", "navigation", "tracking"]
+__all__ = ["gates", "navigation", "race", "tracking"]
 
 tracking = evaluate
 
@@ -69,4 +69,27 @@ def gates(courses: str | Sequence[str] = (), network: str = "published", *, quie
     check(config)
     methods = [method_of(specifier, config.limit, config.device) for specifier in (config.network, *config.baselines)]
     done = run_gates(config, methods, quiet)
+    return Result(done.folder, done.summary, done, done.folder / REPORT, ())
+
+
+@raises_in_keywords
+def race(pilot: str = "servo", courses: str = "published:0-24", *, quiet: bool = True, **options: Any) -> Result:
+    """Fly race pilots through courses, refereed, and set their scores beside the published ones.
+
+    Args:
+        pilot: Words joined by commas, or FILE.py:CLASS.
+        courses: As "published:0-24" or "fresh:10000/100".
+        quiet: Show no progress.
+        options: Fields of `race.benchmark.job.RaceBenchConfig` (`conditions="hard"`).
+
+    Returns:
+        Its summary has a row per flight; there is no page.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be flown or an option is unknown.
+    """
+    from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
+
+    (config,) = configured("bench.race", {"pilot": pilot, "courses": courses, **options}, RaceBenchConfig)
+    done = run_race_bench(config, quiet)
     return Result(done.folder, done.summary, done, done.folder / REPORT, ())

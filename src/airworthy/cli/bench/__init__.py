@@ -1,4 +1,4 @@
-"""`airworthy bench`: navigation and gates, the report of a run, flying a row again, and a quick look at all of it."""
+"""`airworthy bench`: navigation, gates and races, the report of a run, flying a row again, and a quick look at all of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _ACTIONS: dict[str, tuple[str, str, str]] = {
         "pilots x vehicles x scenarios -> flights and a report",
     ),
     "gates": ("airworthy.cli.bench.gates", "main", "plans through gates, certified and flown -> evidence and a report"),
+    "race": ("airworthy.cli.bench.race", "main", "pilots behind the sensors of 2019, refereed -> scores beside the teams'"),
     "report": ("airworthy.cli.bench.report", "main", "write the report of a folder again"),
     "replay": ("airworthy.cli.bench.replay", "main", "fly one row of a folder again, compare every byte, and look at it"),
     "timing": ("airworthy.cli.bench.timing", "main", "how long planners think on this machine, beside what was published"),

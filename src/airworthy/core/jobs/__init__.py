@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from airworthy.core.jobs.block_job import BlocksDone, Keeper, describe_machine, keep_each, kind_of, refuse_foreign
     from airworthy.core.jobs.block_store import BlockStore, ManifestKind, differences, digest_of
     from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
+    from airworthy.core.jobs.json_blocks import JsonBlockStore
     from airworthy.core.jobs.progress import stoppable
     from airworthy.core.jobs.workers import WorkerStopped, in_processes, on_cluster, shared
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "BlockStore", "BlocksDone", "Checkpoint", "Checkpoints", "Keeper", "ManifestKind", "WorkerStopped", "describe_machine",
-    "differences", "digest_of", "in_processes", "keep_each", "kind_of", "on_cluster", "refuse_foreign", "shared",
-    "stoppable",
+    "BlockStore", "BlocksDone", "Checkpoint", "Checkpoints", "JsonBlockStore", "Keeper", "ManifestKind", "WorkerStopped",
+    "describe_machine", "differences", "digest_of", "in_processes", "keep_each", "kind_of", "on_cluster",
+    "refuse_foreign", "shared", "stoppable",
 ]  # fmt: skip

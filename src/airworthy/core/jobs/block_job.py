@@ -44,6 +44,7 @@ KINDS = {
     "tuning.json": "a tuning",
     "gates.json": "labelled situations",
     "gates_bench.json": "a gates benchmark",
+    "race_bench.json": "a race benchmark",
     "flight.parquet": "recorded flights",
     "meta/info.json": "a data set in the layout of LeRobot",
     "scene.toml": "a scene",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.core.errors import AssetError
-from airworthy.core.files import json_text, read_json, sha256, write_json
-from airworthy.core.jobs.block_store import BlockStore, ManifestKind
+from airworthy.core.jobs.block_store import ManifestKind
+from airworthy.core.jobs.json_blocks import JsonBlockStore
 from airworthy.gates.benchmark.baselines import baseline_laps, least_time
 from airworthy.gates.benchmark.config import GatesBenchConfig, course_of
 from airworthy.gates.benchmark.dense_check import dense_row
@@ -43,49 +41,12 @@ __all__ = [
 
 MANIFEST_FILE = "gates_bench.json"
 SCHEMA_VERSION = 2
-# Ours: what is larger was not written here, and is not parsed.
-_MOST_BYTES = 256 << 20
 
 
-class GatesStore(BlockStore):
-    """The folder of a benchmark; its blocks vouch for themselves, so that the manifest does not name them."""
+class GatesStore(JsonBlockStore):
+    """The folder of a benchmark."""
 
     kind = ManifestKind(MANIFEST_FILE, "a gates benchmark", SCHEMA_VERSION)
-    ending = ".json"
-
-    def __init__(self, folder: str | Path, identity: Mapping[str, Any]):
-        super().__init__(folder, identity)
-        self.write()
-
-    def _take_up(self, manifest: Mapping[str, Any]) -> None:
-        """Nothing is known before a block is read."""
-
-    def _content(self) -> dict[str, Any]:
-        return {}
-
-    def _join(self, name: str) -> bool:
-        """Every block is read and checked when it is asked for; one of other settings does not count."""
-        return self._read(name) is not None
-
-    def keep(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a finished block."""
-        body = dict(content)
-        write_json(self.path(name), {"digest": self.digest, "sha256": sha256(json_text(body)), "content": body})
-
-    def content(self, name: str) -> dict[str, Any]:
-        """Return the content of a finished block; raises AssetError where it is damaged."""
-        found = self._read(name)
-        if found is None:
-            raise AssetError(f"{str(self.path(name))!r} belongs to another benchmark: delete it, and it is made again.")
-        return found
-
-    def _read(self, name: str) -> dict[str, Any] | None:
-        path = self.path(name)
-        written = read_json(path, _MOST_BYTES)
-        body = written.get("content") if isinstance(written, dict) else None
-        if not isinstance(body, dict) or written.get("sha256") != sha256(json_text(body)):
-            raise AssetError(f"{str(path)!r} was changed or damaged: delete it, and it is made again.")
-        return body if written.get("digest") == self.digest else None
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

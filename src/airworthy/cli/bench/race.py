@@ -1,0 +1,69 @@
+"""`airworthy bench race`: fly pilots through courses of a race, and set their scores beside the published ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.race.benchmark.job import RaceBenchConfig, RaceBenched, run_race_bench
+
+_DESCRIPTION = (
+    "Fly pilots through courses of a race: each sees its IMU and beacons alone, an exact referee judges every physics step, and"
+    " scores stand beside those of 2019. A stopped run goes on where it was."
+)
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    # "class" is no name that a field could have.
+    words = ["--conditions" + word.removeprefix("--class") if word.split("=")[0] == "--class" else word for word in argv]
+    config = run_tyro(RaceBenchConfig, words, "airworthy bench race", _DESCRIPTION)
+    with stopped_by_terminate() as received:
+        done = run_race_bench(config, quiet=config.json)
+    if config.json:
+        emit_json({"folder": str(done.folder), "interrupted": done.interrupted, **done.summary})
+    else:
+        _show(done)
+    if done.interrupted:
+        left = done.blocks - done.finished
+        return interrupted(received, f"Interrupted: finished blocks are kept; the same command flies the other {left:,}.")
+    return 0
+
+
+def _show(done: RaceBenched) -> None:
+    summary = done.summary
+    if summary["tables"]:
+        rows = [
+            (row["rank"], row["name"] or "", row["final"], *(row["best"]), row["note"]) for row in summary["tables"]["scores"]
+        ]
+        show_table("Table III", ("rank", "pilot", "final", "1", "2", "3", "4", "5", "note"), rows)
+        sensors = [
+            (", ".join(row["used"]), row["teams"], row["completed_percent"], row["mean"], row["std"], row["note"])
+            for row in summary["tables"]["sensors"]
+        ]
+        show_table("Table IV", ("sensors", "teams", "completed [%]", "mean", "std", "note"), sensors)
+    table = [_pilot_cells(row) for row in summary["pilots"]]
+    titles = ("pilot", "completed", "95 % of it [%]", "mean score", "std", "mean time [s]", "best five", "95 % of it", "missed")
+    if table:
+        show_table(f"Class {summary['class']}, courses {summary['courses']}", titles, table)
+    for row in summary["pilots"]:
+        ends = ", ".join(f"{name} {count}" for name, count in row["statistics"]["ends"].items())
+        hit = "; hit " + ", ".join(f"{name} ({count})" for name, count in row["parts"].items()) if row["parts"] else ""
+        print(f"{row['pilot']}: {ends}{hit}. {row['note'][:1].upper()}{row['note'][1:]}.")
+    print(f"Results: {done.folder}")
+
+
+def _pilot_cells(row: dict[str, Any]) -> tuple[Any, ...]:
+    told = row["statistics"]
+    rate, final = told["completion"], told["final"][0] if told["final"] else None
+    return (
+        f"{row['pilot']}, with true state" if row["true_state"] else row["pilot"],
+        f"{row['completed']} of {row['runs']}",
+        f"{100.0 * rate['low']:.1f} to {100.0 * rate['high']:.1f}",
+        row["mean_score"],
+        told["score"].get("std"),
+        row["mean_time_s"],
+        row["final_score"],
+        "" if final is None else f"{final['low']:.2f} to {final['high']:.2f}",
+        told["passages_missed"],
+    )

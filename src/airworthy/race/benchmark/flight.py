@@ -1,0 +1,233 @@
+"""The runner: courses of one race flown by one pilot, all in one simulator, judged at every physics step.
+
+Each flight has its own course, its own scene, and its own pilot behind the `Onboard` record. Nothing of a flight depends on the
+others of its batch: random numbers follow the course's name and the seed, so that k flights together have the bits of k alone.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayInt, ArrayU32
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import from_euler
+from airworthy.race.benchmark.crew import Crew, check_rate
+from airworthy.race.benchmark.sensing import Poses, RaceSensors
+from airworthy.race.classes import FRAME_HZ, RaceClass
+from airworthy.race.courses import course_of
+from airworthy.race.gate_geometry import gate_shape
+from airworthy.race.onboard import Onboard, Truth, onboard_facts
+from airworthy.race.pilots.catalogue import PilotEntry
+from airworthy.race.record import Race
+from airworthy.race.referee import CLOSING_S, RaceEnd, Referee, RefereeState
+from airworthy.race.scoring import RaceResult, race_results
+from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.generators.halls.race_courses import alphapilot_course
+from airworthy.simulation import Contact, Simulator, SimulatorConfig
+from airworthy.vehicles import vehicle
+
+_JUDGED = 96
+"""Steps after which the referee is asked, a tenth of a second: it costs the same for one step as for many. A pilot may be
+called so long behind its finish; what it does there is not looked at, but by the strict test."""
+Tap = Callable[[int, Onboard], Onboard]
+"""Sees each record before the pilots do, by its physics step, and returns what they are given: to keep a stream, or to play
+one."""
+_FLOWN = "alphapilot"
+"""The one scene that races are flown in so far."""
+
+
+@dataclass(frozen=True)
+class RaceFlight:
+    """What became of one flight, and how it was flown."""
+
+    course: str
+    result: RaceResult
+    part: str
+    """What was touched, by its name in the scene; empty where nothing was."""
+    reason: str
+    """Why its pilot was sent home; empty where it was not."""
+    clipped: int
+    """Commands that had to be clipped."""
+    commands_sha256: str
+    """Of all its commands, as the vehicle was given them."""
+    speed_max: float
+    """[m/s]."""
+    path_m: float
+    """Length that was flown until the race ended [m]."""
+
+
+def check_flyable(race: Race) -> None:
+    """Refuse a race that has no scene to be flown in; raises AirworthyError."""
+    if race.scene != _FLOWN:
+        raise AirworthyError(
+            f"The race {race.name!r} has no scene yet, so it can be judged and not flown; expected a race in the scene"
+            f" {_FLOWN!r}."
+        )
+
+
+def flight_ids_of(courses: Sequence[str]) -> ArrayU32:
+    """Return the number that each flight's random numbers follow: of its course's name, whichever others fly with it."""
+    return np.array([zlib.crc32(name.encode()) for name in courses], np.uint32)
+
+
+def fly_races(
+    race: Race,
+    courses: Sequence[str],
+    entry: PilotEntry,
+    conditions: RaceClass,
+    *,
+    seed: int = 0,
+    look_s: float | None = None,
+    tap: Tap | None = None,
+    advanced: Callable[[int], None] = lambda flights: None,
+) -> tuple[RaceFlight, ...]:
+    """Fly each course once.
+
+    Args:
+        race: Nominal; in a scene that can be flown.
+        courses: Names, as `airworthy.race.course_of` has them, each once.
+        entry: Who flies.
+        conditions: The class.
+        seed: Of all random numbers.
+        look_s: How long pilots look before arming [s]; None: as the race says.
+        tap: See `Tap`.
+        advanced: Told whenever flights end, and how many.
+
+    Raises:
+        AirworthyError: A race without a scene, a course that is not there, a rate that is none.
+    """
+    check_flyable(race)
+    batch = _Batch(race, courses, entry, conditions, seed, race.clock.look_s if look_s is None else look_s)
+    while not batch.over:
+        before = int(np.sum(batch.state.done))
+        batch.advance(tap)
+        advanced(int(np.sum(batch.state.done)) - before)
+    return batch.flights()
+
+
+class _Batch:
+    """Everything of one batch; the pilots are given nothing of it but records."""
+
+    def __init__(self, race: Race, courses: Sequence[str], entry: PilotEntry, conditions: RaceClass, seed: int, look_s: float):
+        count, flown_by = len(courses), vehicle(conditions.vehicle)
+        self._courses, self._entry = tuple(courses), entry
+        self._races = [course_of(race, name) for name in courses]
+        self._scenes = SceneBatch([alphapilot_course(name) for name in courses])
+        config = SimulatorConfig.published(
+            flown_by, contact=Contact("freeze"), imu=conditions.imu(), randomization=conditions.vehicles()
+        )
+        ids = flight_ids_of(courses)
+        self._rate = config.physics_rate
+        self._period = check_rate(entry, self._rate)
+        self._sim = Simulator(
+            flown_by,
+            config,
+            count,
+            seed=seed,
+            flight_ids=ids,
+            geometry=self._scenes.geometry,
+            geometry_env=np.arange(count),
+        )
+        yaw = math.radians(race.start.yaw_deg)
+        level = from_euler(0.0, 0.0, yaw)
+        self._sim.reset(position=np.tile(race.start.position, (count, 1)), attitude=np.tile(level, (count, 1)))
+        self._sensors = RaceSensors(race, self._scenes, conditions, ids, seed, self._rate)
+        rates = (self._rate, FRAME_HZ, entry.rate)
+        self._crew = Crew(entry, onboard_facts(race, flown_by, self._sensors.projection, rates=rates, flights=count))
+        self._crew.begin()
+        self._referee = Referee(self._races, physics_rate=self._rate)
+        self._corners = np.stack([_corners(item) for item in self._races])
+        self.state: RefereeState = self._referee.advance(self._referee.begin(), self._poses().position[None])
+        self._step, self._imu = 0, np.zeros((0, count, 6))
+        self._path: list[Array] = []
+        self._events: list[ArrayInt] = []
+        self._speed_max, self._length = np.zeros(count), np.zeros(count)
+        self._touched = np.zeros(count, bool)
+        self._last: Array = self._poses().position
+        everybody = np.arange(count)
+        self._frames = self._sensors.look(self._poses(), look_s, everybody)
+        frames, self._ranged = self._sensors.sample(self._poses(), 0, everybody)
+        self._frames += frames
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to be judged."""
+        late = self._step / self._rate > self._races[0].limits.time_s + CLOSING_S
+        return bool(np.all(self.state.done)) or late
+
+    def advance(self, tap: Tap | None) -> None:
+        """Fly one command's period: records to the pilots, commands to the vehicles, positions to the referee."""
+        racing = self.state.end == RaceEnd.RUNNING
+        onboard = self._onboard()
+        truth = self._truth() if self._entry.truth else None
+        failed = self._crew.fly(onboard if tap is None else tap(self._step, onboard), truth, racing)
+        self._sim.set_command(self._crew.command)
+        imu = np.empty((self._period, len(racing), 6))
+        flying = np.flatnonzero(racing)
+        self._frames, self._ranged = [], []
+        for k in range(self._period):
+            logged = self._sim.advance(1, imu_log=True)
+            assert logged is not None
+            imu[k] = logged[0]
+            self._step += 1
+            self._path.append(np.array(self._sim.position, np.float64))
+            # What ended in this step, contact before anything that the pilot did.
+            self._events.append(np.where(self._sim.contacts.count > 0, int(RaceEnd.CONTACT), failed))
+            if self._sensors.schedule.is_due(self._step):
+                frames, ranged = self._sensors.sample(self._poses(), self._step, flying)
+                self._frames += frames
+                self._ranged += ranged
+        self._imu, self._touched = imu, self._sim.contacts.count > 0
+        self._measure(racing)
+        if len(self._path) >= _JUDGED:
+            self.state = self._referee.advance(self.state, np.stack(self._path), np.stack(self._events))
+            self._path, self._events = [], []
+
+    def _measure(self, racing: Array) -> None:
+        speed = np.linalg.norm(np.asarray(self._sim.velocity, np.float64), axis=1)
+        self._speed_max = np.where(racing, np.fmax(self._speed_max, speed), self._speed_max)
+        self._length += np.where(racing, np.linalg.norm(self._path[-1] - self._last, axis=1), 0.0)
+        self._last = self._path[-1]
+
+    def _poses(self) -> Poses:
+        return Poses(np.array(self._sim.position, np.float64), np.array(self._sim.attitude, np.float64))
+
+    def _onboard(self) -> Onboard:
+        first = self._step - len(self._imu)
+        stamps = np.arange(first, self._step) / self._rate
+        return Onboard(self._step / self._rate, stamps, self._imu, tuple(self._frames), tuple(self._ranged), self._touched)
+
+    def _truth(self) -> Truth:
+        position, velocity, attitude, rate = (
+            np.array(getattr(self._sim, name), np.float64) for name in ("position", "velocity", "attitude", "rate")
+        )
+        return Truth(position, velocity, attitude, rate, self._corners.copy())
+
+    def flights(self) -> tuple[RaceFlight, ...]:
+        """Return what became of each flight."""
+        results, digests = race_results(self._referee, self.state), self._crew.digests()
+        return tuple(
+            RaceFlight(
+                course=self._courses[k],
+                result=result,
+                part=self._part(k) if result.end == "contact" else "",
+                reason=self._crew.reason[k],
+                clipped=int(self._crew.clipped[k]),
+                commands_sha256=digests[k],
+                speed_max=float(self._speed_max[k]),
+                path_m=float(self._length[k]),
+            )
+            for k, result in enumerate(results)
+        )
+
+    def _part(self, flight: int) -> str:
+        return self._scenes.instance_name(flight, int(self._sim.contacts.instance[flight]))
+
+
+def _corners(race: Race) -> Array:
+    return np.stack([gate_shape(race.gate(name)).corners for name, _ in race.passes])

@@ -1,0 +1,196 @@
+"""The job behind `airworthy bench race`: pilots x courses -> refereed flights -> statistics and tables, in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import lock_folder, make_folder, sha256, write_json
+from airworthy.core.jobs.block_job import (
+    SUMMARY_FILE,
+    BlocksDone,
+    counting,
+    describe_machine,
+    done_of,
+    keep_each,
+    left_of,
+    refuse_foreign,
+)
+from airworthy.core.jobs.block_store import ManifestKind, plain
+from airworthy.core.jobs.json_blocks import JsonBlockStore
+from airworthy.core.jobs.workers import shared
+from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.race.benchmark.crew import check_rate
+from airworthy.race.benchmark.flight import check_flyable, fly_races
+from airworthy.race.benchmark.tables import pilot_summary, row_of, tables_of
+from airworthy.race.classes import DEFAULT, race_class
+from airworthy.race.courses import course_of
+from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
+from airworthy.race.race_file import load_race
+from airworthy.race.referee import PHYSICS_HZ
+from airworthy.scenes.generators.halls import course_names
+
+__all__ = ["MANIFEST_FILE", "RaceBenchConfig", "RaceBenched", "run_race_bench"]
+
+MANIFEST_FILE = "race_bench.json"
+_BLOCK = 5
+"""Courses that fly together: few enough that little is lost with a run, and no bit depends on it."""
+
+
+@dataclass(frozen=True)
+class RaceBenchConfig:
+    """Fly pilots through courses of a race under its information rules, and set their scores beside the published ones."""
+
+    race: str = "alphapilot"
+    """Name, or the path of a race TOML, in a scene that can be flown; `airworthy races` lists them."""
+    pilot: str = "servo"
+    """Words of race pilots, joined by commas; one of your own is FILE.py:CLASS, behind truth: if it needs the truth."""
+    courses: str = "published:0-24"
+    """published:0-24, fresh:SEED/COUNT, bounds, nominal, or single ones as published/7, joined by commas."""
+    conditions: str = DEFAULT
+    """The class: published, noisy, hard or v3; --class is the same."""
+    look: Annotated[float | None, Bound(0.0, 60.0, "s")] = None
+    """How long pilots look from the start before they are armed [s]; as the race says, where it is not given."""
+    seed: Annotated[int, SEED] = 0
+    """Of all noise."""
+    workers: Annotated[int, Bound(1, 256)] = 1
+    """Processes that fly."""
+    out: str = "runs/race"
+    """Folder of the results; a stopped run goes on there."""
+    json: bool = False
+    """Print the summary as JSON instead of tables."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class RaceBlock:
+    """Courses that one pilot flies together."""
+
+    name: str
+    pilot: str
+    courses: tuple[str, ...]
+
+
+class RaceStore(JsonBlockStore):
+    """The folder of a race benchmark."""
+
+    kind = ManifestKind(MANIFEST_FILE, "a race benchmark", 1)
+
+
+class RaceBenched(BlocksDone):
+    """What a run left."""
+
+
+def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[str], None] | None = None) -> RaceBenched:
+    """Fly what has not been flown, and write the folder.
+
+    Args:
+        config: What to do.
+        quiet: Show no progress.
+        step: Told the name of each block when it is kept.
+
+    Raises:
+        AirworthyError: With one sentence, if something cannot be flown, or the folder holds something else.
+    """
+    race, conditions = load_race(config.race), race_class(config.conditions)
+    check_flyable(race)
+    words = [word.strip() for word in config.pilot.split(",")]
+    if len(set(words)) < len(words):
+        raise AirworthyError(f"--pilot names a pilot twice: {config.pilot!r}; name each once.")
+    entries = [race_pilot(word) for word in words]
+    for entry in entries:
+        check_rate(entry, PHYSICS_HZ)
+    names = course_names(config.courses)
+    for name in names:
+        course_of(race, name)  # refuses it before anything is written
+    refuse_foreign(config.out, MANIFEST_FILE)
+    identity = plain(
+        {
+            "version": __version__,
+            "race": sha256(repr(race)),
+            "class": asdict(conditions),
+            "courses": list(names),
+            "look_s": race.clock.look_s if config.look is None else config.look,
+            "seed": config.seed,
+            "pilots": {entry.name: {"rate": entry.rate, **entry.identity} for entry in entries},
+        }
+    )
+    blocks = _blocks(entries, names)
+    with lock_folder(make_folder(config.out)):
+        store = RaceStore(config.out, identity)
+        interrupted = keep_each(
+            _flown(left_of(blocks, store), config, quiet), lambda block, content: store.keep(block.name, content), step
+        )
+        done = done_of(blocks, store)
+        rows = {entry.name: _rows(entry.name, done, store) for entry in entries}
+        summary: dict[str, Any] = {
+            "version": __version__,
+            "race": race.name,
+            "class": conditions.name,
+            "courses": config.courses,
+            "seed": config.seed,
+            "pilots": [pilot_summary(race, entry, rows[entry.name]) for entry in entries if rows[entry.name]],
+            "tables": tables_of(race, entries, rows),
+            "flights": [row for entry in entries for row in rows[entry.name]],
+            "state": {
+                "complete": len(done) == len(blocks),
+                "blocks": len(blocks),
+                "finished": len(done),
+                "digest": store.digest,
+            },
+            "hardware": describe_machine(),
+        }
+        # The first pilot's figures also stand at the top, for scripts that fly one.
+        if summary["pilots"]:
+            first = summary["pilots"][0]
+            summary |= {key: first[key] for key in ("completed", "runs", "final_score", "mean_score", "mean_time_s")}
+        write_json(store.folder / SUMMARY_FILE, summary)
+    return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, None)
+
+
+def _blocks(entries: Sequence[PilotEntry], names: Sequence[str]) -> list[RaceBlock]:
+    return [
+        RaceBlock(f"{number}-{at // _BLOCK:05d}", entry.name, tuple(names[at : at + _BLOCK]))
+        for number, entry in enumerate(entries)
+        for at in range(0, len(names), _BLOCK)
+    ]
+
+
+def _rows(pilot: str, done: Sequence[RaceBlock], store: RaceStore) -> list[dict[str, Any]]:
+    return [row for block in done if block.pilot == pilot for row in store.content(block.name)["flights"]]
+
+
+def _flown(
+    left: Sequence[RaceBlock], config: RaceBenchConfig, quiet: bool
+) -> Generator[tuple[RaceBlock, Mapping[str, Any]], None, None]:
+    with counting(sum(len(block.courses) for block in left), "racing", quiet) as count:
+        function = partial(fly_block, config)
+        here = partial(fly_block, config, advanced=count)
+
+        def came(block: RaceBlock) -> None:
+            count(len(block.courses))
+
+        yield from shared(function, left, config.workers, "finished blocks", here=here, came=came)
+
+
+def fly_block(
+    config: RaceBenchConfig, block: RaceBlock, advanced: Callable[[int], None] = lambda flights: None
+) -> dict[str, Any]:
+    """Fly one block; the same wherever it is done.
+
+    Args:
+        config: Of the run.
+        block: Which pilot, and which courses.
+        advanced: Told whenever flights end, and how many.
+    """
+    race, entry = load_race(config.race), race_pilot(block.pilot)
+    conditions = race_class(config.conditions)
+    flown = fly_races(race, block.courses, entry, conditions, seed=config.seed, look_s=config.look, advanced=advanced)
+    return {"flights": [row_of(block.pilot, flight) for flight in flown]}

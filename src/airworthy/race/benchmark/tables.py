@@ -1,0 +1,141 @@
+"""What a race benchmark says: a row per flight, figures per pilot, and the published tables with ours among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from airworthy.race.benchmark.flight import RaceFlight
+from airworthy.race.pilots.catalogue import PilotEntry
+from airworthy.race.published import OURS, QUALIFIER, TRUE_STATE, published_source, scores_with_ours, sensors_with_ours
+from airworthy.race.record import Race
+from airworthy.race.scoring import NAN, PassageResult, RaceResult, race_statistics
+
+Row = Mapping[str, Any]
+
+
+def row_of(pilot: str, flight: RaceFlight) -> dict[str, Any]:
+    """Return a flight as JSON has it: null where a number is not there.
+
+    Args:
+        pilot: Its word.
+        flight: As it was flown.
+    """
+    result = flight.result
+    return {
+        "pilot": pilot,
+        "course": flight.course,
+        "end": result.end,
+        "outcome": result.outcome,
+        "completed": result.completed,
+        "time_s": _number(result.time_s),
+        "passed": result.passed,
+        "score": _number(result.score),
+        "missed": [item.gate for item in result.passages if item.missed],
+        "differing": list(result.differing),
+        "part": flight.part,
+        "reason": flight.reason,
+        "clipped": flight.clipped,
+        "speed_max_mps": flight.speed_max,
+        "path_m": flight.path_m,
+        "commands_sha256": flight.commands_sha256,
+        "irregular": result.irregular_count,
+        "passages": [
+            {
+                "gate": item.gate,
+                "loose_s": _number(item.loose_time),
+                "missed": item.missed,
+                "strict_s": _number(item.strict_time),
+                "offset_m": [_number(value) for value in item.offset],
+            }
+            for item in result.passages
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _back(value: float | None) -> float:
+    return NAN if value is None else value
+
+
+def result_of(row: Row) -> RaceResult:
+    """Return the result that a row is from; irregular crossings are counted there, and not listed."""
+    passages = tuple(
+        PassageResult(
+            item["gate"],
+            _back(item["loose_s"]),
+            item["missed"],
+            _back(item["strict_s"]),
+            (_back(item["offset_m"][0]), _back(item["offset_m"][1])),
+        )
+        for item in row["passages"]
+    )
+    return RaceResult(
+        end=row["end"],
+        outcome=row["outcome"],
+        completed=row["completed"],
+        time_s=_back(row["time_s"]),
+        passed=row["passed"],
+        score=_back(row["score"]),
+        passages=passages,
+        differing=tuple(row["differing"]),
+        irregular=(),
+        irregular_count=row["irregular"],
+        after_finish="",
+    )
+
+
+def pilot_summary(race: Race, entry: PilotEntry, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return a pilot's figures.
+
+    Args:
+        race: Whose score counts.
+        entry: The pilot.
+        rows: Of its flights, at least one.
+    """
+    told = race_statistics(race.score, [result_of(row) for row in rows])
+    finals = [item["value"] for item in told["final"]]
+    return {
+        "pilot": entry.name,
+        "note": f"{OURS}, {TRUE_STATE}" if entry.truth else OURS,
+        "true_state": entry.truth,
+        "runs": told["runs"],
+        "completed": told["completed"],
+        # Of several blocks of 25, each block's own stands in the statistics.
+        "final_score": sum(finals) / len(finals) if finals else None,
+        "mean_score": told["score"].get("mean"),
+        "mean_time_s": told["time_s"].get("mean"),
+        "clipped": sum(row["clipped"] for row in rows),
+        "parts": {name: sum(row["part"] == name for row in rows) for name in sorted({row["part"] for row in rows} - {""})},
+        "statistics": told,
+    }
+
+
+def tables_of(race: Race, entries: Sequence[PilotEntry], rows: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
+    """Return Tables III and IV with ours; nothing for a race that is scored otherwise.
+
+    Args:
+        race: That was flown.
+        entries: Pilots.
+        rows: Of each pilot's flights, by its word.
+    """
+    if race.score != QUALIFIER:
+        return None
+    scores = {entry.name: [row["score"] for row in rows[entry.name]][: QUALIFIER.of] for entry in entries}
+    enough = {name: values for name, values in scores.items() if len(values) >= QUALIFIER.best}
+    by_sensors: dict[tuple[str, ...], list[tuple[bool, float]]] = {}
+    for entry in entries:
+        # A pilot with the true state belongs to no set of sensors.
+        if entry.sensors and not entry.truth:
+            mine = by_sensors.setdefault(entry.sensors, [])
+            mine += [(row["completed"], row["score"]) for row in rows[entry.name]]
+    return {
+        "source": published_source(),
+        "scores": [asdict(row) for row in scores_with_ours(enough)],
+        "sensors": [asdict(row) for row in sensors_with_ours({key: value for key, value in by_sensors.items() if value})],
+    }

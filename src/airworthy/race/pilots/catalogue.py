@@ -1,0 +1,90 @@
+"""Race pilots by word: those that come with the package, and one's own (`FILE.py:NAME`).
+
+A pilot is a class of `airworthy.race.onboard.RacePilot`. It may say of itself `rate` [Hz], at which it commands (960 over a
+whole number), and `sensors`, which of the race's it reads (for the table by sensors). Those of the package may be `batched`:
+one object flies all flights of a batch; any other is made once per flight, and sees no flight but its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.own_modules import load_with, own_digest
+from airworthy.pilots.containment import import_contained
+from airworthy.race.published import TRUTH
+
+RATE_HZ = 240.0
+"""Commands per second of a pilot that does not say. Ours: four physics steps, as the trackers of fast races need."""
+
+_PILOTS: dict[str, tuple[str, str, str]] = {
+    "servo": ("airworthy.race.pilots.servo", "Servo", "flies at the next gate's beacons at 6 m/s, by IMU and beacons"),
+}
+"""Word -> module, class, what it does. A word that begins with "truth:" is given the truth."""
+
+
+@dataclass(frozen=True)
+class PilotEntry:
+    """One pilot, and how it is flown."""
+
+    name: str
+    """As it was asked for."""
+    make: Callable[[], Any]
+    """Makes one pilot: of one flight, or of all where `batched`."""
+    truth: bool
+    """Whether it is given the truth."""
+    batched: bool
+    """Whether one object flies all flights of a batch."""
+    rate: float
+    """Commands per second [Hz]."""
+    sensors: tuple[str, ...]
+    """That it says it reads; empty: it does not say."""
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """What its commands depend on, of a file of one's own."""
+
+
+def race_pilots() -> dict[str, str]:
+    """Return words of the pilots that come with the package, and what each does."""
+    return {name: summary for name, (_, _, summary) in _PILOTS.items()}
+
+
+def race_pilot(word: str) -> PilotEntry:
+    """Return a pilot by its word, or one's own: `FILE.py:NAME`, with `truth:` before it where it needs the truth.
+
+    Raises:
+        UnknownNameError: There is no such pilot.
+        AirworthyError: Its file is missing, holds no such class, or failed while it was imported.
+    """
+    if word in _PILOTS:
+        module, name, _ = _PILOTS[word]
+        return _entry(word, getattr(import_module(module), name), {}, trusted=True)
+    plain = word.removeprefix(TRUTH)
+    file, colon, name = plain.rpartition(":")
+    if not (colon and file.endswith(".py")):
+        raise unknown_name("race pilot", word, race_pilots(), "One of your own is FILE.py:CLASS.")
+    path = Path(file)
+    if not path.is_file():
+        raise AssetError(f"There is no file {file!r} for the race pilot {name!r}.")
+    digest = own_digest(path)
+    made = getattr(load_with(import_contained, path, digest), name, None)
+    if not (isinstance(made, type) and hasattr(made, "begin") and hasattr(made, "command")):
+        raise AirworthyError(f"{file!r} has no class {name!r} with begin(facts) and command(onboard); see docs/howto/race.md.")
+    return _entry(word, made, {"file": path.name, "class": name, "sha256": digest}, trusted=False)
+
+
+def _entry(word: str, made: Any, identity: Mapping[str, Any], trusted: bool) -> PilotEntry:
+    rate = float(getattr(made, "rate", RATE_HZ))
+    return PilotEntry(
+        name=word,
+        make=made,
+        truth=word.startswith(TRUTH),
+        # A stranger's pilot of a batch would see its neighbours' sensors.
+        batched=trusted and bool(getattr(made, "batched", False)),
+        rate=rate,
+        sensors=tuple(getattr(made, "sensors", ())),
+        identity=identity,
+    )

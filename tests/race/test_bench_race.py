@@ -1,0 +1,97 @@
+"""`airworthy bench race`: rows, tables, resuming, pilots of one's own, and mistakes in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airworthy as aw
+from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
+from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
+
+OWN = """
+class Falls:
+    rate = 60.0
+    sensors = ("imu",)
+
+    def begin(self, facts):
+        pass
+
+    def command(self, onboard, *truth):
+        assert len(truth) == TRUTH
+        return [0.0, 0.0, 0.0, 0.0]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> str:
+    (tmp_path / "mine.py").write_text("TRUTH = 0\n" + OWN)
+    (tmp_path / "told.py").write_text("TRUTH = 1\n" + OWN)
+    return f"{tmp_path / 'mine.py'}:Falls"
+
+
+def test_command_prints_tables_and_writes_a_summary(own: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = f"truth:{tmp_path / 'told.py'}:Falls"
+    out = tmp_path / "out"
+    words = ["--race", "alphapilot", "--pilot", f"{own},{told}", "--courses", "published:0-5", "--class", "published"]
+    assert main(["bench", "race", *words, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "91.39" in said
+    assert "ours, fresh courses, not the 2019 evaluation set" in said
+    assert "with true state" in said
+    summary = json.loads((out / "summary.json").read_text())
+    first, second = summary["pilots"]
+    assert (first["completed"], first["runs"], first["final_score"], first["true_state"]) == (0, 6, 0.0, False)
+    assert second["note"].endswith("with true state")
+    assert summary["completed"] == 0
+    # The truth was given to the one that asked for it: otherwise its assertion had ended it.
+    assert {row["end"] for row in summary["flights"]} == {"contact"}
+    ranks = [row["rank"] for row in summary["tables"]["scores"] if row["name"]]
+    assert ranks == [21, 21]
+    assert [row["used"] for row in summary["tables"]["sensors"] if row["note"]] == [["imu"]]
+
+
+def test_stopped_run_goes_on_to_the_same_summary(own: str, tmp_path: Path) -> None:
+    def config(folder: str, **changes: Any) -> RaceBenchConfig:
+        return RaceBenchConfig(pilot=own, courses="published:0-5", out=str(tmp_path / folder), **changes)
+
+    def stop(name: str) -> None:
+        raise KeyboardInterrupt
+
+    whole = run_race_bench(config("whole"))
+    stopped = run_race_bench(config("parts"), step=stop)
+    assert (stopped.interrupted, stopped.finished, stopped.blocks) == (True, 1, 2)
+    done = run_race_bench(config("parts"))
+    assert done.complete
+    assert json.dumps(done.summary) == json.dumps(whole.summary)
+    with pytest.raises(AirworthyError, match="seed: 0 before, 1 now"):
+        run_race_bench(config("parts", seed=1))
+
+
+def test_python_call(own: str, tmp_path: Path) -> None:
+    result = aw.bench.race(own, "nominal", conditions="published", out=str(tmp_path / "out"))
+    assert result.summary["runs"] == 1
+    assert result.summary["flights"][0]["part"].startswith("floor")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--pilot nobody", "Unknown race pilot 'nobody'"),
+        ("--pilot servo,servo", "names a pilot twice"),
+        ("--pilot nowhere.py:Pilot", "There is no file 'nowhere.py'"),
+        ("--class easy", "Unknown class of the race 'easy'"),
+        ("--courses published/25", "expected 0 to 24"),
+        ("--race uzh_split_s", "has no scene yet"),
+        ("--look 61", "--look is 61"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["bench", "race", *words.split(), "--out", str(out)]) == 2
+    assert said in capsys.readouterr().err
+    assert not out.exists()
