@@ -170,3 +170,10 @@ def test_environments_refuse_images_that_they_do_not_have() -> None:
         mirrors(SimpleNamespace(), "y")
     with pytest.raises(AirworthyError, match="without convolutions"):
         TorchPpoOptions(mirror="y", image=(1, 12, 16))
+
+
+def test_navigation_mirrors_by_itself_what_can_be() -> None:
+    assert NavigationOptions().ppo().mirror == "y"
+    assert NavigationOptions(mirror="none").ppo().mirror == "none"
+    assert NavigationOptions(image="latent").ppo().mirror == "none"
+    assert NavigationOptions(task="lidar_navigation").ppo().mirror == "none"

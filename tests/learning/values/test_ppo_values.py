@@ -301,8 +301,7 @@ def test_options_at_their_ends() -> None:
         ({"most_std": 0.9}, "changes nothing"),
         ({"anneal_updates": 5}, "both set the learning rate"),
         ({"deviation": "network", "least_std": 0.5, "most_std": 0.5}, "not below most_std"),
-        ({"mirror": "y", "recurrent": 4}, "without memory or image"),
-        ({"mirror": "y", "image": (1, 8, 8)}, "without memory or image"),
+        ({"mirror": "y", "image": (1, 8, 8)}, "without convolutions"),
     ):
         with pytest.raises(AirworthyError, match=told):
             TorchPpoOptions(**given)

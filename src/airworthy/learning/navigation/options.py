@@ -65,9 +65,9 @@ class NavigationOptions(TrainingOptions):
     with 0.98 as much as a chance of 2 in 100 to touch something on the way."""
     shared: bool = True
     """Policy and critic have all but their last layers in common, memory included, as published."""
-    mirror: Literal["none", "y"] = "none"
-    """y: each decision is learnt from mirrored, too, left and right changed, of pooled depth; learning takes nearly twice as
-    long."""
+    mirror: Literal["auto", "none", "y"] = "auto"
+    """y: each decision is learnt from mirrored, too, left and right changed, which takes nearly twice as long; auto: where it
+    can be, of pooled depth."""
     average_updates: Annotated[int, Bound(0, 1_000_000)] = 100
     """Updates over which weights of the policy that is written down are averaged; 0: they are the last."""
     as_published: bool = False
@@ -77,8 +77,13 @@ class NavigationOptions(TrainingOptions):
         check_fields(self, "NavigationOptions.")
         if self.task == "lidar_navigation" and self.image == "latent":
             raise AirworthyError("A LiDAR's image has no encoder; expected image 'pooled' for lidar_navigation.")
-        if self.mirror != "none" and (self.task != "depth_navigation" or self.image != "pooled"):
-            raise AirworthyError("Only flights with pooled depth can be mirrored; expected mirror 'none' here.")
+        if self.mirror == "y" and not self._mirrors:
+            raise AirworthyError("Only flights with pooled depth can be mirrored; expected mirror 'auto' or 'none' here.")
+
+    @property
+    def _mirrors(self) -> bool:
+        """Whether what it reads of an image is known mirrored."""
+        return self.task == "depth_navigation" and self.image == "pooled"
 
     @property
     def iterations(self) -> int:
@@ -100,7 +105,7 @@ class NavigationOptions(TrainingOptions):
             minibatches=self.minibatches,
             gamma=self.gamma,
             shared=self.shared,
-            mirror=self.mirror,
+            mirror="y" if self.mirror == "y" or (self.mirror == "auto" and self._mirrors) else "none",
             average_updates=self.average_updates,
             # Source: rl_training.json, sample_factory_navigation: gae_lambda, clip.
             lam=0.95,
@@ -125,8 +130,8 @@ class NavigationOptions(TrainingOptions):
 class NavigationMachineOptions:
     """On how many processors it runs, and how often it is kept."""
 
-    threads: int = 1
-    """Of the processor."""
+    threads: int = 0
+    """Of the processor; 0: all, or as many as it began with."""
     checkpoint_minutes: float = 1.0
     """Between two checkpoints [min]."""
 

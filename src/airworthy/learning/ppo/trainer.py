@@ -323,24 +323,27 @@ class TorchPpo:
         recurrent = bool(self.options.recurrent)
         rows = max(1, self._part // (self.options.rollout if recurrent else self._block))
         parts = [order[k : k + rows] for k in range(0, len(order), rows)]
-        found: list[Any] = [None] * len(parts)
+        # Flights and their images are learnt apart: minibatches of networks with memory are too small to be parted otherwise.
+        items = [(rows, which) for rows in parts for which in range(len(inputs))]
+        found: list[Any] = [None] * len(items)
         size = len(order) * (self.options.rollout if recurrent else self._block)
 
         def part(k: int) -> None:
-            taken, seen = self._chosen(parts[k], samples, inputs[0])
-            rows = torch.from_numpy(parts[k]).to(self.device)
-            held = [tuple(x[rows] for x in pair) if recurrent else None for pair in begun]
-            loss, *told = self._loss(taken, seen, held[0], parts[k])
-            for image, mirrored, memory in zip(self._mirrors, inputs[1:], held[1:], strict=True):
-                _, seen = self._chosen(parts[k], samples, mirrored)
+            rows, which = items[k]
+            taken, seen = self._chosen(rows, samples, inputs[which])
+            if which:
                 # As if the policy had been alike mirrored: an image has its flight's probability and advantage (Mittal et al.).
-                # What the divergence says is of the flights alone.
-                turned = replace(taken, taken=_turned(taken.taken, image), noise=_turned(taken.noise, image))
-                loss = loss + self._loss(turned, seen, memory, parts[k])[0]
+                image = self._mirrors[which - 1]
+                taken = replace(taken, taken=_turned(taken.taken, image), noise=_turned(taken.noise, image))
+            at = torch.from_numpy(rows).to(self.device)
+            held = tuple(x[at] for x in begun[which]) if recurrent else None
+            loss, *told = self._loss(taken, seen, held, rows)
             slopes = torch.autograd.grad(loss / (size * len(inputs)), self._adam.parameters)
-            found[k] = torch.cat([x.reshape(-1) for x in slopes]).double(), [float(x.detach()) for x in (loss, *told)]
+            # What divergence and error say is of the flights alone.
+            sums = [float(loss.detach()), *(0.0 if which else float(x.detach()) for x in told)]
+            found[k] = torch.cat([x.reshape(-1) for x in slopes]).double(), sums
 
-        share(part, range(len(parts)), self._threads)
+        share(part, range(len(items)), self._threads)
         # In one order, whichever thread made them: the same bits with any number of threads.
         gradient = found[0][0]
         for more, _ in found[1:]:
