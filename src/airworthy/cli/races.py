@@ -1,4 +1,4 @@
-"""`airworthy races`: list, show and check races."""
+"""`airworthy races`: list, show, check and plan races."""
 
 from __future__ import annotations
 
@@ -11,12 +11,24 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
-from airworthy.race import Race, check_race, courses_of, gate_shape, load_race, race_names
+from airworthy.core.errors import AirworthyError
+from airworthy.race import (
+    Race,
+    RacerModel,
+    check_race,
+    course_of,
+    courses_of,
+    gate_shape,
+    load_race,
+    minimum_time_plan,
+    race_names,
+    write_plan,
+)
 from airworthy.scenes import scene_generators
-from airworthy.vehicles import vehicle_names
+from airworthy.vehicles import vehicle, vehicle_names
 
 PROG = "airworthy races"
-_DESCRIPTION = "List the races there are. Also: airworthy races show NAME | check FILE."
+_DESCRIPTION = "List the races there are. Also: airworthy races show NAME | check FILE | plan NAME."
 
 
 @dataclass(frozen=True)
@@ -37,11 +49,26 @@ class CheckRaceConfig:
     """Race TOML to read and check."""
 
 
+@dataclass(frozen=True)
+class PlanRaceConfig:
+    """What to plan."""
+
+    name: Positional[str]
+    """Name (`airworthy races` lists them), random:SEED, or the path of a race TOML."""
+    course: str = "nominal"
+    """Course of it, as published/7 or fresh/10000/3."""
+    vehicle: str = ""
+    """Name or file of the vehicle; empty: the race's own."""
+    out: Path = Path("plan.json")
+    """File to write."""
+
+
 def main(argv: list[str]) -> int:
     """Run `airworthy races`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: Subcommands = {
         "list": (ListConfig, _list, _DESCRIPTION),
         "show": (ShowRaceConfig, _show, "Show one race: its gates in the order of flight, and its rules."),
+        "plan": (PlanRaceConfig, _plan, "Solve the fastest flight through a course and write it; needs the extra 'race'."),
         "check": (CheckRaceConfig, _check, "Read a race TOML and check that it can be judged."),
     }
     return run_subcommand(PROG, commands, argv)
@@ -178,4 +205,15 @@ def _check(config: CheckRaceConfig) -> int:
             print(f"note: no {what} of this package is called {word!r}")
     if not race.source:
         print("note: no source is given")
+    return 0
+
+
+def _plan(config: PlanRaceConfig) -> int:
+    race = course_of(load_race(config.name), config.course)
+    flown = config.vehicle or race.vehicle
+    if not flown:
+        raise AirworthyError(f"The race {race.name!r} names no vehicle to plan for; give one with --vehicle.")
+    plan = minimum_time_plan(race, RacerModel.of(vehicle(flown)))
+    write_plan(plan, config.out)
+    print(f"{config.out}: {plan.duration:.3f} s through {len(plan.legs)} gates, largest defect {plan.defects().max():.1g}")
     return 0
