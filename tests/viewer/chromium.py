@@ -70,12 +70,13 @@ class Page:
         self._process.terminate()
         self._process.wait(20)
 
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def call(self, method: str, timeout: float = 120.0, **parameters: Any) -> dict[str, Any]:
         """One command of the debugging protocol, and its result."""
         self._count += 1
         self._socket.send(json.dumps({"id": self._count, "method": method, "params": parameters}))
+        deadline = time.monotonic() + timeout
         while True:
-            answer = json.loads(self._socket.recv(timeout=120))
+            answer = json.loads(self._socket.recv(timeout=max(deadline - time.monotonic(), 0.0)))
             if answer.get("id") == self._count:
                 if "error" in answer:
                     raise PageError(str(answer["error"]))
@@ -87,12 +88,27 @@ class Page:
         deadline = time.monotonic() + 60.0
         while True:
             try:
-                self.call("Page.captureScreenshot", format="png")
+                self._capture()
             except PageError:
                 assert time.monotonic() < deadline, f"{url} does not open"
                 time.sleep(0.1)
             else:
                 return
+
+    def _capture(self) -> bytes:
+        """PNG of the page.
+
+        Chromium takes the next frame that it draws, and a page that has nothing new to draw may give none for minutes: then a
+        screencast, which asks for frames of its own, is begun and ended, and the picture asked for again.
+        """
+        for timeout in (15.0, 15.0, 90.0):
+            try:
+                return base64.b64decode(self.call("Page.captureScreenshot", timeout, format="png")["data"])
+            except TimeoutError:
+                self.call("Page.startScreencast", format="jpeg", quality=1)
+                time.sleep(0.3)
+                self.call("Page.stopScreencast")
+        raise PageError("Chromium draws no frame")
 
     def text(self) -> str:
         """What stands on the page."""
@@ -113,7 +129,7 @@ class Page:
 
     def picture(self, path: Path) -> Path:
         """A picture of the page as PNG."""
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        path.write_bytes(self._capture())
         return path
 
     def until_shown(self, path: Path, wanted: Callable[[ArrayAny], bool], timeout: float = 60.0) -> ArrayAny:

@@ -11,7 +11,7 @@ considerations for learning task symmetric robot policies", ICRA 2024).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -85,10 +85,11 @@ def mirrors(environments: PpoEnvironments | VectorTask, which: str) -> list[Mirr
         return found
     if not hasattr(environments, "shape"):
         raise AirworthyError("These environments do not know what mirrors them; expected mirror 'none' here.")
-    shape = environments.shape
+    drawn = cast("VectorTask", environments)
+    shape = drawn.shape
     if not shape.traits.by_rotor or shape.traits.remembers or shape.traits.privileged:
         raise AirworthyError(f"The task {shape.task.name!r} cannot be mirrored: only tasks by rotors and without memory can.")
-    return [_mirror(environments, np.array(signs)) for signs in _SIGNS[which]]
+    return [_mirror(drawn, np.array(signs)) for signs in _SIGNS[which]]
 
 
 def _mirror(environments: VectorTask, signs: Array) -> Mirror:
