@@ -41,7 +41,7 @@ def test_command_prints_tables_and_writes_a_summary(own: str, tmp_path: Path, ca
     assert main(["bench", "race", *words, "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "91.39" in said
-    assert "ours, fresh courses, not the 2019 evaluation set" in said
+    assert "ours, on other courses than the 2019 evaluation set" in said
     assert "with true state" in said
     summary = json.loads((out / "summary.json").read_text())
     first, second = summary["pilots"]

@@ -16,6 +16,7 @@ from airworthy.cli.races import main
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.race import (
+    Race,
     RacePlan,
     RacePlanOptions,
     RacerModel,
@@ -217,3 +218,22 @@ def test_an_impossible_race_is_told(tmp_path: Path) -> None:
         minimum_time_plan(strict_race(), RACER, RacePlanOptions(nodes=4, height_min=50.0, iterations=50))
     with pytest.raises(AirworthyError, match="'uzh_split_s' names no vehicle"):
         main(["plan", "uzh_split_s", "--out", str(tmp_path / "x.json")])
+
+
+def test_the_command_writes_the_plan_of_any_course(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the solver left out: what it is asked, and that its answer is what the file holds."""
+    asked: list[str] = []
+    solved = stored_plan(NOMINAL, RACER)
+
+    def solve(race: Race, racer: RacerModel) -> RacePlan:
+        asked.append(course_digest(race, racer))
+        return solved
+
+    monkeypatch.setattr("airworthy.cli.races.minimum_time_plan", solve)
+    path = tmp_path / "plan.json"
+    assert main(["plan", "alphapilot", "--course", "published/7", "--out", str(path)]) == 0
+    assert asked == [course_digest(course_of(load_race("alphapilot"), "published/7"), RACER)]
+    assert "13.363 s through 11 gates" in capsys.readouterr().out
+    assert read_plan(path, NOMINAL, RACER).duration == solved.duration

@@ -86,8 +86,8 @@ def test_ours_stand_at_their_rank_and_are_marked() -> None:
     assert servo.final == 50.0
     assert table.index(servo) == 2 + 16
     assert {row.note for row in table if not row.name} == {""}
-    assert table[1].note == "ours, fresh courses, not the 2019 evaluation set"
-    assert table[0].note == "ours, fresh courses, not the 2019 evaluation set, with true state"
+    assert table[1].note == "ours, on other courses than the 2019 evaluation set"
+    assert table[0].note == "ours, on other courses than the 2019 evaluation set, with true state"
     assert tuple(row for row in table if not row.name) == published_scores()
     np.testing.assert_array_equal(table[1].best, np.sort(best)[::-1][:5])
 

@@ -19,7 +19,7 @@ _FILE = "alphapilot_results.toml"
 _SCHEMA = TableSchema(32, 64, "rows", "numbers")
 QUALIFIER = RaceScore("points", gate_points=10.0, best=5, of=25)
 """How the qualifier scored."""
-OURS = "ours, fresh courses, not the 2019 evaluation set"
+OURS = "ours, on other courses than the 2019 evaluation set"
 """Mark of every row of ours: the evaluation's courses were never published, and are not what we fly."""
 TRUE_STATE = "with true state"
 """Mark of a pilot that is given the truth."""

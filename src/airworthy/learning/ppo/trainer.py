@@ -136,7 +136,8 @@ class TorchPpo:
             explained = 1.0 - float(advantages.var()) / spread if spread > 0.0 else math.nan
             told = self._learn(samples)
             self._remember_moments()
-            self._average.learn(self._adam.flat.double().cpu().numpy())
+            if o.average_updates:
+                self._average.learn(self._adam.flat.double().cpu().numpy())
         self.updates += 1
         self.env_steps += flown.rewards.size
         std, entropy = self._spread()
