@@ -214,3 +214,17 @@ def test_every_end_has_an_outcome() -> None:
 
     assert {end.outcome for end in RaceEnd if end} <= set(OUTCOMES)
     assert RaceEnd.RUNNING.outcome == ""
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_face_of_the_loose_box_is_outside(side: int) -> None:
+    """Strictly inside, as in the original: to the last bit, on each side."""
+    referee = Referee(row_race(), 1)
+    low, high = referee._low[0, 0] - 0.1, referee._high[0, 0] + 0.1
+    for axis in (1, 2):
+        face = (low, high)[side][axis]
+        for value, counts in ((face, False), (np.nextafter(face, (low + high)[axis] / 2.0), True)):
+            point = (low + high) / 2.0
+            point[axis] = value
+            state = referee.judge(np.tile(point, (2, 1, 1)))
+            assert bool(np.isfinite(state.loose_time[0, 0])) == counts
