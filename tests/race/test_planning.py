@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,14 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     assert np.array_equal(back.states, plan.states)
     assert np.array_equal(back.legs, plan.legs)
     assert back.options == plan.options
+    lines = path.read_text().splitlines()
+    assert sum(line.startswith("    [") for line in lines) == len(plan.states) + len(plan.inputs)
+
+
+def test_the_stored_plan_is_the_file_that_it_would_be_written_as(tmp_path: Path) -> None:
+    write_plan(stored_plan(NOMINAL, RACER), tmp_path / "plan.json")
+    stored = files("airworthy.race.planning").joinpath("alphapilot_nominal.json").read_bytes()
+    assert (tmp_path / "plan.json").read_bytes() == stored
 
 
 def test_plans_of_other_courses_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -13,7 +14,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import parse_json, read_json, sha256, write_json
+from airworthy.core.files import json_text, parse_json, read_json, sha256, write_text
 from airworthy.race.gate_geometry import GateShape, gate_shape
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
 from airworthy.race.record import Race
@@ -25,6 +26,8 @@ _DIGITS = 7
 """Decimals kept in a file: 0.1 um, below the defects that a solver leaves."""
 _FINE = 0.002
 """Longest time between samples of a plan [s]: lines between them err by 20 um at 40 m/s^2."""
+_NUMBERS = re.compile(r"\[([-+.,\s\deE]+)\]")
+"""A list of numbers and nothing else, as JSON has it."""
 
 
 def flown_gates(race: Race) -> tuple[GateShape, ...]:
@@ -145,7 +148,7 @@ class RacePlan:
 
 
 def write_plan(plan: RacePlan, path: str | Path) -> None:
-    """Write a plan, atomically.
+    """Write a plan, atomically; a node is a line, so that a changed plan can be read in a diff.
 
     Args:
         plan: Solved.
@@ -154,7 +157,8 @@ def write_plan(plan: RacePlan, path: str | Path) -> None:
     model = asdict(plan.model)
     rows = {name: np.round(getattr(plan, name), _DIGITS).tolist() for name in ("legs", "states", "inputs")}
     head = {"airworthy": _KIND, "version": _VERSION, "digest": plan.digest, "options": plan.options}
-    write_json(path, {**head, "model": {**model, "mixer": plan.model.mixer.tolist()}, **rows})
+    text = json_text({**head, "model": {**model, "mixer": plan.model.mixer.tolist()}, **rows})
+    write_text(path, _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text))
 
 
 def read_plan(path: str | Path, race: Race, model: RacerModel) -> RacePlan:
