@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from airworthy.core.arrays import Array
-from airworthy.race import RaceClass, load_race, race_class
+from airworthy.optics import Pinhole
+from airworthy.race import RaceClass, load_race, race_briefing, race_class
 from airworthy.race.benchmark.flight import RaceFlight, fly_races
 from airworthy.race.benchmark.tables import row_of
-from airworthy.race.onboard import Onboard, OnboardFacts, Truth
+from airworthy.race.onboard import Onboard, OnboardFacts, Truth, onboard_facts
 from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
 from airworthy.race.pilots.servo import Servo
-from airworthy.vehicles import Vehicle
+from airworthy.sensors import rig
+from airworthy.vehicles import Vehicle, vehicle
 
 SECONDS = 0.6
 RACE = load_race("alphapilot")
@@ -68,11 +70,23 @@ def fly(
     return fly_races(RACE, (course,), entry(made, truth), conditions or race_class("noisy"), tap=tap)[0]
 
 
+@pytest.mark.parametrize("word", ["published", "noisy", "hard", "v3"])
+def test_an_estimator_is_briefed_from_the_facts_alone(word: str) -> None:
+    conditions = race_class(word)
+    camera = rig("flightgoggles_race")["ir_beacons"].projection
+    assert isinstance(camera, Pinhole)
+    facts = onboard_facts(RACE, vehicle(conditions.vehicle), camera, conditions, rates=(960.0, 60.0, 240.0))
+    told, expected = facts.briefing(), race_briefing(RACE, conditions)
+    for item in fields(expected):
+        assert np.array_equal(getattr(told, item.name), getattr(expected, item.name)), item.name
+
+
 def test_records_hold_what_contestants_had_and_nothing_else() -> None:
     assert [item.name for item in fields(Onboard)] == ["time", "imu_stamp", "imu", "frames", "ranger", "collision"]
     assert {item.name for item in fields(OnboardFacts)} == {
         "flights", "gates", "corners", "directions", "bounds", "pivots", "start_position", "start_yaw", "vehicle", "camera",
-        "physics_rate", "frame_rate", "command_rate", "thrust_max",
+        "physics_rate", "frame_rate", "command_rate", "thrust_max", "pixel_noise", "imu_noise", "imu_walk", "imu_bias",
+        "start_bound",
     }  # fmt: skip
     told: list[OnboardFacts] = []
     seen: list[Onboard] = []

@@ -16,7 +16,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.optics.projections import Pinhole
-from airworthy.race.briefing import BeaconFrame
+from airworthy.race.briefing import BeaconFrame, RaceBriefing
+from airworthy.race.classes import RaceClass
 from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.record import Race
 from airworthy.vehicles import Vehicle
@@ -58,6 +59,40 @@ class OnboardFacts:
     """Calls of `command` per second [Hz]."""
     thrust_max: float
     """Of all rotors together [N]; more is clipped."""
+    pixel_noise: float
+    """Of the camera's data sheet: standard deviation of a beacon's coordinates [px]."""
+    imu_noise: tuple[float, float]
+    """Of the inertial sensor's: standard deviation of a sample of accelerometer [m/s^2] and gyroscope [rad/s]."""
+    imu_walk: tuple[float, float]
+    """How the biases of both wander [m/s^2 and rad/s per sqrt(s)]; zeros: there are none."""
+    imu_bias: tuple[float, float]
+    """Half widths of both biases at arming [m/s^2, rad/s]."""
+    start_bound: tuple[float, float, float, float]
+    """How far the vehicle may stand from its nominal start: x, y, z [m] and yaw [rad], plus or minus."""
+
+    def briefing(self) -> RaceBriefing:
+        """Return the same facts as an estimator takes them."""
+        return RaceBriefing(
+            gates=self.gates,
+            corners=self.corners,
+            normal=self.directions,
+            bound=self.bounds,
+            pivot=self.pivots,
+            start=np.array(self.start_position),
+            start_yaw=self.start_yaw,
+            start_bound=np.array(self.start_bound),
+            focal=np.array([self.camera.fx, self.camera.fy]),
+            center=np.array([self.camera.cx, self.camera.cy]),
+            camera_position=np.zeros(3),
+            camera_attitude=np.array([0.0, 0.0, 0.0, 1.0]),
+            pixel_noise=self.pixel_noise,
+            noise=np.array(self.imu_noise),
+            walk=np.array(self.imu_walk),
+            bias=np.array(self.imu_bias),
+            imu_hz=self.physics_rate,
+            frame_hz=self.frame_rate,
+            gravity=self.vehicle.gravity,
+        )
 
 
 @dataclass(frozen=True)
@@ -142,7 +177,13 @@ class TruthPilot(Protocol):
 
 
 def onboard_facts(
-    race: Race, vehicle: Vehicle, camera: Pinhole, *, rates: tuple[float, float, float], flights: int = 1
+    race: Race,
+    vehicle: Vehicle,
+    camera: Pinhole,
+    conditions: RaceClass,
+    *,
+    rates: tuple[float, float, float],
+    flights: int = 1,
 ) -> OnboardFacts:
     """Return what pilots of a race are told.
 
@@ -150,12 +191,16 @@ def onboard_facts(
         race: Nominal; of the course that is flown nothing is needed.
         vehicle: Of the catalogue.
         camera: That sees beacons.
+        conditions: The class, of which the sensors' data sheets and the start's spread are told.
         rates: Physics, frames and commands per second [Hz].
         flights: Rows of the records.
     """
     gates = [race.gate(name) for name, _ in race.passes]
     shapes = [gate_shape(gate) for gate in gates]
     ways = [-1.0 if reverse else 1.0 for _, reverse in race.passes]
+    imu, spread, stray = conditions.imu(), race.start.bound, conditions.start_error
+    # A density d of white noise is d sqrt(rate) in each sample.
+    each = math.sqrt(rates[0])
     return OnboardFacts(
         flights=flights,
         gates=tuple(name for name, _ in race.passes),
@@ -171,6 +216,11 @@ def onboard_facts(
         frame_rate=rates[1],
         command_rate=rates[2],
         thrust_max=thrust_max(vehicle),
+        pixel_noise=conditions.pixel_noise,
+        imu_noise=(imu.accelerometer_noise[0] * each, imu.gyroscope_noise[0] * each),
+        imu_walk=(imu.accelerometer_walk[0], imu.gyroscope_walk[0]),
+        imu_bias=(imu.bias_initial[0], imu.bias_initial[1]),
+        start_bound=(spread.x + stray, spread.y + stray, spread.z + stray, math.radians(spread.yaw_deg)),
     )
 
 
