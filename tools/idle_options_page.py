@@ -30,6 +30,7 @@ from airworthy.learning.native_ppo.config import IDLE_RULES as MOTOR_COMMAND_RUL
 from airworthy.learning.svnet.options import IDLE_RULES as SVNET_RULES
 from airworthy.learning.svnet.options import RUN_RULES
 from airworthy.learning.task_training.config import IDLE_RULES as TASK_CONFIG_RULES
+from airworthy.race.benchmark.job import IDLE_RULES as RACE_RULES
 from airworthy.scenes.catalogue import IDLE_RULES as SOURCE_RULES
 
 COMMANDS: dict[str, Sequence[IdleRule]] = {
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy train boundary": BOUNDARY_RULES,
     "airworthy bench navigation": NAVIGATION_RULES,
     "airworthy bench gates": GATES_RULES,
+    "airworthy bench race": RACE_RULES,
     "airworthy scenes show, validate, export, render": SOURCE_RULES,
     "airworthy scenes export": (*EXPORT_RULES, *ACTOR_RULES),
     "airworthy scenes render": (*RENDER_RULES, *ACTOR_RULES),

@@ -31,6 +31,8 @@ from airworthy.learning.datasets import DatasetConfig, synthesize_dataset
 from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
 from airworthy.learning.task_training.config import TaskConfig
+from airworthy.race.benchmark.job import RaceBenchConfig
+from airworthy.race.pilots.catalogue import race_pilot
 from airworthy.scenes import Scene, scene
 from airworthy.scenes.catalogue import SceneArguments
 from airworthy.tasks.navigation import NavigationProtocol
@@ -175,6 +177,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (GatesBenchConfig(device="cuda:0", threads=2),),
         (GatesBenchConfig(quick=True, courses=("circle_8",), flights=2, random=2, random_compared=1, off_grid=3),),
     ],
+    "airworthy bench race": [(RaceBenchConfig(charge_compute="0.2"), [race_pilot("servo")])],
     "airworthy scenes show, validate, export, render": [
         (SceneArguments("cm", "y", None, 0.1), "generator"),
         (SceneArguments("cm", "y", None, 0.1), "scene file"),

@@ -12,6 +12,7 @@ import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
+from airworthy.race.benchmark.timing import timing_text
 
 OWN = """
 class Falls:
@@ -24,6 +25,23 @@ class Falls:
     def command(self, onboard, *truth):
         assert len(truth) == TRUTH
         return [0.0, 0.0, 0.0, 0.0]
+"""
+
+
+PLANS = """
+class Plans:
+    rate = 60.0
+
+    def use_desk(self, desk):
+        self.desk = desk
+
+    def begin(self, facts):
+        self.ticket, self.thrust = self.desk.submit(lambda: 5.0), 0.0
+
+    def command(self, onboard):
+        if self.ticket.ready:
+            self.thrust, self.ticket = self.ticket.result, self.desk.submit(lambda: 5.0)
+        return [self.thrust, 0.0, 0.0, 0.0]
 """
 
 
@@ -72,6 +90,38 @@ def test_stopped_run_goes_on_to_the_same_summary(own: str, tmp_path: Path) -> No
         run_race_bench(config("parts", seed=1))
 
 
+def test_plans_are_charged_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "plans.py").write_text(PLANS)
+
+    def run(charge: str) -> Any:
+        pilot, folder = f"{tmp_path / 'plans.py'}:Plans", f"out-{charge}"
+        config = RaceBenchConfig(pilot=pilot, courses="nominal", charge_compute=charge, out=str(tmp_path / folder))
+        return run_race_bench(config)
+
+    slow, free = run("0.25"), run("0")
+    assert [slow.summary["repeatable"], run("measured").summary["repeatable"]] == [True, False]
+    late, early = slow.summary["flights"][0], free.summary["flights"][0]
+    # It falls for a quarter of a second before its first plan, in which the next may not begin.
+    assert late["commands_sha256"] != early["commands_sha256"]
+    planning = late["planning"]
+    assert planning["charged_s"] == 0.25 * planning["count"] > 0.0
+    assert early["planning"]["charged_s"] == 0.0
+    assert early["planning"]["count"] > 10 * planning["count"]
+    # Processor time stands beside the results, and not among them.
+    told = json.loads((tmp_path / "out-0.25" / "timing.json").read_text())["pilots"][0]
+    assert told["planning"]["count"] == planning["count"]
+    assert told["planning"]["charged"] == 0.25
+    assert 0.0 <= told["planning"]["median_s"] <= told["planning"]["p90_s"] <= told["planning"]["max_s"]
+    assert told["command"]["charged"] is False
+    assert "charged 0.25 s each" in timing_text(told)
+    assert "cpu" not in json.dumps(slow.summary)
+
+
+def test_charge_without_plans_is_refused(own: str, tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match="--charge-compute measured changes nothing for pilots that do nothing beside"):
+        run_race_bench(RaceBenchConfig(pilot=own, charge_compute="measured", out=str(tmp_path / "out")))
+
+
 def test_python_call(own: str, tmp_path: Path) -> None:
     result = aw.bench.race(own, "nominal", conditions="published", out=str(tmp_path / "out"))
     assert result.summary["runs"] == 1
@@ -88,6 +138,7 @@ def test_python_call(own: str, tmp_path: Path) -> None:
         ("--courses published/25", "expected 0 to 24"),
         ("--race uzh_split_s", "has no scene yet"),
         ("--look 61", "--look is 61"),
+        ("--charge-compute fast", "expected 'measured', or seconds from 0 to 60"),
     ],
 )
 def test_mistakes_are_one_sentence(words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

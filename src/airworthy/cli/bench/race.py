@@ -6,6 +6,7 @@ from typing import Any
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.race.benchmark.job import RaceBenchConfig, RaceBenched, run_race_bench
+from airworthy.race.benchmark.timing import timing_text
 
 _DESCRIPTION = (
     "Fly pilots through courses of a race: each sees its IMU and beacons alone, an exact referee judges every physics step, and"
@@ -21,7 +22,8 @@ def main(argv: list[str]) -> int:
     with stopped_by_terminate() as received:
         done = run_race_bench(config, quiet=config.json)
     if config.json:
-        emit_json({"folder": str(done.folder), "interrupted": done.interrupted, **done.summary})
+        told = {"folder": str(done.folder), "interrupted": done.interrupted, "timing": list(done.timing)}
+        emit_json({**told, **done.summary})
     else:
         _show(done)
     if done.interrupted:
@@ -50,6 +52,11 @@ def _show(done: RaceBenched) -> None:
         ends = ", ".join(f"{name} {count}" for name, count in row["statistics"]["ends"].items())
         hit = "; hit " + ", ".join(f"{name} ({count})" for name, count in row["parts"].items()) if row["parts"] else ""
         print(f"{row['pilot']}: {ends}{hit}. {row['note'][:1].upper()}{row['note'][1:]}.")
+    for timing in done.timing:
+        if said := timing_text(timing):
+            print(f"{timing['pilot']}: {said}")
+    if not summary["repeatable"]:
+        print("Plans were charged the processor time they took: the same command gives other flights again.")
     print(f"Results: {done.folder}")
 
 

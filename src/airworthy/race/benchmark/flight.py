@@ -16,6 +16,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler
+from airworthy.race.background import CHARGE_S, Charge, DeskRecord
 from airworthy.race.benchmark.crew import Crew, check_rate
 from airworthy.race.benchmark.sensing import Poses, RaceSensors
 from airworthy.race.classes import FRAME_HZ, RaceClass
@@ -59,6 +60,10 @@ class RaceFlight:
     """[m/s]."""
     path_m: float
     """Length that was flown until the race ended [m]."""
+    planned: tuple[DeskRecord, ...]
+    """What its pilot did beside its commands."""
+    command_cpu_s: Array
+    """Processor time of each command, work beside them left out [s]; charged to nobody."""
 
 
 def check_flyable(race: Race) -> None:
@@ -83,6 +88,7 @@ def fly_races(
     *,
     seed: int = 0,
     look_s: float | None = None,
+    charge: Charge = CHARGE_S,
     tap: Tap | None = None,
     advanced: Callable[[int], None] = lambda flights: None,
 ) -> tuple[RaceFlight, ...]:
@@ -95,6 +101,7 @@ def fly_races(
         conditions: The class.
         seed: Of all random numbers.
         look_s: How long pilots look before arming [s]; None: as the race says.
+        charge: Of work that pilots do beside their commands.
         tap: See `Tap`.
         advanced: Told whenever flights end, and how many.
 
@@ -102,7 +109,7 @@ def fly_races(
         AirworthyError: A race without a scene, a course that is not there, a rate that is none.
     """
     check_flyable(race)
-    batch = _Batch(race, courses, entry, conditions, seed, race.clock.look_s if look_s is None else look_s)
+    batch = _Batch(race, courses, entry, conditions, seed, race.clock.look_s if look_s is None else look_s, charge)
     while not batch.over:
         before = int(np.sum(batch.state.done))
         batch.advance(tap)
@@ -113,7 +120,16 @@ def fly_races(
 class _Batch:
     """Everything of one batch; the pilots are given nothing of it but records."""
 
-    def __init__(self, race: Race, courses: Sequence[str], entry: PilotEntry, conditions: RaceClass, seed: int, look_s: float):
+    def __init__(
+        self,
+        race: Race,
+        courses: Sequence[str],
+        entry: PilotEntry,
+        conditions: RaceClass,
+        seed: int,
+        look_s: float,
+        charge: Charge,
+    ):
         count, flown_by = len(courses), vehicle(conditions.vehicle)
         self._courses, self._entry = tuple(courses), entry
         self._races = [course_of(race, name) for name in courses]
@@ -139,7 +155,7 @@ class _Batch:
         self._sensors = RaceSensors(race, self._scenes, conditions, ids, seed, self._rate)
         rates = (self._rate, FRAME_HZ, entry.rate)
         facts = onboard_facts(race, flown_by, self._sensors.projection, conditions, rates=rates, flights=count)
-        self._crew = Crew(entry, facts)
+        self._crew = Crew(entry, facts, charge)
         self._crew.begin()
         self._referee = Referee(self._races, physics_rate=self._rate)
         self._corners = np.stack([_corners(item) for item in self._races])
@@ -222,6 +238,8 @@ class _Batch:
                 commands_sha256=digests[k],
                 speed_max=float(self._speed_max[k]),
                 path_m=float(self._length[k]),
+                planned=self._crew.planned(k),
+                command_cpu_s=self._crew.spent(k),
             )
             for k, result in enumerate(results)
         )

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, sha256, write_json
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.block_job import (
     SUMMARY_FILE,
     BlocksDone,
@@ -25,9 +26,11 @@ from airworthy.core.jobs.block_store import ManifestKind, plain
 from airworthy.core.jobs.json_blocks import JsonBlockStore
 from airworthy.core.jobs.workers import shared
 from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.race.background import CHARGE_S, MEASURED, charge_of
 from airworthy.race.benchmark.crew import check_rate
 from airworthy.race.benchmark.flight import check_flyable, fly_races
 from airworthy.race.benchmark.tables import pilot_summary, row_of, tables_of
+from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing
 from airworthy.race.classes import DEFAULT, race_class
 from airworthy.race.courses import course_of
 from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
@@ -56,6 +59,8 @@ class RaceBenchConfig:
     """The class: published, noisy, hard or v3; --class is the same."""
     look: Annotated[float | None, Bound(0.0, 60.0, "s")] = None
     """How long pilots look from the start before they are armed [s]; as the race says, where it is not given."""
+    charge_compute: str = str(CHARGE_S)
+    """What pilots that plan are charged in simulated time: seconds for each plan, or measured: its processor time."""
     seed: Annotated[int, SEED] = 0
     """Of all noise."""
     workers: Annotated[int, Bound(1, 256)] = 1
@@ -67,6 +72,17 @@ class RaceBenchConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        charge_of(self.charge_compute)
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("charge_compute",),
+        lambda config, entries: not any(entry.plans for entry in entries),
+        "for pilots that do nothing beside their commands",
+        "name one that plans",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -84,8 +100,12 @@ class RaceStore(JsonBlockStore):
     kind = ManifestKind(MANIFEST_FILE, "a race benchmark", 1)
 
 
+@dataclass(frozen=True)
 class RaceBenched(BlocksDone):
     """What a run left."""
+
+    timing: tuple[Mapping[str, Any], ...]
+    """Processor time of each pilot, as of `pilot_timing`; no two runs have the same."""
 
 
 def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[str], None] | None = None) -> RaceBenched:
@@ -105,6 +125,8 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
     if len(set(words)) < len(words):
         raise AirworthyError(f"--pilot names a pilot twice: {config.pilot!r}; name each once.")
     entries = [race_pilot(word) for word in words]
+    refuse_idle(config, IDLE_RULES, entries)
+    charge = charge_of(config.charge_compute)
     for entry in entries:
         check_rate(entry, PHYSICS_HZ)
     names = course_names(config.courses)
@@ -119,6 +141,7 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             "courses": list(names),
             "look_s": race.clock.look_s if config.look is None else config.look,
             "seed": config.seed,
+            "charge": charge if any(entry.plans for entry in entries) else None,
             "pilots": {entry.name: {"rate": entry.rate, **entry.identity} for entry in entries},
         }
     )
@@ -130,12 +153,17 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
         )
         done = done_of(blocks, store)
         rows = {entry.name: _rows(entry.name, done, store) for entry in entries}
+        timing = tuple(
+            pilot_timing(entry, charge, _rows(entry.name, done, store, "timing")) for entry in entries if rows[entry.name]
+        )
         summary: dict[str, Any] = {
             "version": __version__,
             "race": race.name,
             "class": conditions.name,
             "courses": config.courses,
             "seed": config.seed,
+            # Plans that are charged the time they took arrive at other moments in another run.
+            "repeatable": not (charge == MEASURED and any(entry.plans for entry in entries)),
             "pilots": [pilot_summary(race, entry, rows[entry.name]) for entry in entries if rows[entry.name]],
             "tables": tables_of(race, entries, rows),
             "flights": [row for entry in entries for row in rows[entry.name]],
@@ -152,7 +180,8 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             first = summary["pilots"][0]
             summary |= {key: first[key] for key in ("completed", "runs", "final_score", "mean_score", "mean_time_s")}
         write_json(store.folder / SUMMARY_FILE, summary)
-    return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, None)
+        write_json(store.folder / TIMING_FILE, {"pilots": timing, "hardware": describe_machine()})
+    return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, None, timing)
 
 
 def _blocks(entries: Sequence[PilotEntry], names: Sequence[str]) -> list[RaceBlock]:
@@ -163,8 +192,8 @@ def _blocks(entries: Sequence[PilotEntry], names: Sequence[str]) -> list[RaceBlo
     ]
 
 
-def _rows(pilot: str, done: Sequence[RaceBlock], store: RaceStore) -> list[dict[str, Any]]:
-    return [row for block in done if block.pilot == pilot for row in store.content(block.name)["flights"]]
+def _rows(pilot: str, done: Sequence[RaceBlock], store: RaceStore, what: str = "flights") -> list[dict[str, Any]]:
+    return [row for block in done if block.pilot == pilot for row in store.content(block.name)[what]]
 
 
 def _flown(
@@ -192,5 +221,17 @@ def fly_block(
     """
     race, entry = load_race(config.race), race_pilot(block.pilot)
     conditions = race_class(config.conditions)
-    flown = fly_races(race, block.courses, entry, conditions, seed=config.seed, look_s=config.look, advanced=advanced)
-    return {"flights": [row_of(block.pilot, flight) for flight in flown]}
+    flown = fly_races(
+        race,
+        block.courses,
+        entry,
+        conditions,
+        seed=config.seed,
+        look_s=config.look,
+        charge=charge_of(config.charge_compute),
+        advanced=advanced,
+    )
+    return {
+        "flights": [row_of(block.pilot, flight) for flight in flown],
+        "timing": [flight_timing(block.pilot, flight) for flight in flown],
+    }

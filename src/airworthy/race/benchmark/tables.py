@@ -38,6 +38,7 @@ def row_of(pilot: str, flight: RaceFlight) -> dict[str, Any]:
         "part": flight.part,
         "reason": flight.reason,
         "clipped": flight.clipped,
+        "planning": {"count": len(flight.planned), "charged_s": sum(record.charged_s for record in flight.planned)},
         "speed_max_mps": flight.speed_max,
         "path_m": flight.path_m,
         "commands_sha256": flight.commands_sha256,

@@ -16,6 +16,7 @@ from typing import Any
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.own_modules import load_with, own_digest
 from airworthy.pilots.containment import import_contained
+from airworthy.race.background import plans
 from airworthy.race.published import TRUTH
 
 RATE_HZ = 240.0
@@ -45,6 +46,8 @@ class PilotEntry:
     """That it says it reads; empty: it does not say."""
     identity: Mapping[str, Any] = field(default_factory=dict)
     """What its commands depend on, of a file of one's own."""
+    plans: bool = False
+    """Whether it asks for a desk (`airworthy.race.background`)."""
 
 
 def race_pilots() -> dict[str, str]:
@@ -82,9 +85,10 @@ def _entry(word: str, made: Any, identity: Mapping[str, Any], trusted: bool) -> 
         name=word,
         make=made,
         truth=word.startswith(TRUTH),
-        # A stranger's pilot of a batch would see its neighbours' sensors.
-        batched=trusted and bool(getattr(made, "batched", False)),
+        # A stranger's pilot of a batch would see its neighbours' sensors, and a desk is one flight's.
+        batched=trusted and bool(getattr(made, "batched", False)) and not plans(made),
         rate=rate,
         sensors=tuple(getattr(made, "sensors", ())),
+        plans=plans(made),
         identity=identity,
     )
