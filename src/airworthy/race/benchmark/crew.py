@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.containment import PilotFailure, contained
 from airworthy.race.background import CHARGE_S, Charge, Desk, DeskRecord, desk_of
+from airworthy.race.benchmark.telemetry import Listener
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth, checked_command, clipped_command
 from airworthy.race.pilots.catalogue import PilotEntry
 from airworthy.race.referee import RaceEnd
@@ -49,6 +50,8 @@ class Crew:
         self._desks: list[Desk | None] = []
         self._spent: list[list[float]] = [[] for _ in self._rows]
         self._failed = np.zeros(count, np.int64)
+        self.heard = Listener(count, len(facts.gates))
+        """What became of telemetry."""
 
     def begin(self) -> None:
         """Make the pilots and tell them the facts; who fails here fails at the first step."""
@@ -77,6 +80,18 @@ class Crew:
             if self._pilots[k] is not None and np.any(racing[rows] & (self._failed[rows] == 0)):
                 self._ask(k, onboard, truth, racing)
         return self._failed.copy()
+
+    def telemetry(self, racing: Array) -> dict[int, dict[str, ArrayF32]]:
+        """Return what pilots say of their belief behind their last command, by the number of the flight.
+
+        Args:
+            racing: Which flights still race, (flights,): others are not asked.
+        """
+        said: dict[int, dict[str, ArrayF32]] = {}
+        flying = np.flatnonzero(racing & (self._failed == 0))
+        for rows, pilot in zip(self._rows, self._pilots, strict=True):
+            said |= self.heard.ask(pilot, rows, flying)
+        return said
 
     def digests(self) -> tuple[str, ...]:
         """Return the SHA-256 of each flight's commands, as they were given to the vehicle."""

@@ -18,6 +18,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler
 from airworthy.race.background import CHARGE_S, Charge, DeskRecord
 from airworthy.race.benchmark.crew import Crew, check_rate
+from airworthy.race.benchmark.recording import FlightRecorder, RaceTrace
 from airworthy.race.benchmark.sensing import Poses, RaceSensors
 from airworthy.race.classes import FRAME_HZ, RaceClass
 from airworthy.race.courses import course_of
@@ -64,6 +65,12 @@ class RaceFlight:
     """What its pilot did beside its commands."""
     command_cpu_s: Array
     """Processor time of each command, work beside them left out [s]; charged to nobody."""
+    telemetry_errors: int
+    """Times that its pilot's telemetry could not be used."""
+    telemetry_reason: str
+    """What was wrong with it the first time."""
+    trace: RaceTrace
+    """Where it was and what it saw, once a frame."""
 
 
 def check_flyable(race: Race) -> None:
@@ -161,6 +168,7 @@ class _Batch:
         self._corners = np.stack([_corners(item) for item in self._races])
         self.state: RefereeState = self._referee.advance(self._referee.begin(), self._poses().position[None])
         self._step, self._imu = 0, np.zeros((0, count, 6))
+        self._recorder = FlightRecorder(count, len(race.passes))
         self._path: list[Array] = []
         self._events: list[ArrayInt] = []
         self._speed_max, self._length = np.zeros(count), np.zeros(count)
@@ -183,6 +191,7 @@ class _Batch:
         onboard = self._onboard()
         truth = self._truth() if self._entry.truth else None
         failed = self._crew.fly(onboard if tap is None else tap(self._step, onboard), truth, racing)
+        self._record(onboard, racing)
         self._sim.set_command(self._crew.command)
         imu = np.empty((self._period, len(racing), 6))
         flying = np.flatnonzero(racing)
@@ -204,6 +213,13 @@ class _Batch:
         if len(self._path) >= _JUDGED:
             self.state = self._referee.advance(self.state, np.stack(self._path), np.stack(self._events))
             self._path, self._events = [], []
+
+    def _record(self, onboard: Onboard, racing: Array) -> None:
+        """Take a row for page and film where a frame came with this command."""
+        if onboard.frames:
+            state = np.hstack([np.asarray(getattr(self._sim, name)) for name in ("position", "velocity", "attitude")])
+            said = self._crew.telemetry(racing)
+            self._recorder.take(onboard.time, state, onboard.frames[-1], said, np.flatnonzero(racing))
 
     def _measure(self, racing: Array) -> None:
         speed = np.linalg.norm(np.asarray(self._sim.velocity, np.float64), axis=1)
@@ -240,6 +256,9 @@ class _Batch:
                 path_m=float(self._length[k]),
                 planned=self._crew.planned(k),
                 command_cpu_s=self._crew.spent(k),
+                telemetry_errors=int(self._crew.heard.errors[k]),
+                telemetry_reason=self._crew.heard.reason[k],
+                trace=self._recorder.trace(k, self._last[k] if result.end == "contact" else None),
             )
             for k, result in enumerate(results)
         )

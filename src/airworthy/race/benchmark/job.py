@@ -29,6 +29,7 @@ from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.race.background import CHARGE_S, MEASURED, charge_of
 from airworthy.race.benchmark.crew import check_rate
 from airworthy.race.benchmark.flight import check_flyable, fly_races
+from airworthy.race.benchmark.recording import trace_content
 from airworthy.race.benchmark.tables import pilot_summary, row_of, tables_of
 from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing
 from airworthy.race.classes import DEFAULT, race_class
@@ -97,7 +98,8 @@ class RaceBlock:
 class RaceStore(JsonBlockStore):
     """The folder of a race benchmark."""
 
-    kind = ManifestKind(MANIFEST_FILE, "a race benchmark", 1)
+    # 2: blocks hold traces.
+    kind = ManifestKind(MANIFEST_FILE, "a race benchmark", 2)
 
 
 @dataclass(frozen=True)
@@ -234,4 +236,5 @@ def fly_block(
     return {
         "flights": [row_of(block.pilot, flight) for flight in flown],
         "timing": [flight_timing(block.pilot, flight) for flight in flown],
+        "traces": [trace_content(flight.trace) for flight in flown],
     }

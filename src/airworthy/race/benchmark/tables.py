@@ -43,6 +43,8 @@ def row_of(pilot: str, flight: RaceFlight) -> dict[str, Any]:
         "path_m": flight.path_m,
         "commands_sha256": flight.commands_sha256,
         "irregular": result.irregular_count,
+        "telemetry_errors": flight.telemetry_errors,
+        "telemetry_reason": flight.telemetry_reason,
         "passages": [
             {
                 "gate": item.gate,

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.frames import camera_attitude, from_euler, rotate, to_matrix
 from airworthy.race.briefing import BeaconFrame
 from airworthy.race.onboard import Onboard, OnboardFacts
@@ -75,6 +75,20 @@ class Servo:
                 self._see(frame, self._attitude)
         self._pass_gate()
         return self._steer(self._wanted_velocity())[None]
+
+    def telemetry(self) -> dict[str, ArrayLike]:
+        """Return what it believes: where it is beside the next gate, which it takes to stand where it nominally does."""
+        gates, sigma = np.full((len(self._centers), 3), np.nan), np.full(len(self._centers), np.nan)
+        gates[self._next] = self._centers[self._next]
+        left = _cross(np.array([0.0, 0.0, 1.0]), self._facts.directions[self._next])
+        sigma[self._next] = math.sqrt(left @ self._spread[:3, :3] @ left)
+        return {
+            "position": self._centers[self._next] - self._mean[:3],
+            "position_sigma": np.sqrt(np.diag(self._spread)[:3]),
+            "gates": gates,
+            "gate_sigma": sigma,
+            "next": self._next,
+        }
 
     # ---- What it believes -----------------------------------------------------------------------------------------------
 
