@@ -24,6 +24,11 @@ RATE_HZ = 240.0
 
 _PILOTS: dict[str, tuple[str, str, str]] = {
     "servo": ("airworthy.race.pilots.servo", "Servo", "flies at the next gate's beacons at 6 m/s, by IMU and beacons"),
+    "truth:race": (
+        "airworthy.race.pilots.truth_race",
+        "TruthRace",
+        "flies the fastest plan through the true gates, by its true state; needs the extra `race`",
+    ),
 }
 """Word -> module, class, what it does. A word that begins with "truth:" is given the truth."""
 
@@ -60,11 +65,16 @@ def race_pilot(word: str) -> PilotEntry:
 
     Raises:
         UnknownNameError: There is no such pilot.
-        AirworthyError: Its file is missing, holds no such class, or failed while it was imported.
+        AirworthyError: Its file is missing, holds no such class, or failed while it was imported, or a package that it needs
+            is not installed.
     """
     if word in _PILOTS:
         module, name, _ = _PILOTS[word]
-        return _entry(word, getattr(import_module(module), name), {}, trusted=True)
+        made = getattr(import_module(module), name)
+        # Before anything is flown: what a pilot needs may not be installed.
+        if hasattr(made, "check"):
+            made.check()
+        return _entry(word, made, {}, trusted=True)
     plain = word.removeprefix(TRUTH)
     file, colon, name = plain.rpartition(":")
     if not (colon and file.endswith(".py")):

@@ -81,7 +81,7 @@ def minimum_time_plan(race: Race, model: RacerModel, options: RacePlanOptions | 
     Raises:
         AirworthyError: CasADi is not installed, or no plan was found.
     """
-    casadi = _casadi()
+    casadi = casadi_module()
     options = options or RacePlanOptions()
     problem = _Problem(casadi, model, flown_gates(race), start_state(race), options)
     found, status = problem.solve()
@@ -95,7 +95,7 @@ def minimum_time_plan(race: Race, model: RacerModel, options: RacePlanOptions | 
     return plan
 
 
-def _casadi() -> Any:
+def casadi_module() -> Any:
     try:
         import casadi
     except ModuleNotFoundError as error:
