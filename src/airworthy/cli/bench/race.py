@@ -57,7 +57,7 @@ def _show(done: RaceBenched) -> None:
             print(f"{timing['pilot']}: {said}")
     if not summary["repeatable"]:
         print("Plans were charged the processor time they took: the same command gives other flights again.")
-    print(f"Results: {done.folder}")
+    print(f"Report: {done.report}")
 
 
 def _pilot_cells(row: dict[str, Any]) -> tuple[Any, ...]:

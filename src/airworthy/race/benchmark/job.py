@@ -24,20 +24,25 @@ from airworthy.core.jobs.block_job import (
 )
 from airworthy.core.jobs.block_store import ManifestKind, plain
 from airworthy.core.jobs.json_blocks import JsonBlockStore
+from airworthy.core.jobs.progress import command_line
 from airworthy.core.jobs.workers import shared
 from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.race.background import CHARGE_S, MEASURED, charge_of
 from airworthy.race.benchmark.crew import check_rate
 from airworthy.race.benchmark.flight import check_flyable, fly_races
-from airworthy.race.benchmark.recording import trace_content
+from airworthy.race.benchmark.recording import trace_content, trace_of
 from airworthy.race.benchmark.tables import pilot_summary, row_of, tables_of
-from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing
+from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing, timing_text
 from airworthy.race.classes import DEFAULT, race_class
 from airworthy.race.courses import course_of
 from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
 from airworthy.race.race_file import load_race
+from airworthy.race.record import Race
 from airworthy.race.referee import PHYSICS_HZ
+from airworthy.race.report.crossings import FlownRace, flown_race
+from airworthy.race.report.page import ReportInput, write_race_report
 from airworthy.scenes.generators.halls import course_names
+from airworthy.vehicles import vehicle
 
 __all__ = ["MANIFEST_FILE", "RaceBenchConfig", "RaceBenched", "run_race_bench"]
 
@@ -183,7 +188,18 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             summary |= {key: first[key] for key in ("completed", "runs", "final_score", "mean_score", "mean_time_s")}
         write_json(store.folder / SUMMARY_FILE, summary)
         write_json(store.folder / TIMING_FILE, {"pilots": timing, "hardware": describe_machine()})
-    return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, None, timing)
+        report = write_race_report(
+            ReportInput(
+                folder=store.folder,
+                command=command_line("airworthy bench race", config, leave_out=("json", "out", "workers")),
+                race=race,
+                vehicle=vehicle(conditions.vehicle),
+                summary=summary,
+                flights={entry.name: _traced(race, entry.name, done, store) for entry in entries},
+                timing={row["pilot"]: timing_text(row) for row in timing},
+            )
+        )
+    return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, report, timing)
 
 
 def _blocks(entries: Sequence[PilotEntry], names: Sequence[str]) -> list[RaceBlock]:
@@ -196,6 +212,17 @@ def _blocks(entries: Sequence[PilotEntry], names: Sequence[str]) -> list[RaceBlo
 
 def _rows(pilot: str, done: Sequence[RaceBlock], store: RaceStore, what: str = "flights") -> list[dict[str, Any]]:
     return [row for block in done if block.pilot == pilot for row in store.content(block.name)[what]]
+
+
+def _traced(race: Race, pilot: str, done: Sequence[RaceBlock], store: RaceStore) -> list[FlownRace]:
+    """Return a pilot's flights with their traces."""
+    found = []
+    for block in done:
+        if block.pilot == pilot:
+            content = store.content(block.name)
+            for row, trace in zip(content["flights"], content["traces"], strict=True):
+                found.append(flown_race(race, row, trace_of(trace, f"{pilot} on {row['course']}")))
+    return found
 
 
 def _flown(

@@ -84,7 +84,6 @@ class Servo:
         sigma[self._next] = math.sqrt(left @ self._spread[:3, :3] @ left)
         return {
             "position": self._centers[self._next] - self._mean[:3],
-            "position_sigma": np.sqrt(np.diag(self._spread)[:3]),
             "gates": gates,
             "gate_sigma": sigma,
             "next": self._next,
