@@ -48,7 +48,7 @@ def speed_grid(flights: Sequence[FlownRace], low: Array, shape: tuple[int, int])
 def _extent(flights: Sequence[FlownRace]) -> tuple[Array, Array]:
     """Return the corners of what is drawn [m], on whole cells."""
     points = [gate.corners[:, :2] for gate in flights[0].gates]
-    points += [flight.trace.position[:, :2] for flight in flights if len(flight.trace.position)]
+    points += [flight.trace.position[:, :2].astype(np.float64) for flight in flights if len(flight.trace.position)]
     every = np.concatenate(points)
     return np.floor((every.min(axis=0) - _MARGIN) / CELL) * CELL, np.ceil((every.max(axis=0) + _MARGIN) / CELL) * CELL
 
@@ -69,7 +69,8 @@ def figure_speeds(flights: Sequence[FlownRace], name: str) -> str:
     grids = [speed_grid(some, low, shape) for some in (done, flights)]
     top = max(2.0, float(np.nanmax(grids[1])) if np.isfinite(grids[1]).any() else 2.0)
     # One scale for both, over a decade and a half: slower than this is as good as standing.
-    norm = LogNorm(max(0.5, top / 30.0), top, clip=True)
+    least = max(0.5, top / 30.0)
+    norm = LogNorm(least, top, clip=True)
     wide, tall = float(high[right] - low[right]), float(high[up] - low[up])
     height = min(6.0, 4.55 * tall / wide) + 0.95
     with sheet(height) as figure:
@@ -90,7 +91,7 @@ def figure_speeds(flights: Sequence[FlownRace], name: str) -> str:
         panels[0].set_ylabel(f"{'xyz'[up]} [m]")
         bar = figure.colorbar(drawn, cax=figure.add_axes((0.945, 0.5 / height, 0.012, 1.0 - 0.8 / height)))
         bar.ax.set_title("m/s", fontsize=7.5, loc="left", fontweight="normal")
-        ticks = [value for value in (0.5, 1, 2, 5, 10, 15, 20, 30) if norm.vmin <= value <= norm.vmax]
+        ticks = [value for value in (0.5, 1, 2, 5, 10, 15, 20, 30) if least <= value <= top]
         bar.set_ticks(ticks, labels=[f"{value:g}" for value in ticks])
         bar.minorticks_off()
         bar.outline.set_visible(False)
@@ -119,7 +120,7 @@ def figure_ends(flights: Sequence[FlownRace], name: str) -> str:
         axes = figure.add_axes((0.055, 0.45 / height, 0.93, 1.0 - 0.85 / height))
         for flight in flights:
             colour = PALETTE["grid"] if flight.completed else PALETTE["axis"]
-            path_line(axes, flight.trace.position, right, up, colour, linewidth=0.7)
+            path_line(axes, flight.trace.position.astype(np.float64), right, up, colour, linewidth=0.7)
         _gates(axes, flights[0].gates, right, up)
         for flight in ended:
             word = kind_of_cause(flight)

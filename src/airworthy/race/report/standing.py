@@ -93,11 +93,11 @@ def _finals(axes: Any, pilots: Sequence[Row]) -> None:
     axes.set_title("Final score by rank")
     for row in rows:
         published_mark(axes, row.rank, row.final)
-    for row in pilots:
-        final = row["final_score"]
+    for mine in pilots:
+        final = mine["final_score"]
         if final is not None:
             axes.axhline(final, color=PALETTE["flown"], linewidth=1.1)
-            axes.text(20.4, final - 1.2, title_of(row), fontsize=7.0, color=PALETTE["flown"], ha="right", va="top")
+            axes.text(20.4, final - 1.2, title_of(mine), fontsize=7.0, color=PALETTE["flown"], ha="right", va="top")
     axes.set_xlim(0.3, len(rows) + 0.7)
     axes.set_xticks([1, 5, 10, 15, 20])
     axes.set_ylim(0.0, 110.0)

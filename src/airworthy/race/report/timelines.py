@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayAny
 from airworthy.race.report.crossings import FlownRace, lateral_errors, passage_time, position_errors
 from airworthy.reports.drawing import DOTS, named_lines, sheet, top_key
 from airworthy.reports.svg import PALETTE, inline_svg
@@ -166,7 +166,7 @@ def figure_visibility(flight: FlownRace, name: str) -> str:
         return inline_svg(figure, name, f"Beacons of each gate in view over time, course {flight.course}")
 
 
-def bridged(counts: Array) -> Array:
+def bridged(counts: ArrayAny) -> ArrayAny:
     """Return counts in which no gap of one frame is left: a beacon that drops out of a frame was in view all the same.
 
     Args:
@@ -179,7 +179,7 @@ def bridged(counts: Array) -> Array:
     return out
 
 
-def stretches(time: Array, counts: Array) -> list[tuple[float, float, int]]:
+def stretches(time: ArrayAny, counts: ArrayAny) -> list[tuple[float, float, int]]:
     """Return from when to when how many beacons were in view, where any were.
 
     Args:
