@@ -24,9 +24,9 @@ from airworthy.race.record import Race
 
 __all__ = ["RacePlanOptions", "minimum_time_plan"]
 
-_TURNING_COST = 2e-4
+TURNING_COST = 2e-4
 """Seconds charged per second of 10 rad/s^2, squared: between plans of one duration the calm one. Measured: 4 ms of a race."""
-_YAW_COST = 1e-3
+YAW_COST = 1e-3
 """Seconds charged per second of 1 rad/s of yaw, squared, which time alone leaves undetermined."""
 _GUESS_SPEED = 9.0
 """Of the first guess, straight from gate to gate [m/s]: two thirds of what comes out."""
@@ -124,8 +124,8 @@ class _Problem:
         for number, gate in enumerate(self.gates):
             self._pass(number, gate)
         cost = ca.sum1(self.legs)
-        cost += _TURNING_COST * ca.sum2(self.steps * ca.sum1((self.u[1:, :] / 10.0) ** 2))
-        cost += _YAW_COST * ca.sum2(self.steps * self.x[12, 1:] ** 2)
+        cost += TURNING_COST * ca.sum2(self.steps * ca.sum1((self.u[1:, :] / 10.0) ** 2))
+        cost += YAW_COST * ca.sum2(self.steps * self.x[12, 1:] ** 2)
         unknowns = ca.vertcat(ca.vec(self.x), ca.vec(self.u), self.legs)
         quiet = {"print_time": 0, "ipopt.print_level": 0, "ipopt.sb": "yes", "expand": True}
         # Seconds and metres are near 1, so a thousandth of each is enough; defects are tested afterwards.
