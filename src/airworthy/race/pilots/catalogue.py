@@ -29,6 +29,11 @@ _PILOTS: dict[str, tuple[str, str, str]] = {
         "TruthRace",
         "flies the fastest plan through the true gates, by its true state; needs the extra `race`",
     ),
+    "race": (
+        "airworthy.race.pilots.racing",
+        "RacingPilot",
+        "the fastest way as it believes the gates to stand, by IMU and beacons; needs the extra `race`",
+    ),
 }
 """Word -> module, class, what it does. A word that begins with "truth:" is given the truth."""
 

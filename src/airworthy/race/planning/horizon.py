@@ -207,7 +207,12 @@ class HorizonPlanner:
         gates = [ca.vec(item) for item in (*self._gates.values(), self._half)]
         given = ca.vertcat(self._start, *gates, ca.vec(self._target), ca.vec(self._counts), self._needed)
         # Ours, after spec/race 5.4: a plan begins near the one before, so the barrier begins low; a millimetre is enough.
-        strategy = {"mu_strategy": "monotone", "mu_init": 3e-3, "warm_start_init_point": "yes", "max_iter": options.bounds.iterations}
+        strategy = {
+            "mu_strategy": "monotone",
+            "mu_init": 3e-3,
+            "warm_start_init_point": "yes",
+            "max_iter": options.bounds.iterations,
+        }
         enough = {"tol": 1e-3, "constr_viol_tol": 1e-4, "dual_inf_tol": 1.0, "acceptable_tol": 1e-2, "acceptable_iter": 3}
         enough["acceptable_constr_viol_tol"] = 1e-3
         quiet = {"print_level": 0, "sb": "yes"}
@@ -215,7 +220,10 @@ class HorizonPlanner:
         problem = {"x": unknowns, "f": cost, "g": ca.vertcat(*(term for term, _, _ in self._terms)), "p": given}
         solver = ca.nlpsol("horizon", "ipopt", problem, {"print_time": 0, "expand": True, **words})
         lower, upper = self._ranges()
-        limits = {"lbg": np.concatenate([low for _, low, _ in self._terms]), "ubg": np.concatenate([high for *_, high in self._terms])}
+        limits = {
+            "lbg": np.concatenate([low for _, low, _ in self._terms]),
+            "ubg": np.concatenate([high for *_, high in self._terms]),
+        }
         return solver, {"lbx": lower, "ubx": upper, **limits}
 
     def _bound(self, term: Any, low: float, high: float) -> None:

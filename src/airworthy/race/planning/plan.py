@@ -195,6 +195,23 @@ def stored_plan(race: Race, model: RacerModel) -> RacePlan:
     return _plan(parse_json(text, name), name, race, model)
 
 
+def packaged_plan(name: str, model: RacerModel) -> RacePlan:
+    """Return a plan that comes with the package, whatever course it is flown on: where a solver begins.
+
+    Args:
+        name: Of the file, without its ending.
+        model: Who is to fly it.
+
+    Raises:
+        AssetError: There is none.
+    """
+    try:
+        text = files("airworthy.race.planning").joinpath(f"{name}.json").read_text("utf-8")
+    except OSError as error:
+        raise AssetError(f"No plan {name!r} comes with the package.") from error
+    return _unchecked(parse_json(text, name), name, model, "")
+
+
 def _plan(data: Any, name: str, race: Race, model: RacerModel) -> RacePlan:
     if not isinstance(data, dict) or data.get("airworthy") != _KIND or data.get("version") != _VERSION:
         raise AssetError(f"{name!r} is no {_KIND} of version {_VERSION}; write_plan writes one.")
@@ -204,6 +221,10 @@ def _plan(data: Any, name: str, race: Race, model: RacerModel) -> RacePlan:
             f"{name!r} is a plan for another course or vehicle than {race.name!r} as it is here (digest"
             f" {str(data.get('digest'))[:12]}, expected {digest[:12]}): solve it anew with minimum_time_plan."
         )
+    return _unchecked(data, name, model, digest)
+
+
+def _unchecked(data: Any, name: str, model: RacerModel, digest: str) -> RacePlan:
     try:
         states, inputs, legs = (np.asarray(data[key], np.float64) for key in ("states", "inputs", "legs"))
         options = dict(data["options"])

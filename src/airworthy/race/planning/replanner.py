@@ -1,0 +1,179 @@
+"""When and from where a racer in flight plans anew, and what it asks the planner for (spec/race 5.4).
+
+A plan is made for the moment when it will be there: from the present plan's state so far ahead, moved by half of what the racer
+is off it now. A plan that failed is tried again at once from the stored one; a second failure leaves the old plan in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.core.schema import Bound, check_fields
+from airworthy.race.planning.glances import Glance
+from airworthy.race.planning.guess import TimedPlan, begun_guess
+from airworthy.race.planning.horizon import GateWindows, GlanceNeed, HorizonOptions, horizon_planner
+from airworthy.race.planning.plan import RacePlan
+from airworthy.race.planning.racer import RacerModel
+
+__all__ = ["ReplanOptions", "Replanner", "RacerBelief"]
+
+_LEAST_LOOK = 0.02
+"""A glance of which less is lacking [s] is not asked for."""
+_LAST_SHARE = 0.2
+"""Of a gate's own leg the last share does not count: a look from there comes too late."""
+_LEAST_LEFT = 0.1
+"""No plan is begun for less than this before a gate [s]: there is nothing left to change."""
+_LATE_MAX = 0.3
+"""Planned ahead at most [s]; who plans more slowly flies the old plan for longer."""
+
+
+@dataclass(frozen=True)
+class ReplanOptions:
+    """Margins, looks, and when to plan."""
+
+    horizon: HorizonOptions = field(default_factory=HorizonOptions)
+    margin_wide: Annotated[float, Bound(0.0, 5.0, "m")] = 0.65
+    """Margin of openings that are wider than `wide` [m]: what it costs there is nothing."""
+    wide: Annotated[float, Bound(0.0, 100.0, "m")] = 1.2
+    """Half width from which on an opening is wide [m]."""
+    sigmas: Annotated[float, Bound(0.0, 10.0)] = 2.0
+    """The margin grows by so many standard deviations of the gate's place across its opening."""
+    need: Annotated[float, Bound(0.0, 10.0, "s")] = 0.12
+    """Of each glance [s]."""
+    moved: Annotated[float, Bound(0.0, 10.0, "m")] = 0.06
+    """A gate of the next `watched` that is believed so far from where it was planned for asks for a plan [m]."""
+    watched: Annotated[int, Bound(1, 100)] = 3
+    strayed: Annotated[float, Bound(0.0, 10.0, "m")] = 0.25
+    """So far off the plan a new one is asked for [m]."""
+    oldest: Annotated[float, Bound(0.0, 60.0, "s")] = 1.2
+    """A plan as old as this is made anew [s]."""
+    pause: Annotated[float, Bound(0.0, 10.0, "s")] = 0.3
+    """Between two plans at least [s]."""
+    pause_moved: Annotated[float, Bound(0.0, 10.0, "s")] = 0.12
+    """Where a gate moved [s]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "ReplanOptions.")
+
+
+@dataclass(frozen=True)
+class RacerBelief:
+    """What a racer believes at one moment."""
+
+    time: float
+    """[s since arming]."""
+    state: Array
+    """Position, velocity, attitude x y z w, body rate, (13,)."""
+    next: int
+    """Number of the next passage."""
+    gates: GateWindows
+    """All passages; `half` has their whole half widths and heights."""
+    sigma: Array
+    """Of each gate's place relative to the racer, to the left and upwards [m], (passages, 2)."""
+    lacking: Sequence[tuple[Glance, float]]
+    """Glances still to be taken, and how much of them [s]."""
+
+
+class Replanner:
+    """Plans of one flight.
+
+    Args:
+        model: Who flies.
+        nominal: The stored plan through all passages.
+        centers: Where these nominally are [m], (passages, 3).
+        options: See there.
+    """
+
+    def __init__(self, model: RacerModel, nominal: RacePlan, centers: Array, options: ReplanOptions) -> None:
+        self.model, self.nominal, self.options = model, nominal, options
+        self._nominal_centers = centers
+        self._centers = centers.copy()
+        self._asked, self._next = -np.inf, -1
+        self.failures = 0
+        """Plans for which neither guess led anywhere."""
+        self.plans = 0
+
+    def build(self) -> None:
+        """Build the solvers, which takes seconds: before the race."""
+        for legs in range(1, min(self.options.horizon.ahead, len(self.nominal.legs)) + 1):
+            horizon_planner(self.model, legs, self.options.horizon)
+
+    def wanted(self, belief: RacerBelief, flown: TimedPlan, late: float) -> bool:
+        """Return whether to plan now.
+
+        Args:
+            belief: Now.
+            flown: The plan in force.
+            late: How long a plan takes until it is there [s].
+        """
+        options, after = self.options, belief.time - self._asked
+        watched = slice(belief.next, belief.next + options.watched)
+        moved = np.abs(belief.gates.center[watched] - self._centers[watched])
+        shifted = bool(np.max(moved, initial=0.0) > options.moved)
+        strayed = float(np.linalg.norm(flown.at(belief.time)[0][:3] - belief.state[:3])) > options.strayed
+        if not (shifted or strayed or belief.next != self._next or after > options.oldest):
+            return False
+        left = flown.crossing(belief.next) - belief.time
+        # A plan that does not reach the next gate says nothing of it: NaN is no reason to wait.
+        return after >= (options.pause_moved if shifted else options.pause) and not left <= _LEAST_LEFT + late
+
+    def plan(self, belief: RacerBelief, flown: TimedPlan, late: float) -> Callable[[], TimedPlan | None]:
+        """Return the work of planning, which gives a plan for `late` from now, or None where there is none.
+
+        Args:
+            belief: Now.
+            flown: The plan in force.
+            late: See above [s].
+        """
+        self._asked, self._next, self._centers = belief.time, belief.next, belief.gates.center.copy()
+        self.plans += 1
+        return lambda: self._solved(belief, flown, min(late, _LATE_MAX))
+
+    def _solved(self, belief: RacerBelief, flown: TimedPlan, late: float) -> TimedPlan | None:
+        passages = range(belief.next, min(belief.next + self.options.horizon.ahead, len(self.nominal.legs)))
+        planner = horizon_planner(self.model, len(passages), self.options.horizon)
+        begin, nodes = belief.time + late, self.options.horizon.bounds.nodes
+        state, windows = _ahead(belief, flown, late), self._windows(belief, passages)
+        shifts = belief.gates.center - self._nominal_centers
+        for before in (flown, None):
+            guess = begun_guess(begin, passages, nodes, before=before, nominal=self.nominal, shifts=shifts)
+            answer = planner.solve(state, windows, guess, self._needs(belief, passages))
+            if answer.usable:
+                return TimedPlan(answer.plan, begin, passages.start)
+        self.failures += 1
+        return None
+
+    def _windows(self, belief: RacerBelief, passages: range) -> GateWindows:
+        options, rows, gates = self.options, slice(passages.start, passages.stop), belief.gates
+        half, bounds = gates.half[rows], options.horizon.bounds
+        margin = np.where(half[:, :1] > options.wide, options.margin_wide, bounds.margin) + options.sigmas * belief.sigma[rows]
+        window = np.maximum(half - margin, bounds.window)
+        return GateWindows(gates.center[rows], gates.left[rows], gates.up[rows], gates.normal[rows], window)
+
+    def _needs(self, belief: RacerBelief, passages: range) -> list[GlanceNeed]:
+        nodes, first, ahead = self.options.horizon.bounds.nodes, passages.start, len(passages)
+        needs = []
+        for glance, seconds in belief.lacking:
+            begin, end = max(glance.first - first, 0), min(glance.last - first, ahead - 1)
+            if end < begin or glance.last < first or seconds <= _LEAST_LOOK:
+                continue
+            steps = np.zeros(ahead * nodes)
+            steps[begin * nodes : (end + 1) * nodes] = 1.0
+            if glance.last == glance.gate and glance.last - first <= ahead - 1:
+                steps[int((glance.last - first + 1.0 - _LAST_SHARE) * nodes) :] = 0.0
+            needs.append(GlanceNeed(belief.gates.center[glance.gate], steps, seconds))
+        return needs
+
+
+def _ahead(belief: RacerBelief, flown: TimedPlan, late: float) -> Array:
+    """Return the state where a plan begins: the present plan's then, with half of the present errors of place and speed."""
+    if late <= 0.0:
+        return belief.state
+    now, then = flown.at(belief.time)[0], flown.at(belief.time + late)[0].copy()
+    then[:6] += 0.5 * (belief.state[:6] - now[:6])
+    return then
