@@ -1,7 +1,7 @@
 """Glances: which gate a racer has to look at on which legs, and how much of a look an attitude is worth.
 
-A racer that flies as fast as it can is tilted by 75 degrees and sees its next gate on two or three of eleven legs only, whatever
-its yaw (spec/race 5.4). A plan therefore has to earn, for each gate that matters, so many seconds of
+A racer that flies as fast as it can is tilted by 75 degrees and sees its next gate on two or three of eleven legs only,
+whatever its yaw (spec/race 5.4). A plan therefore has to earn, for each gate that matters, so many seconds of
 
     s = sigmoid((b_x - sqrt((b_y / 0.85)^2 + (b_z / 0.62)^2)) / 0.1) / sqrt(1 + (d / 16 m)^4)
 
@@ -38,8 +38,8 @@ _ALPHAPILOT = (
     ("Gate21", "Gate10", "Gate21"),
     ("Gate13", "Gate2", "Gate13"),
     ("Gate9", "Gate13", "Gate9"),
+    ("Gate1", "Gate9", "Gate14"),
     ("Gate1", "Gate14", "Gate1"),
-    ("Gate1", "Gate1", "Gate1"),
     ("Gate15", "Gate22", "Gate15"),
     ("Gate23", "Gate15", "Gate23"),
     ("Gate6", "Gate23", "Gate6"),

@@ -51,7 +51,7 @@ class HorizonOptions:
     """Seconds that a second of sight costs that a plan lacks."""
 
     soft: Annotated[float, Bound(0.0, 10.0, above=True)] = SOFT
-    """Width of the field's edge; a soft one is found from a guess that looks elsewhere, a sharp one from a guess that looks there."""
+    """Width of the field's edge: a soft one is found from a guess that looks elsewhere, a sharp one from one that looks there."""
 
     def __post_init__(self) -> None:
         check_fields(self, "HorizonOptions.")

@@ -20,7 +20,7 @@ from airworthy.race.planning.horizon import GateWindows, GlanceNeed, HorizonOpti
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
 
-__all__ = ["ReplanOptions", "Replanner", "RacerBelief"]
+__all__ = ["RacerBelief", "ReplanOptions", "Replanner"]
 
 _LEAST_LOOK = 0.02
 """A glance of which less is lacking [s] is not asked for."""
