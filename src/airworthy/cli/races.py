@@ -19,6 +19,7 @@ from airworthy.race import (
     course_of,
     courses_of,
     gate_shape,
+    glancing_plan,
     load_race,
     minimum_time_plan,
     race_names,
@@ -59,6 +60,8 @@ class PlanRaceConfig:
     """Course of it, as published/7 or fresh/10000/3."""
     vehicle: str = ""
     """Name or file of the vehicle; empty: the race's own."""
+    glances: bool = False
+    """Look at the gates that matter on the way, as pilots that do not know where they stand must."""
     out: Path = Path("plan.json")
     """File to write."""
 
@@ -213,7 +216,8 @@ def _plan(config: PlanRaceConfig) -> int:
     flown = config.vehicle or race.vehicle
     if not flown:
         raise AirworthyError(f"The race {race.name!r} names no vehicle to plan for; give one with --vehicle.")
-    plan = minimum_time_plan(race, RacerModel.of(vehicle(flown)))
+    solve = glancing_plan if config.glances else minimum_time_plan
+    plan = solve(race, RacerModel.of(vehicle(flown)))
     write_plan(plan, config.out)
     print(f"{config.out}: {plan.duration:.3f} s through {len(plan.legs)} gates, largest defect {plan.defects().max():.1g}")
     return 0

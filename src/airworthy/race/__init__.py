@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from airworthy.race.pilots.tracker import RaceTracker, TrackerGains
     from airworthy.race.pilots.truth import TruthRacePilot
     from airworthy.race.pilots.truth_flight import TruthFlight, fly_with_truth
+    from airworthy.race.planning.glancing import glancing_plan
     from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
     from airworthy.race.planning.plan import RacePlan, read_plan, stored_plan, write_plan
     from airworthy.race.planning.racer import RacerModel
@@ -62,7 +63,7 @@ __all__ = [
     "RaceInformation", "RaceLimits", "RacePlan", "RacePlanOptions", "RaceResult", "RaceScore", "RaceStart",
     "RaceTracker", "RacerModel", "RateLoopInverse", "Referee", "RefereeState", "ScoreRow", "SensorRow",
     "TrackerGains", "TruthFlight", "TruthRacePilot", "UpdateRecord", "best_interval", "blocks_of", "check_race",
-    "course_of", "courses_of", "final_score", "fly_with_truth", "gate_shape", "load_race", "minimum_time_plan",
+    "course_of", "courses_of", "final_score", "fly_with_truth", "gate_shape", "glancing_plan", "load_race", "minimum_time_plan",
     "moved_gate", "perturbed", "placed", "published_scores", "published_sensors", "published_source", "race_briefing",
     "race_class", "race_classes", "race_from_text", "race_names", "race_results", "race_statistics", "random_race",
     "read_plan", "run_score", "scores_with_ours", "sensors_with_ours", "stored_plan", "with_corners", "write_plan",

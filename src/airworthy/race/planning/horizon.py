@@ -50,8 +50,8 @@ class HorizonOptions:
     glance_price: Annotated[float, Bound(0.0, 1e6)] = 5.0
     """Seconds that a second of sight costs that a plan lacks."""
 
-    soft: Annotated[float, Bound(0.0, 10.0, above=True)] = SOFT
-    """Width of the field's edge: a soft one is found from a guess that looks elsewhere, a sharp one from one that looks there."""
+    expand: bool = True
+    """Whether the programme is written out: plans are solved three times as quickly, and building takes far longer."""
 
     def __post_init__(self) -> None:
         check_fields(self, "HorizonOptions.")
@@ -137,7 +137,7 @@ class HorizonPlanner:
         self._gates = {name: ca.MX.sym(name, 3, legs) for name in ("center", "left", "up", "normal")}
         self._half = ca.MX.sym("half", 2, legs)
         self._target, self._counts = ca.MX.sym("target", 3, asked), ca.MX.sym("counts", asked, self.nodes)
-        self._needed = ca.MX.sym("needed", asked)
+        self._needed, self._soft = ca.MX.sym("needed", asked), ca.MX.sym("soft")
         each = options.bounds.nodes
         self._steps = ca.vec(ca.repmat(self._t.T / each, each, 1)).T
         self._terms: list[tuple[Any, Array, Array]] = []
@@ -145,7 +145,14 @@ class HorizonPlanner:
 
     # ---- Solving ------------------------------------------------------------------------------------------------------------
 
-    def solve(self, state: Array, gates: GateWindows, guess: NodeGuess, needs: Sequence[GlanceNeed] = ()) -> HorizonAnswer:
+    def solve(
+        self,
+        state: Array,
+        gates: GateWindows,
+        guess: NodeGuess,
+        needs: Sequence[GlanceNeed] = (),
+        soft: float = SOFT,
+    ) -> HorizonAnswer:
         """Solve one plan.
 
         Args:
@@ -153,6 +160,8 @@ class HorizonPlanner:
             gates: As many as the planner has legs.
             guess: Where the solver begins.
             needs: Looks to take; those beyond `options.glances` are left out, so the most urgent come first.
+            soft: Width of the field's edge, in tangents: a soft one is found from a guess that looks elsewhere, a sharp one
+                from a guess that looks there.
 
         Raises:
             AirworthyError: Shapes that do not fit, or numbers that are not finite.
@@ -165,7 +174,7 @@ class HorizonPlanner:
         start, states = _one_sign(state, guess.states)
         self._check(start, gates, guess)
         rows = (gates.center, gates.left, gates.up, gates.normal, gates.half)
-        numbers = [start, *(row.ravel() for row in rows), target.ravel(), counts.ravel("F"), needed]
+        numbers = [start, *(row.ravel() for row in rows), target.ravel(), counts.ravel("F"), needed, [soft]]
         # Slacks begin off their bounds: an interior point method starts inside.
         begun = [states.ravel(), guess.inputs.ravel(), guess.legs, np.full(asked, 0.05), np.full(self.legs, 0.01)]
         answer = self._solver(x0=np.concatenate(begun), p=np.concatenate(numbers), **self._limits)
@@ -205,7 +214,7 @@ class HorizonPlanner:
         cost += YAW_COST * ca.sum2(self._steps * self._x[12, 1:] ** 2)
         unknowns = ca.vertcat(ca.vec(self._x), ca.vec(self._u), self._t, self._short, self._beside)
         gates = [ca.vec(item) for item in (*self._gates.values(), self._half)]
-        given = ca.vertcat(self._start, *gates, ca.vec(self._target), ca.vec(self._counts), self._needed)
+        given = ca.vertcat(self._start, *gates, ca.vec(self._target), ca.vec(self._counts), self._needed, self._soft)
         # Ours, after spec/race 5.4: a plan begins near the one before, so the barrier begins low; a millimetre is enough.
         strategy = {
             "mu_strategy": "monotone",
@@ -218,7 +227,7 @@ class HorizonPlanner:
         quiet = {"print_level": 0, "sb": "yes"}
         words = {f"ipopt.{key}": value for key, value in {**quiet, **strategy, **enough}.items()}
         problem = {"x": unknowns, "f": cost, "g": ca.vertcat(*(term for term, _, _ in self._terms)), "p": given}
-        solver = ca.nlpsol("horizon", "ipopt", problem, {"print_time": 0, "expand": True, **words})
+        solver = ca.nlpsol("horizon", "ipopt", problem, {"print_time": 0, "expand": options.expand, **words})
         lower, upper = self._ranges()
         limits = {
             "lbg": np.concatenate([low for _, low, _ in self._terms]),
@@ -259,11 +268,11 @@ class HorizonPlanner:
         ca = self.ca
         if self.options.glances == 0:
             return
-        x, target = ca.SX.sym("x", STATES), ca.SX.sym("target", 3)
-        worth = looked([x[k] for k in range(STATES)], [target[k] for k in range(3)], ca, self.options.soft)
-        sight = ca.Function("sight", [x, target], [worth]).map(self.nodes)
+        x, target, soft = ca.SX.sym("x", STATES), ca.SX.sym("target", 3), ca.SX.sym("soft")
+        worth = looked([x[k] for k in range(STATES)], [target[k] for k in range(3)], ca, soft)
+        sight = ca.Function("sight", [x, target, soft], [worth]).map(self.nodes)
         for row in range(self.options.glances):
-            seen = sight(self._x[:, 1:], ca.repmat(self._target[:, row], 1, self.nodes))
+            seen = sight(self._x[:, 1:], ca.repmat(self._target[:, row], 1, self.nodes), ca.repmat(self._soft, 1, self.nodes))
             total = ca.sum2(self._steps * seen * self._counts[row, :])
             self._bound(total + self._short[row] - self._needed[row], 0.0, np.inf)
 

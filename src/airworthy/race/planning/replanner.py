@@ -7,7 +7,7 @@ is off it now. A plan that failed is tried again at once from the stored one; a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated
 
 import numpy as np
@@ -20,7 +20,7 @@ from airworthy.race.planning.horizon import GateWindows, GlanceNeed, HorizonOpti
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
 
-__all__ = ["RacerBelief", "ReplanOptions", "Replanner"]
+__all__ = ["RacerBelief", "ReplanOptions", "Replanner", "glance_needs", "inner_windows"]
 
 _LEAST_LOOK = 0.02
 """A glance of which less is lacking [s] is not asked for."""
@@ -138,36 +138,57 @@ class Replanner:
         passages = range(belief.next, min(belief.next + self.options.horizon.ahead, len(self.nominal.legs)))
         planner = horizon_planner(self.model, len(passages), self.options.horizon)
         begin, nodes = belief.time + late, self.options.horizon.bounds.nodes
-        state, windows = _ahead(belief, flown, late), self._windows(belief, passages)
+        rows = slice(passages.start, passages.stop)
+        windows = inner_windows(_some(belief.gates, rows), belief.sigma[rows], self.options)
+        needs = glance_needs(belief.lacking, belief.gates.center, passages, nodes)
+        state = _ahead(belief, flown, late)
         shifts = belief.gates.center - self._nominal_centers
         for before in (flown, None):
             guess = begun_guess(begin, passages, nodes, before=before, nominal=self.nominal, shifts=shifts)
-            answer = planner.solve(state, windows, guess, self._needs(belief, passages))
+            answer = planner.solve(state, windows, guess, needs)
             if answer.usable:
                 return TimedPlan(answer.plan, begin, passages.start)
         self.failures += 1
         return None
 
-    def _windows(self, belief: RacerBelief, passages: range) -> GateWindows:
-        options, rows, gates = self.options, slice(passages.start, passages.stop), belief.gates
-        half, bounds = gates.half[rows], options.horizon.bounds
-        margin = np.where(half[:, :1] > options.wide, options.margin_wide, bounds.margin) + options.sigmas * belief.sigma[rows]
-        window = np.maximum(half - margin, bounds.window)
-        return GateWindows(gates.center[rows], gates.left[rows], gates.up[rows], gates.normal[rows], window)
 
-    def _needs(self, belief: RacerBelief, passages: range) -> list[GlanceNeed]:
-        nodes, first, ahead = self.options.horizon.bounds.nodes, passages.start, len(passages)
-        needs = []
-        for glance, seconds in belief.lacking:
-            begin, end = max(glance.first - first, 0), min(glance.last - first, ahead - 1)
-            if end < begin or glance.last < first or seconds <= _LEAST_LOOK:
-                continue
-            steps = np.zeros(ahead * nodes)
-            steps[begin * nodes : (end + 1) * nodes] = 1.0
-            if glance.last == glance.gate and glance.last - first <= ahead - 1:
-                steps[int((glance.last - first + 1.0 - _LAST_SHARE) * nodes) :] = 0.0
-            needs.append(GlanceNeed(belief.gates.center[glance.gate], steps, seconds))
-        return needs
+def _some(gates: GateWindows, rows: slice) -> GateWindows:
+    return GateWindows(*(getattr(gates, item.name)[rows] for item in fields(gates)))
+
+
+def inner_windows(gates: GateWindows, sigma: Array, options: ReplanOptions) -> GateWindows:
+    """Return gates with the windows that margins leave of their openings.
+
+    Args:
+        gates: With whole openings.
+        sigma: Of their places relative to the racer, to the left and upwards [m], (gates, 2).
+        options: Margins.
+    """
+    bounds = options.horizon.bounds
+    margin = np.where(gates.half[:, :1] > options.wide, options.margin_wide, bounds.margin) + options.sigmas * sigma
+    return replace(gates, half=np.maximum(gates.half - margin, bounds.window))
+
+
+def glance_needs(lacking: Sequence[tuple[Glance, float]], centers: Array, passages: range, nodes: int) -> list[GlanceNeed]:
+    """Return what a plan has to look at, in the order of the glances.
+
+    Args:
+        lacking: Glances and what is lacking of each [s].
+        centers: Of all passages [m], (all passages, 3).
+        passages: That the plan reaches.
+        nodes: On each leg.
+    """
+    first, ahead, needs = passages.start, len(passages), []
+    for glance, seconds in lacking:
+        begin, end = max(glance.first - first, 0), min(glance.last - first, ahead - 1)
+        if end < begin or seconds <= _LEAST_LOOK:
+            continue
+        steps = np.zeros(ahead * nodes)
+        steps[begin * nodes : (end + 1) * nodes] = 1.0
+        if glance.last == glance.gate and glance.last - first <= ahead - 1:
+            steps[int((glance.last - first + 1.0 - _LAST_SHARE) * nodes) :] = 0.0
+        needs.append(GlanceNeed(centers[glance.gate], steps, seconds))
+    return needs
 
 
 def _ahead(belief: RacerBelief, flown: TimedPlan, late: float) -> Array:
