@@ -25,10 +25,11 @@ from airworthy.race.pilots.rate_inversion import RateLoopInverse
 from airworthy.race.pilots.tracker import RaceTracker
 from airworthy.race.planning.glances import glances_of
 from airworthy.race.planning.guess import TimedPlan
-from airworthy.race.planning.horizon import GateWindows
+from airworthy.race.planning.horizon import GateWindows, whole_openings
+from airworthy.race.planning.minimum_time import casadi_module
 from airworthy.race.planning.plan import RacePlan, packaged_plan
 from airworthy.race.planning.racer import RacerModel
-from airworthy.race.planning.replanner import RacerBelief, Replanner, ReplanOptions
+from airworthy.race.planning.replanner import RacerBelief, RaceReplanner, ReplanOptions
 from airworthy.simulation.config import SimulatorConfig
 
 __all__ = ["RacingPilot"]
@@ -55,6 +56,11 @@ class RacingPilot:
         self._options = options or ReplanOptions()
         self._desk = Desk(0.0)
 
+    @classmethod
+    def check(cls) -> None:
+        """Raise AirworthyError where there is no solver to plan with."""
+        casadi_module()
+
     def use_desk(self, desk: Desk) -> None:
         """Take the desk to which plans are submitted."""
         self._desk = desk
@@ -71,13 +77,11 @@ class RacingPilot:
         # Moment of the air per |w| w, over the inertia: the loop knows nothing of it (vehicle v3).
         self._braked = np.asarray(vehicle.drag.angular_norm) / np.asarray(self._model.inertia)
         passages = zip(facts.corners, facts.directions, facts.gates, strict=True)
-        self._shapes = [shape_of(corners, direction, name) for corners, direction, name in passages]
-        self._half = np.array([[shape.half_width, shape.half_height] for shape in self._shapes])
-        self._progress = GateProgress(len(self._shapes))
+        self._nominal = whole_openings([shape_of(corners, direction, name) for corners, direction, name in passages])
+        self._progress = GateProgress(len(facts.gates))
         self._ledger = GlanceLedger(glances_of(facts.gates), facts.frame_rate)
         nominal = self._stored()
-        centers = np.array([shape.center for shape in self._shapes])
-        self._replanner = Replanner(self._model, nominal, centers, self._options)
+        self._replanner = RaceReplanner(self._model, nominal, self._nominal.center, self._options)
         self._replanner.build()
         self._flown = TimedPlan(nominal, 0.0, 0)
         self._ticket: Ticket[TimedPlan | None] | None = None
@@ -127,10 +131,8 @@ class RacingPilot:
         """Return all passages where they are believed, with their whole openings."""
         centers, _, _ = gate_axes(self._filter.briefing, shift)
         turn = from_euler(0.0, 0.0, shift[0, :, 2])
-        axes = [
-            frames.rotate(turn, np.array([getattr(shape, name) for shape in self._shapes])) for name in ("left", "up", "normal")
-        ]
-        return GateWindows(centers[0], *axes, self._half)
+        left, up, normal = (frames.rotate(turn, axis) for axis in (self._nominal.left, self._nominal.up, self._nominal.normal))
+        return GateWindows(centers[0], left, up, normal, self._nominal.half)
 
     def _plan(self, time: float) -> None:
         """Fetch a plan that is ready, and begin one where it is time."""

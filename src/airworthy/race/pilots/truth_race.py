@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayFloat
 from airworthy.pilots.pilot import Observation
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth
 from airworthy.race.pilots.truth import TruthRacePilot
@@ -47,7 +47,7 @@ class TruthRace:
             self._flown = self._planned(truth)
         else:
             self._flown.sensed(onboard.imu[:, :, 3:])
-        fields = {"position": truth.position, "velocity": truth.velocity, "attitude": truth.attitude}
+        fields: dict[str, ArrayFloat] = {"position": truth.position, "velocity": truth.velocity, "attitude": truth.attitude}
         return np.asarray(self._flown.command(Observation(np.array([onboard.time]), fields)), np.float64)
 
     def _planned(self, truth: Truth) -> TruthRacePilot:

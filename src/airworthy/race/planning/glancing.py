@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.race.planning.glances import SOFT, glances_of
-from airworthy.race.planning.horizon import GateWindows, HorizonOptions, HorizonPlanner, NodeGuess
+from airworthy.race.planning.horizon import HorizonOptions, HorizonPlanner, NodeGuess, whole_openings
 from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import RacerModel
@@ -42,10 +42,7 @@ def glancing_plan(race: Race, model: RacerModel, options: ReplanOptions | None =
     shapes = flown_gates(race)
     glances = glances_of([name for name, _ in race.passes])
     horizon = HorizonOptions(bounds, len(shapes), len(glances), expand=False)
-    gates = GateWindows(
-        *(np.array([getattr(shape, name) for shape in shapes]) for name in ("center", "left", "up", "normal")),
-        np.array([[shape.half_width, shape.half_height] for shape in shapes]),
-    )
+    gates = whole_openings(shapes)
     windows = inner_windows(gates, np.zeros((len(shapes), 2)), replace(options, horizon=horizon))
     needs = glance_needs([(glance, options.need) for glance in glances], gates.center, range(len(shapes)), bounds.nodes)
     planner = HorizonPlanner(model, len(shapes), horizon)

@@ -17,12 +17,22 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256
 from airworthy.core.schema import Bound, check_fields
+from airworthy.race.gate_geometry import GateShape
 from airworthy.race.planning.glances import SOFT, looked
 from airworthy.race.planning.minimum_time import TURNING_COST, YAW_COST, RacePlanOptions, casadi_module
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
 
-__all__ = ["GateWindows", "GlanceNeed", "HorizonAnswer", "HorizonOptions", "HorizonPlanner", "NodeGuess", "horizon_planner"]
+__all__ = [
+    "GateWindows",
+    "GlanceNeed",
+    "HorizonAnswer",
+    "HorizonOptions",
+    "HorizonPlanner",
+    "NodeGuess",
+    "horizon_planner",
+    "whole_openings",
+]
 
 _LEG = (0.03, 8.0)
 """Least and largest duration of a leg [s]."""
@@ -71,6 +81,18 @@ class GateWindows:
     """Along the flight, (gates, 3)."""
     half: Array
     """Half width and half height of the windows [m], (gates, 2): openings less margins."""
+
+
+def whole_openings(shapes: Sequence[GateShape]) -> GateWindows:
+    """Return gates with their openings as windows.
+
+    Args:
+        shapes: In the order of flight, normals along it.
+    """
+    center, left, up, normal = (
+        np.array([getattr(shape, name) for shape in shapes]) for name in ("center", "left", "up", "normal")
+    )
+    return GateWindows(center, left, up, normal, np.array([[shape.half_width, shape.half_height] for shape in shapes]))
 
 
 @dataclass(frozen=True)
@@ -174,9 +196,9 @@ class HorizonPlanner:
         start, states = _one_sign(state, guess.states)
         self._check(start, gates, guess)
         rows = (gates.center, gates.left, gates.up, gates.normal, gates.half)
-        numbers = [start, *(row.ravel() for row in rows), target.ravel(), counts.ravel("F"), needed, [soft]]
+        numbers = [start, *(row.ravel() for row in rows), target.ravel(), counts.ravel("F"), needed, np.array([soft])]
         # Slacks begin off their bounds: an interior point method starts inside.
-        begun = [states.ravel(), guess.inputs.ravel(), guess.legs, np.full(asked, 0.05), np.full(self.legs, 0.01)]
+        begun: list[Array] = [states.ravel(), guess.inputs.ravel(), guess.legs, np.full(asked, 0.05), np.full(self.legs, 0.01)]
         answer = self._solver(x0=np.concatenate(begun), p=np.concatenate(numbers), **self._limits)
         stats = self._solver.stats()
         values = np.asarray(answer["x"]).ravel()

@@ -20,7 +20,7 @@ from airworthy.race.planning.horizon import GateWindows, GlanceNeed, HorizonOpti
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
 
-__all__ = ["RacerBelief", "ReplanOptions", "Replanner", "glance_needs", "inner_windows"]
+__all__ = ["RaceReplanner", "RacerBelief", "ReplanOptions", "glance_needs", "inner_windows"]
 
 _LEAST_LOOK = 0.02
 """A glance of which less is lacking [s] is not asked for."""
@@ -79,7 +79,7 @@ class RacerBelief:
     """Glances still to be taken, and how much of them [s]."""
 
 
-class Replanner:
+class RaceReplanner:
     """Plans of one flight.
 
     Args:
