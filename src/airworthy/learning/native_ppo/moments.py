@@ -30,7 +30,8 @@ class RunningMoments:
 
     def learn(self, rows: ArrayFloat) -> None:
         """Take rows (n, width) into account; those with a number that is none are left out."""
-        rows = np.asarray(rows, float)
+        # A copy of one's own, which is worked in: of 16,384 rows of 209 numbers each further one would be 27 MB of new memory.
+        rows = np.array(rows, float)
         fine = np.isfinite(rows).all(axis=1)
         # Boolean indexing copies, and nearly never is it needed.
         rows = rows if fine.all() else rows[fine]
@@ -38,7 +39,8 @@ class RunningMoments:
             return
         mean, whole = rows.mean(axis=0), self.count + len(rows)
         shift = mean - self.mean
-        self._squares += np.square(rows - mean).sum(axis=0) + shift**2 * (self.count * len(rows) / whole)
+        rows -= mean
+        self._squares += np.square(rows, out=rows).sum(axis=0) + shift**2 * (self.count * len(rows) / whole)
         self.mean += shift * (len(rows) / whole)
         self.count = whole
 

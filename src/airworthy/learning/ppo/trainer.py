@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,14 +20,10 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import CPU_LANES, thread_limit
-from airworthy.core.threads import share
 from airworthy.learning.machine import COUNT_MAX
 from airworthy.learning.native_ppo.moments import RunningMoments, WeightAverage
 from airworthy.learning.native_ppo.options import PpoUpdate
 from airworthy.learning.native_ppo.shared import (
-    BETA1,
-    BETA2,
-    EPSILON,
     ActionNoise,
     Rollout,
     adapted_rate,
@@ -37,11 +32,13 @@ from airworthy.learning.native_ppo.shared import (
     generator_state,
     restored_generator,
 )
+from airworthy.learning.ppo.adam import Adam
 from airworthy.learning.ppo.loss import Samples, batch_loss
-from airworthy.learning.ppo.model import ActorCritic
+from airworthy.learning.ppo.model import ActorCritic, Trunk
 from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.learning.ppo.rollout import Flown, PpoEnvironments
 from airworthy.learning.ppo.symmetry import Mirror, mirrors
+from airworthy.learning.ppo.threads import one_thread, share_alone
 
 __all__ = ["TorchPpo"]
 
@@ -85,8 +82,9 @@ class TorchPpo:
         self._check(count)
         sizes = e.observation_count, self._critic_count or e.observation_count, e.action_count
         self.model = ActorCritic(sizes, o, e.hover_action, o.seed).to(self.device)
-        self._adam = _Adam(self.model.ordered_parameters())
+        self._adam = Adam(self.model.ordered_parameters())
         self._noise = ActionNoise(o.seed, e.flight_ids, e.action_count, o.rollout)
+        self._told_in_flight: list[Tensor] = []
         self._flown = Flown((o.rollout, count, e.observation_count, self._critic_count, e.action_count), self.device)
         self._seen, self._critic_seen, self._values = (RunningMoments(n) for n in (*sizes[:2], 1))
         self._memory, self._critic_memory = (self.model.memory(count, self.device) for _ in range(2))
@@ -125,7 +123,7 @@ class TorchPpo:
     def update(self) -> PpoUpdate:
         """Fly one rollout and learn from it."""
         o = self.options
-        with _one_thread():
+        with one_thread():
             flown = self.fly()
             advantages = generalized_advantages(
                 flown.rewards * o.reward_scale, self._expected[:-1], self._expected[-1], flown.ended, flown.cut_values,
@@ -162,11 +160,12 @@ class TorchPpo:
         o, e, f = self.options, self.environments, self._flown
         f.begin()
         f.noise.copy_(torch.from_numpy(self._noise.draw(self.updates * o.rollout)))
-        self._begun_with = self._memory, self._critic_memory
+        self._begun_with, self._told_in_flight = (self._memory, self._critic_memory), []
         totals = dict.fromkeys(e.terms, 0.0)
         for t in range(o.rollout):
             self._look(t)
             x, self._memory = self.model.actor(self._normal(f.seen[t]), self._memory)
+            self._told_in_flight.append(x)
             policy = self.model.policy(x)
             f.taken[t] = policy.mean + policy.log_std.exp() * f.noise[t]
             f.log_probability[t] = policy.log_probability(f.taken[t])
@@ -219,7 +218,7 @@ class TorchPpo:
                     some = rows[at : at + self._part]
                     found[at : at + len(some)] = self.model.value(self.model.critic.features(some))
 
-            share(part, range(0, len(rows), self._part), self._threads)
+            share_alone(part, range(0, len(rows), self._part), self._threads)
         self._raw_values = told[..., 0] if not o.recurrent else self.model.value(told)
         self._expected = self._scaled(self._raw_values)
         cuts = np.zeros(f.rewards.shape)
@@ -234,9 +233,15 @@ class TorchPpo:
     def _remembered(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return what the critic's trunk makes of each instant, and its memory for the next rollout."""
         before, ended = self._begun_with[1], self._flown.ended
-        told, after = self.model.critic.sequence(x[:-1], before, ended)
+        if self.options.shared and bool((self._weight > 0.0).all()):
+            # The critic reads what the policy's trunk made of the same instants, by the same weights; of a rollout with numbers
+            # that are none it is made anew, without them.
+            told, after = self._told_in_flight, self._memory
+        else:
+            found, after = self.model.critic.sequence(x[:-1], before, ended)
+            told = list(found)
         last, _ = self.model.critic(x[-1], after)
-        return torch.cat([told, last[None]]), after
+        return torch.stack([*told, last]), after
 
     def _scaled(self, values: Tensor) -> Array:
         """Values in scaled rewards, of what the critic gives."""
@@ -295,14 +300,26 @@ class TorchPpo:
         Args:
             inputs: Of policy and critic, (steps, env, seen), of each image.
         """
-        begun, model, ended = self._mirror_memories, self.model, self._flown.ended
+        begun, model = self._mirror_memories, self.model
         if self.options.recurrent:
             after = []
             for (seen, judged), (memory, other) in zip(inputs, begun, strict=True):
-                mine = model.actor.sequence(seen, memory, ended)[1]
-                after.append((mine, mine if self.options.shared else model.critic.sequence(judged, other, ended)[1]))
+                mine = self._behind(model.actor, seen, memory)
+                after.append((mine, mine if self.options.shared else self._behind(model.critic, judged, other)))
             self._mirror_memories = after
         return begun
+
+    def _behind(self, trunk: Trunk, seen: Tensor, memory: Tensor) -> Tensor:
+        """Return what a trunk remembers behind the rollout, (env, width), of instants seen (steps, env, seen)."""
+        after, rows = torch.empty_like(memory), max(1, self._part // len(seen))
+
+        def part(at: int) -> None:
+            with torch.no_grad():
+                some = slice(at, at + rows)
+                after[some] = trunk.sequence(seen[:, some], memory[some], self._flown.ended[:, some])[1]
+
+        share_alone(part, range(0, len(memory), rows), self._threads)
+        return after
 
     def gradient(
         self,
@@ -344,7 +361,7 @@ class TorchPpo:
             sums = [float(loss.detach()), *(0.0 if which else float(x.detach()) for x in told)]
             found[k] = torch.cat([x.reshape(-1) for x in slopes]).double(), sums
 
-        share(part, range(len(items)), self._threads)
+        share_alone(part, range(len(items)), self._threads)
         # In one order, whichever thread made them: the same bits with any number of threads.
         gradient = found[0][0]
         for more, _ in found[1:]:
@@ -530,42 +547,6 @@ class TorchPpo:
         return [("seen", self._seen), ("critic_seen", self._critic_seen), ("values", self._values)]
 
 
-class _Adam:
-    """Adam with moments in float64, on one row of all parameters.
-
-    Not torch's: its epsilon counts from the corrected second moment, where the native form's counts from the plain one; and
-    sums in float32 lose what is small (specification, learning by reward, section 10).
-    """
-
-    def __init__(self, parameters: list[Tensor]):
-        self.parameters, self.steps = parameters, 0
-        flat = torch.cat([x.detach().reshape(-1) for x in parameters])
-        self.flat = flat
-        at = 0
-        for x in parameters:
-            # Views of one row: a step changes all of them at once.
-            x.data = flat[at : at + x.numel()].view(x.shape)
-            at += x.numel()
-        self._first, self._second = (torch.zeros(len(flat), dtype=torch.float64, device=flat.device) for _ in range(2))
-
-    def step(self, gradient: Tensor, rate: float) -> None:
-        """Go a step against a gradient, (parameters,) float64."""
-        self.steps += 1
-        self._first += (1.0 - BETA1) * (gradient - self._first)
-        self._second += (1.0 - BETA2) * (gradient * gradient - self._second)
-        size = rate * math.sqrt(1.0 - BETA2**self.steps) / (1.0 - BETA1**self.steps)
-        self.flat -= (size * self._first / (self._second.sqrt() + EPSILON)).float()
-
-    def saved(self) -> dict[str, ArrayAny]:
-        named = {"parameters": self.flat, "first": self._first, "second": self._second}
-        return {name: x.cpu().numpy().copy() for name, x in named.items()}
-
-    def restore(self, saved: Any, steps: int) -> None:
-        self.steps = steps
-        for name, x in (("parameters", self.flat), ("first", self._first), ("second", self._second)):
-            x.copy_(torch.from_numpy(np.array(saved[name])))
-
-
 def _turned(actions: Tensor, image: Mirror) -> Tensor:
     """Actions of an image, (..., actions)."""
     found = actions[..., torch.from_numpy(image.rotors).to(actions.device)]
@@ -574,14 +555,3 @@ def _turned(actions: Tensor, image: Mirror) -> Tensor:
 
 def _under(arrays: Any, head: str) -> dict[str, ArrayAny]:
     return {name.removeprefix(head): x for name, x in arrays.items() if name.startswith(head)}
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Have torch compute on one thread: parts are shared among ours, and its own, which spin, slow small networks down."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
