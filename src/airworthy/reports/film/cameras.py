@@ -44,7 +44,15 @@ _SLOW = 0.5
 """Below this speed a vehicle's nose tells where it is going [m/s]."""
 
 
-def following(specifier: str, track: FlightTrack, times: Array, vehicle: Vehicle, batch: SceneBatch) -> tuple[Array, Array]:
+def following(
+    specifier: str,
+    track: FlightTrack,
+    times: Array,
+    vehicle: Vehicle,
+    batch: SceneBatch,
+    distance: float | None = None,
+    calm_s: float | None = None,
+) -> tuple[Array, Array]:
     """Return poses of a camera that keeps a vehicle in view: smooth, and never inside or behind what stands there.
 
     Args:
@@ -53,18 +61,20 @@ def following(specifier: str, track: FlightTrack, times: Array, vehicle: Vehicle
         times: (n,) of the frames [s], evenly spaced.
         vehicle: Who flies; its size sets the distance.
         batch: The same scene in every environment; its actors are moved to the frames' times.
+        distance: From the vehicle [m]; None: as its size asks for.
+        calm_s: Standard deviation of the smoothing of the point looked at [s]; None: for flights that do not race.
 
     Returns:
         World positions (n, 3) [m], and attitudes (n, 4) of the optical frame.
     """
     step = _step(times)
     body, attitude, velocity = track.pose(times)
-    calm = _smoothed(body, _SMOOTH / step)
+    calm = _smoothed(body, (_SMOOTH if calm_s is None else calm_s) / step)
     heading = _heading(attitude, velocity, step) if specifier == "chase" else _circling(attitude, times)
     away = np.stack(
         [-np.cos(heading) * math.cos(RISE), -np.sin(heading) * math.cos(RISE), np.full_like(heading, math.sin(RISE))], 1
     )
-    wanted = calm + max(NEAR, SIZES * reach(vehicle)) * away
+    wanted = calm + (max(NEAR, SIZES * reach(vehicle)) if distance is None else distance) * away
     share = _free_share(body, wanted, times, batch)
     position = body + share[:, None] * (wanted - body)
     above = _ABOVE * np.linalg.norm(wanted - calm, axis=1, keepdims=True) * (0.0, 0.0, 1.0)
