@@ -146,3 +146,12 @@ def test_mistakes_are_one_sentence(words: str, said: str, tmp_path: Path, capsys
     assert main(["bench", "race", *words.split(), "--out", str(out)]) == 2
     assert said in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_fly_takes_one_course_of_a_race(own: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "one"
+    assert main(["fly", "--race", "alphapilot", "--pilot", own, "--course=published/7", "--out", str(out)]) == 0
+    assert "Report:" in capsys.readouterr().out
+    assert json.loads((out / "summary.json").read_text())["courses"] == "published/7"
+    assert main(["fly", "--race", "alphapilot", "--pilot", own, "--out", str(out)]) == 2
+    assert "name it, as --course published/7" in capsys.readouterr().err

@@ -14,7 +14,10 @@ from airworthy.reports.flight_text import copies_note, own_way_note, protocol_of
 from airworthy.tasks import SUCCESSES, TrackingProtocol
 from airworthy.tasks.declared_metrics import metric
 
-_DESCRIPTION = "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
+_DESCRIPTION = (
+    "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
+    " A course of a race: --race alphapilot --pilot servo --course published/7 --film; else as airworthy bench race."
+)
 _KEPT = "Interrupted: what was flown until then is kept; unfinished flights count as aborted."
 _UNJUDGED = "Interrupted before the flights were judged: they are saved; `airworthy judge {folder}` completes the run."
 _SHOWN = ("tracking_error_m", "proximity_percent", "saturation_percent", "speed_max_m_s")
@@ -23,6 +26,11 @@ _UNFILMED = "Interrupted while filming: the flights and their evidence are whole
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    if any(word.partition("=")[0] == "--race" for word in argv):
+        # A race has courses, referee and pilots of its own; those options are of its benchmark.
+        from airworthy.cli.bench.race import fly_one
+
+        return fly_one(argv)
     config = run_tyro(FlyConfig, argv, "airworthy fly", _DESCRIPTION)
     with stopped_by_terminate() as received:
         try:

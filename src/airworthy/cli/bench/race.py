@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.core.errors import AirworthyError
 from airworthy.race.benchmark.job import RaceBenchConfig, RaceBenched, run_race_bench
 from airworthy.race.benchmark.timing import timing_text
 
@@ -12,6 +13,21 @@ _DESCRIPTION = (
     "Fly pilots through courses of a race: each sees its IMU and beacons alone, an exact referee judges every physics step, and"
     " scores stand beside those of 2019. A stopped run goes on where it was."
 )
+
+
+FLY_WORDS = {"--course": ["--courses"], "--film": ["--film-flights", "1"]}
+"""Of `airworthy fly --race`, which flies one course: what they are here."""
+
+
+def fly_one(argv: list[str]) -> int:
+    """Run `airworthy fly --race NAME --pilot PILOT --course published/7 --film`: one course of a race, by the same rules."""
+    words: list[str] = []
+    for word in argv:
+        name, equals, value = word.partition("=")
+        words += [*FLY_WORDS.get(name, [name]), *([value] if equals else [])]
+    if not any(word in FLY_WORDS["--course"] for word in words):
+        raise AirworthyError("airworthy fly --race flies one course: name it, as --course published/7 or --course nominal.")
+    return main(words)
 
 
 def main(argv: list[str]) -> int:
@@ -28,7 +44,8 @@ def main(argv: list[str]) -> int:
         _show(done)
     if done.interrupted:
         left = done.blocks - done.finished
-        return interrupted(received, f"Interrupted: finished blocks are kept; the same command flies the other {left:,}.")
+        what = f"finished blocks are kept; the same command flies the other {left:,}"
+        return interrupted(received, f"Interrupted: {what if left else 'flights are whole; the same command films the rest'}.")
     return 0
 
 

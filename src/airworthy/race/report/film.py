@@ -7,7 +7,7 @@ it says so; blue is the path that it is about to fly. Pilots without telemetry a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,15 @@ from airworthy.core.jobs.progress import progress
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
 from airworthy.race.report.crossings import FlownRace
+from airworthy.race.report.page import ReportInput, shown_flights
 from airworthy.race.report.timelines import legs_of
 from airworthy.reports.film.cameras import FOV, CameraPath, following, sized
 from airworthy.reports.film.files import video_suffix, write_video
-from airworthy.reports.film.flight_track import FilmLayout, FlightTrack
+from airworthy.reports.film.flight_track import FilmLayout, FlightTrack, film_content
 from airworthy.reports.film.rendered_scene import RenderedScene
 from airworthy.reports.film.sheet import write_sheet
-from airworthy.scenes.record import Scene
+from airworthy.scenes import Scene, scene
+from airworthy.sensors import device
 from airworthy.vehicles import Vehicle
 
 FOLDER = "films"
@@ -67,20 +69,20 @@ class RaceFilm:
             "sha256": sha256_file(self.path),
             "contact_sheet": self.sheet.name,
             "env": self.course,
-            "camera": "on board and from behind",
+            "camera": "on board and behind",
             "size_px": [2 * SIZE[0], SIZE[1]],
             "rate_hz": RATE,
         }
 
 
 def film_race(
-    flight: FlownRace, scene: Scene, flyer: Vehicle, camera: Pinhole, folder: Path, *, samples: int = 1, quiet: bool = True
+    flight: FlownRace, place: Scene, flyer: Vehicle, camera: Pinhole, folder: Path, *, samples: int = 1, quiet: bool = True
 ) -> RaceFilm:
     """Film a flight, and write a contact sheet beside it; one that is there is kept.
 
     Args:
         flight: The flight.
-        scene: Of its course.
+        place: Scene of its course.
         flyer: Its vehicle.
         camera: That sees beacons.
         folder: Of the run; films lie in a folder of it.
@@ -91,11 +93,44 @@ def film_race(
     made = RaceFilm(target, target.with_name(target.stem + "_sheet.png"), str(flight.row["pilot"]), flight.course)
     if target.is_file() and made.sheet.is_file():
         return made
-    film = _Film(flight, scene, flyer, camera, samples)
+    film = _Film(flight, place, flyer, camera, samples)
     pictures = progress(film.pictures(), f"Filming {flight.course}", len(film.times), quiet=quiet)
     write_video(target, pictures, len(film.times), (2 * SIZE[0], SIZE[1]), RATE)
-    write_sheet(made.sheet, film.stills, film.times[film.chosen], film.track, scene, Path(str(flight.row["pilot"])).name)
+    write_sheet(made.sheet, film.stills, film.times[film.chosen], film.track, place, Path(str(flight.row["pilot"])).name)
     return made
+
+
+def filmed(given: ReportInput, most: int, quiet: bool = True) -> tuple[ReportInput, bool]:
+    """Film flights of a run: of each pilot the first ones that its page shows.
+
+    Args:
+        given: What the page is made of.
+        most: Flights of each pilot that are filmed.
+        quiet: Show no progress.
+
+    Returns:
+        The same with what the page says of the films, and whether somebody stopped it; films that were finished are kept.
+    """
+    camera = device("flightgoggles_beacons").projection
+    assert isinstance(camera, Pinhole)
+    films: dict[tuple[str, str], Any] = {}
+    try:
+        for pilot, flights in given.flights.items():
+            for _, flight in shown_flights(flights, most)[:most]:
+                if len(flight.trace.time) > 1:
+                    place = scene(f"{given.race.scene}:{flight.course}")
+                    made = film_race(flight, place, given.vehicle, camera, given.folder, quiet=quiet)
+                    films[pilot, flight.course] = _content(made)
+    except KeyboardInterrupt:
+        return replace(given, films=films, shown=max(2, most)), True
+    return replace(given, films=films, shown=max(2, most)), False
+
+
+def _content(film: RaceFilm) -> dict[str, Any]:
+    """Return what the page shows of a film; a large one lies beside the page, in the folder of films."""
+    content = film_content(film.path.parent, {"video": film.described()})
+    assert content is not None
+    return content | ({"source": f"{FOLDER}/{content['source']}"} if content["beside"] else {})
 
 
 def _stem(flight: FlownRace) -> str:
@@ -115,13 +150,13 @@ def track_of(flight: FlownRace) -> FlightTrack:
 class _Film:
     """One film in the making."""
 
-    def __init__(self, flight: FlownRace, scene: Scene, flyer: Vehicle, camera: Pinhole, samples: int):
+    def __init__(self, flight: FlownRace, place: Scene, flyer: Vehicle, camera: Pinhole, samples: int):
         self.flight, self.track = flight, track_of(flight)
         self.times = self.track.frame_times(RATE)
         self.chosen = np.unique(np.round(np.linspace(0, len(self.times) - 1, _STILLS)).astype(int))
         self.stills: list[ArrayU8] = []
         self._legs = legs_of(flight)
-        self._stage = RenderedScene(scene, flyer, min(_AT_ONCE, len(self.times)), samples)
+        self._stage = RenderedScene(place, flyer, min(_AT_ONCE, len(self.times)), samples)
         position, attitude, _ = self.track.pose(self.times)
         self._aboard = CameraPath("onboard", sized(camera, SIZE), position, frames.camera_attitude(attitude), False)
         place, turn = following("chase", self.track, self.times, flyer, self._stage.batch, _BEHIND, _CALM_S)

@@ -39,6 +39,8 @@ class ReportInput:
     """Of each pilot, by its word."""
     timing: Mapping[str, str] = field(default_factory=dict)
     """A sentence on each pilot's processor time, by its word."""
+    shown: int = 2
+    """Flights of each pilot that are shown by themselves."""
     films: Mapping[tuple[str, str], Content] = field(default_factory=dict)
     """What `airworthy.reports.film.flight_track.film_content` says of each film, by pilot and course."""
 
@@ -160,24 +162,32 @@ def _part(number: int, row: Content, given: ReportInput) -> dict[str, Any]:
         "ends": markup(figure_ends(flights, f"ends-{number}")),
         "causes": ends_table(flights),
         "gates": lines,
-        "knows": any(math.isfinite(line["gate_rms"]) for line in lines),
+        "knows": any("gates" in flight.trace.said for flight in flights),
         "errors": sum(flight.row["telemetry_errors"] for flight in flights),
         "reason": next((flight.row["telemetry_reason"] for flight in flights if flight.row["telemetry_reason"]), ""),
         "shown": [
             _shown(f"{number}-{k}", flight, what, given.films.get((row["pilot"], flight.course)))
-            for k, (what, flight) in enumerate(shown_flights(flights))
+            for k, (what, flight) in enumerate(shown_flights(flights, given.shown))
         ],
     }
 
 
-def shown_flights(flights: Sequence[FlownRace]) -> list[tuple[str, FlownRace]]:
-    """Return the flights that are shown by themselves: the best, and the first that was not completed."""
+def shown_flights(flights: Sequence[FlownRace], most: int = 2) -> list[tuple[str, FlownRace]]:
+    """Return the flights that are shown by themselves: the best, the first that was not completed, then others in their order.
+
+    Args:
+        flights: Of one pilot.
+        most: That are shown.
+    """
     done = [flight for flight in flights if flight.completed]
     failed = [flight for flight in flights if not flight.completed]
     chosen = []
     if done:
+        # A gate is worth ten seconds.
         chosen.append(("Best flight", min(done, key=lambda flight: flight.row["time_s"] - 10.0 * flight.row["passed"])))
-    return chosen + ([("First flight that was not completed", failed[0])] if failed else [])
+    chosen += [("First flight that was not completed", flight) for flight in failed[:1]]
+    taken = {flight.course for _, flight in chosen}
+    return [*chosen, *(("Flight", flight) for flight in flights if flight.course not in taken)][: max(most, len(chosen[:2]))]
 
 
 def _shown(name: str, flight: FlownRace, what: str, film: Content | None) -> dict[str, Any]:

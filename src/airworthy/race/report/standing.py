@@ -9,7 +9,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.race.courses import course_of
-from airworthy.race.planning.plan import stored_plan
+from airworthy.race.planning.plan import packaged_plan, stored_plan
 from airworthy.race.planning.racer import RacerModel
 from airworthy.race.published import QUALIFIER, TRUE_STATE, published_scores, published_sensors
 from airworthy.race.record import Race
@@ -116,13 +116,16 @@ def ladder(race: Race, vehicle: Vehicle, pilots: Sequence[Row], flights: Mapping
         flights: Rows of each pilot's flights, by its word.
     """
     steps = []
+    model = RacerModel.of(vehicle)
     try:
-        plan = stored_plan(course_of(race, "nominal"), RacerModel.of(vehicle))
-    except AirworthyError:  # no plan comes with this race, or it is of another vehicle
-        plan = None
-    if plan is not None:
+        plan = stored_plan(course_of(race, "nominal"), model)
         says = "minimum-time plan of the rigid body through the nominal course; sees nothing, no noise"
         steps.append(_step("ideal", says, [plan.duration], race, 1))
+        plan = packaged_plan(f"{race.name}_glances", model)
+        says = "the same, turned so that the camera sees each gate that matters"
+        steps.append(_step("ideal with glances", says, [plan.duration], race, 1))
+    except AirworthyError:  # none comes with this race, or it is another vehicle's: the ladder begins with what was flown
+        pass
     honest = [row for row in pilots if not row["true_state"]]
     for row in [*(row for row in pilots if row["true_state"]), *honest]:
         mine = flights[row["pilot"]]
