@@ -211,13 +211,22 @@ def _check(config: CheckRaceConfig) -> int:
     return 0
 
 
+def _spread(race: Race) -> list[float]:
+    """Return the standard deviation of each passage's place across the flight, of a uniform draw within its bounds [m]."""
+    gates = [race.gate(name) for name, _ in race.passes]
+    return [float(np.hypot(*(gate_shape(gate).left[:2] * [gate.bound.x, gate.bound.y])) / np.sqrt(3.0)) for gate in gates]
+
+
 def _plan(config: PlanRaceConfig) -> int:
     race = course_of(load_race(config.name), config.course)
     flown = config.vehicle or race.vehicle
     if not flown:
         raise AirworthyError(f"The race {race.name!r} names no vehicle to plan for; give one with --vehicle.")
-    solve = glancing_plan if config.glances else minimum_time_plan
-    plan = solve(race, RacerModel.of(vehicle(flown)))
+    racer = RacerModel.of(vehicle(flown))
+    if config.glances:
+        plan = glancing_plan(race, racer, sigma=_spread(load_race(config.name)))
+    else:
+        plan = minimum_time_plan(race, racer)
     write_plan(plan, config.out)
     print(f"{config.out}: {plan.duration:.3f} s through {len(plan.legs)} gates, largest defect {plan.defects().max():.1g}")
     return 0

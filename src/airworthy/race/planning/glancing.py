@@ -10,13 +10,14 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from airworthy.core.arrays import ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.race.planning.glances import SOFT, glances_of
 from airworthy.race.planning.horizon import HorizonOptions, HorizonPlanner, NodeGuess, whole_openings
 from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import RacerModel
-from airworthy.race.planning.replanner import ReplanOptions, glance_needs, inner_windows
+from airworthy.race.planning.replanner import ReplanOptions, glance_needs, inner_windows, too_late
 from airworthy.race.record import Race
 
 __all__ = ["glancing_plan"]
@@ -25,13 +26,17 @@ _SOFTENING = (10.0, 5.0, 2.5, 1.0)
 """Edges, in those of `SOFT`. Ours; from 10 at once to 1 the solver looks away again."""
 
 
-def glancing_plan(race: Race, model: RacerModel, options: ReplanOptions | None = None) -> RacePlan:
+def glancing_plan(
+    race: Race, model: RacerModel, options: ReplanOptions | None = None, sigma: ArrayLike | None = None
+) -> RacePlan:
     """Solve the fastest flight through a course, from rest at its start, with all its glances taken.
 
     Args:
         race: Its course: gates are where the record says, and nothing about them is uncertain.
         model: Who flies it.
         options: Margins and needs; nodes and iterations are those of an offline plan.
+        sigma: How well each gate's place across the flight is known beforehand [m], (passages,): what is not known is looked at
+            in time. Nothing given: all are known.
 
     Raises:
         AirworthyError: CasADi is not installed, or no plan was found.
@@ -44,9 +49,11 @@ def glancing_plan(race: Race, model: RacerModel, options: ReplanOptions | None =
     horizon = HorizonOptions(bounds, len(shapes), len(glances), expand=False)
     gates = whole_openings(shapes)
     windows = inner_windows(gates, np.zeros((len(shapes), 2)), replace(options, horizon=horizon))
-    needs = glance_needs([(glance, options.need) for glance in glances], gates.center, range(len(shapes)), bounds.nodes)
     planner = HorizonPlanner(model, len(shapes), horizon)
     begun = minimum_time_plan(race, model, bounds)
+    late_share = too_late(np.zeros(len(shapes)) if sigma is None else np.asarray(sigma, np.float64), begun.legs)
+    asked = [(glance, options.need) for glance in glances]
+    needs = glance_needs(asked, gates.center, range(len(shapes)), bounds.nodes, late_share)
     guess = NodeGuess(begun.states, begun.inputs, begun.legs)
     for factor in _SOFTENING:
         answer = planner.solve(start_state(race), windows, guess, needs, factor * SOFT)

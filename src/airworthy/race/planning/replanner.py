@@ -20,12 +20,16 @@ from airworthy.race.planning.horizon import GateWindows, GlanceNeed, HorizonOpti
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
 
-__all__ = ["RaceReplanner", "RacerBelief", "ReplanOptions", "glance_needs", "inner_windows"]
+__all__ = ["RaceReplanner", "RacerBelief", "ReplanOptions", "glance_needs", "inner_windows", "too_late"]
 
 _LEAST_LOOK = 0.02
 """A glance of which less is lacking [s] is not asked for."""
-_LAST_SHARE = 0.2
-"""Of a gate's own leg the last share does not count: a look from there comes too late."""
+_TOO_LATE = (0.2, 0.8)
+"""Of a gate's own leg at least and at most so much at its end does not count: a look from there comes too late."""
+_SIDEWAYS = 20.0
+"""What is left of the thrust to go where a gate turns out to stand [m/s^2]: ours, two thirds of what a racer turns with."""
+_ANSWER_S = 0.1
+"""From a look to the plan that knows it [s]."""
 _LEAST_LEFT = 0.1
 """No plan is begun for less than this before a gate [s]: there is nothing left to change."""
 _LATE_MAX = 0.3
@@ -140,7 +144,8 @@ class RaceReplanner:
         begin, nodes = belief.time + late, self.options.horizon.bounds.nodes
         rows = slice(passages.start, passages.stop)
         windows = inner_windows(_some(belief.gates, rows), belief.sigma[rows], self.options)
-        needs = glance_needs(belief.lacking, belief.gates.center, passages, nodes)
+        late_share = too_late(belief.sigma[:, 0], self.nominal.legs)
+        needs = glance_needs(belief.lacking, belief.gates.center, passages, nodes, late_share)
         state = _ahead(belief, flown, late)
         shifts = belief.gates.center - self._nominal_centers
         for before in (flown, None):
@@ -169,7 +174,21 @@ def inner_windows(gates: GateWindows, sigma: Array, options: ReplanOptions) -> G
     return replace(gates, half=np.maximum(gates.half - margin, bounds.window))
 
 
-def glance_needs(lacking: Sequence[tuple[Glance, float]], centers: Array, passages: range, nodes: int) -> list[GlanceNeed]:
+def too_late(sigma: Array, legs: Array) -> Array:
+    """Return which share of each gate's own leg, at its end, is too late to look at it, (passages,).
+
+    Two standard deviations to one side take sqrt(4 sigma / a) from rest, and the plan has to be made first.
+
+    Args:
+        sigma: Of gates' places across the flight [m], (passages,).
+        legs: Durations of the legs that end at them [s], (passages,).
+    """
+    return np.clip((_ANSWER_S + np.sqrt(4.0 * sigma / _SIDEWAYS)) / legs, *_TOO_LATE)
+
+
+def glance_needs(
+    lacking: Sequence[tuple[Glance, float]], centers: Array, passages: range, nodes: int, late_share: Array
+) -> list[GlanceNeed]:
     """Return what a plan has to look at, in the order of the glances.
 
     Args:
@@ -177,6 +196,7 @@ def glance_needs(lacking: Sequence[tuple[Glance, float]], centers: Array, passag
         centers: Of all passages [m], (all passages, 3).
         passages: That the plan reaches.
         nodes: On each leg.
+        late_share: Of each gate's own leg, as of `too_late`, (all passages,).
     """
     first, ahead, needs = passages.start, len(passages), []
     for glance, seconds in lacking:
@@ -186,7 +206,7 @@ def glance_needs(lacking: Sequence[tuple[Glance, float]], centers: Array, passag
         steps = np.zeros(ahead * nodes)
         steps[begin * nodes : (end + 1) * nodes] = 1.0
         if glance.last == glance.gate and glance.last - first <= ahead - 1:
-            steps[int((glance.last - first + 1.0 - _LAST_SHARE) * nodes) :] = 0.0
+            steps[int((glance.last - first + 1.0 - float(late_share[glance.gate])) * nodes) :] = 0.0
         needs.append(GlanceNeed(centers[glance.gate], steps, seconds))
     return needs
 
