@@ -70,7 +70,7 @@ def test_command_prints_tables_and_writes_a_summary(own: str, tmp_path: Path, ca
     assert {row["end"] for row in summary["flights"]} == {"contact"}
     ranks = [row["rank"] for row in summary["tables"]["scores"] if row["name"]]
     assert ranks == [21, 21]
-    assert [row["used"] for row in summary["tables"]["sensors"] if row["note"]] == [["imu"]]
+    assert [(row["used"], row["teams"]) for row in summary["tables"]["sensors"] if row["note"]] == [(["imu"], 1)]
 
 
 def test_stopped_run_goes_on_to_the_same_summary(own: str, tmp_path: Path) -> None:

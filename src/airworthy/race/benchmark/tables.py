@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from airworthy.race.benchmark.flight import RaceFlight
@@ -132,13 +133,19 @@ def tables_of(race: Race, entries: Sequence[PilotEntry], rows: Mapping[str, Sequ
     scores = {entry.name: [row["score"] for row in rows[entry.name]][: QUALIFIER.of] for entry in entries}
     enough = {name: values for name, values in scores.items() if len(values) >= QUALIFIER.best}
     by_sensors: dict[tuple[str, ...], list[tuple[bool, float]]] = {}
+    pilots: Counter[tuple[str, ...]] = Counter()
     for entry in entries:
         # A pilot with the true state belongs to no set of sensors.
         if entry.sensors and not entry.truth:
             mine = by_sensors.setdefault(entry.sensors, [])
             mine += [(row["completed"], row["score"]) for row in rows[entry.name]]
+            pilots[entry.sensors] += bool(rows[entry.name])
     return {
         "source": published_source(),
         "scores": [asdict(row) for row in scores_with_ours(enough)],
-        "sensors": [asdict(row) for row in sensors_with_ours({key: value for key, value in by_sensors.items() if value})],
+        # Of ours each pilot is a team.
+        "sensors": [
+            asdict(replace(row, teams=pilots[row.used]) if row.note else row)
+            for row in sensors_with_ours({key: value for key, value in by_sensors.items() if value})
+        ],
     }

@@ -159,8 +159,8 @@ class _Film:
         self._stage = RenderedScene(place, flyer, min(_AT_ONCE, len(self.times)), samples)
         position, attitude, _ = self.track.pose(self.times)
         self._aboard = CameraPath("onboard", sized(camera, SIZE), position, frames.camera_attitude(attitude), False)
-        place, turn = following("chase", self.track, self.times, flyer, self._stage.batch, _BEHIND, _CALM_S)
-        self._behind = CameraPath("chase", Pinhole.from_fov(*SIZE, horizontal=FOV), place, turn, True)
+        eye, turn = following("chase", self.track, self.times, flyer, self._stage.batch, _BEHIND, _CALM_S)
+        self._behind = CameraPath("chase", Pinhole.from_fov(*SIZE, horizontal=FOV), eye, turn, True)
         self._layout = FilmLayout(2 * SIZE[0], SIZE[1])
 
     def pictures(self) -> Iterator[ArrayU8]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.core.files import write_text
-from airworthy.race.published import OURS, published_scores
+from airworthy.race.published import OURS, TRUE_STATE, published_scores
 from airworthy.race.record import Race
 from airworthy.race.report.crossings import FlownRace, crossings_of, gate_summary
 from airworthy.race.report.maps import ends_table, figure_ends, figure_speeds
@@ -147,7 +147,12 @@ def _pilot_line(row: Content, timing: str) -> dict[str, Any]:
 
 
 def _score_line(row: Content) -> dict[str, Any]:
-    return {**row, "best": [fixed(value, 3) for value in row["best"]], "ours": bool(row["name"])}
+    return {
+        **row,
+        "best": [fixed(value, 3) for value in row["best"]],
+        "ours": bool(row["name"]),
+        "told": row["note"].endswith(TRUE_STATE),
+    }
 
 
 # ---- Of each pilot ----------------------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from airworthy.vehicles import Vehicle
 Row = Mapping[str, Any]
 _SENSORS = {"imu": "IMU", "beacons": "IR"}
 """As Table IV writes them; others by their own name."""
+_LINE = 8.5
+"""Between names in the panel of final scores [points]."""
 
 
 def sensors_text(used: Sequence[str]) -> str:
@@ -91,16 +93,30 @@ def _finals(axes: Any, pilots: Sequence[Row]) -> None:
     """Draw final scores of the twenty teams by rank, and ours across."""
     rows = published_scores()
     axes.set_title("Final score by rank")
-    for row in rows:
-        published_mark(axes, row.rank, row.final)
-    for mine in pilots:
-        final = mine["final_score"]
-        if final is not None:
-            axes.axhline(final, color=PALETTE["flown"], linewidth=1.1)
-            axes.text(20.4, final - 1.2, title_of(mine), fontsize=7.0, color=PALETTE["flown"], ha="right", va="top")
+    for team in rows:
+        published_mark(axes, team.rank, team.final)
+    mine = sorted((row for row in pilots if row["final_score"] is not None), key=lambda row: -row["final_score"])
+    finals = [row["final_score"] for row in mine]
+    for final in finals:
+        axes.axhline(final, color=PALETTE["flown"], linewidth=1.1)
+    for place, row in zip(_names_below(finals), mine, strict=True):
+        axes.text(20.4, place, title_of(row), fontsize=7.0, color=PALETTE["flown"], ha="right", va="top")
     axes.set_xlim(0.3, len(rows) + 0.7)
     axes.set_xticks([1, 5, 10, 15, 20])
     axes.set_ylim(0.0, 110.0)
+
+
+def _names_below(finals: Sequence[float]) -> list[float]:
+    """Return where names of lines stand, which fall: those of lines near each other below the last of them, in their order."""
+    places: list[float] = []
+    at = 0
+    while at < len(finals):
+        end = at + 1
+        while end < len(finals) and finals[end - 1] - finals[end] < _LINE:
+            end += 1
+        places += [finals[end - 1] - 1.2 - _LINE * k for k in range(end - at)]
+        at = end
+    return places
 
 
 # ---- The ladder -------------------------------------------------------------------------------------------------------------
@@ -116,27 +132,33 @@ def ladder(race: Race, vehicle: Vehicle, pilots: Sequence[Row], flights: Mapping
         flights: Rows of each pilot's flights, by its word.
     """
     steps = []
+    told = [_flown(row, flights[row["pilot"]], race) for row in pilots if row["true_state"]]
+    honest = [_flown(row, flights[row["pilot"]], race) for row in pilots if not row["true_state"]]
     model = RacerModel.of(vehicle)
     try:
         plan = stored_plan(course_of(race, "nominal"), model)
         says = "minimum-time plan of the rigid body through the nominal course; sees nothing, no noise"
         steps.append(_step("ideal", says, [plan.duration], race, 1))
+        # Who is told the truth needs no glances, and so stands before the plan that has them.
+        steps += told
+        told = []
         plan = packaged_plan(f"{race.name}_glances", model)
-        says = "the same, turned so that the camera sees each gate that matters"
+        says = "the same plan, turned so that the camera sees each gate that matters"
         steps.append(_step("ideal with glances", says, [plan.duration], race, 1))
     except AirworthyError:  # none comes with this race, or it is another vehicle's: the ladder begins with what was flown
         pass
-    honest = [row for row in pilots if not row["true_state"]]
-    for row in [*(row for row in pilots if row["true_state"]), *honest]:
-        mine = flights[row["pilot"]]
-        times = [item["time_s"] for item in mine if item["completed"]]
-        says = "flown with true state on these courses" if row["true_state"] else "flown with its own senses on these courses"
-        steps.append(_step(title_of(row), says, times, race, len(mine)))
+    steps += told + sorted(honest, key=lambda step: np.inf if step["time"] is None else step["time"])
     before = None
     for step in steps:
         step["costs"] = None if before is None or step["time"] is None else step["time"] - before
         before = step["time"] if step["time"] is not None else before
     return steps
+
+
+def _flown(row: Row, mine: Sequence[Row], race: Race) -> dict[str, Any]:
+    times = [item["time_s"] for item in mine if item["completed"]]
+    says = "flown with true state on these courses" if row["true_state"] else "flown with its own senses on these courses"
+    return _step(title_of(row), says, times, race, len(mine))
 
 
 def _step(name: str, says: str, times: Sequence[float], race: Race, runs: int) -> dict[str, Any]:
