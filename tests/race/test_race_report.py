@@ -136,15 +136,17 @@ def test_a_drop_out_of_one_frame_makes_no_gap() -> None:
     assert stretches(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 2, 2, 4])) == [(1.0, 3.0, 2), (3.0, 4.0, 4)]
 
 
-def test_best_flight_and_first_failure_are_shown() -> None:
+def test_flights_worth_a_look_are_shown_once_and_others_behind_them() -> None:
     row = straight().row
     rows = [
-        {**row, "completed": done, "time_s": time, "passed": gates, "course": f"made/{k}"}
+        {**row, "completed": done, "time_s": time, "passed": gates, "missed": ["A"] * (11 - gates), "course": f"made/{k}"}
         for k, (done, time, gates) in enumerate([(False, None, 3), (True, 13.0, 10), (True, 14.0, 11), (False, None, 1)])
     ]
-    shown = shown_flights([replace(straight(), row=item) for item in rows])
+    flights = [replace(straight(), row=item) for item in rows]
     # A gate more is worth ten seconds.
-    assert [flight.course for _, flight in shown] == ["made/2", "made/0"]
+    assert [flight.course for _, flight in shown_flights(flights)] == ["made/2", "made/0", "made/1"]
+    assert [flight.course for _, flight in shown_flights(flights, 9)] == ["made/2", "made/0", "made/1", "made/3"]
+    assert [word for word, _ in shown_flights(flights[1:2], 2)] == ["Best flight"]
 
 
 def test_ladder_leads_from_the_stored_plan_down() -> None:

@@ -71,8 +71,8 @@ class RaceBenchConfig:
     seed: Annotated[int, SEED] = 0
     """Of all noise."""
     film_flights: Annotated[int, Bound(0, 1000)] = 0
-    """Flights of each pilot that are filmed, the best first, then the first that was not completed; some 4 processor seconds
-    for each second of flight."""
+    """Flights of each pilot that are filmed: the best, the first that was not completed, the first that missed a gate, then
+    others; some 4 processor seconds for each second of flight."""
     workers: Annotated[int, Bound(1, 256)] = 1
     """Processes that fly."""
     out: str = "runs/race"

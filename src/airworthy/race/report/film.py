@@ -122,8 +122,8 @@ def filmed(given: ReportInput, most: int, quiet: bool = True) -> tuple[ReportInp
                     made = film_race(flight, place, given.vehicle, camera, given.folder, quiet=quiet)
                     films[pilot, flight.course] = _content(made)
     except KeyboardInterrupt:
-        return replace(given, films=films, shown=max(2, most)), True
-    return replace(given, films=films, shown=max(2, most)), False
+        return replace(given, films=films, shown=most), True
+    return replace(given, films=films, shown=most), False
 
 
 def _content(film: RaceFilm) -> dict[str, Any]:

@@ -39,8 +39,8 @@ class ReportInput:
     """Of each pilot, by its word."""
     timing: Mapping[str, str] = field(default_factory=dict)
     """A sentence on each pilot's processor time, by its word."""
-    shown: int = 2
-    """Flights of each pilot that are shown by themselves."""
+    shown: int = 0
+    """Flights of each pilot that are shown by themselves, at least."""
     films: Mapping[tuple[str, str], Content] = field(default_factory=dict)
     """What `airworthy.reports.film.flight_track.film_content` says of each film, by pilot and course."""
 
@@ -177,22 +177,31 @@ def _part(number: int, row: Content, given: ReportInput) -> dict[str, Any]:
     }
 
 
-def shown_flights(flights: Sequence[FlownRace], most: int = 2) -> list[tuple[str, FlownRace]]:
-    """Return the flights that are shown by themselves: the best, the first that was not completed, then others in their order.
+def shown_flights(flights: Sequence[FlownRace], least: int = 0) -> list[tuple[str, FlownRace]]:
+    """Return the flights that are shown by themselves, and why: the best, the first that was not completed, the first that
+    missed a gate; then others in their order, until there are enough.
 
     Args:
         flights: Of one pilot.
-        most: That are shown.
+        least: How many are shown, if there are as many.
     """
     done = [flight for flight in flights if flight.completed]
-    failed = [flight for flight in flights if not flight.completed]
-    chosen = []
-    if done:
-        # A gate is worth ten seconds.
-        chosen.append(("Best flight", min(done, key=lambda flight: flight.row["time_s"] - 10.0 * flight.row["passed"])))
-    chosen += [("First flight that was not completed", flight) for flight in failed[:1]]
-    taken = {flight.course for _, flight in chosen}
-    return [*chosen, *(("Flight", flight) for flight in flights if flight.course not in taken)][: max(most, len(chosen[:2]))]
+    # A gate is worth ten seconds.
+    best = sorted(done, key=lambda flight: flight.row["time_s"] - 10.0 * flight.row["passed"])[:1]
+    failed = [flight for flight in flights if not flight.completed][:1]
+    missed = [flight for flight in done if flight.row["missed"]][:1]
+    chosen: dict[str, tuple[str, FlownRace]] = {}
+    for word, some in (
+        ("Best flight", best),
+        ("First flight that was not completed", failed),
+        ("First flight that missed a gate", missed),
+    ):
+        for flight in some:
+            chosen.setdefault(flight.course, (word, flight))
+    for flight in flights:
+        if len(chosen) < least:
+            chosen.setdefault(flight.course, ("Flight", flight))
+    return list(chosen.values())
 
 
 def _shown(name: str, flight: FlownRace, what: str, film: Content | None) -> dict[str, Any]:

@@ -90,7 +90,8 @@ def _to_gate(axes: Any, flight: FlownRace) -> None:
 def _nis(axes: Any, flight: FlownRace) -> None:
     axes.set_title(f"NIS per degree of freedom: dots frames, line mean of {NIS_SPAN:g} s; 1 is as sure as it should be")
     time, nis = flight.trace.time.astype(np.float64), flight.trace.said["nis"].astype(np.float64)
-    known = np.isfinite(nis)
+    # A frame without a beacon has no innovation; a pilot may go on saying its last one.
+    known = np.isfinite(nis) & np.any(flight.trace.visible > 0, axis=1)
     mean = np.array([_mean(nis[(np.abs(time - now) <= 0.5 * NIS_SPAN) & known]) for now in time])
     axes.plot(time[known], nis[known], ".", color=PALETTE["flown"], markersize=2.0, alpha=0.45)
     axes.plot(time, mean, color=PALETTE["flown"], linewidth=1.2)
