@@ -87,6 +87,32 @@ class Post:
 
 
 @dataclass(frozen=True)
+class GateFrames:
+    """The bars around openings, the same of all gates: what is hit there."""
+
+    width: Annotated[float, Bound(0.01, 5.0, "m")] = 0.15
+    """From the opening's edge outwards, in its plane [m]."""
+    depth: Annotated[float, Bound(0.01, 5.0, "m")] = 0.15
+    """Across the plane [m]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "GateFrames.")
+
+
+@dataclass(frozen=True)
+class VehicleSpread:
+    """How vehicles differ from their record, uniform in plus or minus a share; pilots are not told."""
+
+    mass: Annotated[float, Bound(0.0, 0.5)] = 0.0
+    """Of the mass; inertia follows."""
+    inertia: Annotated[float, Bound(0.0, 0.5)] = 0.0
+    """Of each principal inertia, besides."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "VehicleSpread.")
+
+
+@dataclass(frozen=True)
 class RaceStart:
     """Where the vehicle stands before the clock starts."""
 
@@ -212,6 +238,10 @@ class Race:
     information: RaceInformation = field(default_factory=RaceInformation)
     posts: Annotated[tuple[Post, ...], Length(0, 200)] = ()
     layout: GateLayout | None = None
+    frames: GateFrames | None = None
+    """Of the gates, where no scene of the package has them; none: tubes of 0.15 m, which plans do not keep off."""
+    spread: VehicleSpread | None = None
+    """How the vehicle differs from flight to flight; none: not."""
     vehicle: str = ""
     """Which vehicle it is flown with; empty: any."""
     scene: str = ""

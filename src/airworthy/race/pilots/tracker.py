@@ -1,6 +1,6 @@
 """The tracker of a race: from a plan and a state to collective thrust and angular acceleration, of a batch at once.
 
-    f     = T_r b3_r + m (14 e_p + 7 e_v) + D (|v| v - |v_r| v_r)
+    f     = T_r b3_r + m (14 e_p + 7 e_v) + drag(v) - drag(v_r)
     alpha = alpha_r(t + lead) + 220 e_R + 26 (w_r - w),  of yaw 0.5 and 0.7 of these
     T     = f . b3 + T_r(t + lead) - T_r(t)
 
@@ -31,7 +31,7 @@ _TURN_MAX = np.array([150.0, 150.0, 60.0])
 """Most that is asked for [rad/s^2]: half of what the rotors give about roll and pitch; from the prototype of spec/race."""
 _REACH = 1.5
 """Longest position error that counts [m]; a farther one pulls no harder."""
-_ROTOR_MIN = 0.0125
+ROTOR_MIN = 0.0125
 """Least thrust of a rotor [N]: none stops, for a stopped one starts late."""
 
 
@@ -66,10 +66,11 @@ class RaceTracker:
     Args:
         model: Its numbers.
         gains: Of the law.
+        rotor_min: Least thrust of a rotor [N].
     """
 
-    def __init__(self, model: RacerModel, gains: TrackerGains | None = None) -> None:
-        self.model, self.gains = model, gains or TrackerGains()
+    def __init__(self, model: RacerModel, gains: TrackerGains | None = None, rotor_min: float = ROTOR_MIN) -> None:
+        self.model, self.gains, self.rotor_min = model, gains or TrackerGains(), rotor_min
 
     def command(self, state: Array, reference: Array, inputs: Array, ahead: Array) -> tuple[Array, Array]:
         """Return collective thrust [N], (n,), and angular acceleration [rad/s^2], (n, 3).
@@ -87,7 +88,7 @@ class RaceTracker:
         axes = frames.to_matrix(state[:, 6:10])
         planned = frames.to_matrix(reference[:, 6:10])
         force = inputs[:, :1] * planned[..., 2] + mass * (gains.position * off[:, :3] + gains.velocity * off[:, 3:])
-        force += self._drag(state[:, 3:6]) - self._drag(reference[:, 3:6])
+        force += self.drag(state[:, 3:10]) - self.drag(reference[:, 3:10])
         wanted = frames.from_matrix(_facing(force, planned))
         # Rates and accelerations of the plan are about its own axes: turn them into the vehicle's.
         turn = np.swapaxes(axes, 1, 2) @ planned
@@ -108,12 +109,21 @@ class RaceTracker:
         """
         share, moments = self.model.mixer[:, 0], alpha @ self.model.mixer[:, 1:].T
         highest = np.min((self.model.rotor_max - moments) / share, axis=1)
-        lowest = np.max((_ROTOR_MIN - moments) / share, axis=1)
+        lowest = np.max((self.rotor_min - moments) / share, axis=1)
         # Where moments alone ask for more than there is, no rotor above its limit is the lesser evil.
         return np.minimum(np.maximum(thrust, lowest), highest)
 
-    def _drag(self, velocity: Array) -> Array:
-        return self.model.drag * np.linalg.norm(velocity, axis=1, keepdims=True) * velocity
+    def drag(self, motion: Array) -> Array:
+        """Return the force that makes up for drag [N], (n, 3).
+
+        Args:
+            motion: Velocity, world [m/s], and attitude x y z w, (n, 7).
+        """
+        velocity = motion[:, :3]
+        force = self.model.drag * np.linalg.norm(velocity, axis=1, keepdims=True) * velocity
+        if self.model.has_axial_drag:
+            force = force + np.stack(self.model.axial_drag(velocity.T, tuple(motion[:, 3:].T)), axis=1)
+        return force
 
 
 def _facing(force: Array, planned: Array) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, check_fields
 from airworthy.race.gate_geometry import GateShape
+from airworthy.race.planning.obstacles import Obstacles, node_range, obstacles_of
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
 from airworthy.race.record import Race
 
-__all__ = ["RacePlanOptions", "minimum_time_plan"]
+__all__ = ["RacePlanOptions", "minimum_time_plan", "rest_plan"]
 
 TURNING_COST = 2e-4
 """Seconds charged per second of 10 rad/s^2, squared: between plans of one duration the calm one. Measured: 4 ms of a race."""
@@ -32,8 +34,19 @@ _GUESS_SPEED = 9.0
 """Of the first guess, straight from gate to gate [m/s]: two thirds of what comes out."""
 _GUESS_THRUST = 1.3
 """Its thrust over the weight."""
+_AGAINST = 0.1
+"""Least cosine between straight lines and the gates that they end in, below which the first guess is a curve: of AlphaPilot's
+gates none is below 0.5, of a split-S the second is at 0."""
 _LEG = (0.03, 20.0)
 """Least and largest duration of a leg [s]."""
+_BETWEEN = (0.25, 0.5, 0.75)
+"""Parts of a step at which frames are kept off, besides its end."""
+_THROUGH = 0.2
+"""Least speed along a gate's direction [m/s]."""
+_SLACK_MAX = 1.0
+"""Largest slack: metres, or the whole of what is kept off."""
+_FAST = 1000.0
+"""A largest speed from here on is none."""
 _TOLERANCE = 1e-3
 """Largest defect of a plan that is accepted: mm, mm/s (spec/race, acceptance 6)."""
 
@@ -57,12 +70,24 @@ class RacePlanOptions:
     """Largest angular acceleration of roll and pitch; half of it of yaw [rad/s^2]."""
     rate_max: Annotated[float, Bound(0.5, 100.0, "rad/s")] = 12.0
     """Largest rate of roll and pitch [rad/s]; two thirds of it of yaw."""
+    speed_max: Annotated[float, Bound(0.1, 1000.0, "m/s")] = 1000.0
+    """Largest speed at nodes [m/s]; by default none: gates that are told late ask for one."""
+    slew: Annotated[float, Bound(0.0, 1e6, "N/s")] = 0.0
+    """Fastest change of each rotor's thrust from step to step, at first from hover [N/s]; 0: any. For rotors with a lag that a
+    tracker cannot hide, near their limit."""
     height_min: Annotated[float, Bound(-1000.0, 1000.0, "m")] = 0.4
     """Lowest path [m]."""
     cone: Annotated[float, Bound(0.1, 10.0)] = 1.0
     """Near a gate the path stays within its window and this much more sideways per metre from the plane."""
     cone_nodes: Annotated[int, Bound(0, 50)] = 3
     """Nodes before and behind a gate for which that holds; without them an oblique path shaves a post."""
+    clearance: Annotated[float, Bound(0.0, 5.0, "m")] = 0.35
+    """Between path and posts, and frames of gates that a leg is not through [m]: as `margin`, and half of a frame's depth."""
+    wall: Annotated[float, Bound(0.0, 5.0, "m")] = 0.2
+    """Between path and the limits of the race [m]."""
+    slack: Annotated[float, Bound(0.0, 1e6, "s/m")] = 0.0
+    """Seconds that a metre beside a window or within a clearance costs [s/m]; 0: neither may be. In flight, where a gate that is
+    told late may stand where its window cannot be reached."""
     iterations: Annotated[int, Bound(1, 100000)] = 500
     """Of the solver, at most."""
 
@@ -81,10 +106,61 @@ def minimum_time_plan(race: Race, model: RacerModel, options: RacePlanOptions | 
     Raises:
         AirworthyError: CasADi is not installed, or no plan was found.
     """
-    casadi = casadi_module()
     options = options or RacePlanOptions()
-    problem = _Problem(casadi, model, flown_gates(race), start_state(race), options)
+    problem = _Problem(casadi_module(), model, flown_gates(race), start_state(race), options, _obstacles(race, options, 0))
+    return _solved(problem, race)
+
+
+def rest_plan(
+    race: Race, model: RacerModel, options: RacePlanOptions, *, state: Array, passed: int, before: RacePlan, clock: float
+) -> RacePlan:
+    """Solve the fastest flight through the rest of a race, from a state in flight, warm from the plan in force.
+
+    Args:
+        race: Gates and posts where they are believed to be.
+        model: Who flies it.
+        options: Bounds.
+        state: Where the plan begins, (13,).
+        passed: Passages that lie behind.
+        before: The plan in force; its last legs are those that are left.
+        clock: Its time at that state [s].
+
+    Raises:
+        AirworthyError: CasADi is not installed, nothing is left, or no plan was found.
+    """
+    gates = flown_gates(race)[passed:]
+    if not gates or len(gates) > len(before.legs):
+        raise AirworthyError(
+            f"{passed} passages of {len(race.passes)} lie behind, which the plan in force does not go on from."
+        )
+    problem = _Problem(casadi_module(), model, gates, state, options, _obstacles(race, options, passed))
+    problem.held = before.at([clock])[1][0]
+    problem.warm = _sampled(before, clock, len(gates), options.nodes, state)
+    return _solved(problem, race)
+
+
+def _obstacles(race: Race, options: RacePlanOptions, passed: int) -> Obstacles:
+    return obstacles_of(race, options.clearance, options.wall).after(passed)
+
+
+def _sampled(plan: RacePlan, clock: float, legs: int, nodes: int, state: Array) -> Array:
+    """Read a first guess off the rest of a plan: unknowns as of `_Problem`."""
+    ends = np.concatenate([[clock], plan.gate_times[-legs:]])
+    durations = np.maximum(np.diff(ends), _LEG[0])
+    part = np.arange(nodes) / nodes
+    times = np.concatenate([*(a + part * (b - a) for a, b in pairwise(ends)), ends[-1:]])
+    states, inputs = plan.at(times)
+    # One sign of the quaternion throughout: interpolation may meet either, and the start is where the guess begins.
+    sign = np.where(states[:, 6:10] @ state[6:10] < 0.0, -1.0, 1.0)
+    turned = np.cumprod(np.where(np.sum(states[1:, 6:10] * states[:-1, 6:10], axis=1) < 0.0, -1.0, 1.0))
+    states[:, 6:10] *= sign[0] * np.concatenate([[1.0], turned])[:, None]
+    states[0] = state
+    return np.concatenate([states.ravel(), inputs[:-1].ravel(), durations])
+
+
+def _solved(problem: _Problem, race: Race) -> RacePlan:
     found, status = problem.solve()
+    model, options = problem.model, problem.options
     plan = RacePlan(*found, model, course_digest(race, model), asdict(options))
     worst = float(np.max(plan.defects()))
     if status not in ("Solve_Succeeded", "Solved_To_Acceptable_Level") or not worst < _TOLERANCE:
@@ -107,13 +183,27 @@ class _Problem:
     """The nonlinear programme of one course."""
 
     def __init__(
-        self, casadi: Any, model: RacerModel, gates: Sequence[GateShape], start: Array, options: RacePlanOptions
+        self,
+        casadi: Any,
+        model: RacerModel,
+        gates: Sequence[GateShape],
+        start: Array,
+        options: RacePlanOptions,
+        obstacles: Obstacles,
     ) -> None:
         self.ca, self.model, self.gates, self.start, self.options = casadi, model, gates, start, options
+        self.obstacles = obstacles
         count = len(gates) * options.nodes
         self.x, self.u = casadi.MX.sym("x", STATES, count + 1), casadi.MX.sym("u", INPUTS, count)
         self.legs = casadi.MX.sym("legs", len(gates))
         self.steps = casadi.vec(casadi.repmat(self.legs.T / options.nodes, options.nodes, 1)).T
+        # Of each leg: beside its gate's window [m], and within what it keeps off.
+        self.slacks = casadi.MX.sym("slacks", 2, len(gates))
+        self.hover = [model.mass * model.gravity, 0.0, 0.0, 0.0]
+        self.held: Array | None = None
+        """Inputs until the start; none: of hovering."""
+        self.warm: Array | None = None
+        """First guess of states, inputs and legs; none: made up."""
         self._terms: list[tuple[Any, Array, Array]] = []
 
     def solve(self) -> tuple[tuple[Array, Array, Array], str]:
@@ -123,10 +213,14 @@ class _Problem:
         self._rotors()
         for number, gate in enumerate(self.gates):
             self._pass(number, gate)
+        self._avoid()
         cost = ca.sum1(self.legs)
         cost += TURNING_COST * ca.sum2(self.steps * ca.sum1((self.u[1:, :] / 10.0) ** 2))
         cost += YAW_COST * ca.sum2(self.steps * self.x[12, 1:] ** 2)
         unknowns = ca.vertcat(ca.vec(self.x), ca.vec(self.u), self.legs)
+        if options.slack:
+            cost += options.slack * ca.sum1(ca.vec(self.slacks))
+            unknowns = ca.vertcat(unknowns, ca.vec(self.slacks))
         quiet = {"print_time": 0, "ipopt.print_level": 0, "ipopt.sb": "yes", "expand": True}
         # Seconds and metres are near 1, so a thousandth of each is enough; defects are tested afterwards.
         limits = {"ipopt.tol": 1e-4, "ipopt.constr_viol_tol": 1e-5, "ipopt.max_iter": options.iterations}
@@ -135,16 +229,24 @@ class _Problem:
         problem = {"x": unknowns, "f": cost, "g": bounds}
         solver = ca.nlpsol("minimum_time", "ipopt", problem, {**quiet, **limits, **strategy})
         lower, upper = self._ranges()
+        lower, upper = self._slackened(lower, 0.0), self._slackened(upper, _SLACK_MAX)
         answer = solver(
-            x0=self._guess(),
+            x0=self._slackened(self._guess() if self.warm is None else self.warm, 0.0),
             lbx=lower,
             ubx=upper,
             lbg=np.concatenate([low for _, low, _ in self._terms]),
             ubg=np.concatenate([high for _, _, high in self._terms]),
         )
         values = np.asarray(answer["x"]).ravel()
-        states, inputs, legs = np.split(values, np.cumsum([self.x.numel(), self.u.numel()]))
+        states, inputs, legs, _ = np.split(values, np.cumsum([self.x.numel(), self.u.numel(), self.legs.numel()]))
         return (states.reshape(-1, STATES), inputs.reshape(-1, INPUTS), legs), str(solver.stats()["return_status"])
+
+    def _slackened(self, values: Array, slack: float) -> Array:
+        """Append a value for each slack, where there are any."""
+        return np.concatenate([values, np.full(self.slacks.numel(), slack)]) if self.options.slack else values
+
+    def _slack(self, kind: int, leg: int) -> Any:
+        return self.slacks[kind, leg] if self.options.slack else 0.0
 
     def _bound(self, term: Any, low: float, high: float) -> None:
         """Keep every element of a term within bounds."""
@@ -162,6 +264,13 @@ class _Problem:
     def _rotors(self) -> None:
         thrusts = self.ca.mtimes(self.ca.DM(self.model.mixer), self.u)
         self._bound(thrusts, self.options.rotor_min, self.options.power * self.model.rotor_max)
+        if self.options.slew:
+            held = self.hover if self.held is None else self.held
+            first = self.ca.mtimes(self.ca.DM(self.model.mixer), self.ca.DM(held))
+            change = self.ca.horzcat(thrusts[:, 0] - first, thrusts[:, 1:] - thrusts[:, :-1])
+            reach = self.options.slew * self.ca.repmat(self.steps, thrusts.shape[0], 1)
+            self._bound(change - reach, -np.inf, 0.0)
+            self._bound(change + reach, 0.0, np.inf)
 
     def _pass(self, number: int, gate: GateShape) -> None:
         """Bind a node to a gate's plane and window, and those around it to the cone."""
@@ -175,10 +284,33 @@ class _Problem:
             depth = along * (1.0 if index > node else -1.0 if index < node else 0.0)
             if index == node:
                 self._bound(along, 0.0, 0.0)
+                # The window alone lets a path through the wrong way round, if it is near the middle.
+                self._bound(ca.dot(ca.DM(gate.normal), self.x[3:6, index]), _THROUGH, np.inf)
             for axis, window in ((gate.left, half[0]), (gate.up, half[1])):
                 across = ca.dot(ca.DM(axis), offset)
-                self._bound(across - window - options.cone * depth, -np.inf, 0.0)
-                self._bound(across + window + options.cone * depth, 0.0, np.inf)
+                wide = window + options.cone * depth + self._slack(0, number)
+                self._bound(across - wide, -np.inf, 0.0)
+                self._bound(across + wide, 0.0, np.inf)
+
+    def _avoid(self) -> None:
+        """Keep nodes off posts and off frames of gates that they do not fly through."""
+        ca, nodes = self.ca, self.options.nodes
+        ends = [self.start[:3], *(gate.center for gate in self.gates)]
+        for leg, (begin, end) in enumerate(pairwise(ends)):
+            first, slack = leg * nodes, self._slack(1, leg)
+            for x, y, least in self.obstacles.posts:
+                here = self.x[:2, first + 1 : first + nodes + 1]
+                for place in (here, 0.5 * (here + self.x[:2, first : first + nodes])):
+                    self._bound(ca.sum1((place - ca.DM([x, y])) ** 2) / least**2 + slack, 1.0, np.inf)
+            for frame, low, high in self.obstacles.blocking(leg, begin, end):
+                for index in (first + k for k in node_range(nodes, low, high)):
+                    here, before = self.x[:3, index], self.x[:3, index - 1]
+                    # Between nodes, too: up to two metres lie between them, and a bar measures 0.15 m. The chord is off the
+                    # arc by 5 cm at 45 m/s^2 and 0.09 s, which clearances hold.
+                    for place in (here, *(before + share * (here - before) for share in _BETWEEN)):
+                        self._bound(frame.level([place[k] for k in range(3)]) + slack, 1.0, np.inf)
+        if self.options.speed_max < _FAST:
+            self._bound(ca.sum1(self.x[3:6, 1:] ** 2), 0.0, self.options.speed_max**2)
 
     def _ranges(self) -> tuple[Array, Array]:
         """Least and largest value of each unknown."""
@@ -187,6 +319,12 @@ class _Problem:
         high[:, 10:13] = options.rate_max * np.array([1.0, 1.0, 2.0 / 3.0])
         low = -high
         low[1:, 2] = options.height_min
+        if self.obstacles.lower is not None and self.obstacles.upper is not None:
+            low[1:, :3] = np.maximum(low[1:, :3], self.obstacles.lower)
+            high[1:, :3] = self.obstacles.upper
+        # Who starts below or beyond a bound, as on the floor, is not asked to be within it after one step.
+        low[1:, :3] = np.minimum(low[1:, :3], self.start[:3])
+        high[1:, :3] = np.maximum(high[1:, :3], self.start[:3])
         turn = options.turn_max * np.array([1.0, 1.0, 0.5])
         least = np.concatenate([[options.rotor_min * len(self.model.mixer)], -turn])
         most = np.concatenate([[options.power * self.model.thrust_max], turn])
@@ -196,16 +334,40 @@ class _Problem:
         return np.concatenate(lower), np.concatenate(upper)
 
     def _guess(self) -> Array:
-        """Straight from gate to gate at one speed, upright."""
+        """From gate to gate at one speed, upright: straight, or in curves where a straight line runs against a gate."""
         nodes, model = self.options.nodes, self.model
         corners = np.vstack([self.start[:3], *(gate.center for gate in self.gates)])
         gaps = np.diff(corners, axis=0)
         lengths = np.maximum(np.linalg.norm(gaps, axis=1), 1e-3)
+        # Slower where legs are short: what is reached from rest on half of the mean leg with the thrust above the weight.
+        pull = model.thrust_max / model.mass - model.gravity
+        speed = min(_GUESS_SPEED, 0.5 * float(np.sqrt(max(pull, 1.0) * np.mean(lengths))))
         part = (np.arange(nodes) / nodes)[:, None]
-        places = np.vstack([*(a + part * gap for a, gap in zip(corners, gaps, strict=False)), corners[-1:]])
-        velocities = np.repeat(gaps / lengths[:, None] * _GUESS_SPEED, nodes, axis=0)
+        normals = np.stack([gate.normal for gate in self.gates])
+        if np.min(np.sum(gaps * normals, axis=1) / lengths) < _AGAINST:
+            places, velocities = _curves(corners, normals, lengths, speed, part)
+        else:
+            places = np.vstack([*(a + part * gap for a, gap in zip(corners, gaps, strict=False)), corners[-1:]])
+            velocities = np.repeat(gaps / lengths[:, None] * speed, nodes, axis=0)
         states = np.tile(self.start, (len(places), 1))
         states[:, :3] = places
         states[1:, 3:6] = velocities
         inputs = np.tile([_GUESS_THRUST * model.mass * model.gravity, 0.0, 0.0, 0.0], (len(velocities), 1))
-        return np.concatenate([states.ravel(), inputs.ravel(), lengths / _GUESS_SPEED])
+        return np.concatenate([states.ravel(), inputs.ravel(), lengths / speed])
+
+
+def _curves(corners: Array, normals: Array, lengths: Array, speed: float, part: Array) -> tuple[Array, Array]:
+    """Cubic Hermite curves from gate to gate along their normals: positions, (nodes + 1, 3), and velocities behind the start,
+    (nodes, 3).
+    """
+    tangents = np.vstack([np.zeros(3), normals])
+    square, cube = part**2, part**3
+    places, slopes = [], []
+    for leg, length in enumerate(lengths):
+        a, b, u, v = corners[leg], corners[leg + 1], length * tangents[leg], length * tangents[leg + 1]
+        places.append(
+            (2 * cube - 3 * square + 1) * a + (cube - 2 * square + part) * u + (3 * square - 2 * cube) * b + (cube - square) * v
+        )
+        slopes.append(6 * (square - part) * (a - b) + (3 * square - 4 * part + 1) * u + (3 * square - 2 * part) * v)
+    ways = np.vstack([*slopes, lengths[-1] * tangents[-1]])[1:]
+    return np.vstack([*places, corners[-1:]]), speed * ways / np.maximum(np.linalg.norm(ways, axis=1, keepdims=True), 1e-3)

@@ -54,6 +54,11 @@ def course_digest(race: Race, model: RacerModel) -> str:
     sizes = [np.array([gate.half_width, gate.half_height]) for gate in flown_gates(race)]
     numbers = [start_state(race), *rows, *sizes, model.mixer.ravel()]
     numbers.append(np.array([model.mass, model.gravity, model.drag, *model.inertia, model.rotor_max]))
+    # What a course or vehicle has not leaves digests as they are.
+    if model.has_axial_drag:
+        numbers.append(np.array([*model.linear, *model.quadratic]))
+    numbers += [np.array([*post.position, post.top, post.radius]) for post in race.posts]
+    numbers += [np.array([frames.width, frames.depth]) for frames in [race.frames] if frames is not None]
     # Rounded to a micrometre: sums of corners may end in another last bit on another machine.
     return sha256(json.dumps([[round(float(x), 6) + 0.0 for x in row] for row in numbers]))
 

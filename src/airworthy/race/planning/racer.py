@@ -1,8 +1,8 @@
 """The vehicle as a plan sees it: a rigid body under collective thrust and angular acceleration, and its rotors' limits.
 
-    p' = v,  v' = T/m R(q) e_z - (D/m) |v| v - g e_z,  q' = 1/2 q (w, 0),  w' = alpha
+    p' = v,  v' = T/m R(q) e_z - (D/m) |v| v - R(q) (d1 u + d2 |u| u)/m - g e_z,  q' = 1/2 q (w, 0),  w' = alpha
 
-(spec/flightgoggles 4, spec/race 5.4). The rate loop, inverted, gives alpha (`airworthy.race.pilots.rate_inversion`); the
+with u = R(q)^T v and d1, d2 for each body axis (spec/flightgoggles 4, spec/race 5.4). The rate loop, inverted, gives alpha (`airworthy.race.pilots.rate_inversion`); the
 rotors' lag of 20 ms, which the plan leaves out, is for the tracker to lead. Everything here is arithmetic alone, so that the
 same lines serve NumPy arrays and a solver's symbols.
 """
@@ -48,6 +48,10 @@ class RacerModel:
     """Thrust of each rotor [N] per collective thrust [N] and angular acceleration [rad/s^2], (rotors, 4)."""
     rotor_max: float
     """Largest thrust of each rotor [N]."""
+    linear: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """d1, drag per speed along body x, y, z [N s/m]."""
+    quadratic: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """d2, drag per squared speed along body x, y, z [N s^2/m^2]."""
 
     @classmethod
     def of(cls, vehicle: Vehicle) -> RacerModel:
@@ -57,11 +61,16 @@ class RacerModel:
             AirworthyError: It has forces or an inertia that the equations leave out.
         """
         inertia, drag = tuple(vehicle.inertia[:3]), vehicle.drag
-        others = [np.ravel(x) for x in (drag.linear, drag.quadratic_axis, drag.rotor_speed, vehicle.inertia[3:])]
-        if np.any(np.concatenate(others)) or len(set(drag.quadratic_norm)) != 1:
+        air = [
+            np.ravel((rotor.hub_drag, rotor.flapping, rotor.translational_lift)[k])
+            for rotor in vehicle.rotors
+            for k in range(3)
+        ]
+        others = [np.ravel(x) for x in (drag.rotor_speed, drag.center, vehicle.inertia[3:])]
+        if np.any(np.concatenate(others + air)) or len(set(drag.quadratic_norm)) != 1:
             raise AirworthyError(
-                f"The vehicle {vehicle.name!r} has products of inertia or another drag than D |v| v, which plans of races leave"
-                " out; expected one like flightgoggles_2019."
+                f"The vehicle {vehicle.name!r} has products of inertia, drag of its rotors or drag that acts off its centre,"
+                " which plans of races leave out; expected one like flightgoggles_2019 or kingfisher."
             )
         # Columns of force along z and of the three moments; J alpha is the moment, as in the loop (spec/flightgoggles 4.3).
         inverse = pseudo_inverse(working_effectiveness(vehicle))[:, 2:]
@@ -72,12 +81,36 @@ class RacerModel:
             (float(inertia[0]), float(inertia[1]), float(inertia[2])),
             inverse * np.array([1.0, *inertia]),
             float(np.min(thrust_limits(vehicle)[1])),
+            _triple(drag.linear),
+            _triple(drag.quadratic_axis),
         )
 
     @property
     def thrust_max(self) -> float:
         """Collective thrust with all rotors at their limit [N]."""
         return self.rotor_max * len(self.mixer)
+
+    @property
+    def has_axial_drag(self) -> bool:
+        """Whether any drag depends on the attitude."""
+        return any(self.linear) or any(self.quadratic)
+
+    def axial_drag(self, velocity: Any, attitude: Any) -> tuple[Any, Any, Any]:
+        """Return the drag of body axes, against the motion, in the world [N], 3 components.
+
+        Args:
+            velocity: World [m/s], 3 components, each a number, an array or a symbol.
+            attitude: x y z w of any length, 4 components.
+        """
+        rows = _rotation(attitude)
+        along = [sum(rows[i][k] * velocity[i] for i in range(3)) for k in range(3)]
+        # The root keeps |u| smooth at rest, as of the speed above.
+        pull = [
+            (first + second * (u * u + _REST) ** 0.5) * u
+            for first, second, u in zip(self.linear, self.quadratic, along, strict=True)
+        ]
+        x, y, z = (sum(rows[i][k] * pull[k] for k in range(3)) for i in range(3))
+        return x, y, z
 
     def derivative(self, state: Any, control: Any) -> tuple[Any, ...]:
         """Return the derivative of the 13 states.
@@ -95,6 +128,9 @@ class RacerModel:
         push, brake = control[0] / self.mass, self.drag / self.mass * speed
         weight = (0.0, 0.0, self.gravity)
         acceleration = tuple(push * a - brake * v - g for a, v, g in zip(axis, velocity, weight, strict=True))
+        if self.has_axial_drag:
+            pull = self.axial_drag(velocity, attitude)
+            acceleration = tuple(a - f / self.mass for a, f in zip(acceleration, pull, strict=True))
         stretch = _UNIT * (1.0 - size)
         turning = tuple(d + stretch * a for d, a in zip(quaternion_derivative(attitude, rate), attitude, strict=True))
         return (*velocity, *acceleration, *turning, *control[1:4])
@@ -119,3 +155,20 @@ class RacerModel:
         return tuple(
             x + duration / 6.0 * (a + 2.0 * b + 2.0 * c + d) for x, a, b, c, d in zip(state, k1, k2, k3, k4, strict=True)
         )
+
+
+def _triple(values: Any) -> tuple[float, float, float]:
+    x, y, z = (float(value) for value in values)
+    return x, y, z
+
+
+def _rotation(attitude: Any) -> list[list[Any]]:
+    """Rows of the rotation, body to world, of a quaternion x y z w of any length."""
+    x, y, z, w = attitude
+    size = x * x + y * y + z * z + w * w
+    rows = [
+        [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+    return [[entry / size for entry in row] for row in rows]

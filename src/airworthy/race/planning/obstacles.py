@@ -1,0 +1,135 @@
+"""What a plan keeps off: posts, the frames of gates that a leg does not fly through, and the limits of the race.
+
+    post     |xy - post| >= radius + clearance
+    frame    (a / A)^4 + (l / L)^4 + (u / U)^4 >= 1, with a, l, u from the gate's centre along its normal, left and up
+    limits   lower + clearance <= position <= upper - clearance
+
+All are smooth, as a solver needs them. The superellipsoid of a frame holds the whole gate, opening included: a leg that is not
+through it has no business there (the exponent is ours: 4 comes to 84 % of a box's corners, 2 to 58 %). Posts are taken as
+endless: nobody flies over one, for those of the races that come with the package end above all gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.race.gate_geometry import GateShape, gate_shape
+from airworthy.race.record import Race
+
+__all__ = ["Frame", "Obstacles", "obstacles_of"]
+
+_NEAR = 0.4
+"""Frames farther from the straight leg than this share of its length are left out: each costs four rows at each node, and
+curves of plans keep within it."""
+_SHARE = 1.0 / 3.0
+"""Part of a leg next to its own gate on which that gate's frame is the cone's business (`RacePlanOptions.cone`)."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One gate as an obstacle."""
+
+    name: str
+    shape: GateShape
+    half: Array
+    """Half sizes along normal, left and up, clearance included [m], (3,)."""
+
+    def level(self, position: Any) -> Any:
+        """Return the left side of the inequality: below 1 inside.
+
+        Args:
+            position: 3 components, numbers, arrays or symbols.
+        """
+        total: Any = 0.0
+        for axis, half in zip((self.shape.normal, self.shape.left, self.shape.up), self.half, strict=True):
+            along = sum(float(axis[k]) * (position[k] - float(self.shape.center[k])) for k in range(3))
+            total = total + (along / float(half)) ** 4
+        return total
+
+
+@dataclass(frozen=True)
+class Obstacles:
+    """Those of one course."""
+
+    posts: Array
+    """x, y and least distance of the path from there [m], (posts, 3)."""
+    frames: tuple[Frame, ...]
+    passes: tuple[str, ...]
+    """Gate of each passage: leg k leads from passage k - 1 to passage k."""
+    lower: Array | None
+    """Of the path [m], (3,); None: no limit."""
+    upper: Array | None
+
+    behind: str = ""
+    """Gate of the passage before the first leg, if there was one."""
+
+    def after(self, passed: int) -> Obstacles:
+        """Return the same for the legs behind so many passages."""
+        return replace(self, passes=self.passes[passed:], behind=self.passes[passed - 1] if passed else "")
+
+    def blocking(self, leg: int, begin: Array, end: Array) -> Iterator[tuple[Frame, float, float]]:
+        """Yield frames that stand in a leg's way, and on which part of it they count, 0 to 1.
+
+        Args:
+            leg: Its number.
+            begin: Where it begins [m], (3,).
+            end: Where it ends [m], (3,).
+        """
+        before = self.passes[leg - 1] if leg else self.behind
+        for frame in self.frames:
+            reach = _NEAR * float(np.linalg.norm(end - begin)) + float(np.max(frame.half))
+            if _beside(frame.shape.center, begin, end) > reach:
+                continue
+            low = _SHARE if frame.name == before else 0.0
+            high = 1.0 - _SHARE if frame.name == self.passes[leg] else 1.0
+            yield frame, low, high
+
+
+def obstacles_of(race: Race, clearance: float, wall: float) -> Obstacles:
+    """Return what plans through a course keep off.
+
+    Args:
+        race: The course.
+        clearance: Of the path from posts and frames [m]: the vehicle's radius and what flying errs.
+        wall: Of the path from the limits [m].
+    """
+    posts = np.array([[*post.position, post.radius + clearance] for post in race.posts]).reshape(-1, 3)
+    frames = [_frame(gate.name, gate_shape(gate), race, clearance) for gate in race.gates] if race.frames is not None else []
+    lower, upper = race.limits.lower, race.limits.upper
+    return Obstacles(
+        posts,
+        tuple(frames),
+        tuple(name for name, _ in race.passes),
+        None if lower is None else np.asarray(lower) + wall,
+        None if upper is None else np.asarray(upper) - wall,
+    )
+
+
+def _frame(name: str, shape: GateShape, race: Race, clearance: float) -> Frame:
+    assert race.frames is not None
+    width, depth = race.frames.width, race.frames.depth
+    sizes = np.array([0.5 * depth, shape.half_width + width, shape.half_height + width])
+    return Frame(name, shape, sizes + clearance)
+
+
+def _beside(point: Array, a: Array, b: Array) -> float:
+    """Distance of a point from a straight line between two [m]."""
+    along = b - a
+    share = float(np.clip((point - a) @ along / max(float(along @ along), 1e-9), 0.0, 1.0))
+    return float(np.linalg.norm(point - a - share * along))
+
+
+def node_range(nodes: int, low: float, high: float) -> Sequence[int]:
+    """Return numbers of a leg's nodes within a part of it, from 1 to `nodes` at most.
+
+    Args:
+        nodes: Of each leg.
+        low: Where the part begins, 0 to 1.
+        high: Where it ends.
+    """
+    return range(max(1, round(low * nodes)), min(nodes, round(high * nodes)) + 1)
