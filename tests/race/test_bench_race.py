@@ -136,7 +136,7 @@ def test_python_call(own: str, tmp_path: Path) -> None:
         ("--pilot nowhere.py:Pilot", "There is no file 'nowhere.py'"),
         ("--class easy", "Unknown class of the race 'easy'"),
         ("--courses published/25", "expected 0 to 24"),
-        ("--race uzh_split_s", "has no scene yet"),
+        ("--race uzh_split_s", "airworthy races fly uzh_split_s"),
         ("--look 61", "--look is 61"),
         ("--charge-compute fast", "expected 'measured', or seconds from 0 to 60"),
     ],

@@ -47,8 +47,8 @@ def test_the_model_is_the_vehicle() -> None:
     signs = np.array([[1, -1, -1], [1, 1, 1], [-1, 1, -1], [-1, -1, 1]])
     expected = thrust / 4.0 + signs @ (moment / np.array([4 * 0.08, 4 * 0.08, 4 * 2.6e-7 / 1.91e-6]))
     assert RACER.mixer @ np.array([thrust, *alpha]) == pytest.approx(expected, rel=1e-9)
-    with pytest.raises(AirworthyError, match="another drag than"):
-        RacerModel.of(replace(record, drag=replace(record.drag, linear=(0.1, 0.1, 0.1))))
+    with pytest.raises(AirworthyError, match="drag of its rotors"):
+        RacerModel.of(replace(record, drag=replace(record.drag, rotor_speed=(0.1, 0.1, 0.1))))
 
 
 def test_the_equations_against_another_form_of_them() -> None:
@@ -225,8 +225,11 @@ def test_an_impossible_race_is_told(tmp_path: Path) -> None:
     # All gates lie below the lowest path.
     with pytest.raises(AirworthyError, match="No plan was found through the race 'row'"):
         minimum_time_plan(strict_race(), RACER, RacePlanOptions(nodes=4, height_min=50.0, iterations=50))
+    own = tmp_path / "own.toml"
+    text = files("airworthy.race").joinpath("races", "uzh_split_s.toml").read_text("utf-8")
+    own.write_text(text.replace('vehicle = "kingfisher"\n', ""))
     with pytest.raises(AirworthyError, match="'uzh_split_s' names no vehicle"):
-        main(["plan", "uzh_split_s", "--out", str(tmp_path / "x.json")])
+        main(["plan", str(own), "--out", str(tmp_path / "x.json")])
 
 
 def test_the_command_writes_the_plan_of_any_course(
@@ -236,7 +239,8 @@ def test_the_command_writes_the_plan_of_any_course(
     asked: list[str] = []
     solved = stored_plan(NOMINAL, RACER)
 
-    def solve(race: Race, racer: RacerModel) -> RacePlan:
+    def solve(race: Race, racer: RacerModel, options: RacePlanOptions | None) -> RacePlan:
+        assert options is None
         asked.append(course_digest(race, racer))
         return solved
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.core.errors import AirworthyError
+from airworthy.core.files import write_json
+from airworthy.core.schema import SEED
 from airworthy.race import (
     Race,
     RacerModel,
@@ -25,11 +28,16 @@ from airworthy.race import (
     race_names,
     write_plan,
 )
+from airworthy.race.benchmark.course_flight import CourseFlight
+from airworthy.race.benchmark.course_job import fly_race_courses, summary_of
+from airworthy.race.planning.course_planner import plan_options
+from airworthy.race.racers import race_vehicle, racer_names
 from airworthy.scenes import scene_generators
-from airworthy.vehicles import vehicle, vehicle_names
+from airworthy.scenes.generators.halls import course_names
+from airworthy.vehicles import vehicle_names
 
 PROG = "airworthy races"
-_DESCRIPTION = "List the races there are. Also: airworthy races show NAME | check FILE | plan NAME."
+_DESCRIPTION = "List the races there are. Also: airworthy races show NAME | check FILE | plan NAME | fly NAME."
 
 
 @dataclass(frozen=True)
@@ -66,12 +74,31 @@ class PlanRaceConfig:
     """File to write."""
 
 
+@dataclass(frozen=True)
+class FlyRaceConfig:
+    """What to fly."""
+
+    name: Positional[str]
+    """Name (`airworthy races` lists them), random:SEED, or the path of a race TOML; not one of the hall's."""
+    courses: str = "nominal"
+    """Courses of it, as nominal or fresh:0/20."""
+    vehicle: str = ""
+    """Name or file of the vehicle; empty: the race's own."""
+    seed: Annotated[int, SEED] = 0
+    """Of the spread of vehicles."""
+    out: Path | None = None
+    """File to write: a summary and a row for each flight; none is written without."""
+    json: bool = False
+    """Print that as JSON instead of a table."""
+
+
 def main(argv: list[str]) -> int:
     """Run `airworthy races`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: Subcommands = {
         "list": (ListConfig, _list, _DESCRIPTION),
         "show": (ShowRaceConfig, _show, "Show one race: its gates in the order of flight, and its rules."),
         "plan": (PlanRaceConfig, _plan, "Solve the fastest flight through a course and write it; needs the extra 'race'."),
+        "fly": (FlyRaceConfig, _fly, "Fly courses with the true state (truth:race), judged by the referee; extra 'race'."),
         "check": (CheckRaceConfig, _check, "Read a race TOML and check that it can be judged."),
     }
     return run_subcommand(PROG, commands, argv)
@@ -203,7 +230,10 @@ def _check(config: CheckRaceConfig) -> int:
     )
     for course in courses_of(race, "fresh:0/10") if race.is_drawn else ():
         check_race(course)
-    for what, word, known in (("vehicle", race.vehicle, vehicle_names()), ("scene", race.scene, scene_generators())):
+    for what, word, known in (
+        ("vehicle", race.vehicle, (*vehicle_names(), *racer_names())),
+        ("scene", race.scene, scene_generators()),
+    ):
         if word and word not in known:
             print(f"note: no {what} of this package is called {word!r}")
     if not race.source:
@@ -219,14 +249,59 @@ def _spread(race: Race) -> list[float]:
 
 def _plan(config: PlanRaceConfig) -> int:
     race = course_of(load_race(config.name), config.course)
-    flown = config.vehicle or race.vehicle
-    if not flown:
-        raise AirworthyError(f"The race {race.name!r} names no vehicle to plan for; give one with --vehicle.")
-    racer = RacerModel.of(vehicle(flown))
+    flown_by = race_vehicle(race, config.vehicle)
+    racer = RacerModel.of(flown_by)
     if config.glances:
         plan = glancing_plan(race, racer, sigma=_spread(load_race(config.name)))
     else:
-        plan = minimum_time_plan(race, racer)
+        # Races of the hall are planned as ever: their stored plan says by what.
+        plan = minimum_time_plan(race, racer, None if race.scene else plan_options(race, flown_by))
     write_plan(plan, config.out)
     print(f"{config.out}: {plan.duration:.3f} s through {len(plan.legs)} gates, largest defect {plan.defects().max():.1g}")
     return 0
+
+
+def _fly(config: FlyRaceConfig) -> int:
+    race = load_race(config.name)
+    race = dataclasses.replace(race, vehicle=config.vehicle or race.vehicle)
+    names = course_names(config.courses)
+    if config.seed and race.spread is None:
+        raise AirworthyError(f"--seed changes nothing: vehicles of the race {race.name!r} are all alike; leave it out.")
+
+    def told(flight: CourseFlight) -> None:
+        result = flight.result
+        end = f"{result.time_s:.3f} s" if result.completed else f"{result.end} {flight.part}".strip()
+        print(
+            f"{race.name} {flight.course}: {end}, {result.passed} of {len(race.passes)} passages", file=sys.stderr, flush=True
+        )
+
+    flights = fly_race_courses(race, names, seed=config.seed, flown=told)
+    summary = summary_of(race, flights, config.seed)
+    if config.out is not None:
+        write_json(config.out, summary)
+    if config.json:
+        emit_json(summary)
+        return 0
+    cells = [
+        [
+            row["course"],
+            row["end"] + (f": {row['part']}" if row["part"] else ""),
+            row["passed"],
+            row["time_s"],
+            row["planned_s"],
+            row["plans"],
+            row["error_max_m"],
+            row["speed_max_mps"],
+        ]
+        for row in summary["flights"]
+    ]
+    titles = ["course", "end", "passed", "time [s]", "first plan [s]", "plans", "off plan [m]", "fastest [m/s]"]
+    show_table(f"{race.name}, {race.vehicle}, truth:race", titles, cells)
+    rate = summary["statistics"]["completion"]
+    mean = "" if summary["mean_time_s"] is None else f", mean {summary['mean_time_s']:.3f} s"
+    print(f"{summary['completed']} of {summary['runs']} completed ({_percent(rate)}){mean}. {summary['note']}.")
+    return 0
+
+
+def _percent(rate: dict[str, float]) -> str:
+    return f"95 % of it {100.0 * rate['low']:.1f} to {100.0 * rate['high']:.1f} %"

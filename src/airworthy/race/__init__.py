@@ -29,7 +29,9 @@ if TYPE_CHECKING:
         sensors_with_ours,
     )
     from airworthy.race.race_file import check_race, load_race, race_from_text, race_names
+    from airworthy.race.racers import race_vehicle, racer_names
     from airworthy.race.record import (
+        GateFrames,
         GateLayout,
         MoveBound,
         Post,
@@ -38,10 +40,12 @@ if TYPE_CHECKING:
         RaceGate,
         RaceInformation,
         RaceLimits,
+        RacerSpread,
         RaceScore,
         RaceStart,
     )
     from airworthy.race.referee import Irregular, RaceEnd, Referee, RefereeState
+    from airworthy.race.scenery import race_scene
     from airworthy.race.scoring import (
         PassageResult,
         RaceResult,
@@ -58,13 +62,14 @@ else:
     # fmt: on
 
 __all__ = [
-    "BeaconFrame", "Belief", "FilterState", "GateFilter", "GateFilterOptions", "GateLayout", "GateShape", "Irregular",
-    "MoveBound", "PassageResult", "Post", "Race", "RaceBriefing", "RaceClass", "RaceClock", "RaceEnd", "RaceGate",
-    "RaceInformation", "RaceLimits", "RacePlan", "RacePlanOptions", "RaceResult", "RaceScore", "RaceStart",
-    "RaceTracker", "RacerModel", "RateLoopInverse", "Referee", "RefereeState", "ScoreRow", "SensorRow",
+    "BeaconFrame", "Belief", "FilterState", "GateFilter", "GateFilterOptions", "GateFrames", "GateLayout", "GateShape",
+    "Irregular", "MoveBound", "PassageResult", "Post", "Race", "RaceBriefing", "RaceClass", "RaceClock", "RaceEnd",
+    "RaceGate", "RaceInformation", "RaceLimits", "RacePlan", "RacePlanOptions", "RaceResult", "RaceScore", "RaceStart",
+    "RaceTracker", "RacerModel", "RacerSpread", "RateLoopInverse", "Referee", "RefereeState", "ScoreRow", "SensorRow",
     "TrackerGains", "TruthFlight", "TruthRacePilot", "UpdateRecord", "best_interval", "blocks_of", "check_race",
     "course_of", "courses_of", "final_score", "fly_with_truth", "gate_shape", "glancing_plan", "load_race", "minimum_time_plan",
     "moved_gate", "perturbed", "placed", "published_scores", "published_sensors", "published_source", "race_briefing",
-    "race_class", "race_classes", "race_from_text", "race_names", "race_results", "race_statistics", "random_race",
-    "read_plan", "run_score", "scores_with_ours", "sensors_with_ours", "stored_plan", "with_corners", "write_plan",
+    "race_class", "race_classes", "race_from_text", "race_names", "race_results", "race_scene", "race_statistics",
+    "race_vehicle", "racer_names", "random_race", "read_plan", "run_score", "scores_with_ours", "sensors_with_ours",
+    "stored_plan", "with_corners", "write_plan",
 ]  # fmt: skip

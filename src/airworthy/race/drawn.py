@@ -19,6 +19,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.race.gate_geometry import gate_shape, moved_gate
 from airworthy.race.record import (
+    GateFrames,
     GateLayout,
     Post,
     Race,
@@ -217,6 +218,8 @@ CLEAR = 2.5
 """Legs keep this from gates that they do not join [m]."""
 SPECIAL = 0.35
 """How often a gate has a second one above or below it: flown both ways in turn (split-S down, or a climb back)."""
+VEHICLE = "kingfisher"
+"""Who flies a random race unless another is named."""
 _RANDOM_TIME_S = 120.0
 
 
@@ -267,6 +270,8 @@ def _random(seed: int, draws: _Draws) -> Race | None:
         score=RaceScore("time"),
         gates=tuple(gates),
         information=RaceInformation(("state",), "exact"),
+        frames=GateFrames(),
+        vehicle=VEHICLE,
         description="Spacing, turns, climbs and clearances keep to limits of geometry; no planner has proved it.",
         source="drawn by this project",
     )

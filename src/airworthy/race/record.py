@@ -100,7 +100,7 @@ class GateFrames:
 
 
 @dataclass(frozen=True)
-class VehicleSpread:
+class RacerSpread:
     """How vehicles differ from their record, uniform in plus or minus a share; pilots are not told."""
 
     mass: Annotated[float, Bound(0.0, 0.5)] = 0.0
@@ -109,7 +109,7 @@ class VehicleSpread:
     """Of each principal inertia, besides."""
 
     def __post_init__(self) -> None:
-        check_fields(self, "VehicleSpread.")
+        check_fields(self, "RacerSpread.")
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Race:
     layout: GateLayout | None = None
     frames: GateFrames | None = None
     """Of the gates, where no scene of the package has them; none: tubes of 0.15 m, which plans do not keep off."""
-    spread: VehicleSpread | None = None
+    spread: RacerSpread | None = None
     """How the vehicle differs from flight to flight; none: not."""
     vehicle: str = ""
     """Which vehicle it is flown with; empty: any."""

@@ -1,9 +1,9 @@
 """Races flown with the true state in scenes of their own: each flight its course, its plan and its place in one simulator.
 
-Of the information rules one holds here: where a race tells gates and posts by nearness (`information.gates = "near"`), plans are
-made for where things are said to be, and anew whenever one is seen to stand elsewhere. As in LSY's races, a thing is told for
-good once it has been within `near_m`, horizontally, of where it truly stands. Rotor speeds are commanded, whatever the race's
-own interface is, and planning takes no simulated time: rows say so.
+Of the information rules one holds here: where a race tells gates and posts by nearness (`information.gates = "near"`), plans
+are made for where things are said to be, and anew whenever one is seen to stand elsewhere. As in LSY's races, a thing is told
+for good once it has been within `near_m`, horizontally, of where it truly stands. Rotor speeds are commanded, whatever the
+race's own interface is, and planning takes no simulated time: rows say so.
 """
 
 from __future__ import annotations
@@ -45,6 +45,10 @@ _LATE = 0.08
 """Nobody plans anew so short before a gate [s] (spec/race 5.4 has 0.1 s, at 16 m/s)."""
 
 
+_UNSURE = 0.4
+"""Part of a post's bound by which plans keep farther off until it is told: all of it closes ways that are open."""
+
+
 @dataclass(frozen=True)
 class Told:
     """What a pilot is told at an instant, and from where it plans on."""
@@ -59,6 +63,8 @@ class Told:
     """In force; None before the start."""
     clock: float
     """Of that plan [s]."""
+    unseen: frozenset[str]
+    """Gates that may stand elsewhere yet."""
 
 
 Planner = Callable[[Told], RacePlan | None]
@@ -132,7 +138,14 @@ class _Knowledge:
 
     @property
     def race(self) -> Race:
-        return replace(self.course, gates=tuple(self.gates), posts=tuple(self.posts))
+        """Where things are believed to be; a post that may stand elsewhere is thicker by a part of that."""
+        thick = [max(post.bound.x, post.bound.y) * _UNSURE * (k in self._hidden_posts) for k, post in enumerate(self.posts)]
+        posts = [replace(post, radius=post.radius + more) for post, more in zip(self.posts, thick, strict=True)]
+        return replace(self.course, gates=tuple(self.gates), posts=tuple(posts))
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        return frozenset(self.gates[k].name for k in self._hidden_gates)
 
     def look(self, position: Array) -> bool:
         """Take in what is near; tell whether anything was new."""
@@ -193,7 +206,7 @@ class _Batch:
         return bool(np.all(self.judged.done)) or late
 
     def _first(self, flight: int, state: Array) -> RacePlan:
-        plan = self._planner(Told(self._known[flight].race, state, 0, None, 0.0))
+        plan = self._planner(Told(self._known[flight].race, state, 0, None, 0.0, self._known[flight].unseen))
         if plan is None:
             raise AirworthyError(f"No plan was found through the course {self._courses[flight]!r} to begin with.")
         return plan
@@ -244,7 +257,8 @@ class _Batch:
         # On from the reference, with half of the present error (spec/race 5.4).
         begin = plan.at([clock])[0][0]
         begin[:6] += 0.5 * (state[:6] - begin[:6])
-        found = self._planner(Told(self._known[flight].race, begin, total - len(left), plan, clock))
+        known = self._known[flight]
+        found = self._planner(Told(known.race, begin, total - len(left), plan, clock, known.unseen))
         if found is None:
             self._failures[flight] += 1
             return False

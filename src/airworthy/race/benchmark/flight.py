@@ -40,7 +40,7 @@ Tap = Callable[[int, Onboard], Onboard]
 """Sees each record before the pilots do, by its physics step, and returns what they are given: to keep a stream, or to play
 one."""
 _FLOWN = "alphapilot"
-"""The one scene that races are flown in so far."""
+"""The one scene that races are flown in with sensors; `airworthy.race.benchmark.course_flight` flies the others."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def check_flyable(race: Race) -> None:
     """Refuse a race that has no scene to be flown in; raises AirworthyError."""
     if race.scene != _FLOWN:
         raise AirworthyError(
-            f"The race {race.name!r} has no scene yet, so it can be judged and not flown; expected a race in the scene"
-            f" {_FLOWN!r}."
+            f"The race {race.name!r} is not flown with sensors: that is for races in the scene {_FLOWN!r}. With the true state:"
+            f" airworthy races fly {race.name}."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,8 +23,8 @@ _ERROR = 0.045
 """What flying errs there [m], beside the vehicle's radius; measured: see docs/howto/race.md."""
 
 _SLEW_TIME = 0.2
-"""From no thrust to all of it [s]: six lags of the kingfisher's rotors. Measured on one lap of uzh_split_s: 6 cm from the plan at
-most, against 14 cm with a third of the time, for 0.02 s."""
+"""From no thrust to all of it [s]: six lags of the kingfisher's rotors. Measured on one lap of uzh_split_s: 6 cm from the plan
+at most, against 14 cm with a third of the time, for 0.02 s."""
 _SLACK = 30.0
 """Price of a metre beside a window in flight [s/m] (spec/race 5.4)."""
 _ITERATIONS = 150
@@ -58,8 +59,8 @@ def plan_options(race: Race, flown_by: Vehicle) -> RacePlanOptions:
         turn_max=60.0,
         rate_max=8.0,
     )
-    # Gates that are told within 0.7 m leave a quarter of a second at this speed.
-    return replace(small, speed_max=2.8) if race.information.gates == "near" else small
+    # Gates that are told at 0.7 m leave 0.4 s at this speed.
+    return replace(small, speed_max=1.8) if race.information.gates == "near" else small
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,18 @@ class CoursePlanner:
         """
         return cls(RacerModel.of(flown_by), plan_options(race, flown_by))
 
-    def first(self, race: Race) -> RacePlan:
-        """Return a plan from the start of a race as it is told; raises AirworthyError where none is found."""
-        return minimum_time_plan(race, self.model, self.options)
+    def first(self, race: Race, unseen: Collection[str] = ()) -> RacePlan:
+        """Return a plan from the start of a race as it is told; raises AirworthyError where none is found.
 
-    def rest(self, race: Race, state: Array, passed: int, before: RacePlan, clock: float) -> RacePlan | None:
+        Args:
+            race: As it is told.
+            unseen: Gates that may stand elsewhere.
+        """
+        return minimum_time_plan(race, self.model, self.options, unseen)
+
+    def rest(
+        self, race: Race, *, state: Array, passed: int, before: RacePlan, clock: float, unseen: Collection[str] = ()
+    ) -> RacePlan | None:
         """Return a plan for the rest of a race, None where none is found.
 
         Args:
@@ -92,9 +100,10 @@ class CoursePlanner:
             passed: Passages that lie behind.
             before: The plan in force.
             clock: Its time at that state [s].
+            unseen: Gates that may stand elsewhere yet.
         """
         options = replace(self.options, slack=_SLACK, iterations=_ITERATIONS)
         try:
-            return rest_plan(race, self.model, options, state=state, passed=passed, before=before, clock=clock)
+            return rest_plan(race, self.model, options, state=state, passed=passed, before=before, clock=clock, unseen=unseen)
         except AirworthyError:
             return None  # the plan in force stays

@@ -8,7 +8,7 @@ gates are bound to nodes, since their order is given). The sum of the durations 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, check_fields
 from airworthy.race.gate_geometry import GateShape
-from airworthy.race.planning.obstacles import Obstacles, node_range, obstacles_of
+from airworthy.race.planning.obstacles import KeepOff, node_range, obstacles_of
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
 from airworthy.race.record import Race
@@ -45,6 +45,8 @@ _THROUGH = 0.2
 """Least speed along a gate's direction [m/s]."""
 _SLACK_MAX = 1.0
 """Largest slack: metres, or the whole of what is kept off."""
+_APPROACH = 0.4
+"""From where on a leg its gate is approached: what is left is then a metre or so of LSY's legs, which tell a gate at 0.7 m."""
 _FAST = 1000.0
 """A largest speed from here on is none."""
 _TOLERANCE = 1e-3
@@ -71,7 +73,7 @@ class RacePlanOptions:
     rate_max: Annotated[float, Bound(0.5, 100.0, "rad/s")] = 12.0
     """Largest rate of roll and pitch [rad/s]; two thirds of it of yaw."""
     speed_max: Annotated[float, Bound(0.1, 1000.0, "m/s")] = 1000.0
-    """Largest speed at nodes [m/s]; by default none: gates that are told late ask for one."""
+    """Largest speed towards gates that may stand elsewhere yet, on the last part of the leg [m/s]; by default none."""
     slew: Annotated[float, Bound(0.0, 1e6, "N/s")] = 0.0
     """Fastest change of each rotor's thrust from step to step, at first from hover [N/s]; 0: any. For rotors with a lag that a
     tracker cannot hide, near their limit."""
@@ -86,8 +88,8 @@ class RacePlanOptions:
     wall: Annotated[float, Bound(0.0, 5.0, "m")] = 0.2
     """Between path and the limits of the race [m]."""
     slack: Annotated[float, Bound(0.0, 1e6, "s/m")] = 0.0
-    """Seconds that a metre beside a window or within a clearance costs [s/m]; 0: neither may be. In flight, where a gate that is
-    told late may stand where its window cannot be reached."""
+    """Seconds that a metre beside a window or within a clearance costs [s/m]; 0: neither may be. For plans in flight: a gate
+    that is told late may stand where its window cannot be reached."""
     iterations: Annotated[int, Bound(1, 100000)] = 500
     """Of the solver, at most."""
 
@@ -95,24 +97,36 @@ class RacePlanOptions:
         check_fields(self, "RacePlanOptions.")
 
 
-def minimum_time_plan(race: Race, model: RacerModel, options: RacePlanOptions | None = None) -> RacePlan:
+def minimum_time_plan(
+    race: Race, model: RacerModel, options: RacePlanOptions | None = None, unseen: Collection[str] = ()
+) -> RacePlan:
     """Solve the fastest flight through a course, from rest at its start to its last gate.
 
     Args:
         race: Its course: gates are where the record says.
         model: Who flies it.
         options: Bounds.
+        unseen: Gates that may stand elsewhere yet (`RacePlanOptions.speed_max`).
 
     Raises:
         AirworthyError: CasADi is not installed, or no plan was found.
     """
     options = options or RacePlanOptions()
     problem = _Problem(casadi_module(), model, flown_gates(race), start_state(race), options, _obstacles(race, options, 0))
+    problem.unseen = frozenset(unseen)
     return _solved(problem, race)
 
 
 def rest_plan(
-    race: Race, model: RacerModel, options: RacePlanOptions, *, state: Array, passed: int, before: RacePlan, clock: float
+    race: Race,
+    model: RacerModel,
+    options: RacePlanOptions,
+    *,
+    state: Array,
+    passed: int,
+    before: RacePlan,
+    clock: float,
+    unseen: Collection[str] = (),
 ) -> RacePlan:
     """Solve the fastest flight through the rest of a race, from a state in flight, warm from the plan in force.
 
@@ -124,6 +138,7 @@ def rest_plan(
         passed: Passages that lie behind.
         before: The plan in force; its last legs are those that are left.
         clock: Its time at that state [s].
+        unseen: As of `minimum_time_plan`.
 
     Raises:
         AirworthyError: CasADi is not installed, nothing is left, or no plan was found.
@@ -134,12 +149,13 @@ def rest_plan(
             f"{passed} passages of {len(race.passes)} lie behind, which the plan in force does not go on from."
         )
     problem = _Problem(casadi_module(), model, gates, state, options, _obstacles(race, options, passed))
+    problem.unseen = frozenset(unseen)
     problem.held = before.at([clock])[1][0]
     problem.warm = _sampled(before, clock, len(gates), options.nodes, state)
     return _solved(problem, race)
 
 
-def _obstacles(race: Race, options: RacePlanOptions, passed: int) -> Obstacles:
+def _obstacles(race: Race, options: RacePlanOptions, passed: int) -> KeepOff:
     return obstacles_of(race, options.clearance, options.wall).after(passed)
 
 
@@ -159,6 +175,11 @@ def _sampled(plan: RacePlan, clock: float, legs: int, nodes: int, state: Array) 
 
 
 def _solved(problem: _Problem, race: Race) -> RacePlan:
+    lower, upper = problem.ranges()
+    if np.any(lower > upper):
+        raise AirworthyError(
+            f"No plan was found through the race {race.name!r}: its limits leave no room between height_min and the walls."
+        )
     found, status = problem.solve()
     model, options = problem.model, problem.options
     plan = RacePlan(*found, model, course_digest(race, model), asdict(options))
@@ -189,7 +210,7 @@ class _Problem:
         gates: Sequence[GateShape],
         start: Array,
         options: RacePlanOptions,
-        obstacles: Obstacles,
+        obstacles: KeepOff,
     ) -> None:
         self.ca, self.model, self.gates, self.start, self.options = casadi, model, gates, start, options
         self.obstacles = obstacles
@@ -199,6 +220,7 @@ class _Problem:
         self.steps = casadi.vec(casadi.repmat(self.legs.T / options.nodes, options.nodes, 1)).T
         # Of each leg: beside its gate's window [m], and within what it keeps off.
         self.slacks = casadi.MX.sym("slacks", 2, len(gates))
+        self.unseen: Collection[str] = ()
         self.hover = [model.mass * model.gravity, 0.0, 0.0, 0.0]
         self.held: Array | None = None
         """Inputs until the start; none: of hovering."""
@@ -228,7 +250,7 @@ class _Problem:
         bounds = ca.vertcat(*(term for term, _, _ in self._terms))
         problem = {"x": unknowns, "f": cost, "g": bounds}
         solver = ca.nlpsol("minimum_time", "ipopt", problem, {**quiet, **limits, **strategy})
-        lower, upper = self._ranges()
+        lower, upper = self.ranges()
         lower, upper = self._slackened(lower, 0.0), self._slackened(upper, _SLACK_MAX)
         answer = solver(
             x0=self._slackened(self._guess() if self.warm is None else self.warm, 0.0),
@@ -286,6 +308,9 @@ class _Problem:
                 self._bound(along, 0.0, 0.0)
                 # The window alone lets a path through the wrong way round, if it is near the middle.
                 self._bound(ca.dot(ca.DM(gate.normal), self.x[3:6, index]), _THROUGH, np.inf)
+            else:
+                # Through the plane once: who comes from the wrong side would cross it twice within a moment.
+                self._bound(depth, 0.0, np.inf)
             for axis, window in ((gate.left, half[0]), (gate.up, half[1])):
                 across = ca.dot(ca.DM(axis), offset)
                 wide = window + options.cone * depth + self._slack(0, number)
@@ -309,11 +334,12 @@ class _Problem:
                     # arc by 5 cm at 45 m/s^2 and 0.09 s, which clearances hold.
                     for place in (here, *(before + share * (here - before) for share in _BETWEEN)):
                         self._bound(frame.level([place[k] for k in range(3)]) + slack, 1.0, np.inf)
-        if self.options.speed_max < _FAST:
-            self._bound(ca.sum1(self.x[3:6, 1:] ** 2), 0.0, self.options.speed_max**2)
+            if self.obstacles.passes[leg] in self.unseen and self.options.speed_max < _FAST:
+                slow = self.x[3:6, first + round(_APPROACH * nodes) : first + nodes + 1]
+                self._bound(ca.sum1(slow**2) / self.options.speed_max**2 - slack, 0.0, 1.0)
 
-    def _ranges(self) -> tuple[Array, Array]:
-        """Least and largest value of each unknown."""
+    def ranges(self) -> tuple[Array, Array]:
+        """Return the least and largest value of each unknown."""
         options, nodes = self.options, self.x.shape[1]
         high = np.full((nodes, STATES), np.inf)
         high[:, 10:13] = options.rate_max * np.array([1.0, 1.0, 2.0 / 3.0])
@@ -322,9 +348,10 @@ class _Problem:
         if self.obstacles.lower is not None and self.obstacles.upper is not None:
             low[1:, :3] = np.maximum(low[1:, :3], self.obstacles.lower)
             high[1:, :3] = self.obstacles.upper
-        # Who starts below or beyond a bound, as on the floor, is not asked to be within it after one step.
-        low[1:, :3] = np.minimum(low[1:, :3], self.start[:3])
-        high[1:, :3] = np.maximum(high[1:, :3], self.start[:3])
+        # Who starts below or beyond a bound, as on the floor, is asked to be within it by the first gate, not after one step.
+        first = slice(1, options.nodes)
+        low[first, :3] = np.minimum(low[first, :3], self.start[:3])
+        high[first, :3] = np.maximum(high[first, :3], self.start[:3])
         turn = options.turn_max * np.array([1.0, 1.0, 0.5])
         least = np.concatenate([[options.rotor_min * len(self.model.mixer)], -turn])
         most = np.concatenate([[options.power * self.model.thrust_max], turn])

@@ -21,7 +21,7 @@ from airworthy.core.arrays import Array
 from airworthy.race.gate_geometry import GateShape, gate_shape
 from airworthy.race.record import Race
 
-__all__ = ["Frame", "Obstacles", "obstacles_of"]
+__all__ = ["Frame", "KeepOff", "obstacles_of"]
 
 _NEAR = 0.4
 """Frames farther from the straight leg than this share of its length are left out: each costs four rows at each node, and
@@ -53,7 +53,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Obstacles:
+class KeepOff:
     """Those of one course."""
 
     posts: Array
@@ -68,7 +68,7 @@ class Obstacles:
     behind: str = ""
     """Gate of the passage before the first leg, if there was one."""
 
-    def after(self, passed: int) -> Obstacles:
+    def after(self, passed: int) -> KeepOff:
         """Return the same for the legs behind so many passages."""
         return replace(self, passes=self.passes[passed:], behind=self.passes[passed - 1] if passed else "")
 
@@ -90,7 +90,7 @@ class Obstacles:
             yield frame, low, high
 
 
-def obstacles_of(race: Race, clearance: float, wall: float) -> Obstacles:
+def obstacles_of(race: Race, clearance: float, wall: float) -> KeepOff:
     """Return what plans through a course keep off.
 
     Args:
@@ -101,7 +101,7 @@ def obstacles_of(race: Race, clearance: float, wall: float) -> Obstacles:
     posts = np.array([[*post.position, post.radius + clearance] for post in race.posts]).reshape(-1, 3)
     frames = [_frame(gate.name, gate_shape(gate), race, clearance) for gate in race.gates] if race.frames is not None else []
     lower, upper = race.limits.lower, race.limits.upper
-    return Obstacles(
+    return KeepOff(
         posts,
         tuple(frames),
         tuple(name for name, _ in race.passes),

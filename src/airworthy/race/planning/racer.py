@@ -2,9 +2,10 @@
 
     p' = v,  v' = T/m R(q) e_z - (D/m) |v| v - R(q) (d1 u + d2 |u| u)/m - g e_z,  q' = 1/2 q (w, 0),  w' = alpha
 
-with u = R(q)^T v and d1, d2 for each body axis (spec/flightgoggles 4, spec/race 5.4). The rate loop, inverted, gives alpha (`airworthy.race.pilots.rate_inversion`); the
-rotors' lag of 20 ms, which the plan leaves out, is for the tracker to lead. Everything here is arithmetic alone, so that the
-same lines serve NumPy arrays and a solver's symbols.
+with u = R(q)^T v and d1, d2 for each body axis (spec/flightgoggles 4, spec/race 5.4). The rate loop, inverted, gives alpha
+(`airworthy.race.pilots.rate_inversion`), or rotors do (`airworthy.race.pilots.rotor_pilot`); their lag, which the plan leaves
+out, is for the tracker to lead. Everything here is arithmetic alone, so that the same lines serve NumPy arrays and a solver's
+symbols.
 """
 
 from __future__ import annotations

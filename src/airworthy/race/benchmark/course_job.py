@@ -1,0 +1,125 @@
+"""The job behind `airworthy races fly`: courses of a race flown by `truth:race` -> refereed flights -> one file.
+
+A race with the true state is no result of its benchmark: rows say "with true state", that rotor speeds are commanded, and that
+planning takes no simulated time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.block_job import describe_machine
+from airworthy.race.benchmark.course_flight import COMMAND_HZ, CourseFlight, Told, fly_courses
+from airworthy.race.courses import course_of
+from airworthy.race.planning.course_planner import CoursePlanner
+from airworthy.race.planning.minimum_time import casadi_module
+from airworthy.race.planning.plan import RacePlan
+from airworthy.race.published import TRUE_STATE
+from airworthy.race.racers import race_vehicle
+from airworthy.race.record import Race
+from airworthy.race.scoring import race_statistics
+
+__all__ = ["course_row", "fly_race_courses", "summary_of"]
+
+
+def fly_race_courses(
+    race: Race, courses: Sequence[str], *, seed: int = 0, flown: Callable[[CourseFlight], None] = lambda flight: None
+) -> tuple[CourseFlight, ...]:
+    """Fly courses of a race with the true state, one after the other.
+
+    Args:
+        race: Nominal, with a vehicle, and not in the hall, whose races have a benchmark of their own.
+        courses: Names, each once.
+        seed: Of the spread of vehicles.
+        flown: Told each flight when it has ended.
+
+    Raises:
+        AirworthyError: A race of the hall, no vehicle, no solver, no such course, or no plan.
+    """
+    if race.scene:
+        raise AirworthyError(
+            f"The race {race.name!r} is flown in its scene {race.scene!r}: airworthy bench race --pilot truth:race."
+        )
+    casadi_module()
+    for name in courses:
+        course_of(race, name)  # refuses it before anything is flown
+    plans = CoursePlanner.of(race, race_vehicle(race))
+
+    def planned(told: Told) -> RacePlan | None:
+        if told.plan is None:
+            return plans.first(told.race, told.unseen)
+        return plans.rest(
+            told.race, state=told.state, passed=told.passed, before=told.plan, clock=told.clock, unseen=told.unseen
+        )
+
+    flights = []
+    for name in courses:
+        # Alone: a plan in flight takes a second, a batch would wait for each of them and gain nothing.
+        flights += fly_courses(race, [name], planned, seed=seed)
+        flown(flights[-1])
+    return tuple(flights)
+
+
+def course_row(flight: CourseFlight) -> dict[str, Any]:
+    """Return a flight as JSON has it: null where a number is not there."""
+    result = flight.result
+    return {
+        "course": flight.course,
+        "end": result.end,
+        "completed": result.completed,
+        "time_s": _number(result.time_s),
+        "passed": result.passed,
+        "part": flight.part,
+        "planned_s": flight.planned_s,
+        "plans": flight.plans,
+        "plans_failed": flight.failures,
+        "error_max_m": flight.error_max,
+        "speed_max_mps": flight.speed_max,
+        "path_m": flight.path_m,
+        "commands_sha256": flight.commands_sha256,
+        "passages": [
+            {
+                "gate": item.gate,
+                "strict_s": _number(item.strict_time),
+                "offset_m": [_number(value) for value in item.offset],
+            }
+            for item in result.passages
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def summary_of(race: Race, flights: Sequence[CourseFlight], seed: int) -> dict[str, Any]:
+    """Return what is said of flights of a race.
+
+    Args:
+        race: Nominal.
+        flights: At least one.
+        seed: Of the spread of vehicles.
+    """
+    times = [flight.result.time_s for flight in flights if flight.result.completed]
+    return {
+        "version": __version__,
+        "race": race.name,
+        "pilot": "truth:race",
+        "note": f"{TRUE_STATE}; rotor speeds at {COMMAND_HZ:g} Hz; planning takes no simulated time",
+        "vehicle": race.vehicle,
+        "seed": seed,
+        "runs": len(flights),
+        "completed": len(times),
+        "mean_time_s": float(np.mean(times)) if times else None,
+        "best_time_s": min(times) if times else None,
+        "worst_time_s": max(times) if times else None,
+        "statistics": race_statistics(race.score, [flight.result for flight in flights]),
+        "flights": [course_row(flight) for flight in flights],
+        "hardware": describe_machine(),
+    }
