@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from airworthy.core.arrays import Array
-from airworthy.race import load_race
+from airworthy.race import RaceScore, load_race
 from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
 from airworthy.race.benchmark.recording import RaceTrace
+from airworthy.race.benchmark.tables import pilot_summary
 from airworthy.race.gate_geometry import GateShape, shape_of
+from airworthy.race.pilots.catalogue import race_pilot
 from airworthy.race.report.crossings import FlownRace, crossings_of, flown_race, gate_summary, lateral_errors
 from airworthy.race.report.maps import ends_table, figure_ends, figure_speeds, kind_of_cause, speed_grid
-from airworthy.race.report.page import shown_flights, verdict
+from airworthy.race.report.page import ReportInput, shown_flights, verdict, write_race_report
 from airworthy.race.report.standing import ladder
 from airworthy.race.report.timelines import bridged, figure_belief, figure_visibility, legs_of, stretches
 from airworthy.vehicles import vehicle
@@ -209,3 +211,28 @@ def test_flown_race_takes_the_true_gates_of_its_course() -> None:
     nominal = flown_race(race, {**row, "course": "nominal"}, straight().trace)
     assert len(flight.gates) == 11
     assert not np.allclose(flight.gates[0].center, nominal.gates[0].center)
+
+
+def test_a_race_against_time_has_a_page_without_points_or_teams(tmp_path: Path) -> None:
+    race = load_race("alphapilot")
+    timed = replace(race, score=RaceScore("time"))
+    passages = [
+        {"gate": name, "loose_s": 1.0, "missed": False, "strict_s": 1.0, "offset_m": [0.0, 0.0]} for name, _ in race.passes
+    ]
+    row = {
+        **straight().row, "course": "nominal", "completed": True, "end": "finished", "outcome": "success", "time_s": 12.5,
+        "score": 12.5, "part": "", "clipped": 0, "irregular": 0, "passages": passages, "speed_max_mps": 6.0, "path_m": 12.0,
+    }  # fmt: skip
+    seen = replace(straight().trace, visible=np.zeros((121, 11), np.uint8))
+    told = pilot_summary(timed, race_pilot("servo"), [row])
+    summary = {
+        "pilots": [told], "tables": None, "flights": [row], "class": "noisy", "courses": "nominal", "seed": 0,
+        "state": {"complete": True}, "hardware": {"processor": "any", "cores": 1},
+    }  # fmt: skip
+    flights = {"servo": [flown_race(timed, row, seen)]}
+    given = ReportInput(tmp_path, "airworthy bench race", timed, vehicle("flightgoggles_2019"), summary, flights)
+    page = write_race_report(given).read_text("utf-8")
+    assert "servo completed 1 of 1 courses, mean time 12.50 s." in page
+    assert "points" not in page
+    assert "Table III" not in page
+    assert "2019 evaluation set" not in page

@@ -32,6 +32,8 @@ class FlownRace:
     trace: RaceTrace
     gates: tuple[GateShape, ...]
     """True openings of each passage, normals along the flight."""
+    points: bool = True
+    """Whether the race is scored by points; else by its time."""
 
     @property
     def course(self) -> str:
@@ -47,7 +49,7 @@ class FlownRace:
     def word(self) -> str:
         """How it ended, for people."""
         if self.completed:
-            return f"{self.row['time_s']:.2f} s, {self.row['score']:.2f} points" if self.row["score"] else ""
+            return f"{self.row['time_s']:.2f} s" + (f", {self.row['score']:.2f} points" if self.points else "")
         hit = f" with {self.row['part']}" if self.row["part"] else ""
         return f"{str(self.row['end']).replace('_', ' ')}{hit} after {self.end_s:.1f} s"
 
@@ -72,7 +74,7 @@ def flown_race(race: Race, row: Row, trace: RaceTrace) -> FlownRace:
         row: Of the results.
         trace: Of the same flight.
     """
-    return FlownRace(row, trace, flown_gates(course_of(race, row["course"])))
+    return FlownRace(row, trace, flown_gates(course_of(race, row["course"])), race.score.rule == "points")
 
 
 def passage_time(item: Mapping[str, Any]) -> float:

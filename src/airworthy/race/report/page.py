@@ -50,10 +50,12 @@ def write_race_report(given: ReportInput) -> Path:
     summary = given.summary
     pilots = summary["pilots"]
     tables = summary["tables"]
+    points = given.race.score.rule == "points"
     content = {
         "title": f"{given.race.title or given.race.name}: raced and refereed",
-        "verdict": verdict(summary),
-        "cards": _cards(summary),
+        "points": points,
+        "verdict": verdict(summary, points),
+        "cards": _cards(summary, points),
         "pilots": [_pilot_line(row, given.timing.get(row["pilot"], "")) for row in pilots],
         "scores": [_score_line(row) for row in tables["scores"]] if tables else [],
         "sensors": [{**row, "used": sensors_text(row["used"])} for row in tables["sensors"]] if tables else [],
@@ -67,7 +69,7 @@ def write_race_report(given: ReportInput) -> Path:
         "command": given.command,
         "hardware": summary["hardware"],
         "protocol": _protocol(given),
-        "notes": NOTES,
+        "notes": (*(TEAM_NOTES if tables else ()), *NOTES),
     }
     filters = {"number": lambda value, digits=2: fixed(value, digits), "cm": _cm}
     return write_text(given.folder / REPORT_FILE, page_of("airworthy.race.report", filters=filters, **content))
@@ -80,12 +82,17 @@ def _cm(value: float | None, digits: int = 1) -> str:
 # ---- On top -----------------------------------------------------------------------------------------------------------------
 
 
-def verdict(summary: Content) -> str:
-    """Return what came of the run, in a sentence for each pilot."""
+def verdict(summary: Content, points: bool = True) -> str:
+    """Return what came of the run, in a few words for each pilot.
+
+    Args:
+        summary: Of the run.
+        points: Whether the race is scored by points.
+    """
     said = []
     for row in summary["pilots"]:
         text = f"{title_of(row)} completed {row['completed']} of {row['runs']} courses"
-        if row["final_score"] is not None:
+        if points and row["final_score"] is not None:
             text += f", five best {row['final_score']:.2f} points"
         if row["mean_time_s"] is not None and math.isfinite(row["mean_time_s"]):
             text += f", mean time {row['mean_time_s']:.2f} s"
@@ -95,13 +102,13 @@ def verdict(summary: Content) -> str:
     return ("; ".join(said) + ".") + ("" if summary["state"]["complete"] else " The run is not complete.")
 
 
-def _cards(summary: Content) -> list[dict[str, str]]:
+def _cards(summary: Content, points: bool) -> list[dict[str, str]]:
     if not summary["pilots"]:
         return []
     first = summary["pilots"][0]
     told = first["statistics"]
     rate, score, times = told["completion"], told["score"], told["time_s"]
-    final = told["final"][0] if told["final"] else None
+    final = told["final"][0] if told["final"] and points else None
     between = f"95 %: {share_interval(rate['low'], rate['high'])} %"
     made = [card(f"completed, {first['pilot']}", f"{first['completed']}", f"of {first['runs']}", between, _tone(rate["value"]))]
     if final is not None:
@@ -112,7 +119,8 @@ def _cards(summary: Content) -> list[dict[str, str]]:
         ranks = [row["rank"] for row in summary["tables"]["scores"] if row["name"] == first["pilot"]]
         best = published_scores()[0].final
         made += [card("would have ranked", f"{ranks[0]}", "of 2019", f"first: {best:.2f}")] if ranks else []
-    made.append(card("mean score", fixed(score.get("mean"), 2), "", f"\N{PLUS-MINUS SIGN} {fixed(score.get('std'), 2)}"))
+    if points:
+        made.append(card("mean score", fixed(score.get("mean"), 2), "", f"\N{PLUS-MINUS SIGN} {fixed(score.get('std'), 2)}"))
     spread = f"{fixed(times.get('min'), 2)} {DASH} {fixed(times.get('max'), 2)} s" if times.get("count") else ""
     made.append(card("mean time", fixed(first["mean_time_s"], 2), "s", spread))
     return [*made, card("class", summary["class"], "", summary["courses"])]
@@ -228,10 +236,13 @@ def _flight_line(row: Content) -> dict[str, Any]:
 
 # ---- What is said of it all -------------------------------------------------------------------------------------------------
 
-NOTES = (
+TEAM_NOTES = (
     f"Rows of ours are {OURS}: the evaluation's courses were never published. Fresh courses are drawn within the same bounds.",
     "The final score is the mean of the five best of 25 and so grows with luck; completion and mean say how sure a pilot is.",
     "Intervals hold 95 %: Wilson's of completion, a bootstrap over whole runs of the final score.",
+)
+"""Of races that stand beside published teams."""
+NOTES = (
     "Speed, angle and errors are read between rows of 60 Hz; times and offsets are the referee's, at 960 Hz.",
     "What a pilot believes it says itself, for this page alone; it is set beside the truth here and nowhere else.",
 )
