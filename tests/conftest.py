@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import os
 import socket
 import sys
@@ -107,6 +108,29 @@ def _guarded(name: str) -> Any:
 def _refused(name: str) -> Any:
     def call(*arguments: Any, **_: Any) -> Any:
         raise NetworkBlockedError(f"socket.{name}{arguments[:1]}: tests run without a network")
+
+    return call
+
+
+@pytest.fixture
+def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sockets reach 127.0.0.1; every other address still raises."""
+    for name in ("bind", "connect", "connect_ex"):
+        monkeypatch.setattr(socket.socket, name, _local_only(name, getattr(socket.socket, name)))
+    refused = socket.getaddrinfo
+
+    def found(host: Any, *rest: Any, **options: Any) -> Any:
+        return (_socket.getaddrinfo if host == "127.0.0.1" else refused)(host, *rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+def _local_only(name: str, refused: Callable[..., Any]) -> Callable[..., Any]:
+    allowed = getattr(_socket.socket, name)
+
+    def call(self: socket.socket, address: Any) -> Any:
+        local = isinstance(address, tuple) and address[0] == "127.0.0.1"
+        return (allowed if local else refused)(self, address)
 
     return call
 

@@ -54,6 +54,10 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
     ),
     "18_ppo_single_file.py": (r"steps per CPU second: mean reward[\s\S]*(9\d|100)\.\d % of 1000 new flights last 3 s", set()),
     "19_gradient_in_torch.py": (r"after 100 windows of a second: [12]?\d cm off", set()),
+    "21_race_pilot_of_another_program.py": (
+        r"contact with Gate10, right hanger behind 30\.\d m, 0 gates",
+        {"blocks", "race_bench.json", "report.html", "summary.json", "timing.json"},
+    ),
     "20_mass_by_gradient.py": (r"mass by gradient 1\.13\d\d of the record's, in truth 1\.1341", set()),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""

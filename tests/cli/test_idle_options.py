@@ -177,7 +177,11 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (GatesBenchConfig(device="cuda:0", threads=2),),
         (GatesBenchConfig(quick=True, courses=("circle_8",), flights=2, random=2, random_compared=1, off_grid=3),),
     ],
-    "airworthy bench race": [(RaceBenchConfig(charge_compute="0.2"), [race_pilot("servo")])],
+    "airworthy bench race": [
+        (RaceBenchConfig(charge_compute="0.2"), [race_pilot("servo")]),
+        (RaceBenchConfig(in_process=True), [SimpleNamespace(name="external:5000")]),
+        (RaceBenchConfig(patience=5.0, in_process=True), [race_pilot("servo")]),
+    ],
     "airworthy scenes show, validate, export, render": [
         (SceneArguments("cm", "y", None, 0.1), "generator"),
         (SceneArguments("cm", "y", None, 0.1), "scene file"),

@@ -64,6 +64,8 @@ def test_command_prints_tables_and_writes_a_summary(own: str, tmp_path: Path, ca
     summary = json.loads((out / "summary.json").read_text())
     first, second = summary["pilots"]
     assert (first["completed"], first["runs"], first["final_score"], first["true_state"]) == (0, 6, 0.0, False)
+    assert "in-process" not in said
+    assert summary["confinement"].keys() == {"files", "tcp", "signals", "limits"}
     assert second["note"].endswith("with true state")
     assert summary["completed"] == 0
     # The truth was given to the one that asked for it: otherwise its assertion had ended it.
@@ -75,7 +77,8 @@ def test_command_prints_tables_and_writes_a_summary(own: str, tmp_path: Path, ca
 
 def test_stopped_run_goes_on_to_the_same_summary(own: str, tmp_path: Path) -> None:
     def config(folder: str, **changes: Any) -> RaceBenchConfig:
-        return RaceBenchConfig(pilot=own, courses="published:0-5", out=str(tmp_path / folder), **changes)
+        out = str(tmp_path / folder)
+        return RaceBenchConfig(**{"pilot": own, "courses": "published:0-5", "in_process": True, "out": out, **changes})
 
     def stop(name: str) -> None:
         raise KeyboardInterrupt
@@ -88,6 +91,13 @@ def test_stopped_run_goes_on_to_the_same_summary(own: str, tmp_path: Path) -> No
     assert json.dumps(done.summary) == json.dumps(whole.summary)
     with pytest.raises(AirworthyError, match="seed: 0 before, 1 now"):
         run_race_bench(config("parts", seed=1))
+    with pytest.raises(AirworthyError, match=r"in_process: (T|t)rue before, (F|f)alse now"):
+        run_race_bench(config("parts", in_process=False))
+    # What could have looked at the truth is marked so, wherever it is shown.
+    assert whole.summary["confinement"] is None
+    assert whole.summary["pilots"][0]["note"].endswith(", in-process")
+    assert [row["note"] for row in whole.summary["tables"]["scores"] if row["name"]] == [whole.summary["pilots"][0]["note"]]
+    assert [row["note"] for row in whole.summary["tables"]["sensors"] if row["note"]] == [whole.summary["pilots"][0]["note"]]
 
 
 def test_plans_are_charged_and_counted(tmp_path: Path) -> None:
@@ -95,7 +105,8 @@ def test_plans_are_charged_and_counted(tmp_path: Path) -> None:
 
     def run(charge: str) -> Any:
         pilot, folder = f"{tmp_path / 'plans.py'}:Plans", f"out-{charge}"
-        config = RaceBenchConfig(pilot=pilot, courses="nominal", charge_compute=charge, out=str(tmp_path / folder))
+        out = str(tmp_path / folder)
+        config = RaceBenchConfig(pilot=pilot, courses="nominal", charge_compute=charge, in_process=True, out=out)
         return run_race_bench(config)
 
     slow, free = run("0.25"), run("0")

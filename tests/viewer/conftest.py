@@ -1,9 +1,7 @@
-"""Loopback sockets for the viewer's server, and no others; a small flight to look at."""
+"""The viewer's server, and a small flight to look at."""
 
 from __future__ import annotations
 
-import _socket
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,29 +14,6 @@ from airworthy.scenes import write_scene
 from airworthy.scenes.record import Instance, Material, Scene
 
 Serve = Callable[[], Any]
-
-
-@pytest.fixture
-def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let sockets reach 127.0.0.1; every other address still raises."""
-    for name in ("bind", "connect", "connect_ex"):
-        monkeypatch.setattr(socket.socket, name, _local_only(name, getattr(socket.socket, name)))
-    refused = socket.getaddrinfo
-
-    def found(host: Any, *rest: Any, **options: Any) -> Any:
-        return (_socket.getaddrinfo if host == "127.0.0.1" else refused)(host, *rest, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", found)
-
-
-def _local_only(name: str, refused: Callable[..., Any]) -> Callable[..., Any]:
-    allowed = getattr(_socket.socket, name)
-
-    def call(self: socket.socket, address: Any) -> Any:
-        local = isinstance(address, tuple) and address[0] == "127.0.0.1"
-        return (allowed if local else refused)(self, address)
-
-    return call
 
 
 @pytest.fixture

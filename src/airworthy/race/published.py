@@ -88,11 +88,12 @@ def published_sensors() -> tuple[SensorRow, ...]:
     return _tables().sensors
 
 
-def scores_with_ours(ours: Mapping[str, ArrayLike]) -> tuple[ScoreRow, ...]:
+def scores_with_ours(ours: Mapping[str, ArrayLike], marks: Mapping[str, str] | None = None) -> tuple[ScoreRow, ...]:
     """Return Table III with our pilots at the rank that their final score would have had; who ties a team stands behind it.
 
     Args:
         ours: Scores of up to 25 runs, (n,), by the name of the pilot.
+        marks: What is noted of some of them besides, by the name of the pilot.
 
     Raises:
         AirworthyError: Fewer runs than count, or more than the table's rule takes.
@@ -104,16 +105,29 @@ def scores_with_ours(ours: Mapping[str, ArrayLike]) -> tuple[ScoreRow, ...]:
         best = np.sort(np.asarray(scores, np.float64).ravel())[::-1][: QUALIFIER.best]
         # Among the published alone: two pilots of ours may have one rank.
         rank = 1 + sum(row.final >= final for row in published_scores())
-        note = f"{OURS}, {TRUE_STATE}" if name.startswith(TRUTH) else OURS
+        note = noted(name.startswith(TRUTH), (marks or {}).get(name, ""))
         rows.append((-final, 1, ScoreRow(rank, final, tuple(best.tolist()), name, note)))
     return tuple(row for _, _, row in sorted(rows, key=lambda item: item[:2]))
 
 
-def sensors_with_ours(ours: Mapping[tuple[str, ...], Sequence[tuple[bool, float]]]) -> tuple[SensorRow, ...]:
+def noted(truth: bool, mark: str = "") -> str:
+    """Return the note of a row of ours.
+
+    Args:
+        truth: Whether its pilot was given the true state.
+        mark: What else is to be noted; empty: nothing.
+    """
+    return ", ".join([OURS, *([TRUE_STATE] if truth else []), *([mark] if mark else [])])
+
+
+def sensors_with_ours(
+    ours: Mapping[tuple[str, ...], Sequence[tuple[bool, float]]], marks: Mapping[tuple[str, ...], str] | None = None
+) -> tuple[SensorRow, ...]:
     """Return Table IV with our rows behind the published ones.
 
     Args:
         ours: Whether each run was completed and its score, by the sensors that the pilot used.
+        marks: What is noted of some rows besides, by the sensors.
 
     Raises:
         AirworthyError: Sensors without a run.
@@ -126,5 +140,6 @@ def sensors_with_ours(ours: Mapping[tuple[str, ...], Sequence[tuple[bool, float]
         share = 100.0 * sum(done for done, _ in runs) / len(runs)
         # Of single scores, as the published one, which is far larger than that of a mean.
         deviation = float(np.std(scores, ddof=1)) if len(runs) > 1 else float("nan")
-        rows.append(SensorRow(tuple(used), 1, share, float(np.mean(scores)), deviation, OURS))
+        note = noted(False, (marks or {}).get(used, ""))
+        rows.append(SensorRow(tuple(used), 1, share, float(np.mean(scores)), deviation, note))
     return tuple(rows)

@@ -72,6 +72,8 @@ def _show(done: RaceBenched) -> None:
     for timing in done.timing:
         if said := timing_text(timing):
             print(f"{timing['pilot']}: {said}")
+    if missing := [name for name, by in (summary["confinement"] or {}).items() if not by]:
+        print(f"Pilots flew in processes of their own, where this system does not enforce: {', '.join(missing)}.")
     if not summary["repeatable"]:
         print("Plans were charged the processor time they took: the same command gives other flights again.")
     print(f"Report: {done.report}")
@@ -81,7 +83,7 @@ def _pilot_cells(row: dict[str, Any]) -> tuple[Any, ...]:
     told = row["statistics"]
     rate, final = told["completion"], told["final"][0] if told["final"] else None
     return (
-        f"{row['pilot']}, with true state" if row["true_state"] else row["pilot"],
+        row["pilot"] + ", with true state" * row["true_state"] + ", in-process" * row["in_process"],
         f"{row['completed']} of {row['runs']}",
         f"{100.0 * rate['low']:.1f} to {100.0 * rate['high']:.1f}",
         row["mean_score"],

@@ -6,22 +6,22 @@ it as such. Its last command is held from then on, for the moments that the refe
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.pilots.containment import PilotFailure, contained
-from airworthy.race.background import CHARGE_S, Charge, Desk, DeskRecord, desk_of
+from airworthy.pilots.containment import PilotFailure
+from airworthy.race.background import CHARGE_S, Charge, DeskRecord
 from airworthy.race.benchmark.telemetry import Listener
-from airworthy.race.onboard import Onboard, OnboardFacts, Truth, checked_command, clipped_command
+from airworthy.race.onboard import Onboard, OnboardFacts, Truth, clipped_command
 from airworthy.race.pilots.catalogue import PilotEntry
 from airworthy.race.referee import RaceEnd
+from airworthy.race.wall.seats import LocalSeat, Seat
 
 
 class Crew:
@@ -45,9 +45,7 @@ class Crew:
         self._digests = [sha256() for _ in range(count)]
         # One object for all rows, or one for each.
         self._rows: list[slice] = [slice(0, count)] if entry.batched else [slice(k, k + 1) for k in range(count)]
-        self._pilots: list[Any] = []
-        # One of each pilot's, as `_pilots`.
-        self._desks: list[Desk | None] = []
+        self._seats: list[Seat] = [LocalSeat(entry.make) if entry.door is None else entry.door() for _ in self._rows]
         self._spent: list[list[float]] = [[] for _ in self._rows]
         self._failed = np.zeros(count, np.int64)
         self.heard = Listener(count, len(facts.gates))
@@ -55,18 +53,20 @@ class Crew:
 
     def begin(self) -> None:
         """Make the pilots and tell them the facts; who fails here fails at the first step."""
-        for rows in self._rows:
-            told = replace(self._facts, flights=rows.stop - rows.start)
-            try:
-                pilot = contained(self._entry.make)
-                desk = contained(desk_of, pilot, self._charge)
-                contained(pilot.begin, _own_facts(told))
-                self._pilots.append(pilot)
-                self._desks.append(desk)
-            except PilotFailure as failure:
-                self._pilots.append(None)
-                self._desks.append(None)
-                self._send_home(rows, str(failure), RaceEnd.PILOT_ERROR)
+        # All are asked before any is waited for: pilots in processes of their own begin at the same time.
+        for number, rows in enumerate(self._rows):
+            told = _own_facts(replace(self._facts, flights=rows.stop - rows.start))
+            with self._failing(number):
+                self._seats[number].begin(told, self._charge)
+        for number, rows in enumerate(self._rows):
+            if not np.all(self._failed[rows]):
+                with self._failing(number):
+                    self._seats[number].begun()
+
+    def close(self) -> None:
+        """End pilots that have processes or connections."""
+        for seat in self._seats:
+            seat.close()
 
     def fly(self, onboard: Onboard, truth: Truth | None, racing: Array) -> ArrayInt:
         """Ask for commands; returns what has ended flights by now, `RaceEnd` or 0, (flights,).
@@ -76,9 +76,11 @@ class Crew:
             truth: Of all flights; None for honest pilots.
             racing: Which flights still race, (flights,): the others hold their command.
         """
-        for k, rows in enumerate(self._rows):
-            if self._pilots[k] is not None and np.any(racing[rows] & (self._failed[rows] == 0)):
-                self._ask(k, onboard, truth, racing)
+        asked = [number for number, rows in enumerate(self._rows) if np.any(racing[rows] & (self._failed[rows] == 0))]
+        for number in asked:
+            self._ask(number, onboard, truth)
+        for number in asked:
+            self._take(number, racing)
         return self._failed.copy()
 
     def telemetry(self, racing: Array) -> dict[int, dict[str, ArrayF32]]:
@@ -89,8 +91,8 @@ class Crew:
         """
         said: dict[int, dict[str, ArrayF32]] = {}
         flying = np.flatnonzero(racing & (self._failed == 0))
-        for rows, pilot in zip(self._rows, self._pilots, strict=True):
-            said |= self.heard.ask(pilot, rows, flying)
+        for seat, rows in zip(self._seats, self._rows, strict=True):
+            said |= self.heard.ask(seat.teller(), rows, flying)
         return said
 
     def digests(self) -> tuple[str, ...]:
@@ -99,35 +101,33 @@ class Crew:
 
     def planned(self, flight: int) -> tuple[DeskRecord, ...]:
         """Return what a flight's pilot did beside its commands."""
-        desk = self._desks[flight] if not self._entry.batched else None
-        return () if desk is None else tuple(desk.records)
+        return () if self._entry.batched else tuple(self._seats[flight].records)
 
     def spent(self, flight: int) -> Array:
         """Return processor time of each of a flight's commands [s], work beside them left out; of a batch's, its share."""
         batched = self._entry.batched
         return np.array(self._spent[0 if batched else flight]) / (len(self.command) if batched else 1)
 
-    def _ask(self, number: int, onboard: Onboard, truth: Truth | None, racing: Array) -> None:
-        rows, pilot, desk = self._rows[number], self._pilots[number], self._desks[number]
-        alone = not self._entry.batched
-        beside = 0
-        if desk is not None:
-            desk.now, beside = onboard.time, len(desk.records)
-        given: Sequence[Any] = (onboard.of(rows.start) if alone else onboard,)
-        if truth is not None:
-            given = (*given, truth.of(rows.start) if alone else truth)
-        count = rows.stop - rows.start
-        begun = time.thread_time()
-        try:
-            command = contained(lambda: checked_command(pilot.command(*given), count))
-        except PilotFailure as failure:
-            self._send_home(rows, str(failure), RaceEnd.PILOT_ERROR)
+    def _ask(self, number: int, onboard: Onboard, truth: Truth | None) -> None:
+        rows, alone = self._rows[number], not self._entry.batched
+        given = onboard.of(rows.start) if alone else onboard
+        told = truth.of(rows.start) if alone and truth is not None else truth
+        with self._failing(number):
+            self._seats[number].ask(given, told)
+
+    def _take(self, number: int, racing: Array) -> None:
+        rows, seat = self._rows[number], self._seats[number]
+        if np.all(self._failed[rows]):
+            return  # it was gone when it was asked
+        command: Array | None = None
+        with self._failing(number):
+            command = seat.answer()
+        if command is None:
             return
-        charged = sum(record.cpu_s for record in desk.records[beside:]) if desk is not None else 0.0
-        self._spent[number].append(time.thread_time() - begun - charged)
+        self._spent[number].append(seat.cpu_s)
         finite = np.all(np.isfinite(command), axis=1)
         bounded, clipped = clipped_command(np.where(finite[:, None], command, 0.0), self._facts.thrust_max)
-        for k in range(count):
+        for k in range(len(command)):
             flight = rows.start + k
             if not racing[flight] or self._failed[flight]:
                 continue
@@ -138,6 +138,15 @@ class Crew:
             self.command[flight] = bounded[k]
             self.clipped[flight] += int(clipped[k])
             self._digests[flight].update(bounded[k].tobytes())
+
+    @contextmanager
+    def _failing(self, number: int) -> Iterator[None]:
+        """Let a pilot's failure end its flights, and the pilot."""
+        try:
+            yield
+        except PilotFailure as failure:
+            self._send_home(self._rows[number], str(failure), RaceEnd.PILOT_ERROR)
+            self._seats[number].close()
 
     def _send_home(self, rows: slice, reason: str, end: RaceEnd) -> None:
         for flight in range(rows.start, rows.stop):

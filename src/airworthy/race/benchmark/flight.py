@@ -117,11 +117,15 @@ def fly_races(
     """
     check_flyable(race)
     batch = _Batch(race, courses, entry, conditions, seed, race.clock.look_s if look_s is None else look_s, charge)
-    while not batch.over:
-        before = int(np.sum(batch.state.done))
-        batch.advance(tap)
-        advanced(int(np.sum(batch.state.done)) - before)
-    return batch.flights()
+    try:
+        batch.begin()
+        while not batch.over:
+            before = int(np.sum(batch.state.done))
+            batch.advance(tap)
+            advanced(int(np.sum(batch.state.done)) - before)
+        return batch.flights()
+    finally:
+        batch.close()
 
 
 class _Batch:
@@ -163,7 +167,6 @@ class _Batch:
         rates = (self._rate, FRAME_HZ, entry.rate)
         facts = onboard_facts(race, flown_by, self._sensors.projection, conditions, rates=rates, flights=count)
         self._crew = Crew(entry, facts, charge)
-        self._crew.begin()
         self._referee = Referee(self._races, physics_rate=self._rate)
         self._corners = np.stack([_corners(item) for item in self._races])
         self.state: RefereeState = self._referee.advance(self._referee.begin(), self._poses().position[None])
@@ -178,6 +181,14 @@ class _Batch:
         self._frames = self._sensors.look(self._poses(), look_s, everybody)
         frames, self._ranged = self._sensors.sample(self._poses(), 0, everybody)
         self._frames += frames
+
+    def begin(self) -> None:
+        """Have the pilots begin."""
+        self._crew.begin()
+
+    def close(self) -> None:
+        """End the pilots."""
+        self._crew.close()
 
     @property
     def over(self) -> bool:

@@ -35,13 +35,14 @@ from airworthy.race.benchmark.tables import pilot_summary, row_of, tables_of
 from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing, timing_text
 from airworthy.race.classes import DEFAULT, race_class
 from airworthy.race.courses import course_of
-from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
+from airworthy.race.pilots.catalogue import PilotEntry
 from airworthy.race.race_file import load_race
 from airworthy.race.record import Race
 from airworthy.race.referee import PHYSICS_HZ
 from airworthy.race.report.crossings import FlownRace, flown_race
 from airworthy.race.report.film import filmed
 from airworthy.race.report.page import ReportInput, write_race_report
+from airworthy.race.wall.doors import PATIENCE_S, confinement_of, is_external, pilot_entry
 from airworthy.scenes.generators.halls import course_names
 from airworthy.vehicles import vehicle
 
@@ -59,7 +60,8 @@ class RaceBenchConfig:
     race: str = "alphapilot"
     """Name, or the path of a race TOML, in a scene that can be flown; `airworthy races` lists them."""
     pilot: str = "servo"
-    """Words of race pilots, joined by commas; one of your own is FILE.py:CLASS, behind truth: if it needs the truth."""
+    """Words of race pilots, joined by commas. One of your own is FILE.py:CLASS, a program that listens on this machine
+    external:PORT, each with truth: before it if it needs the truth."""
     courses: str = "published:0-24"
     """published:0-24, fresh:SEED/COUNT, bounds, nominal, or single ones as published/7, joined by commas."""
     conditions: str = DEFAULT
@@ -68,6 +70,10 @@ class RaceBenchConfig:
     """How long pilots look from the start before they are armed [s]; as the race says, where it is not given."""
     charge_compute: str = str(CHARGE_S)
     """What pilots that plan are charged in simulated time: seconds for each plan, or measured: its processor time."""
+    in_process: bool = False
+    """Call pilots in the process of the simulation, which is faster, shows what they print, and marks their results."""
+    patience: Annotated[float, Bound(0.1, 3600.0, "s")] = PATIENCE_S
+    """How long a pilot in another process may take for an answer, by the clock on the wall [s]."""
     seed: Annotated[int, SEED] = 0
     """Of all noise."""
     film_flights: Annotated[int, Bound(0, 1000)] = 0
@@ -91,6 +97,17 @@ IDLE_RULES = (
         lambda config, entries: not any(entry.plans for entry in entries),
         "for pilots that do nothing beside their commands",
         "name one that plans",
+    ),
+    IdleRule(
+        ("in_process",),
+        lambda config, entries: all(is_external(entry.name) for entry in entries),
+        "for programs that listen on a port, which are no part of this process",
+    ),
+    IdleRule(
+        ("patience",),
+        lambda config, entries: all(entry.door is None for entry in entries),
+        "for pilots in this process, which are waited for",
+        "fly them without --in-process",
     ),
 )
 
@@ -135,7 +152,7 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
     words = [word.strip() for word in config.pilot.split(",")]
     if len(set(words)) < len(words):
         raise AirworthyError(f"--pilot names a pilot twice: {config.pilot!r}; name each once.")
-    entries = [race_pilot(word) for word in words]
+    entries = [pilot_entry(word, config.in_process, config.patience) for word in words]
     refuse_idle(config, IDLE_RULES, entries)
     charge = charge_of(config.charge_compute)
     for entry in entries:
@@ -153,6 +170,7 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             "look_s": race.clock.look_s if config.look is None else config.look,
             "seed": config.seed,
             "charge": charge if any(entry.plans for entry in entries) else None,
+            "in_process": config.in_process,
             "pilots": {entry.name: {"rate": entry.rate, **entry.identity} for entry in entries},
         }
     )
@@ -175,6 +193,8 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             "seed": config.seed,
             # Plans that are charged the time they took arrive at other moments in another run.
             "repeatable": not (charge == MEASURED and any(entry.plans for entry in entries)),
+            # What the system enforces on pilots in processes of their own; null where there is none.
+            "confinement": _confinement(config, entries),
             "pilots": [pilot_summary(race, entry, rows[entry.name]) for entry in entries if rows[entry.name]],
             "tables": tables_of(race, entries, rows),
             "flights": [row for entry in entries for row in rows[entry.name]],
@@ -207,6 +227,11 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             given, interrupted = filmed(given, config.film_flights, quiet)
             report = write_race_report(given)
     return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, report, timing)
+
+
+def _confinement(config: RaceBenchConfig, entries: Sequence[PilotEntry]) -> dict[str, str] | None:
+    words = [entry.name for entry in entries if entry.door is not None and not is_external(entry.name)]
+    return dict(confinement_of(words[0], config.patience)) if words else None
 
 
 def _blocks(entries: Sequence[PilotEntry], names: Sequence[str]) -> list[RaceBlock]:
@@ -255,7 +280,7 @@ def fly_block(
         block: Which pilot, and which courses.
         advanced: Told whenever flights end, and how many.
     """
-    race, entry = load_race(config.race), race_pilot(block.pilot)
+    race, entry = load_race(config.race), pilot_entry(block.pilot, config.in_process, config.patience)
     conditions = race_class(config.conditions)
     flown = fly_races(
         race,

@@ -10,7 +10,7 @@ from typing import Any
 
 from airworthy.race.benchmark.flight import RaceFlight
 from airworthy.race.pilots.catalogue import PilotEntry
-from airworthy.race.published import OURS, QUALIFIER, TRUE_STATE, published_source, scores_with_ours, sensors_with_ours
+from airworthy.race.published import QUALIFIER, noted, published_source, scores_with_ours, sensors_with_ours
 from airworthy.race.record import Race
 from airworthy.race.scoring import NAN, PassageResult, RaceResult, race_statistics
 
@@ -106,8 +106,9 @@ def pilot_summary(race: Race, entry: PilotEntry, rows: Sequence[Row]) -> dict[st
     finals = [item["value"] for item in told["final"]]
     return {
         "pilot": entry.name,
-        "note": f"{OURS}, {TRUE_STATE}" if entry.truth else OURS,
+        "note": noted(entry.truth, entry.mark),
         "true_state": entry.truth,
+        "in_process": entry.door is None,
         "runs": told["runs"],
         "completed": told["completed"],
         # Of several blocks of 25, each block's own stands in the statistics.
@@ -132,20 +133,24 @@ def tables_of(race: Race, entries: Sequence[PilotEntry], rows: Mapping[str, Sequ
         return None
     scores = {entry.name: [row["score"] for row in rows[entry.name]][: QUALIFIER.of] for entry in entries}
     enough = {name: values for name, values in scores.items() if len(values) >= QUALIFIER.best}
+    marks = {entry.name: entry.mark for entry in entries}
     by_sensors: dict[tuple[str, ...], list[tuple[bool, float]]] = {}
     pilots: Counter[tuple[str, ...]] = Counter()
+    sensor_marks: dict[tuple[str, ...], str] = {}
     for entry in entries:
         # A pilot with the true state belongs to no set of sensors.
         if entry.sensors and not entry.truth:
             mine = by_sensors.setdefault(entry.sensors, [])
             mine += [(row["completed"], row["score"]) for row in rows[entry.name]]
             pilots[entry.sensors] += bool(rows[entry.name])
+            # One pilot that could have looked is enough.
+            sensor_marks[entry.sensors] = sensor_marks.get(entry.sensors, "") or entry.mark
+    flown = {key: value for key, value in by_sensors.items() if value}
     return {
         "source": published_source(),
-        "scores": [asdict(row) for row in scores_with_ours(enough)],
+        "scores": [asdict(row) for row in scores_with_ours(enough, marks)],
         # Of ours each pilot is a team.
         "sensors": [
-            asdict(replace(row, teams=pilots[row.used]) if row.note else row)
-            for row in sensors_with_ours({key: value for key, value in by_sensors.items() if value})
+            asdict(replace(row, teams=pilots[row.used]) if row.note else row) for row in sensors_with_ours(flown, sensor_marks)
         ],
     }

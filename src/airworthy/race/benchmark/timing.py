@@ -26,7 +26,8 @@ def flight_timing(pilot: str, flight: RaceFlight) -> dict[str, Any]:
         pilot: Its word.
         flight: As it was flown.
     """
-    spent = flight.command_cpu_s
+    # Of another's program no processor time is known.
+    spent = flight.command_cpu_s[np.isfinite(flight.command_cpu_s)]
     return {
         "pilot": pilot,
         "course": flight.course,
@@ -75,7 +76,7 @@ def pilot_timing(entry: PilotEntry, charge: Charge, rows: Sequence[Mapping[str, 
 
 
 def timing_text(row: Mapping[str, Any]) -> str:
-    """Return a pilot's processor time in a sentence or two; empty where it gave no command.
+    """Return a pilot's processor time in a sentence or two; empty where none is known.
 
     Args:
         row: As of `pilot_timing`.

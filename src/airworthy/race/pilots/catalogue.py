@@ -19,6 +19,8 @@ from airworthy.pilots.containment import import_contained
 from airworthy.race.background import plans
 from airworthy.race.published import TRUTH
 
+IN_PROCESS = "in-process"
+"""Marks a pilot that was flown in the process of the simulation, where Python code finds the truth if it looks for it."""
 RATE_HZ = 240.0
 """Commands per second of a pilot that does not say. Ours: four physics steps, as the trackers of fast races need."""
 
@@ -58,6 +60,13 @@ class PilotEntry:
     """What its commands depend on, of a file of one's own."""
     plans: bool = False
     """Whether it asks for a desk (`airworthy.race.background`)."""
+    door: Callable[[], Any] | None = None
+    """Opens a seat for it on the other side of the wall (`airworthy.race.wall.doors`); none: it is made in this process."""
+
+    @property
+    def mark(self) -> str:
+        """What its results are marked with besides the truth; empty: nothing."""
+        return IN_PROCESS if self.door is None else ""
 
 
 def race_pilots() -> dict[str, str]:
