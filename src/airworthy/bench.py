@@ -83,7 +83,7 @@ def race(pilot: str = "servo", courses: str = "published:0-24", *, quiet: bool =
         options: Fields of `race.benchmark.job.RaceBenchConfig` (`conditions="hard"`).
 
     Returns:
-        Its summary has a row per flight; there is no page.
+        Its summary has a row per flight, and its report is the page.
 
     Raises:
         AirworthyError: One sentence, if something cannot be flown or an option is unknown.

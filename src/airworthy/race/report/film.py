@@ -195,10 +195,11 @@ class _Film:
             lines.append((plan.astype(np.float64), PLANNED, 2))
         for number in range(leg, min(leg + 1 + _AHEAD, len(self.flight.gates))):
             shape = self.flight.gates[number]
-            lines.append((_closed(shape.ring), TRUE, 2))
+            lines.append((_closed(shape.ring), TRUE, 3))
             offset = self._offset(row, number)
             if np.isfinite(offset).all():
-                lines.append((_closed(shape.ring + offset), BELIEVED, 2))
+                # Thinner: where both are the same, both are seen.
+                lines.append((_closed(shape.ring + offset), BELIEVED, 1))
                 lines += self._sigma(row, number, shape.center + offset, shape.left)
         return lines
 
