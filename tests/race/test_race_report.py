@@ -198,6 +198,10 @@ def test_page_of_a_run_is_complete_in_itself_and_written_again_for_nothing_new(t
     assert "ours, on other courses than the 2019 evaluation set" in page
     assert "src=" not in page.replace('src="data:', "")
     assert "<script" not in page
+    assert "behind the wall of a process" in page
+    inside = run_race_bench(replace(config, in_process=True, out=str(tmp_path / "inside")))
+    assert inside.report is not None
+    assert "in the simulation&#39;s process" in inside.report.read_text("utf-8")
     again = run_race_bench(config)
     assert again.report == done.report
     assert again.report.read_text("utf-8") == page

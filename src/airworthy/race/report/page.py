@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.core.files import write_text
-from airworthy.race.published import OURS, TRUE_STATE, published_scores
+from airworthy.race.published import OURS, published_scores
 from airworthy.race.record import Race
 from airworthy.race.report.crossings import FlownRace, crossings_of, gate_summary
 from airworthy.race.report.maps import ends_table, figure_ends, figure_speeds
@@ -58,7 +58,7 @@ def write_race_report(given: ReportInput) -> Path:
         "cards": _cards(summary, points),
         "pilots": [_pilot_line(row, given.timing.get(row["pilot"], "")) for row in pilots],
         "scores": [_score_line(row) for row in tables["scores"]] if tables else [],
-        "sensors": [{**row, "used": sensors_text(row["used"])} for row in tables["sensors"]] if tables else [],
+        "sensors": [_sensor_line(row) for row in tables["sensors"]] if tables else [],
         "source": tables["source"] if tables else "",
         "standing": markup(figure_standing(pilots, "standing")) if tables and pilots else None,
         "ladder": ladder(
@@ -138,6 +138,7 @@ def _pilot_line(row: Content, timing: str) -> dict[str, Any]:
     hit = ", ".join(f"{name} ({count})" for name, count in row["parts"].items())
     return {
         "title": title_of(row),
+        "where": "in the simulation's process" if row["in_process"] else "behind the wall of a process",
         "completed": f"{row['completed']} of {row['runs']}",
         "completion": share_interval(rate["low"], rate["high"]),
         "final": row["final_score"],
@@ -154,13 +155,14 @@ def _pilot_line(row: Content, timing: str) -> dict[str, Any]:
     }
 
 
+def _sensor_line(row: Content) -> dict[str, Any]:
+    return {**row, "used": sensors_text(row["used"]), "marks": row["note"].removeprefix(OURS)}
+
+
 def _score_line(row: Content) -> dict[str, Any]:
-    return {
-        **row,
-        "best": [fixed(value, 3) for value in row["best"]],
-        "ours": bool(row["name"]),
-        "told": row["note"].endswith(TRUE_STATE),
-    }
+    # What distinguishes it from the other rows of ours, all of which are of other courses.
+    marks = row["note"].removeprefix(OURS).removeprefix(", ")
+    return {**row, "best": [fixed(value, 3) for value in row["best"]], "ours": bool(row["name"]), "marks": marks}
 
 
 # ---- Of each pilot ----------------------------------------------------------------------------------------------------------
@@ -262,6 +264,9 @@ def _protocol(given: ReportInput) -> list[dict[str, Any]]:
         fact("score", worth),
         fact("senses", ", ".join(race.information.sensors)),
     ]
+    if summary.get("confinement"):
+        kept = ", ".join(f"{name} by {means}" for name, means in summary["confinement"].items())
+        facts.append(fact("processes of pilots confined", kept))
     if "repeatable" in summary:
         facts.append(fact("same bytes twice", "yes" if summary["repeatable"] else "no: planning is charged as it was measured"))
     return facts
