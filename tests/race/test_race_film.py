@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from airworthy.optics.projections import Pinhole
 from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
 from airworthy.race.report import film
 from airworthy.race.report.crossings import FlownRace
-from airworthy.race.report.film import RaceFilm, clipped, drawn_over, track_of
+from airworthy.race.report.film import RaceFilm, clipped, drawn_over, track_of, who_flew
 from airworthy.reports.film.cameras import CameraPath
 from airworthy.reports.film.files import read_frames
 
@@ -48,6 +49,12 @@ def test_track_goes_through_the_rows_of_the_trace() -> None:
     assert np.allclose(position, flight.trace.position[::10], atol=1e-6)
     assert np.linalg.norm(velocity, axis=1) == pytest.approx(6.0, rel=1e-6)
     assert len(track.frame_times(film.RATE)) == 61
+
+
+def test_a_film_says_who_was_told_the_truth() -> None:
+    flight = straight()
+    assert who_flew(flight) == "own"
+    assert who_flew(replace(flight, row={**flight.row, "pilot": "truth:race"})) == "truth:race with true state"
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from airworthy.core.files import make_folder, sha256_file
 from airworthy.core.jobs.progress import progress
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
+from airworthy.race.published import TRUE_STATE, TRUTH
 from airworthy.race.report.crossings import FlownRace
 from airworthy.race.report.page import ReportInput, shown_flights
 from airworthy.race.report.timelines import legs_of
@@ -96,7 +97,7 @@ def film_race(
     film = _Film(flight, place, flyer, camera, samples)
     pictures = progress(film.pictures(), f"Filming {flight.course}", len(film.times), quiet=quiet)
     write_video(target, pictures, len(film.times), (2 * SIZE[0], SIZE[1]), RATE)
-    write_sheet(made.sheet, film.stills, film.times[film.chosen], film.track, place, Path(str(flight.row["pilot"])).name)
+    write_sheet(made.sheet, film.stills, film.times[film.chosen], film.track, place, who_flew(flight))
     return made
 
 
@@ -137,6 +138,12 @@ def _stem(flight: FlownRace) -> str:
     """Return the name of a film's file: pilot and course, letters, figures and hyphens alone."""
     name = f"{Path(str(flight.row['pilot'])).name}-{flight.course}"
     return "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+def who_flew(flight: FlownRace) -> str:
+    """Return the pilot as a film names it, never without what it was told."""
+    word = str(flight.row["pilot"])
+    return Path(word).name + (f" {TRUE_STATE}" if word.startswith(TRUTH) else "")
 
 
 def track_of(flight: FlownRace) -> FlightTrack:
@@ -183,7 +190,7 @@ class _Film:
         row = self.flight.row
         leg = int(self._legs[min(int(np.searchsorted(self.track.times, self.times[number])), len(self._legs) - 1)])
         gate = f"  gate {leg + 1} of {len(row['passages'])}"
-        name = f"{Path(str(row['pilot'])).name}, {row['course']}"
+        name = f"{who_flew(self.flight)}, {row['course']}"
         return self._layout.with_caption(picture, name, [f"{self.times[number]:.1f} s", f"{speed:.1f} m/s", gate])
 
     def _lines(self, row: int) -> list[Shape]:
