@@ -131,7 +131,10 @@ def _content(film: RaceFilm) -> dict[str, Any]:
     """Return what the page shows of a film; a large one lies beside the page, in the folder of films."""
     content = film_content(film.path.parent, {"video": film.described()})
     assert content is not None
-    return content | ({"source": f"{FOLDER}/{content['source']}"} if content["beside"] else {})
+    if not content["beside"]:
+        return content
+    note = str(content["note"]).replace(film.path.name, f"{FOLDER}/{film.path.name}")
+    return content | {"source": f"{FOLDER}/{content['source']}", "note": note}
 
 
 def _stem(flight: FlownRace) -> str:

@@ -54,6 +54,7 @@ def write_race_report(given: ReportInput) -> Path:
     content = {
         "title": f"{given.race.title or given.race.name}: raced and refereed",
         "points": points,
+        "beside": any(film["beside"] for film in given.films.values()),
         "verdict": verdict(summary, points),
         "cards": _cards(summary, points),
         "pilots": [_pilot_line(row, given.timing.get(row["pilot"], "")) for row in pilots],
