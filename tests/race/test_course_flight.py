@@ -173,5 +173,16 @@ def test_bounds_of_plans_follow_the_race() -> None:
     # The sphere of 86 mm stands 20 mm off the reference point; the opening's half is 0.2 m.
     assert small.margin == pytest.approx(0.106 + 0.045)
     assert small.margin < 0.2
-    assert told == replace(small, speed_max=told.speed_max)
+    assert told == replace(small, speed_max=told.speed_max, nodes=told.nodes)
     assert told.speed_max < 3.0
+
+
+def test_who_is_right_before_a_gate_is_not_kept_off_it() -> None:
+    race = strict_race(frames=GateFrames(0.2, 0.2))
+    found = obstacles_of(race, 0.3, 0.5)
+    gate, near, far = np.array([5.0, 0.0, 2.0]), np.array([4.0, 0.5, 2.0]), np.array([2.0, 0.0, 2.0])
+    assert "A" not in [frame.name for frame, _, _ in found.blocking(0, near, gate)]
+    (own,) = (row for row in found.blocking(0, far, gate) if row[0].name == "A")
+    # From afar its frame counts on two thirds of the way; beside it, too, however near.
+    assert own[1:] == pytest.approx((0.0, 2.0 / 3.0))
+    assert "A" in [frame.name for frame, _, _ in found.blocking(0, np.array([4.9, 1.8, 2.0]), gate)]

@@ -60,7 +60,7 @@ def plan_options(race: Race, flown_by: Vehicle) -> RacePlanOptions:
         rate_max=8.0,
     )
     # Gates that are told at 0.7 m leave 0.4 s at this speed.
-    return replace(small, speed_max=1.8) if race.information.gates == "near" else small
+    return replace(small, speed_max=1.8, nodes=8) if race.information.gates == "near" else small
 
 
 @dataclass(frozen=True)

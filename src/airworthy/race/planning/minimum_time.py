@@ -246,7 +246,9 @@ class _Problem:
         quiet = {"print_time": 0, "ipopt.print_level": 0, "ipopt.sb": "yes", "expand": True}
         # Seconds and metres are near 1, so a thousandth of each is enough; defects are tested afterwards.
         limits = {"ipopt.tol": 1e-4, "ipopt.constr_viol_tol": 1e-5, "ipopt.max_iter": options.iterations}
-        strategy = {"ipopt.mu_strategy": "adaptive"}
+        # From a plan in force the barrier begins low: with a high one the solver leaves a guess that is nearly right.
+        near = {"ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-3, "ipopt.bound_push": 1e-4, "ipopt.bound_frac": 1e-4}
+        strategy: dict[str, Any] = {"ipopt.mu_strategy": "adaptive"} if self.warm is None else near
         bounds = ca.vertcat(*(term for term, _, _ in self._terms))
         problem = {"x": unknowns, "f": cost, "g": bounds}
         solver = ca.nlpsol("minimum_time", "ipopt", problem, {**quiet, **limits, **strategy})

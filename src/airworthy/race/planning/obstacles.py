@@ -26,6 +26,8 @@ __all__ = ["Frame", "KeepOff", "obstacles_of"]
 _NEAR = 0.4
 """Frames farther from the straight leg than this share of its length are left out: each costs four rows at each node, and
 curves of plans keep within it."""
+_SHORT = 3.0
+"""Who is within so many half depths of its gate's frame, before the opening, is too near to keep off it first."""
 _SHARE = 1.0 / 3.0
 """Part of a leg next to its own gate on which that gate's frame is the cone's business (`RacePlanOptions.cone`)."""
 
@@ -50,6 +52,13 @@ class Frame:
             along = sum(float(axis[k]) * (position[k] - float(self.shape.center[k])) for k in range(3))
             total = total + (along / float(half)) ** 4
         return total
+
+    def is_before(self, point: Array) -> bool:
+        """Tell whether a point lies right before or behind the opening, (3,)."""
+        away, shape = point - self.shape.center, self.shape
+        if abs(float(away @ shape.normal)) > _SHORT * float(self.half[0]):
+            return False
+        return abs(float(away @ shape.left)) < shape.half_width and abs(float(away @ shape.up)) < shape.half_height
 
 
 @dataclass(frozen=True)
@@ -81,8 +90,12 @@ class KeepOff:
             end: Where it ends [m], (3,).
         """
         before = self.passes[leg - 1] if leg else self.behind
+        length = float(np.linalg.norm(end - begin))
         for frame in self.frames:
-            reach = _NEAR * float(np.linalg.norm(end - begin)) + float(np.max(frame.half))
+            # In flight a plan may begin right before its gate, within what is kept off: there the cone alone guides.
+            if frame.name == self.passes[leg] and frame.is_before(begin):
+                continue
+            reach = _NEAR * length + float(np.max(frame.half))
             if _beside(frame.shape.center, begin, end) > reach:
                 continue
             low = _SHARE if frame.name == before else 0.0
