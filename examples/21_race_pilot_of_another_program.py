@@ -1,7 +1,4 @@
-"""A race pilot in a program of its own, which may be in any language: the standard library and numpy speak the protocol.
-
-Flown by: airworthy bench race --pilot external:5005 --courses nominal   (while `serve(5005)` runs elsewhere)
-"""
+"""A race pilot in a program of its own, in any language: here by standard library and numpy (docs/howto/race_pilots.md)."""
 
 import json
 import socketserver
@@ -11,56 +8,32 @@ import threading
 import numpy as np
 
 
-class Flight(socketserver.StreamRequestHandler):
-    """One connection is one flight."""
+class Leans(socketserver.StreamRequestHandler):
+    """Rises, leans forward, and goes on until something is in the way; one connection is one flight."""
 
     def handle(self) -> None:
-        self.send("hello", protocol=1, name="leans", rate=60.0, sensors=["imu"])
-        while (message := self.receive()) is not None:
-            kind, fields, arrays = message
-            if kind == "facts":  # told once: nominal gates, the vehicle's record, the camera
-                self.gates, self.time = fields["gates"], 0.0
-                self.send("ready")
-            elif kind == "record":  # what came since the last command
-                self.send("command", command=self.command(fields["time"], arrays))
-            else:
-                return
+        self.send({"kind": "hello", "protocol": 1, "rate": 60.0, "sensors": ["imu"], "arrays": []})
+        while length := self.rfile.read(4):
+            told = json.loads(self.rfile.read(struct.unpack("<I", length)[0]))
+            parts = [(n, np.dtype(kind), shape) for n, kind, shape in told["arrays"]]
+            data = {n: np.frombuffer(self.rfile.read(kind.itemsize * int(np.prod(s))), kind).reshape(s) for n, kind, s in parts}
+            if told["kind"] == "facts":  # once: told["gates"], data["corners"] where they nominally are, the vehicle ...
+                self.send({"kind": "ready", "arrays": []})
+            elif told["kind"] == "record":  # what came since the last: data["imu"], data["frame_pixel"] ...
+                thrust, lean = 0.0 if data["collision"][0] else 12.0, 1.0 if 1.0 < told["time"] < 1.5 else 0.0
+                command = np.array([[thrust, 0.0, lean, 0.0]])  # [N], and three body rates [rad/s]
+                self.send({"kind": "command", "arrays": [["command", "<f8", list(command.shape)]]}, command.tobytes())
 
-    def command(self, time: float, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Return thrust [N] and three body rates [rad/s]: rise, lean forward, and go on until something is in the way."""
-        return np.array([[12.0, 0.0, 1.0 if 1.0 < time < 1.5 else 0.0, 0.0]])
-
-    def send(self, kind: str, command: np.ndarray | None = None, **fields: object) -> None:
-        arrays = [] if command is None else [["command", "<f8", list(command.shape)]]
-        header = json.dumps({"kind": kind, "arrays": arrays, **fields}).encode()
-        body = b"" if command is None else command.astype("<f8").tobytes()
-        self.wfile.write(struct.pack("<I", len(header)) + header + body)
-
-    def receive(self) -> tuple[str, dict, dict[str, np.ndarray]] | None:
-        length = self.rfile.read(4)
-        if len(length) < 4:
-            return None
-        fields = json.loads(self.rfile.read(struct.unpack("<I", length)[0]))
-        arrays = {}
-        for name, dtype, shape in fields.pop("arrays"):
-            data = self.rfile.read(int(np.prod(shape)) * np.dtype(dtype).itemsize)
-            arrays[name] = np.frombuffer(data, dtype).reshape(shape)
-        return fields.pop("kind"), fields, arrays
-
-
-def serve(port: int = 0) -> socketserver.ThreadingTCPServer:
-    """Return a server on the loopback address that flies; port 0 is any free one."""
-    server = socketserver.ThreadingTCPServer(("127.0.0.1", port), Flight)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    def send(self, header: dict, body: bytes = b"") -> None:
+        self.wfile.write(struct.pack("<I", len(text := json.dumps(header).encode())) + text + body)
 
 
 if __name__ == "__main__":
     import airworthy as aw
 
-    with serve() as server:
-        word = f"external:{server.server_address[1]}"
-        result = aw.bench.race(word, "nominal", conditions="published", out="runs/21_race_pilot_of_another_program")
-        (row,) = result.summary["flights"]
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Leans) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        word, out = f"external:{server.server_address[1]}", "runs/21_race_pilot_of_another_program"
+        (row,) = aw.bench.race(word, "nominal", conditions="published", out=out).summary["flights"]
         print(f"{row['end']} with {row['part']} behind {row['path_m']:.1f} m, {row['passed']} gates")
         server.shutdown()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import socket
+import socketserver
 import sys
 import threading
 from collections.abc import Callable
@@ -271,7 +272,8 @@ def test_example_needs_the_standard_library_and_numpy_alone() -> None:
 
 
 def test_program_on_a_port_flies_each_course_on_a_connection_of_its_own(loopback: None) -> None:
-    with example().serve() as server:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), example().Leans) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         word = f"external:{server.server_address[1]}"
         assert pilot_entry(word).sensors == ("imu",)
         both = fly(word, ("nominal", "published/4"))

@@ -20,7 +20,7 @@ from airworthy.race.pilots.catalogue import race_pilot
 from airworthy.race.report.crossings import FlownRace, crossings_of, flown_race, gate_summary, lateral_errors
 from airworthy.race.report.maps import ends_table, figure_ends, figure_speeds, kind_of_cause, speed_grid
 from airworthy.race.report.page import ReportInput, shown_flights, verdict, write_race_report
-from airworthy.race.report.standing import ladder
+from airworthy.race.report.standing import ladder, title_of
 from airworthy.race.report.timelines import bridged, figure_belief, figure_visibility, legs_of, stretches
 from airworthy.vehicles import vehicle
 
@@ -152,7 +152,9 @@ def test_flights_worth_a_look_are_shown_once_and_others_behind_them() -> None:
 
 
 def test_ladder_leads_from_the_stored_plan_down() -> None:
-    pilots: list[dict[str, Any]] = [{"pilot": name, "true_state": name.startswith("truth:")} for name in ("slow", "truth:told")]
+    pilots: list[dict[str, Any]] = [
+        {"pilot": name, "true_state": name.startswith("truth:"), "in_process": False} for name in ("slow", "truth:told")
+    ]
     flights = {"slow": [{"time_s": 20.0, "completed": True}], "truth:told": [{"time_s": 14.0, "completed": True}] * 2}
     steps = ladder(load_race("alphapilot"), vehicle("flightgoggles_2019"), pilots, flights)
     assert [step["name"] for step in steps] == ["ideal", "truth:told (with true state)", "ideal with glances", "slow"]
@@ -236,7 +238,17 @@ def test_a_race_against_time_has_a_page_without_points_or_teams(tmp_path: Path) 
     flights = {"servo": [flown_race(timed, row, seen)]}
     given = ReportInput(tmp_path, "airworthy bench race", timed, vehicle("flightgoggles_2019"), summary, flights)
     page = write_race_report(given).read_text("utf-8")
-    assert "servo completed 1 of 1 courses, mean time 12.50 s." in page
+    assert "servo (in-process) completed 1 of 1 courses, mean time 12.50 s." in page
     assert "points" not in page
     assert "Table III" not in page
     assert "2019 evaluation set" not in page
+
+
+def test_names_are_never_without_their_marks() -> None:
+    def named(true_state: bool, in_process: bool) -> str:
+        return title_of({"pilot": "mine", "true_state": true_state, "in_process": in_process})
+
+    assert named(False, False) == "mine"
+    assert named(True, False) == "mine (with true state)"
+    assert named(False, True) == "mine (in-process)"
+    assert named(True, True) == "mine (with true state, in-process)"

@@ -10,6 +10,7 @@ from tests.race.test_race_files import SMALL
 
 from airworthy.cli.main import main
 from airworthy.race import race_names
+from airworthy.race.pilots.catalogue import race_pilots
 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,3 +58,12 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_race_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["races", "show", "monza"]) == 2
     assert "Unknown race 'monza'" in capsys.readouterr().err
+
+
+def test_pilots_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["races", "pilots"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in race_pilots())
+    assert "external:PORT" in said
+    assert main(["races", "pilots", "--json"]) == 0
+    assert [row["pilot"] for row in json.loads(capsys.readouterr().out)] == list(race_pilots())

@@ -29,6 +29,7 @@ from airworthy.race import (
     scores_with_ours,
     sensors_with_ours,
 )
+from airworthy.race.benchmark.tables import final_range
 
 QUALIFIER = load_race("alphapilot").score
 TIMED = RaceScore("time")
@@ -179,3 +180,11 @@ def test_no_reference_file_is_shipped() -> None:
     folder = Path(str(load_race.__code__.co_filename)).parent
     found = [item for item in folder.rglob("*") if item.is_file() and item.parent.name != "planning"]
     assert {item.suffix for item in found} <= {".py", ".toml", ".pyc", ".j2"}
+
+
+def test_finals_of_several_blocks_are_said_to_be_so() -> None:
+    """An interval of one block is none of the mean of several."""
+    blocks = [{"value": 96.2, "low": 96.0, "high": 96.4}, {"value": 96.4, "low": 96.3, "high": 96.5}]
+    assert final_range({"final": blocks[:1], "final_runs": [25]}) == "96.00 to 96.40"
+    assert final_range({"final": blocks, "final_runs": [25, 25]}) == "96.20 to 96.40 in 2 blocks of 25"
+    assert final_range({"final": [], "final_runs": []}) == ""

@@ -30,6 +30,7 @@ from airworthy.race import (
 )
 from airworthy.race.benchmark.course_flight import CourseFlight
 from airworthy.race.benchmark.course_job import fly_race_courses, summary_of
+from airworthy.race.pilots.catalogue import race_pilots
 from airworthy.race.planning.course_planner import plan_options
 from airworthy.race.racers import race_vehicle, racer_names
 from airworthy.scenes import scene_generators
@@ -37,7 +38,7 @@ from airworthy.scenes.generators.halls import course_names
 from airworthy.vehicles import vehicle_names
 
 PROG = "airworthy races"
-_DESCRIPTION = "List the races there are. Also: airworthy races show NAME | check FILE | plan NAME | fly NAME."
+_DESCRIPTION = "List the races there are. Also: airworthy races show NAME | check FILE | plan NAME | pilots | fly NAME."
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ def main(argv: list[str]) -> int:
         "show": (ShowRaceConfig, _show, "Show one race: its gates in the order of flight, and its rules."),
         "plan": (PlanRaceConfig, _plan, "Solve the fastest flight through a course and write it; needs the extra 'race'."),
         "fly": (FlyRaceConfig, _fly, "Fly courses with the true state (truth:race), judged by the referee; extra 'race'."),
+        "pilots": (ListConfig, _pilots, "List the pilots that come with the package, for `airworthy bench race --pilot`."),
         "check": (CheckRaceConfig, _check, "Read a race TOML and check that it can be judged."),
     }
     return run_subcommand(PROG, commands, argv)
@@ -165,6 +167,16 @@ def _list(config: ListConfig) -> int:
         "what": "title",
     }
     show_table(f"{len(rows)} races, and random:SEED", list(columns), [[row[key] for key in columns.values()] for row in rows])
+    return 0
+
+
+def _pilots(config: ListConfig) -> int:
+    rows = [{"pilot": name, "what": summary} for name, summary in race_pilots().items()]
+    if config.json:
+        emit_json(rows)
+        return 0
+    show_table(f"{len(rows)} race pilots", ["pilot", "what"], [list(row.values()) for row in rows])
+    print("Your own: FILE.py:CLASS, or external:PORT for a program that listens there; truth: before it gives it the truth.")
     return 0
 
 

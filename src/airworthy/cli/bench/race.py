@@ -7,6 +7,7 @@ from typing import Any
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError
 from airworthy.race.benchmark.job import RaceBenchConfig, RaceBenched, run_race_bench
+from airworthy.race.benchmark.tables import final_range
 from airworthy.race.benchmark.timing import timing_text
 
 _DESCRIPTION = (
@@ -81,7 +82,7 @@ def _show(done: RaceBenched) -> None:
 
 def _pilot_cells(row: dict[str, Any]) -> tuple[Any, ...]:
     told = row["statistics"]
-    rate, final = told["completion"], told["final"][0] if told["final"] else None
+    rate = told["completion"]
     return (
         row["pilot"] + ", with true state" * row["true_state"] + ", in-process" * row["in_process"],
         f"{row['completed']} of {row['runs']}",
@@ -90,6 +91,6 @@ def _pilot_cells(row: dict[str, Any]) -> tuple[Any, ...]:
         told["score"].get("std"),
         row["mean_time_s"],
         row["final_score"],
-        "" if final is None else f"{final['low']:.2f} to {final['high']:.2f}",
+        final_range(told),
         told["passages_missed"],
     )

@@ -121,6 +121,28 @@ def pilot_summary(race: Race, entry: PilotEntry, rows: Sequence[Row]) -> dict[st
     }
 
 
+def final_range(told: Mapping[str, Any], between: str = " to ") -> str:
+    """Return how far a pilot's final score may be trusted: of one block its interval, of several how far their own lie apart.
+
+    Args:
+        told: Its statistics.
+        between: Written between two numbers.
+    """
+    finals = told["final"]
+    if not finals:
+        return ""
+    if len(finals) == 1:
+        return f"{finals[0]['low']:.2f}{between}{finals[0]['high']:.2f}"
+    values = [item["value"] for item in finals]
+    return f"{min(values):.2f}{between}{max(values):.2f} in {len(values)} blocks of {told['final_runs'][0]}"
+
+
+def _mark(entry: PilotEntry, runs: int) -> str:
+    # The published table is of 25 runs: of more, only so many stand there, and it says which.
+    some = f"the first {QUALIFIER.of} of {runs} runs" if runs > QUALIFIER.of else ""
+    return ", ".join(text for text in (entry.mark, some) if text)
+
+
 def tables_of(race: Race, entries: Sequence[PilotEntry], rows: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
     """Return Tables III and IV with ours; nothing for a race that is scored otherwise.
 
@@ -133,7 +155,7 @@ def tables_of(race: Race, entries: Sequence[PilotEntry], rows: Mapping[str, Sequ
         return None
     scores = {entry.name: [row["score"] for row in rows[entry.name]][: QUALIFIER.of] for entry in entries}
     enough = {name: values for name, values in scores.items() if len(values) >= QUALIFIER.best}
-    marks = {entry.name: entry.mark for entry in entries}
+    marks = {entry.name: _mark(entry, len(rows[entry.name])) for entry in entries}
     by_sensors: dict[tuple[str, ...], list[tuple[bool, float]]] = {}
     pilots: Counter[tuple[str, ...]] = Counter()
     sensor_marks: dict[tuple[str, ...], str] = {}

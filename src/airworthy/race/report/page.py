@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.core.files import write_text
+from airworthy.race.benchmark.tables import final_range
 from airworthy.race.published import OURS, published_scores
 from airworthy.race.record import Race
 from airworthy.race.report.crossings import FlownRace, crossings_of, gate_summary
@@ -113,9 +114,8 @@ def _cards(summary: Content, points: bool) -> list[dict[str, str]]:
     between = f"95 %: {share_interval(rate['low'], rate['high'])} %"
     made = [card(f"completed, {first['pilot']}", f"{first['completed']}", f"of {first['runs']}", between, _tone(rate["value"]))]
     if final is not None:
-        below = f"95 %: {final['low']:.2f} {DASH} {final['high']:.2f}"
-        blocks = len(told["final"])
-        made.append(card("five best", fixed(first["final_score"], 2), "points", below + (f", {blocks} blocks" * (blocks > 1))))
+        below = ("95 %: " if len(told["final"]) == 1 else "") + final_range(told, f" {DASH} ")
+        made.append(card("five best", fixed(first["final_score"], 2), "points", below))
     if summary["tables"]:
         ranks = [row["rank"] for row in summary["tables"]["scores"] if row["name"] == first["pilot"]]
         best = published_scores()[0].final
@@ -133,7 +133,6 @@ def _tone(share: float) -> str:
 
 def _pilot_line(row: Content, timing: str) -> dict[str, Any]:
     told = row["statistics"]
-    final = told["final"][0] if told["final"] else None
     rate = told["completion"]
     ends = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in told["ends"].items())
     hit = ", ".join(f"{name} ({count})" for name, count in row["parts"].items())
@@ -143,7 +142,7 @@ def _pilot_line(row: Content, timing: str) -> dict[str, Any]:
         "completed": f"{row['completed']} of {row['runs']}",
         "completion": share_interval(rate["low"], rate["high"]),
         "final": row["final_score"],
-        "interval": "" if final is None else f"{final['low']:.2f} {DASH} {final['high']:.2f}",
+        "interval": final_range(told, f" {DASH} "),
         "mean": told["score"].get("mean"),
         "std": told["score"].get("std"),
         "time": row["mean_time_s"],

@@ -9,6 +9,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.race.courses import course_of
+from airworthy.race.pilots.catalogue import IN_PROCESS
 from airworthy.race.planning.plan import packaged_plan, stored_plan
 from airworthy.race.planning.racer import RacerModel
 from airworthy.race.published import QUALIFIER, TRUE_STATE, published_scores, published_sensors
@@ -32,7 +33,8 @@ def sensors_text(used: Sequence[str]) -> str:
 
 def title_of(row: Row) -> str:
     """Return a pilot's name, with what it must never be without."""
-    return f"{row['pilot']} ({TRUE_STATE})" if row["true_state"] else str(row["pilot"])
+    marks = ", ".join([*([TRUE_STATE] if row["true_state"] else []), *([IN_PROCESS] if row["in_process"] else [])])
+    return f"{row['pilot']} ({marks})" if marks else str(row["pilot"])
 
 
 def figure_standing(pilots: Sequence[Row], name: str) -> str:
