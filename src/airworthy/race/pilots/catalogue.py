@@ -31,6 +31,21 @@ _PILOTS: dict[str, tuple[str, str, str]] = {
         "TruthRace",
         "flies the fastest plan through the true gates, by its true state; needs the extra `race`",
     ),
+    "poly": (
+        "airworthy.race.pilots.tempers",
+        "PolyPilot",
+        "smooth paths through the gates as it believes them to stand, by IMU and beacons",
+    ),
+    "race:stored": (
+        "airworthy.race.pilots.tempers",
+        "StoredPilot",
+        "a stored plan, moved with the gates as it believes them to stand, by IMU and beacons",
+    ),
+    "race:sure": (
+        "airworthy.race.pilots.tempers",
+        "SurePilot",
+        "as `race`, with less thrust, wider margins and longer looks",
+    ),
     "race": (
         "airworthy.race.pilots.racing",
         "RacingPilot",

@@ -29,7 +29,7 @@ from airworthy.race.planning.horizon import GateWindows, whole_openings
 from airworthy.race.planning.minimum_time import casadi_module
 from airworthy.race.planning.plan import RacePlan, packaged_plan
 from airworthy.race.planning.racer import RacerModel
-from airworthy.race.planning.replanner import RacerBelief, RaceReplanner, ReplanOptions
+from airworthy.race.planning.replanner import RacerBelief, RaceReplanner, ReplanOptions, ReplanRule
 from airworthy.simulation.config import SimulatorConfig
 
 __all__ = ["RacingPilot"]
@@ -38,6 +38,8 @@ _SMOOTHING = 3.5
 """Samples of the gyroscope's filter (spec/race 5.2)."""
 _LOOK_EVERY = 6
 """Commands from one question whether to plan to the next: 40 Hz (spec/race 5.4)."""
+NOMINAL = "alphapilot_glances"
+"""The stored plan with glances: what is flown first, and where solvers begin."""
 _LATE = 0.1
 """How long a plan is expected to take [s], until one has been made."""
 
@@ -80,17 +82,22 @@ class RacingPilot:
         self._nominal = whole_openings([shape_of(corners, direction, name) for corners, direction, name in passages])
         self._progress = GateProgress(len(facts.gates))
         self._ledger = GlanceLedger(glances_of(facts.gates), facts.frame_rate)
-        nominal = self._stored()
-        self._replanner = RaceReplanner(self._model, nominal, self._nominal.center, self._options)
+        self._replanner, first = self._planner(self._model, self._nominal, self._options)
         self._replanner.build()
-        self._flown = TimedPlan(nominal, 0.0, 0)
+        self._flown = TimedPlan(first, 0.0, 0)
         self._ticket: Ticket[TimedPlan | None] | None = None
         self._late = _LATE
         self._body_rate, self._sent = np.zeros(3), np.zeros((1, 3))
         self._calls, self._nis = 0, float("nan")
 
-    def _stored(self) -> RacePlan:
-        return packaged_plan("alphapilot_glances", self._model)
+    def _start(self) -> Array:
+        motion = self._state.now.motion
+        return np.concatenate([motion.position[0], motion.velocity[0], motion.attitude[0], np.zeros(3)])
+
+    def _planner(self, model: RacerModel, gates: GateWindows, options: ReplanOptions) -> tuple[ReplanRule, RacePlan]:
+        """Return who plans, and the plan to begin with, through all passages as they nominally stand."""
+        nominal = packaged_plan(NOMINAL, model)
+        return RaceReplanner(model, nominal, gates.center, options), nominal
 
     # ---- Each command -------------------------------------------------------------------------------------------------------
 

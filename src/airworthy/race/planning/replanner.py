@@ -19,8 +19,18 @@ from airworthy.race.planning.guess import TimedPlan, begun_guess
 from airworthy.race.planning.horizon import GateWindows, GlanceNeed, HorizonOptions, horizon_planner
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
+from airworthy.race.planning.smooth import moved_plan
 
-__all__ = ["RaceReplanner", "RacerBelief", "ReplanOptions", "glance_needs", "inner_windows", "too_late"]
+__all__ = [
+    "RaceReplanner",
+    "RacerBelief",
+    "ReplanOptions",
+    "ReplanRule",
+    "StoredReplanner",
+    "glance_needs",
+    "inner_windows",
+    "too_late",
+]
 
 _LEAST_LOOK = 0.02
 """A glance of which less is lacking [s] is not asked for."""
@@ -83,29 +93,25 @@ class RacerBelief:
     """Glances still to be taken, and how much of them [s]."""
 
 
-class RaceReplanner:
-    """Plans of one flight.
+class ReplanRule:
+    """When plans of one flight are made anew, whoever makes them.
 
     Args:
-        model: Who flies.
-        nominal: The stored plan through all passages.
-        centers: Where these nominally are [m], (passages, 3).
+        centers: Where passages nominally are [m], (passages, 3).
         options: See there.
     """
 
-    def __init__(self, model: RacerModel, nominal: RacePlan, centers: Array, options: ReplanOptions) -> None:
-        self.model, self.nominal, self.options = model, nominal, options
-        self._nominal_centers = centers
-        self._centers = centers.copy()
+    def __init__(self, centers: Array, options: ReplanOptions) -> None:
+        self.options = options
+        self._nominal_centers, self._centers = centers, centers.copy()
         self._asked, self._next = -np.inf, -1
-        self.failures = 0
-        """Plans for which neither guess led anywhere."""
         self.plans = 0
+        """That were asked for."""
+        self.failures = 0
+        """Plans that led nowhere."""
 
     def build(self) -> None:
-        """Build the solvers, which takes seconds: before the race."""
-        for legs in range(1, min(self.options.horizon.ahead, len(self.nominal.legs)) + 1):
-            horizon_planner(self.model, legs, self.options.horizon)
+        """Prepare what takes long, before the race."""
 
     def wanted(self, belief: RacerBelief, flown: TimedPlan, late: float) -> bool:
         """Return whether to plan now.
@@ -136,9 +142,32 @@ class RaceReplanner:
         """
         self._asked, self._next, self._centers = belief.time, belief.next, belief.gates.center.copy()
         self.plans += 1
-        return lambda: self._solved(belief, flown, min(late, _LATE_MAX))
+        return lambda: self._made(belief, flown, min(late, _LATE_MAX))
 
-    def _solved(self, belief: RacerBelief, flown: TimedPlan, late: float) -> TimedPlan | None:
+    def _made(self, belief: RacerBelief, flown: TimedPlan, late: float) -> TimedPlan | None:
+        raise NotImplementedError
+
+
+class RaceReplanner(ReplanRule):
+    """Plans of minimum time.
+
+    Args:
+        model: Who flies.
+        nominal: The stored plan through all passages.
+        centers: Where these nominally are [m], (passages, 3).
+        options: See there.
+    """
+
+    def __init__(self, model: RacerModel, nominal: RacePlan, centers: Array, options: ReplanOptions) -> None:
+        super().__init__(centers, options)
+        self.model, self.nominal = model, nominal
+
+    def build(self) -> None:
+        """Build the solvers, which takes seconds."""
+        for legs in range(1, min(self.options.horizon.ahead, len(self.nominal.legs)) + 1):
+            horizon_planner(self.model, legs, self.options.horizon)
+
+    def _made(self, belief: RacerBelief, flown: TimedPlan, late: float) -> TimedPlan | None:
         passages = range(belief.next, min(belief.next + self.options.horizon.ahead, len(self.nominal.legs)))
         planner = horizon_planner(self.model, len(passages), self.options.horizon)
         begin, nodes = belief.time + late, self.options.horizon.bounds.nodes
@@ -155,6 +184,25 @@ class RaceReplanner:
                 return TimedPlan(answer.plan, begin, passages.start)
         self.failures += 1
         return None
+
+
+class StoredReplanner(ReplanRule):
+    """A plan that is there before the race, moved with its gates; its clock goes on.
+
+    Args:
+        nominal: Through all passages.
+        centers: Where these nominally are [m], (passages, 3).
+        options: When to move it.
+        stretch: It is flown so many times as slowly.
+    """
+
+    def __init__(self, nominal: RacePlan, centers: Array, options: ReplanOptions, stretch: float) -> None:
+        super().__init__(centers, options)
+        self.nominal, self.stretch = nominal, stretch
+
+    def _made(self, belief: RacerBelief, flown: TimedPlan, late: float) -> TimedPlan | None:
+        shifts = belief.gates.center - self._nominal_centers
+        return TimedPlan(moved_plan(self.nominal, shifts, self.stretch), 0.0, 0)
 
 
 def _some(gates: GateWindows, rows: slice) -> GateWindows:
