@@ -38,7 +38,7 @@ class StoredPilot(RacingPilot):
 
     @classmethod
     def check(cls) -> None:
-        """Nothing is needed."""
+        """Raise nothing: no solver is needed."""
 
     def _planner(self, model: RacerModel, gates: GateWindows, options: ReplanOptions) -> tuple[ReplanRule, RacePlan]:
         nominal = packaged_plan(NOMINAL, model)
@@ -51,7 +51,7 @@ class PolyPilot(RacingPilot):
 
     @classmethod
     def check(cls) -> None:
-        """Nothing is needed."""
+        """Raise nothing: no solver is needed."""
 
     def _planner(self, model: RacerModel, gates: GateWindows, options: ReplanOptions) -> tuple[ReplanRule, RacePlan]:
         path = smooth_plan(model, self._start(), np.zeros(3), gates)
