@@ -95,6 +95,7 @@ def test_programs_of_the_package_are_its_own() -> None:
     assert started == {
         "__main__.py",
         "cli/main.py",
+        "race/wall/child.py",
         "scenes/formats/_usd_child.py",
         "simulation/warmup.py",
     }
