@@ -113,7 +113,7 @@ def _gate(b: Builder, name: str, shape: GateShape, frames: GateFrames, others: l
         box = Box((0.5 * frames.depth, 0.5 * frames.width, length))
         kind = f"bar_{frames.depth:.4g}x{frames.width:.4g}x{2.0 * length:.4g}"
         b.shapes.setdefault(kind, box)
-        turn = along(beside, yaw)
+        turn = along(beside.tolist(), yaw)
         part = Instance(kind, _vector(middle), turn, 1.0, (orange,), "gate", name=f"gate {name}, {side} bar", carries=name)
         b.instances.append(part)
 

@@ -58,7 +58,7 @@ def fly_race_courses(
             told.race, state=told.state, passed=told.passed, before=told.plan, clock=told.clock, unseen=told.unseen
         )
 
-    flights = []
+    flights: list[CourseFlight] = []
     for name in courses:
         # Alone: a plan in flight takes a second, a batch would wait for each of them and gain nothing.
         flights += fly_courses(race, [name], planned, seed=seed)
