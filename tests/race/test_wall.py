@@ -85,8 +85,8 @@ def test_records_hold_what_contestants_had_and_nothing_else() -> None:
     assert [item.name for item in fields(Onboard)] == ["time", "imu_stamp", "imu", "frames", "ranger", "collision"]
     assert {item.name for item in fields(OnboardFacts)} == {
         "flights", "gates", "corners", "directions", "bounds", "pivots", "start_position", "start_yaw", "vehicle", "camera",
-        "physics_rate", "frame_rate", "command_rate", "thrust_max", "pixel_noise", "imu_noise", "imu_walk", "imu_bias",
-        "start_bound",
+        "physics_rate", "frame_rate", "command_rate", "thrust_max", "pixel_noise", "identified", "imu_noise", "imu_walk",
+        "imu_bias", "start_bound",
     }  # fmt: skip
     told: list[OnboardFacts] = []
     seen: list[Onboard] = []

@@ -66,6 +66,8 @@ class RaceBriefing:
     """How biases wander, of both [m/s^2 and rad/s per sqrt(s)], (2,); zeros: there are none to be estimated."""
     bias: Array
     """Half widths of the biases at arming, of both, (2,)."""
+    identified: bool = True
+    """Whether beacons are reported under their own names; if not, names are exchanged among those seen in a frame."""
     imu_hz: float = PHYSICS_HZ
     frame_hz: float = FRAME_HZ
     gravity: float = 9.81
@@ -143,6 +145,7 @@ def race_briefing(race: Race, conditions: RaceClass) -> RaceBriefing:
         camera_position=np.array(camera.mount.position),
         camera_attitude=np.array(camera.mount.attitude),
         pixel_noise=conditions.pixel_noise,
+        identified=not conditions.shuffle,
         # A density d of white noise is d sqrt(rate) in each sample.
         noise=np.array([imu.accelerometer_noise[0], imu.gyroscope_noise[0]]) * math.sqrt(PHYSICS_HZ),
         walk=np.array([imu.accelerometer_walk[0], imu.gyroscope_walk[0]]),

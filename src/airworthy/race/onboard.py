@@ -61,6 +61,8 @@ class OnboardFacts:
     """Of all rotors together [N]; more is clipped."""
     pixel_noise: float
     """Of the camera's data sheet: standard deviation of a beacon's coordinates [px]."""
+    identified: bool
+    """Whether beacons are reported under their own names; if not, names are exchanged among those seen in a frame."""
     imu_noise: tuple[float, float]
     """Of the inertial sensor's: standard deviation of a sample of accelerometer [m/s^2] and gyroscope [rad/s]."""
     imu_walk: tuple[float, float]
@@ -86,6 +88,7 @@ class OnboardFacts:
             camera_position=np.zeros(3),
             camera_attitude=np.array([0.0, 0.0, 0.0, 1.0]),
             pixel_noise=self.pixel_noise,
+            identified=self.identified,
             noise=np.array(self.imu_noise),
             walk=np.array(self.imu_walk),
             bias=np.array(self.imu_bias),
@@ -217,6 +220,7 @@ def onboard_facts(
         command_rate=rates[2],
         thrust_max=thrust_max(vehicle),
         pixel_noise=conditions.pixel_noise,
+        identified=not conditions.shuffle,
         imu_noise=(imu.accelerometer_noise[0] * each, imu.gyroscope_noise[0] * each),
         imu_walk=(imu.accelerometer_walk[0], imu.gyroscope_walk[0]),
         imu_bias=(imu.bias_initial[0], imu.bias_initial[1]),

@@ -12,7 +12,7 @@ A frame that comes late is taken where it belongs: the filter keeps the samples 
 the stamp, updates, and moves on through the same samples again, to the same bits as if the frame had been in time.
 
 States are values: a call takes one and returns another. Flights never mix: each has the bits that it has alone. Flights of a
-batch share clock and stamps. Identities of beacons are taken as reported; exchanged ones (class `hard`) are not associated.
+batch share clock and stamps. Where names of beacons are exchanged (class `hard`) they are matched anew.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt, ArrayL
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, check_fields
 from airworthy.race.briefing import MARKERS, BeaconFrame, RaceBriefing
+from airworthy.race.estimation.association import match_corners
 from airworthy.race.estimation.inertial import TURN, InertialMotion, P, V, added_noise, at_rest, fresh_slopes, moved, transition
 from airworthy.race.estimation.landmarks import NEAREST, gate_axes, sighted
 
@@ -246,6 +247,7 @@ class GateFilter:
         """Update every flight that sees something, those together that see equally many gates: sizes, and with them the last
         bits, are a flight's own matter.
         """
+        pixel = pixel if self.briefing.identified else self._named(belief, pixel)
         seen = np.isfinite(pixel).all(-1)
         gates_seen = seen.any(-1)
         count = gates_seen.sum(1)
@@ -268,6 +270,25 @@ class GateFilter:
         motion = replace(motion, position=position, velocity=velocity, attitude=attitude, bias=bias)
         belief = replace(belief, motion=motion, gates=gates, covariance=covariance)
         return belief, UpdateRecord(belief.step, nis, 2 * used, used, rejected)
+
+    def _named(self, belief: Belief, pixel: Array) -> Array:
+        """Return the same pixels under the names that they fit, flight by flight."""
+        named = pixel.copy()
+        for flight in np.flatnonzero(np.isfinite(pixel).any((1, 2, 3))):
+            seen = np.isfinite(pixel[flight]).all(-1)
+            which, row = np.flatnonzero(seen.any(-1)), np.array([flight])
+            part = _Part(motion_of(belief.motion, row), belief.gates[row], belief.covariance[row], which[None])
+            slope, off, _ = self._innovation(part, pixel[row][:, which].reshape(1, -1, 2))
+            columns = self._columns(part.which)
+            _, spread = _spread(slope, np.take_along_axis(part.covariance, columns[:, :, None], axis=1), columns)
+            corner = np.flatnonzero(seen[which].ravel())
+            given = pixel[flight][which].reshape(-1, 2)
+            expected = given - off.reshape(-1, 2)
+            axes = 2 * corner[:, None] + np.arange(2)
+            own = spread[0][axes[:, :, None], axes[:, None, :]] + self.pixel_variance * np.eye(2)
+            given[corner] = given[corner][match_corners(expected[corner], own, given[corner])]
+            named[flight, which] = given.reshape(-1, MARKERS, 2)
+        return named
 
     def _corrected(self, part: _Part, pixel: Array) -> tuple[_Part, tuple[Array, ArrayInt, ArrayInt]]:
         """Iterate the update of flights that see k gates each, (n, k, 4, 2) [px]."""
