@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from airworthy.race import GateFilter, load_race, race_briefing, race_class
+from airworthy.race import GateFilter, GateFilterOptions, load_race, race_briefing, race_class
 from airworthy.simulation import Imu, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
@@ -18,7 +18,8 @@ def test_dead_reckoning_on_the_simulator_is_off_by_its_euler_steps_alone() -> No
     racer = vehicle("flightgoggles_2019")
     config = SimulatorConfig.published(racer, control_rate=60.0, wrench_noise=False, imu=Imu())
     simulator = Simulator(racer, config, FLIGHTS)
-    filter_ = GateFilter(race_briefing(load_race("alphapilot"), race_class()))
+    briefing = race_briefing(load_race("alphapilot"), race_class())
+    filter_, stepped = GateFilter(briefing), GateFilter(briefing, GateFilterOptions(euler=True))
     state = filter_.begin(FLIGHTS)
     start = {name: np.array(getattr(simulator, name), float) for name in ("position", "velocity", "attitude")}
     state = replace(state, now=replace(state.now, motion=replace(state.now.motion, **start)))
@@ -31,7 +32,7 @@ def test_dead_reckoning_on_the_simulator_is_off_by_its_euler_steps_alone() -> No
         assert log is not None
         parts.append(np.array(log, float))
     samples = np.concatenate(parts)
-    state = filter_.advance(state, samples)
+    begun, state = state, filter_.advance(state, samples)
     motion = state.now.motion
     turn = (Rotation.from_quat(np.array(simulator.attitude, float)) * Rotation.from_quat(motion.attitude).inv()).magnitude()
     # Its attitude differs by Euler's third order and by rounding of float32, its velocity by forces taken half a period early,
@@ -46,3 +47,8 @@ def test_dead_reckoning_on_the_simulator_is_off_by_its_euler_steps_alone() -> No
     assert np.all(velocity < early + rounding)
     assert np.all(position < 0.5 * DT * speed + early * STEPS * DT + rounding)
     assert speed.max() > 5.0
+    # Who takes the same steps differs by rounding alone.
+    same = stepped.advance(begun, samples).now.motion
+    assert np.max(np.abs(np.array(simulator.velocity, float) - same.velocity)) < 1e-3
+    assert np.max(np.abs(np.array(simulator.position, float) - same.position)) < 1e-3
+    assert np.max(position) > 10.0 * np.max(np.abs(np.array(simulator.position, float) - same.position))

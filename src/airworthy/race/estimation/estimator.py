@@ -49,6 +49,8 @@ class GateFilterOptions:
     """Corners whose innovation is farther off are left out."""
     ring_s: Annotated[float, Bound(0.0, 10.0, "s")] = 0.1
     """How late a frame may come [s]."""
+    euler: bool = False
+    """Whether vehicles move in explicit Euler steps, as FlightGoggles' do: half a period of forces is centimetres in a race."""
 
     def __post_init__(self) -> None:
         check_fields(self, "GateFilterOptions.")
@@ -159,7 +161,7 @@ class GateFilter:
         ticks, done = [], 0
         while done < len(samples):
             count = min(self.frame_steps - belief.step % self.frame_steps, len(samples) - done)
-            motion = moved(belief.motion, samples[done : done + count], self.dt, self.briefing.gravity)
+            motion = moved(belief.motion, samples[done : done + count], self.dt, self.briefing.gravity, self.options.euler)
             belief = replace(belief, step=belief.step + count, motion=motion)
             done += count
             if belief.step % self.frame_steps == 0:

@@ -82,7 +82,7 @@ def fresh_slopes(motion: InertialMotion) -> InertialMotion:
     )
 
 
-def moved(motion: InertialMotion, samples: Array, dt: float, gravity: float) -> InertialMotion:
+def moved(motion: InertialMotion, samples: Array, dt: float, gravity: float, euler: bool = False) -> InertialMotion:
     """Return vehicles after inertial samples: equations (1) and (2).
 
     Args:
@@ -90,6 +90,8 @@ def moved(motion: InertialMotion, samples: Array, dt: float, gravity: float) -> 
         samples: Specific force [m/s^2] and body rate [rad/s], body frame, (k, n, 6).
         dt: Period of the samples [s].
         gravity: [m/s^2]
+        euler: Whether motion goes in explicit Euler steps, as in a simulator that has them: forces act at the attitude where a
+            step begins, positions move by the velocity there.
     """
     biased = motion.bias.shape[1] > 0
     known = samples - motion.bias if biased else samples
@@ -99,10 +101,11 @@ def moved(motion: InertialMotion, samples: Array, dt: float, gravity: float) -> 
     for turn in whole:  # over samples, never over flights: each turns the one before
         before.append(frames.multiply(before[-1], turn))
     middle = frames.multiply(np.stack(before[:-1]), half) if len(whole) else half
-    force = frames.rotate(middle, known[..., :3])
+    pushed = np.stack(before[:-1]) if euler and len(whole) else middle
+    force = frames.rotate(pushed, known[..., :3])
     gain = (force + np.array([0.0, 0.0, -gravity])) * dt
     velocity = _running(motion.velocity, gain)
-    position = _running(motion.position, (velocity[:-1] + 0.5 * gain) * dt)
+    position = _running(motion.position, (velocity[:-1] if euler else velocity[:-1] + 0.5 * gain) * dt)
     turned = frames.to_matrix(middle) * dt
     turning = _running(motion.turning, turned)
     slope = _force_slope(force, turned, turning[:-1], dt, biased) * dt

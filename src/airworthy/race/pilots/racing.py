@@ -16,7 +16,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.frames import from_euler
 from airworthy.race.background import Desk, Ticket
-from airworthy.race.estimation.estimator import GateFilter
+from airworthy.race.estimation.estimator import GateFilter, GateFilterOptions
 from airworthy.race.estimation.landmarks import gate_axes
 from airworthy.race.gate_geometry import shape_of
 from airworthy.race.onboard import Onboard, OnboardFacts
@@ -72,7 +72,7 @@ class RacingPilot:
         self._facts = facts
         vehicle, config = facts.vehicle, SimulatorConfig.published(facts.vehicle)
         self._model = RacerModel.of(vehicle)
-        self._filter = GateFilter(facts.briefing())
+        self._filter = GateFilter(facts.briefing(), GateFilterOptions(euler=True))
         self._state = self._filter.begin(1)
         self._inverse = RateLoopInverse(vehicle, 1, facts.physics_rate, config.control)
         self._tracker = RaceTracker(self._model)
