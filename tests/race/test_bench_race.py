@@ -65,7 +65,7 @@ def test_command_prints_tables_and_writes_a_summary(own: str, tmp_path: Path, ca
     first, second = summary["pilots"]
     assert (first["completed"], first["runs"], first["final_score"], first["true_state"]) == (0, 6, 0.0, False)
     assert "in-process" not in said
-    assert summary["confinement"].keys() == {"files", "tcp", "signals", "limits"}
+    assert summary["confinement"].keys() == {"files", "tcp", "signals", "processes", "limits"}
     assert second["note"].endswith("with true state")
     assert summary["completed"] == 0
     # The truth was given to the one that asked for it: otherwise its assertion had ended it.
@@ -166,3 +166,14 @@ def test_fly_takes_one_course_of_a_race(own: str, tmp_path: Path, capsys: pytest
     assert json.loads((out / "summary.json").read_text())["courses"] == "published/7"
     assert main(["fly", "--race", "alphapilot", "--pilot", own, "--out", str(out)]) == 2
     assert "name it, as --course published/7" in capsys.readouterr().err
+
+
+def test_command_says_why_pilots_ended_and_why_a_table_lacks_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "odd.py").write_text(
+        "class Odd:\n    def begin(self, facts):\n        pass\n\n    def command(self, onboard):\n        return 'full'\n"
+    )
+    words = ["--pilot", f"{tmp_path / 'odd.py'}:Odd", "--courses", "published:0-1", "--in-process"]
+    assert main(["bench", "race", *words, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "2 of 2 ended by this: ValueError: could not convert string to float: 'full'" in said
+    assert "2 runs, and Table III has the best 5: no row of it there" in said

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import socket
 import socketserver
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from airworthy.race.background import MEASURED
 from airworthy.race.benchmark.flight import RaceFlight, fly_races
 from airworthy.race.benchmark.tables import row_of
 from airworthy.race.onboard import Onboard
+from airworthy.race.wall.confinement import own_paths, results_below
 from airworthy.race.wall.doors import confinement_of, pilot_entry
 from airworthy.race.wall.records import HELLO, READY
 from airworthy.race.wall.wire import Link, LinkFailure, Message, packed, within
@@ -209,6 +211,8 @@ TRIES = {
     "a file": lambda: open(os.path.join(SECRET, "summary.json")).read(),
     "writing": lambda: open("note", "w"),
     "writing beside": lambda: open(os.path.join(os.path.dirname(__file__), "note"), "w"),
+    "own results": lambda: open(os.path.join(os.path.dirname(__file__), "runs", "race", "summary.json")).read(),
+    "a process": lambda: os.fork() or os._exit(0),
     "a program": lambda: subprocess.run(["/bin/true"]),
     "memory": lambda: open(f"/proc/{os.getppid()}/mem", "rb"),
     "environment": lambda: open(f"/proc/{os.getppid()}/environ", "rb"),
@@ -228,6 +232,7 @@ class Tries:
             except OSError:
                 pass
         own = open(os.path.join(os.path.dirname(__file__), "weights")).read()
+        own += open(os.path.join(os.path.dirname(__file__), "runs", "table")).read()
         raise RuntimeError(f"{done} {own} {sorted(os.listdir())} {sorted(os.environ)}")
 """
 
@@ -242,15 +247,57 @@ def test_process_reaches_its_own_folder_and_nothing_else(
         known = f"SECRET = {str(secret)!r}\nPORT = {listening.getsockname()[1]}\n"
         (tmp_path / "tries.py").write_text(f"{known}{TRIES}\n    def command(self, onboard):\n        return [0.0] * 4\n")
         (tmp_path / "weights").write_text("weights")
+        # Results below the pilot's own folder, where `--out runs/race` puts them; what lies beside them is its own.
+        results = tmp_path / "runs" / "race"
+        results.mkdir(parents=True)
+        (results / "race_bench.json").write_text("{}")
+        (results / "summary.json").write_text("{}")
+        (tmp_path / "runs" / "table").write_text("table")
         word = f"{tmp_path / 'tries.py'}:Tries"
         holds = confinement_of(word)
-        if not holds["signals"]:
-            pytest.skip(f"this system enforces {holds}: all of it needs Landlock 6, Linux 6.12")
+        if not holds["signals"] or not holds["processes"]:
+            pytest.skip(f"this system enforces {holds}: all of it needs Landlock 6, Linux 6.12, and x86_64 or aarch64")
         (flown,) = fly(word)
-    assert flown.reason.startswith("RuntimeError: [] weights [] [")
+    assert flown.reason.startswith("RuntimeError: [] weightstable [] [")
     # Neither what the run was started with, nor where it is.
     assert "COURSE" not in flown.reason
     assert "PWD" not in flown.reason
+
+
+def test_results_are_found_and_too_much_to_look_through_leaves_the_pilots_files_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "race_bench.json").write_text("{}")
+    (tmp_path / "mine.py").write_text("")
+    assert results_below(tmp_path) == [tmp_path / "a" / "b"]
+    assert own_paths(tmp_path) == [tmp_path]
+    monkeypatch.setattr("airworthy.race.wall.confinement._LOOKED_MAX", 2)
+    assert results_below(tmp_path) is None
+    assert own_paths(tmp_path) == [tmp_path / "mine.py"]
+
+
+def test_a_process_without_others_has_threads() -> None:
+    """In a process of its own, for there is no way back."""
+    code = """
+import os, threading
+from airworthy.race.wall.system_calls import no_processes
+held, done = no_processes(), []
+for attempt in (lambda: os.fork() or os._exit(0), lambda: os.posix_spawn("/bin/true", ["true"], {})):
+    try:
+        attempt()
+    except PermissionError:
+        done.append("refused")
+thread = threading.Thread(target=lambda: done.append("thread"))
+thread.start()
+thread.join()
+status = open("/proc/self/status").read()
+print(held, *done, status.split("NoNewPrivs:")[1].split()[0], status.split("Seccomp:")[1].split()[0])
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    if said[0] == "False":
+        pytest.skip("this system has no filter of system calls")
+    assert said[1:] == ["refused", "refused", "thread", "1", "2"]
 
 
 # ---- Anybody's program ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.race.benchmark.job import RaceBenchConfig, RaceBenched, run_race_bench
 from airworthy.race.benchmark.tables import final_range
 from airworthy.race.benchmark.timing import timing_text
+from airworthy.race.published import QUALIFIER
 
 _DESCRIPTION = (
     "Fly pilots through courses of a race: each sees its IMU and beacons alone, an exact referee judges every physics step, and"
@@ -70,6 +71,11 @@ def _show(done: RaceBenched) -> None:
         ends = ", ".join(f"{name} {count}" for name, count in row["statistics"]["ends"].items())
         hit = "; hit " + ", ".join(f"{name} ({count})" for name, count in row["parts"].items()) if row["parts"] else ""
         print(f"{row['pilot']}: {ends}{hit}. {row['note'][:1].upper()}{row['note'][1:]}.")
+        said = [flight["reason"] for flight in summary["flights"] if flight["pilot"] == row["pilot"] and flight["reason"]]
+        for reason in dict.fromkeys(said):
+            print(f"{row['pilot']}: {said.count(reason)} of {row['runs']} ended by this: {reason}")
+        if row["runs"] < QUALIFIER.best and summary["tables"]:
+            print(f"{row['pilot']}: {row['runs']} runs, and Table III has the best {QUALIFIER.best}: no row of it there.")
     for timing in done.timing:
         if said := timing_text(timing):
             print(f"{timing['pilot']}: {said}")

@@ -1,8 +1,8 @@
 """What a pilot's process may touch: files are read below a few folders, none is written, no program is run, nobody is called.
 
 Linux does it without privileges by Landlock (`man 7 landlock`, kernel 5.13 and later; numbers of system calls and flags from
-linux/landlock.h). What a kernel lacks is left out and said. Not covered: UDP, processor time, memory beyond the limit, and
-whatever the process learnt before.
+linux/landlock.h). No process is begun, as children could outlive it (`system_calls`). What a kernel lacks is left out and said.
+Not covered: UDP, processor time, memory beyond the limit, and whatever the process learnt before.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import airworthy
+from airworthy.race.wall.system_calls import no_processes
 
 WITHHELD = ("scenes/generators/halls/alphapilot_published.json",)
 """Files of the package that say where gates stand in published courses: whoever reads them need not look."""
@@ -24,6 +25,10 @@ SYSTEM = (
     "/dev/null", "/dev/zero", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
 )  # fmt: skip
 """Of the system, what interpreters and libraries read."""
+RESULTS = "race_bench.json"
+"""Marks a folder of results, which holds courses and where everybody was."""
+_LOOKED_MAX = 20_000
+"""Files below a pilot's folder that are looked through for results; ours, a tenth of a second."""
 OPEN_FILES, MEMORY_BYTES = 256, 16 << 30
 """Limits, ours: libraries open a few dozen files, and a solver's plan takes below a gigabyte."""
 _DEATH_SIGNAL, _NO_NEW_PRIVILEGES = 1, 38
@@ -51,14 +56,19 @@ def confined(own: Iterable[Path]) -> dict[str, str]:
     """Confine this process for good, and return what holds, in words.
 
     Args:
-        own: Folders and files that it may read besides interpreter, libraries and package.
+        own: Folders and files that it may read besides interpreter, libraries and package; but no results of races in them.
 
     Returns:
-        "files", "tcp", "signals" and "limits", each empty where this system does not enforce it.
+        "files", "tcp", "signals", "processes" and "limits", each empty where this system does not enforce it.
     """
     _limit()
-    version = _landlocked([*_libraries(), *own], [Path(airworthy.__file__).parent / name for name in WITHHELD])
+    roots, secret = [*_libraries()], [Path(airworthy.__file__).parent / name for name in WITHHELD]
+    for folder in own:
+        roots += own_paths(folder)
+        secret += results_below(folder) or []
+    version = _landlocked(roots, secret)
     return {
+        "processes": "seccomp" if no_processes() else "",
         "files": f"Landlock {version}" if version else "",
         "tcp": f"Landlock {version}" if version >= _TCP_SINCE else "",
         "signals": f"Landlock {version}" if version >= _SCOPES_SINCE else "",
@@ -72,8 +82,36 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
+def results_below(folder: Path) -> list[Path] | None:
+    """Return folders of race benchmarks below a folder, which say where gates stood; None where there is too much to look at.
+
+    Args:
+        folder: Of the pilot.
+    """
+    found, looked = [], 0
+    for place, folders, names in os.walk(folder):
+        looked += 1 + len(names)
+        if looked > _LOOKED_MAX:
+            return None
+        if RESULTS in names:
+            found.append(Path(place))
+            folders.clear()
+    return found
+
+
+def own_paths(folder: Path) -> list[Path]:
+    """Return what a pilot may read of its own: its folder, or the files in it where what lies below cannot be looked through.
+
+    Args:
+        folder: Of the pilot.
+    """
+    if results_below(folder) is not None:
+        return [folder]
+    return sorted(path for path in folder.iterdir() if path.is_file())
+
+
 def _limit() -> None:
-    # Not the number of processes: the system counts all of a user's, not this one's.
+    # Not the number of processes: the system counts all of a user's, not this one's. `no_processes` forbids any.
     import resource
 
     for what, most in (
