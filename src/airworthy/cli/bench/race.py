@@ -71,9 +71,9 @@ def _show(done: RaceBenched) -> None:
         ends = ", ".join(f"{name} {count}" for name, count in row["statistics"]["ends"].items())
         hit = "; hit " + ", ".join(f"{name} ({count})" for name, count in row["parts"].items()) if row["parts"] else ""
         print(f"{row['pilot']}: {ends}{hit}. {row['note'][:1].upper()}{row['note'][1:]}.")
-        said = [flight["reason"] for flight in summary["flights"] if flight["pilot"] == row["pilot"] and flight["reason"]]
-        for reason in dict.fromkeys(said):
-            print(f"{row['pilot']}: {said.count(reason)} of {row['runs']} ended by this: {reason}")
+        why = [flight["reason"] for flight in summary["flights"] if flight["pilot"] == row["pilot"] and flight["reason"]]
+        for reason in dict.fromkeys(why):
+            print(f"{row['pilot']}: {why.count(reason)} of {row['runs']} ended by this: {reason}")
         if row["runs"] < QUALIFIER.best and summary["tables"]:
             print(f"{row['pilot']}: {row['runs']} runs, and Table III has the best {QUALIFIER.best}: no row of it there.")
     for timing in done.timing:
