@@ -143,3 +143,8 @@ def test_what_a_shell_is_told_to_fly_is_one_word() -> None:
     )
     told = how_to_fly(Path("runs/x"), Path("r.html"), "avoid", "Student", "--vehicle NAME")
     assert told == "Student: runs/x, to fly with --vehicle NAME --pilot avoid:runs/x; report: r.html"
+
+
+def test_help_of_a_task_says_the_whole_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "recovery", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: airworthy train recovery [-h] ")

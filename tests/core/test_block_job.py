@@ -90,3 +90,16 @@ def test_more_than_there_is_can_be_told() -> None:
         report()
         report(2)
         report(5)
+
+
+def test_counting_says_what_came_together_at_once_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 60.0, 61.0, 120.0])
+    monkeypatch.setattr("airworthy.core.jobs.progress.time.monotonic", lambda: next(clock))
+    with counting(10, "racing", quiet=False) as report:
+        report(5)
+        report()
+        report(4)
+    # The second came a second after the line before it.
+    assert capsys.readouterr().err == "racing: 5 of 10 in 60 s, 60 s remaining\nracing: 10 of 10 in 120 s\n"

@@ -50,6 +50,20 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     refuse_foreign(tmp_path / "not there")
 
 
+def test_the_working_directory_is_nobodys_while_it_holds_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refuse_foreign(".", DEMO_FILE)
+    for name in ("d", "c", "b", "a"):
+        put(tmp_path, name)
+    for word in (".", str(tmp_path), "../" + tmp_path.name):
+        with pytest.raises(
+            AirworthyError, match=r"is the folder you work in, and holds other files \(a, b, c, \.\.\.\): choose an"
+        ):
+            refuse_foreign(word, DEMO_FILE)
+    put(tmp_path, DEMO_FILE)
+    refuse_foreign(".", DEMO_FILE)
+
+
 def test_what_was_meant_is_said(tmp_path: Path) -> None:
     assert where_else("nowhere", DATASET_FILE) == "There is no folder 'nowhere'; expected the folder of a data set."
     assert "does not hold a data set: there is no dataset.json in it." in where_else(tmp_path, DATASET_FILE)

@@ -1,4 +1,4 @@
-"""Progress shows itself to people only and passes every item on."""
+"""Progress shows itself on standard error only and passes every item on."""
 
 from __future__ import annotations
 
@@ -11,9 +11,23 @@ import pytest
 from airworthy.core.jobs.progress import progress
 
 
-def test_quiet_where_standard_error_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_work_says_nothing_where_standard_error_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(progress(range(3), "Flying")) == [0, 1, 2]
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("quiet", "total"), [(False, 4), (False, None), (True, 4)])
+def test_long_work_says_a_line_each_half_minute_where_there_is_no_terminal(
+    quiet: bool, total: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([100.0, 100.0, 120.0, 140.0, 145.0, 150.0])
+    monkeypatch.setattr("airworthy.core.jobs.progress.time.monotonic", lambda: next(clock))
+    assert list(progress(iter(range(4)), "Flying", total, quiet=quiet)) == [0, 1, 2, 3]
+    out, err = capsys.readouterr()
+    assert out == ""
+    # At 100, 120, 140 and 145 s the items 0 to 3 begin: as many are done.
+    said = "Flying: 2 of 4 in 40 s, 40 s remaining\n" if total else "Flying: 2 in 40 s\n"
+    assert err == ("" if quiet else said)
 
 
 @pytest.mark.parametrize("total", [None, 3])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.pilots.motor_cases import contract, weights
+from tests.pilots.motor_cases import policy as drawn
 
 import airworthy as aw
 from airworthy.cli.main import main
@@ -21,9 +23,9 @@ from airworthy.learning.distill.training import imitation_gradient
 from airworthy.learning.gradient import GradientOptions, GradientTraining, write_motor_policy
 from airworthy.learning.gradient.evaluation import HoverProtocol, fly_hover
 from airworthy.learning.gradient.hover import HoverStart
-from airworthy.pilots import read_motor_policy
-from airworthy.pilots.motor_policy.contract import commanded_states, write_motor_folder
-from airworthy.vehicles import vehicle
+from airworthy.pilots import MotorPolicy, read_motor_policy
+from airworthy.pilots.motor_policy.contract import OBSERVED, commanded_states, write_motor_folder
+from airworthy.vehicles import hover_speed, vehicle
 
 FEW = DistillOptions(hidden=16, history=2, rounds=4, flights=6, flight_s=1.0, samples=200, kept_rounds=2, steps=40, batch=64)
 
@@ -93,6 +95,48 @@ def test_samples_are_in_the_terms_of_all_quadrotors(teachers: list[Path]) -> Non
         own = policy.fitted(lesson.vehicle).action(seen)
         whole: ArrayF32 = (seen @ terms.seen(seen.shape[1]).T).astype(np.float32)
         np.testing.assert_allclose(own[:, terms.order], policy.action(whole), rtol=0.0, atol=1e-6)
+
+
+def test_a_teacher_is_shown_what_was_done_before_the_newest_first() -> None:
+    """By hand over several decisions, with two past actions, whoever flew: of other limits, what the student's came to."""
+    teacher, student = drawn(history=2), drawn(history=1, limits=((100.0, 700.0),) * 4)
+    low, high = np.array(teacher.contract.limits).T
+    flyer, rng = Tutored(student, teacher, np.array([True, False, False])), np.random.default_rng(0)
+    simulator: Any = SimpleNamespace(env_count=3)
+    flyer.begin(simulator)
+    past = [np.tile(teacher.contract.hover, (3, 1))] * 2
+    for _ in range(5):
+        seen = rng.normal(size=(3, student.contract.observed)).astype(np.float32)
+        states = teacher.command(teacher.action(np.concatenate([seen[:, :OBSERVED], *past], axis=1)))
+        acting = flyer._decided(seen)
+        wanted = np.clip((states - 400.0) / 300.0, -1.0, 1.0)
+        np.testing.assert_allclose(flyer.wanted[-1], wanted, atol=1e-5)
+        np.testing.assert_allclose(acting[0], wanted[0], atol=1e-5)
+        np.testing.assert_allclose(acting[1:], student.action(seen)[1:], atol=1e-6)
+        done = np.clip((2.0 * (400.0 + 300.0 * acting) - low - high) / (high - low), -1.0, 1.0)
+        past = [done, past[0]]
+
+
+def test_what_a_student_learns_is_what_its_teacher_would_do_with_the_rotor_in_that_place() -> None:
+    """Of a vehicle whose rotors the record has in another order; the samples seen, in axes that are not turned."""
+    item = vehicle("x500")
+    hover, most = np.array(hover_speed(item)), np.array([rotor.speed_max for rotor in item.rotors])
+    given = contract(vehicle="x500", limits=tuple(zip(0.9 * hover, 0.5 * (hover + most), strict=True)), hover=(0.0,) * 4)
+    teacher = MotorPolicy(given, tuple(weights(given)))
+    training = DistillTraining([Lesson(item, teacher)], FEW)
+    training.step()
+    # Anticlockwise from the left front one, whose reaction torque is upwards: x forward, y left.
+    places = [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)]
+    signs = [tuple(np.sign(rotor.position[:2])) for rotor in item.rotors]
+    order = [signs.index(place) for place in places]
+    assert [item.rotors[k].spin for k in order] == [1, -1, 1, -1]
+    assert order != np.argsort(order).tolist()
+    rows = slice(0, FEW.samples)
+    states = teacher.command(teacher.action(training._seen[rows, :OBSERVED]))
+    # Between 80 and 120 % of hover's speed, as no rotor is short of either.
+    shares = np.clip((states / hover - 1.0) / FEW.band, -1.0, 1.0)
+    assert np.ptp(shares, axis=1).min() > 0.01
+    np.testing.assert_allclose(training._wanted[rows], shares[:, order], atol=1e-4)
 
 
 def test_what_was_saved_goes_on_to_the_same_bits(teachers: list[Path]) -> None:

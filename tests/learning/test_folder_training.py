@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning
 from airworthy.core.files import write_json
-from airworthy.core.jobs.checkpoints import Checkpoint
+from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.learning import folder_training as module
 from airworthy.learning.folder_training import (
     NOT_IN_TORCH,
@@ -28,6 +28,7 @@ from airworthy.learning.folder_training import (
 from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions
 from airworthy.learning.timed_training import TimedTraining
 from airworthy.learning.training_folder import TrainingFolder, TrainingNames
+from airworthy.pilots.network_files import write_sealed
 
 ALWAYS = TrainingRunOptions("cpu", threads=1, checkpoint_minutes=0.0)
 ONE_STEP = TrainingRunOptions("cpu", threads=1, minutes=1e-9)
@@ -378,3 +379,95 @@ def test_options_are_kept_as_json_gives_them_back(tmp_path: Path) -> None:
     assert plain == {"iterations": 4, "sizes": [2, 1]}
     write_json(tmp_path / "x.json", asdict(Options()))
     assert json.loads((tmp_path / "x.json").read_text()) == plain
+
+
+# ---- folders of which a part is gone ---------------------------------------------------------------------------------
+
+
+class Sealed(Folder):
+    """The same with a contract that says how much is learnt."""
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> object:
+        write_sealed(folder / "contract.json", {"training": {"iterations": work.training.iteration}})
+        return super().write(folder, work)
+
+
+@pytest.mark.parametrize("run", [ALWAYS, ONE_STEP])
+def test_what_has_learnt_all_is_not_written_over_by_less(tmp_path: Path, run: TrainingRunOptions) -> None:
+    Sealed().train(tmp_path)
+    (tmp_path / "summary.json").unlink()
+    again = Sealed(run=run)
+    with pytest.raises(AirworthyError, match=r"holds a count that has learnt all, and no figures \(summary\.json\): use it as"):
+        again.train(tmp_path)
+    assert not [event for event in again.events if event.startswith(("step", "write"))]
+    assert (tmp_path / "policy.txt").read_text() == "4"
+
+
+def test_a_training_whose_checkpoints_are_gone_says_that_it_begins_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Sealed(run=ONE_STEP).train(tmp_path)
+    for path in (tmp_path / "checkpoints").iterdir():
+        path.unlink()
+    assert Sealed().train(tmp_path).iteration == 4
+    assert "there is no checkpoint to go on from step 1; it begins anew." in capsys.readouterr().err
+
+
+def test_figures_without_a_protocol_are_judged_again(tmp_path: Path) -> None:
+    Folder().train(tmp_path)
+    path = tmp_path / "summary.json"
+    found = json.loads(path.read_text())
+    write_json(path, {**found, "protocol": None})
+    assert Folder().train(tmp_path).figures["judged"] == "again 4"
+    assert json.loads(path.read_text())["protocol"] == {"flights": 1}
+
+
+@pytest.mark.parametrize("seconds", [None, "fast"])
+def test_figures_of_another_kind_are_told_where_they_are_judged_again(tmp_path: Path, seconds: Any) -> None:
+    Folder().train(tmp_path)
+    path = tmp_path / "summary.json"
+    write_json(path, {**json.loads(path.read_text()), "seconds": seconds})
+    with pytest.raises(AssetError, match=r"summary.json' does not hold the figures of a training\. This training was finished"):
+        Folder(protocol={"flights": 2}).train(tmp_path)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_log_that_is_gone_or_empty_leaves_a_page_without_curves_and_says_so(tmp_path: Path, gone: bool) -> None:
+    Folder().train(tmp_path)
+    path = tmp_path / "metrics.jsonl"
+    path.unlink() if gone else path.write_text("")
+    again = Folder(protocol={"flights": 2})
+    with pytest.warns(AssetWarning, match=r"metrics\.jsonl' is missing or empty: the page has no curves of learning"):
+        again.train(tmp_path)
+    assert "report again 0 4 again 4, summary True" in again.events
+
+
+def test_the_folder_above_several_seeds_is_told(tmp_path: Path) -> None:
+    Folder().train(tmp_path / "seed_3")
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(AirworthyError, match=r"holds several trainings, one per seed \(seed_3\): name one of these folders"):
+        Folder().train(tmp_path)
+
+
+def test_what_lies_beside_a_checkpoint_is_lost_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one before it is taken; where none can be restored, nothing is begun anew."""
+    kept = Checkpoints(tmp_path, "step")
+    for number in (1, 2):
+        kept.save(Checkpoint(number, {"x": np.zeros(1)}, {}), {})
+    tried: list[int] = []
+
+    def restore(refused: set[int]) -> Callable[[Checkpoint], None]:
+        def restored(found: Checkpoint) -> None:
+            tried.append(found.number)
+            if found.number in refused:
+                raise AssetError(f"The part of {found.number} is gone.")
+
+        return restored
+
+    found = kept.newest(restore({2}))
+    assert found is not None
+    assert (found.number, tried) == (1, [2, 1])
+    said = "The checkpoint of step 2 is damaged (The part of 2 is gone); the one before it is taken.\n"
+    assert capsys.readouterr().err == said
+    with pytest.raises(AssetError, match="The part of 1 is gone"):
+        kept.newest(restore({1, 2}))

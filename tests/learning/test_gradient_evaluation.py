@@ -168,6 +168,28 @@ def test_conditions_do_what_they_say() -> None:
     assert not any(c.wind for c in conditions(winds=False))
 
 
+@pytest.mark.parametrize("wind", [1.0, 3.0, 5.0])
+def test_wind_blows_along_x(wind: float) -> None:
+    """A level vehicle with linear drag k at rest: x = w (t - (1 - exp(-k t / m)) m / k), and nothing aside or upwards."""
+    item = vehicle("cf2x_L250")
+    hover, still = np.asarray(hover_speed(item)), HoverStart(position=0.0, velocity=0.0, tilt=0.0, rate=0.0, rotors=0.0)
+    track: list[Array] = []
+
+    class Watched(Steady):
+        def command(self, simulator: Simulator, noise: Array | None) -> Array:
+            track.append(np.array(simulator.position, float))
+            return super().command(simulator, noise)
+
+    named = {(c.kind, c.value): c for c in conditions()}
+    fly_hover(item, Watched(hover, hover), replace(SHORT, flight_s=1.0), still, 2, named["wind", f"{wind:g} m/s"])
+    t, rate = np.arange(100) / 100.0, item.drag.linear[0] / item.mass
+    expected = wind * (t - (1.0 - np.exp(-rate * t)) / rate)
+    assert expected[-1] > 0.15
+    for flight in range(2):
+        np.testing.assert_allclose(np.array(track)[:, flight, 0], expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(np.array(track)[:, flight, 1:], 0.0, atol=1e-5)
+
+
 def test_noise_is_of_the_policy_s_sight_and_repeats() -> None:
     learner = GradientTraining(vehicle("tinyprop"), GradientOptions(env_count=16, window=2, hidden=16))
     learner.weights[-2][:] *= 50.0

@@ -126,10 +126,13 @@ def test_a_finished_training_is_judged_again_and_learns_nothing(
     item, options, asked = vehicle("cf2x_L250"), GradientOptions(**TINY), replace(QUICK, flights=17)
     learnt = {name: (folder / name).read_bytes() for name in ("weights.safetensors", "contract.json", "metrics.jsonl")}
     stopped = (folder / "summary.json").read_bytes()
+    # A shell starts what runs in its background with the signal ignored: then nothing would stop it.
+    before_test = signal.signal(signal.SIGINT, signal.default_int_handler)
     with monkeypatch.context() as patch:
         patch.setattr(run_module, "write_hover_report", lambda *a: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             train_hover(item, folder, options, asked)
+    signal.signal(signal.SIGINT, before_test)
     assert (folder / "summary.json").read_bytes() == stopped  # whoever stops it has the figures that were there
     again = train_hover(item, folder, options, asked, command="airworthy again", quiet=False)
     assert f"judged again (flights was {QUICK.flights}, is now 17)" in capsys.readouterr().err

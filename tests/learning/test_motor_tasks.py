@@ -12,7 +12,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
 from airworthy.learning import VectorTask
-from airworthy.learning.environments import learning_task
+from airworthy.learning.environments import learning_task, thrust_command
 from airworthy.learning.environments.tasks import L2fPosition, PathTracking, Px4MotorCommand, Recovery
 from airworthy.learning.environments.tasks.l2f_position import l2f_crazyflie
 from airworthy.learning.environments.tasks.track import PATHS
@@ -56,6 +56,41 @@ def test_equals_its_twin_with_resets(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_equals_its_twin_over_200_steps_with_resets(name: str, count: int) -> None:
     against_twin(name, count, steps=200, episode=60)
+
+
+# ---- thrusts that are asked for ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "c", [(0.0, 0.0, 2e-8), (0.0, -5e-6, 2.2e-8), (0.1, 1.0, 0.0), (0.0, 0.004, 0.0), (0.0, 1.0, 1e-9), (0.2, 3e-5, 1e-8)]
+)
+def test_rotor_states_give_the_thrust_that_is_asked_for(c: tuple[float, float, float]) -> None:
+    """The polynomial of the state is the thrust, to float32 also where its square hardly counts, and is cut at both ends."""
+    low, high = 200.0, 3000.0
+    ends = [c[0] + c[1] * w + c[2] * w * w for w in (low, high)]
+    wanted = np.linspace(*ends, 101)
+    for kind, close in ((np.float64, 1e-12), (np.float32, 2e-6)):
+        p = SimpleNamespace(rotor_thrust=(tuple(map(kind, c)),), rotor_min=(kind(low),), rotor_max=(kind(high),))
+        (w,) = thrust_command((wanted.astype(kind),), p)
+        assert w.dtype == kind
+        np.testing.assert_allclose(c[0] + c[1] * w + c[2] * w.astype(float) ** 2, wanted, rtol=close)
+        (w,) = thrust_command((np.array([-1.0, 2.0 * ends[1]], kind),), p)
+        np.testing.assert_array_equal(w, [low, high])
+
+
+def test_a_vehicle_whose_thrust_is_linear_hovers_by_the_action_of_hover() -> None:
+    """As the task's own vehicle does: rotors at hover, and nothing but the fall that the start's tilt gives both alike."""
+    fallen = []
+    for name in ("x500", "carl"):
+        environments = VectorTask("px4_motor_command", 16, vehicle=name)
+        hover = np.tile(environments.hover_action, (16, 1)).astype(np.float32)
+        wanted = environments.command(hover[0])
+        np.testing.assert_allclose(wanted, hover_speed(environments.vehicle), rtol=1e-2)
+        begun = environments.state[5].copy()
+        for _ in range(10):
+            environments.step(hover)
+        fallen.append(environments.state[5] - begun)
+    np.testing.assert_allclose(fallen[1], fallen[0], atol=2e-3)
 
 
 # ---- rewards ---------------------------------------------------------------------------------------------------------

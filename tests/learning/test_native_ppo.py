@@ -280,6 +280,29 @@ def test_the_value_of_going_on_is_learnt_across_time_limits(normalize: bool) -> 
     assert np.mean(value) == pytest.approx(0.1 / (1.0 - 0.9), rel=0.01)
 
 
+def test_a_flight_that_ended_is_worth_nothing_more_whatever_the_scale_of_values() -> None:
+    """Values are learnt less their mean, which is not owed after an end; of flights that are cut off it is a part."""
+    made = trainer(normalize_value=True)
+    for _ in range(4):
+        made.update()
+    assert abs(made._expectations.mean[0]) > 0.1
+    # Far beyond where a flight ends: these are over in the first step, and their next ones go on.
+    made.environments.state[0, ::4] = 50.0
+    task = VectorTask(made.environments.task, 64, seed=99)
+    task.restore(made.environments.saved())
+    flown, s = made.fly(), made.sizes
+    taken = made.samples.transpose(0, 1, 3, 2).reshape(8, 64, s.sample)[..., s.observed : s.observed + s.actions]
+    expected, terminated = np.zeros((8, 64)), np.zeros((8, 64), bool)
+    for t in range(8):
+        result = task.step(taken[t])
+        value = made.value(result.final_observation)
+        expected[t, result.truncated], terminated[t] = value[result.truncated], result.terminated
+    assert terminated[0, ::4].all()
+    assert (np.abs(expected) > 0.1).any()
+    np.testing.assert_allclose(flown.cut_values, expected, rtol=2e-5, atol=2e-5)
+    np.testing.assert_array_equal(flown.cut_values[terminated], 0.0)
+
+
 @pytest.mark.parametrize("more", [{}, {"noise_memory": 0.9, "normalize_value": True, "normalize_observation": True}])
 def test_threads_and_stopping_change_no_bit(more: dict[str, Any]) -> None:
     whole, threaded, part = trainer(**more), trainer(threads=2, **more), trainer(**more)

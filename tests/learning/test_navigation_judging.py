@@ -125,6 +125,17 @@ def test_a_policy_in_the_simulator_is_shown_the_command_before() -> None:
     np.testing.assert_allclose(seen[1:], np.stack([accelerated(x.astype(float)) for x in actions[:-1]]), atol=1e-6)
 
 
+def test_flights_in_the_simulator_begin_as_those_of_the_launch() -> None:
+    """Body rate included: of drawn starts no two are alike, and none is at rest."""
+    policy = KnownEnds()
+    launch, simulator, _ = judging._simulated("lidar_navigation", LidarEye(), protocol(policy), EMPTY)
+    begun = launch.flights.state[:13].T.astype(float)
+    found = [simulator.position, simulator.velocity, simulator.attitude, simulator.rate]
+    np.testing.assert_allclose(np.concatenate([np.array(x, float) for x in found], axis=1), begun, atol=1e-6)
+    for part in (begun[:, 3:6], begun[:, 10:13]):
+        assert (np.abs(part).max(axis=1) > 0.02).all()
+
+
 def test_a_judgement_has_the_first_level_30_the_reached_and_the_last() -> None:
     asked: dict[str, Any] = {"protocol": RoomsProtocol(), "most": 70}
     assert levels_of(least=15, reached=41, **asked) == [15, 30, 41, 70]

@@ -106,6 +106,39 @@ def test_the_gradient_with_memory_is_that_of_flights_and_of_images_with_theirs()
     assert np.abs(np.asarray(mirrored - plain)).max() > 1e-4
 
 
+def test_images_are_learnt_with_what_was_remembered_of_them_before_the_rollout() -> None:
+    """An update passes its gradient each image's own memory: what trunks make of the image of all rollouts before."""
+    training, told = made(mirror="y", shared=False, learning_rate=1e-30, target_divergence=0.0), []
+    ppo, seen, ended = training.ppo, [], []
+    ppo._remember_moments = lambda: None  # type: ignore[method-assign]
+    gradient = ppo.gradient
+
+    def noted(order: Any, samples: Any, inputs: Any, memories: Any = None) -> Any:
+        told.append(memories)
+        return gradient(order, samples, inputs, memories)
+
+    ppo.gradient = noted  # type: ignore[method-assign]
+    for _ in range(3):
+        told.clear()
+        training.step()
+        # Two epochs of two minibatches, all with memories of one beginning.
+        assert len(told) == 4
+        for flights, images in told:
+            assert flights is ppo._begun_with
+            for k, trunk in enumerate((ppo.model.actor, ppo.model.critic)):
+                nothing = ppo.model.memory(16, torch.device("cpu"))
+                if not seen:
+                    np.testing.assert_array_equal(images[k], nothing)
+                    continue
+                turned = ppo._normal(torch.from_numpy(ppo._mirrors[0].observation(torch.cat(seen).numpy())).float())
+                with torch.no_grad():
+                    expected = trunk.sequence(turned, nothing, torch.cat(ended))[1]
+                np.testing.assert_allclose(images[k], expected, atol=1e-6)
+                assert np.abs((flights[k] - expected).numpy()).max() > 1e-3
+        seen.append(ppo._flown.seen[:-1].clone())
+        ended.append(ppo._flown.ended.clone())
+
+
 def test_a_mirrored_and_averaged_training_goes_on_to_the_same_bits() -> None:
     first = made(mirror="y", average_updates=3)
     for _ in range(3):

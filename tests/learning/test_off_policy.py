@@ -200,6 +200,28 @@ def test_replay_has_what_was_flown() -> None:
     np.testing.assert_array_equal(trained.replay.records[30, :, : s.observed], seen)
 
 
+def test_replay_has_what_critics_alone_saw_of_flights_and_of_their_ends() -> None:
+    """Pushes and exact states (`observe_critic`): of every step, and of flights that were cut off what they saw last."""
+    trained = learner(SAC, L2fPosition(history=2, episode_steps=9))
+    trained.advance(30)
+    environments, s, finals = VectorTask(trained.environments.task, 16, seed=SAC.seed), trained.shape, 0
+    assert s.known == environments.critic_observation_count == 28
+    seen = environments.critic_observation.copy()
+    for row in trained.replay.records[:30]:
+        np.testing.assert_array_equal(row[:, s.reward_at + 2 :], seen)
+        result = environments.step(row[:, s.observed : s.reward_at])
+        last, seen = environments.final_critic_observation, environments.critic_observation.copy()
+        for k in np.flatnonzero(result.truncated):
+            finals += 1
+            kept = trained.replay.finals[int(row[k, s.reward_at + 1]) - 1]
+            np.testing.assert_array_equal(kept[: s.observed], result.final_observation[k])
+            np.testing.assert_array_equal(kept[s.observed :], last[k])
+            # A new flight has a push of its own.
+            assert (last[k] != seen[k]).any()
+    assert finals > 16
+    np.testing.assert_array_equal(trained.replay.records[30, :, s.reward_at + 2 :], seen)
+
+
 def test_updates_come_when_they_are_due() -> None:
     """The same number after the same steps, however launches are cut."""
     counts = []

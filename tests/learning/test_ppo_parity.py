@@ -74,6 +74,20 @@ def test_ten_updates_give_the_same_parameters(task: Any, options: dict[str, Any]
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
+def test_flights_that_end_are_worth_the_same_to_both() -> None:
+    """Values less their mean: nothing of it is owed where flights end, which a quarter does here in every rollout."""
+    native, made = both(MotorCommand(episode_steps=20), SMALL | LASTING)
+    for _ in range(6):
+        for environments in (native.environments, made.environments):
+            # Beyond where a flight ends.
+            environments.state[0, ::4] = 50.0
+        one, two = native.update(), made.update()
+        assert one.terminated >= 16
+        for name in ("ended", "terminated", "value_error", "explained"):
+            assert getattr(two, name) == pytest.approx(getattr(one, name), rel=1e-2, abs=1e-4), name
+    np.testing.assert_allclose(parameters(made), native.parameters, rtol=0.0, atol=1e-4)
+
+
 def test_noise_is_that_of_its_counters() -> None:
     """By the twin: `ACTION_STREAM` at the training's step, from the 64th number on; whatever the batch."""
     noise = ActionNoise(7, np.array([5, 2, 40]), 6, 4)

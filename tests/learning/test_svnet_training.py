@@ -346,7 +346,7 @@ def test_what_was_finished_and_is_not_whole_is_said(pairs_in_memory: Make, tmp_p
     train_svnet(pairs, tmp_path, options, ONE, quiet=True)
     kept = (tmp_path / "report.json").read_text()
     (tmp_path / "report.json").write_text("{}")
-    with pytest.raises(AirworthyError, match=r"not hold the figures of a training\. This training was finished and is not"):
+    with pytest.raises(AirworthyError, match=r"not hold the figures of a training \('minibatches' is missing\)\. This tra"):
         train_svnet(pairs, tmp_path, options, ONE, quiet=True)
     (tmp_path / "report.json").write_text(kept)
     (tmp_path / "weights.safetensors").unlink()

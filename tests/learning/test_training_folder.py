@@ -133,7 +133,9 @@ def test_a_finished_training_is_read_or_said_to_be_damaged(tmp_path: Path) -> No
     folder = opened(tmp_path)
     assert folder.done
     assert folder.outcome(lambda where: None, lambda where, figures: figures["epochs"]) == 3
-    with pytest.raises(AssetError, match=r"does not hold the figures of a training\. This training was finished"):
+    with pytest.raises(
+        AssetError, match=r"does not hold the figures of a training \('none' is missing\)\. This training was fin"
+    ):
         folder.outcome(lambda where: None, lambda where, figures: figures["none"])
 
     def damaged(where: Path) -> None:

@@ -77,7 +77,7 @@ class FolderTraining(ABC, Generic[Network]):
             held = TrainingFolder(folder, identity, self.options, self.names, self.quiet)
             if held.done:
                 judge = partial(self._judge_again, folder, identity)
-                return held.outcome(self.read, lambda at, found: Trained(at, True, found, found["iterations"]), judge)
+                return held.outcome(self.read, lambda at, found: Trained(at, True, found, found["iterations"], True), judge)
             machine = self.machine(held.machine)
             with self.computing(machine):
                 work = self.begin(folder, machine)

@@ -63,6 +63,8 @@ class Trained:
     """What `summary.json` holds; empty while it is not finished."""
     iteration: int = 0
     """Gradient steps, updates or rounds done."""
+    read_back: bool = False
+    """Whether the figures are those of a file that lay there: anything may have happened to it."""
 
     @property
     def report(self) -> Path:
@@ -215,8 +217,15 @@ class TimedTraining(Generic[Work]):
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of a finished training's log, as `log_rows`; all have the same names."""
-    rows = log_rows(folder / METRICS_FILE)
+    """Return the rows of a finished training's log, as `log_rows`; all have the same names.
+
+    None where the log is missing or empty, of which an `AssetWarning` tells: no figure depends on it.
+    """
+    path = folder / METRICS_FILE
+    rows = log_rows(path) if os.path.lexists(path) else []
+    if not rows:
+        told = f"{str(path)!r} is missing or empty: the page has no curves of learning; put the file back and judge again."
+        warnings.warn(told, AssetWarning, stacklevel=2)
     # Those that most have: a row whose name was damaged is found, also where it is the first.
     names = Counter(frozenset(row) for row in rows).most_common(1)
     for number, row in enumerate(rows, 1):

@@ -22,6 +22,7 @@ from airworthy.core.errors import AirworthyError, AssetError, telling_broken
 from airworthy.core.files import json_text, read_json, write_json, write_text
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.jobs.progress import progress, stoppable
+from airworthy.learning.held_figures import NOT_WHOLE, learnt_steps, refuse_several, telling_figures
 from airworthy.learning.machine import TrainingOptions, TrainingRunOptions
 from airworthy.pilots.network_files import CONTRACT_FILE
 
@@ -54,7 +55,6 @@ TRAINING_LOG_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = (
     "report.html",
     "weights_last.safetensors",
 )
-_AGAIN = "This training was finished and is not whole any more: delete its folder, and the same command learns again."
 
 Outcome = TypeVar("Outcome")
 Network = TypeVar("Network")
@@ -234,20 +234,20 @@ class TrainingFolder:
         """
         path = self.folder / self._named.figures_file
         try:
-            network, found = read(self.folder), read_json(path)
-            outcome = of(self.folder, found)
-        except (KeyError, TypeError, ValueError) as error:
-            reason = f"{str(self.folder / self._named.figures_file)!r} does not hold the figures of a training."
-            raise AssetError(f"{reason} {_AGAIN}") from error
+            with telling_figures(path):
+                network, found = read(self.folder), read_json(path)
+                outcome = of(self.folder, found)
         except AssetError as error:
-            raise AssetError(f"{error} {_AGAIN}") from error
+            raise error if str(error).endswith(NOT_WHOLE) else AssetError(f"{error} {NOT_WHOLE}") from error
         changed = [] if judge is None else self._judged_otherwise(found)
         if judge is None or not changed:
             say(self._quiet, f"{self.folder}: this training is finished already.")
             return outcome
         say(self._quiet, f"{self.folder}: this training is finished; it is judged again ({'; '.join(changed)}).")
         # In one piece, when all is judged: whoever stops it before has the figures that were there.
-        write_json(path, {**judge(network, dict(found)), "protocol": self._protocol})
+        with telling_figures(path):
+            judged = judge(network, dict(found))
+        write_json(path, {**judged, "protocol": self._protocol})
         self._note_protocol()
         return of(self.folder, read_json(path))
 
@@ -259,8 +259,10 @@ class TrainingFolder:
     def _judged_otherwise(self, found: Mapping[str, Any]) -> list[str]:
         """Return what of the protocol is another than that of figures."""
         before, now = found.get("protocol"), self._protocol
-        if not isinstance(before, dict) or not isinstance(now, dict):
+        if not isinstance(now, dict):
             return []
+        if not isinstance(before, dict):
+            return ["nothing says how it was judged"]
         names = [name for name in now if before.get(name) != now[name]]
         given = self._named.judged
         return [f"{given.get(name, name)} was {before.get(name, 'unknown')}, is now {now[name]}" for name in names]
@@ -281,11 +283,29 @@ class TrainingFolder:
             say(self._quiet, warning)
         self._note_protocol()
         self.about = {"machine": asdict(machine), **self._identity}
-        # The newest that is whole: a checkpoint that a crash cut off is passed over.
-        saved = self._checkpoints().newest()
-        if saved is not None:
-            work.restore(saved)
+        # The newest that is whole: a checkpoint that a crash cut off, or whose files beside it are gone, is passed over.
+        saved = self._checkpoints().newest(work.restore)
+        if saved is None and self._before is not None:
+            self._refuse_lost(work)
         return saved is not None
+
+    def _refuse_lost(self, work: TrainingWork) -> None:
+        """Refuse to begin anew over all that was learnt; say it where only a part was.
+
+        Raises:
+            AirworthyError: The folder's network has learnt all, and lacks but its figures.
+        """
+        done, path = learnt_steps(self.folder / CONTRACT_FILE), self.folder / self._named.figures_file
+        total = getattr(getattr(getattr(work, "training", work), "options", None), "iterations", None)
+        if not done:
+            return
+        if total is not None and done >= total:
+            raise AirworthyError(
+                f"{str(self.folder)!r} holds {self._named.result} that has learnt all, and no figures ({path.name}): use it as"
+                " it is, or delete the folder, and the same command learns again."
+            )
+        # Also where nothing else is said: what was learnt is lost.
+        say(False, f"{self.folder}: there is no checkpoint to go on from {self._named.steps} {done:,}; it begins anew.")
 
     def learn(
         self,
@@ -352,6 +372,7 @@ class TrainingFolder:
         if not path.is_file():
             if any((self.folder / name).exists() for name in (CHECKPOINTS, self._named.figures_file, CONTRACT_FILE)):
                 # Results without an identity may be anybody's: nothing is written over them.
+                refuse_several(self.folder, IDENTITY_FILE)
                 raise AirworthyError(f"{where} holds {self._named.result} but no {IDENTITY_FILE}: choose another folder.")
             return None
         before = _read_identity(path)

@@ -103,10 +103,18 @@ def import_contained(run: Callable[[Any], None], module: Any) -> None:
 
 def cause_of(error: BaseException) -> str:
     """Return kind and first line of what was raised, and the line of the pilot's own code that it came from."""
-    reason = (str(error).splitlines() or [""])[0][:_REASON_LENGTH]
+    reason = _words(error)
     said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
     raised_at = _own_line(error.__traceback__)
     return said if raised_at is None else f"{said} ({Path(raised_at.filename).name}, line {raised_at.lineno})"
+
+
+def _words(error: BaseException) -> str:
+    """Return the first line of what was raised; what a stranger's exception says of itself is a stranger's code, too."""
+    try:
+        return "".join((str(error).splitlines() or [""])[0])[:_REASON_LENGTH]
+    except Exception as second:
+        return f"its message cannot be had: {type(second).__name__}"
 
 
 def _noting(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:

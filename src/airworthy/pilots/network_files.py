@@ -164,7 +164,11 @@ def write_network_files(folder: str | Path, data: bytes, table: Callable[[dict[s
         raise AirworthyError(
             f"The contract would have {size:,} bytes, more than {CONTRACT_LIMIT_BYTES:,}: note less in `training`."
         )
-    (where / CONTRACT_FILE).unlink(missing_ok=True)
+    try:
+        (where / CONTRACT_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise AirworthyError(f"Could not replace {str(where / CONTRACT_FILE)!r}: {reason}; remove it, and go on.") from error
     write_bytes(where / WEIGHTS_FILE, data)
     write_text(where / CONTRACT_FILE, text)
     return where

@@ -173,9 +173,8 @@ def avoiding(finished: bool = True) -> Any:
         "mean_speed_m_s": 3.625,
     }
     figures = {"flights": [row, {**row, "success": 0, "mean_speed_m_s": None}], "training_wall_s": 123.4}
-    return SimpleNamespace(
+    return Trained(
         folder=Path("out"),
-        report=Path("out/report.html"),
         finished=finished,
         iteration=1234,
         figures=figures if finished else {},
@@ -199,7 +198,7 @@ def task_done(seed: int, finished: bool = True, **more: Any) -> Any:
     figures |= {"baselines": [{"name": "MPC", "verdict": "Better than the MPC."}, {"name": "PID", "reason": "it has none"}]}
     folder = Path("out") / str(seed)
     figures = {**figures, **more} if finished else {}
-    return SimpleNamespace(folder=folder, finished=finished, iteration=1234, figures=figures, report=folder / "report.html")
+    return Trained(folder, finished, figures, iteration=1234)
 
 
 def test_tasks(told: Transcript, monkeypatch: Patch) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from airworthy.cli.common import emit_json, interrupted_training, show_table, stopped_by_terminate
 from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.held_figures import telling_figures
 from airworthy.learning.seeds import SEEDS_MAX
-from airworthy.learning.timed_training import Trained
+from airworthy.learning.timed_training import SUMMARY_FILE, Trained
 
 __all__ = [
     "NOT_REPEATED", "SeedOptions", "StopOptions", "how_to_fly", "say_trained", "seed_commands", "trained_rows", "until_stopped",
@@ -91,7 +93,14 @@ def until_stopped(
             done = train()
         except KeyboardInterrupt:
             return interrupted_training(received, folder, kept)
-    say(done)
+    held = [item.folder for item in done if item.read_back]
+    # Which of several lacks a figure is seen by asking for it alone.
+    with (
+        telling_figures(held[0] / SUMMARY_FILE if len(held) == 1 else folder / "seed_*" / SUMMARY_FILE)
+        if held
+        else nullcontext()
+    ):
+        say(done)
     return 0
 
 

@@ -113,6 +113,7 @@ KINDS = {
     "hover": "a policy that commands motors and holds a place, for any vehicle, from nothing, in about a second",
     "foundation": "one such policy for all quadrotors, learnt on drawn ones, in about a minute",
     "distill": "one such policy of several teachers, each of one vehicle, in a minute or two",
+    "race": "a pilot that flies the AlphaPilot race by its estimates, without plan or solver, in minutes",
     "motor_command": "a policy for Aerial Gym's motor-command task as published, by reward, in minutes",
     "avoid": "a policy that sees a small depth image and flies fast through obstacles, from nothing, in minutes",
     "depth_navigation": "a policy that flies through rooms of obstacles by a depth camera, by reward",
@@ -204,6 +205,10 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_distill import main as train_distill
 
         return train_distill(argv[1:])
+    if kind_name == "race":
+        from airworthy.cli.learning.train_race import main as train_race
+
+        return train_race(argv[1:])
     if kind_name == "avoid":
         from airworthy.cli.learning.train_avoid import main as train_avoid
 
@@ -237,6 +242,7 @@ def _help() -> str:
         f"usage: {PROG} hover --vehicle NAME [options]",
         f"       {PROG} foundation [options]",
         f"       {PROG} distill --teachers FOLDER... [options]",
+        f"       {PROG} race [options]",
         f"       {PROG} motor_command [options]",
         f"       {PROG} avoid [options]",
         f"       {PROG} depth_navigation [options]",

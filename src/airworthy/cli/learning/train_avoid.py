@@ -8,8 +8,8 @@ from typing import Any
 
 from tyro.conf import OmitArgPrefixes
 
-from airworthy.cli.common import emit_json, interrupted_training, option_fields, run_tyro, show_table, stopped_by_terminate
-from airworthy.cli.learning.seed_trainings import how_to_fly
+from airworthy.cli.common import emit_json, option_fields, run_tyro, show_table
+from airworthy.cli.learning.seed_trainings import how_to_fly, until_stopped
 from airworthy.cli.learning.train import load_torch
 from airworthy.core.jobs.progress import command_line
 from airworthy.core.keyword_messages import raises_in_options
@@ -65,15 +65,13 @@ def _asked(argv: list[str]) -> int:
 
     command = command_line(PROG, config, leave_out=("run", "json"), always=("out",))
     protocol = AvoidProtocol(flights=config.flights, speeds=config.speeds, areas=config.areas)
-    with stopped_by_terminate() as received:
-        try:
-            done = train_avoid(
-                config.out, config.options(), protocol, config.run.training_run, command=command, quiet=config.json
-            )
-        except KeyboardInterrupt:
-            return interrupted_training(received, config.out, _KEPT)
-    _say(config, done)
-    return 0
+    told: dict[str, Any] = {"command": command, "quiet": config.json}
+    return until_stopped(
+        config.out,
+        lambda: [train_avoid(config.out, config.options(), protocol, config.run.training_run, **told)],
+        lambda done: _say(config, done[0]),
+        _KEPT,
+    )
 
 
 def _say(config: TrainAvoidConfig, done: Any) -> None:

@@ -76,9 +76,12 @@ def main(argv: list[str]) -> int:
 
 
 def _asked(argv: list[str]) -> int:
-    config = run_tyro(TrainTaskConfig, argv, PROG, _DESCRIPTION)
+    # The usage line says the whole command: the first word is the task.
+    config = run_tyro(TrainTaskConfig, argv, f"{PROG} {argv[0]}", _DESCRIPTION)
     refuse_idle(config, TASK_RULES)
     plain = TaskConfig(**{item.name: getattr(config, item.name) for item in fields(TaskConfig)})
+    if config.option:
+        plain.check_options(config.task)
     vehicle: Vehicle | None = None if config.vehicle is None else named_vehicle(config.vehicle, config.rotors)
     if config.trainer == "ppo":
         from airworthy.cli.learning.train import load_torch  # the others learn without torch

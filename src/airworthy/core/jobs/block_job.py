@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.jobs.progress import progress
+from airworthy.core.jobs.progress import ProgressLine, progress
 
 __all__ = [
     "KINDS",
@@ -60,14 +61,15 @@ def kind_of(folder: str | Path) -> str:
 
 
 def refuse_foreign(folder: str | Path, *own: str) -> None:
-    """Refuse to write into a folder that holds something else; one with other files, or none, is nobody's.
+    """Refuse to write into a folder that holds something else; one with other files, or none, is nobody's, but for the folder
+    that one works in.
 
     Args:
         folder: To be written in.
         own: Files of `KINDS` that the writer leaves itself: a folder with one of them is its own.
 
     Raises:
-        AirworthyError: It is a file, or holds what another command made.
+        AirworthyError: It is a file, holds what another command made, or is the working directory and holds other files.
     """
     where = Path(folder)
     # Of os.path: a name that is too long for the system is none that exists, and whoever makes the folder says so.
@@ -76,6 +78,13 @@ def refuse_foreign(folder: str | Path, *own: str) -> None:
     held = kind_of(where)
     if held and not any(os.path.lexists(where / name) for name in own):
         raise AirworthyError(f"{str(folder)!r} holds {held}, over which nothing else is written: choose another --out.")
+    if not held and os.path.isdir(where) and os.path.samefile(where, os.curdir):
+        others = sorted(os.listdir(where))
+        if others:
+            named = ", ".join(others[:3]) + ("" if len(others) <= 3 else ", ...")
+            raise AirworthyError(
+                f"{str(folder)!r} is the folder you work in, and holds other files ({named}): choose an --out of its own."
+            )
 
 
 def where_else(folder: str | Path, wanted: str) -> str:
@@ -223,13 +232,19 @@ def counting(total: int, text: str, quiet: bool) -> Iterator[Callable[..., None]
         text: What is being done.
         quiet: Show nothing.
     """
-    bar = progress(range(total + 1), text, quiet=quiet)
+    bar = progress(range(total + 1), text, total, quiet=quiet or not sys.stderr.isatty())
+    line, done = ProgressLine(text, total), 0
 
     def advance(count: int = 1) -> None:
+        nonlocal done
         for _ in range(count):
             next(bar, None)
+        done += count
+        if not quiet and not sys.stderr.isatty():
+            # After all that came together: the first of five flights did not take as long as the five.
+            line.at(done)
 
-    advance()  # the line is there from the beginning
+    next(bar, None)  # the line is there from the beginning
     try:
         yield advance
     finally:

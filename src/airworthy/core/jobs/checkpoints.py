@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,20 +90,33 @@ class Checkpoints:
         for number in set(self._numbers()) - set(before[: self._keep]):
             self._remove(number)
 
-    def newest(self) -> Checkpoint | None:
+    def newest(self, restore: Callable[[Checkpoint], object] | None = None) -> Checkpoint | None:
         """Return the last that is whole, None where there is none; damaged ones are said on standard error.
 
+        Args:
+            restore: Called with it: what lies beside a checkpoint may be damaged, too, and then the one before is taken.
+
         Raises:
-            AirworthyError: The folder cannot be read.
+            AirworthyError: The folder cannot be read, or `restore` refuses all that are whole.
         """
         numbers = self._numbers()
+        refused: AirworthyError | None = None
         for number in numbers:
             try:
-                return self._read(number)
+                found = self._read(number)
+                refused = _refusal(found, restore)
+                if refused is None:
+                    return found
+                raise refused
             except AirworthyError as reason:
+                if reason is refused and number == numbers[-1]:
+                    break
                 then = "there is none before it" if number == numbers[-1] else "the one before it is taken"
                 said = f"The checkpoint of {self._counted} {number:,} is damaged ({str(reason).rstrip('.')}); {then}."
                 print(said, file=sys.stderr)
+        # Nothing is begun anew over a whole checkpoint: who has what lies beside it can put it back.
+        if refused is not None:
+            raise refused
         return None
 
     def clear(self) -> None:
@@ -163,6 +176,16 @@ class Checkpoints:
         except OSError as error:
             reason = error.strerror or error
             raise AirworthyError(f"Could not use the checkpoints in {str(self._folder)!r}: {reason}.") from error
+
+
+def _refusal(found: Checkpoint, restore: Callable[[Checkpoint], object] | None) -> AirworthyError | None:
+    """Restore a checkpoint; returns what it was refused with."""
+    try:
+        if restore is not None:
+            restore(found)
+    except AirworthyError as reason:
+        return reason
+    return None
 
 
 def _text(manifest: Mapping[str, Any]) -> str:

@@ -49,7 +49,10 @@ class JsonBlockStore(BlockStore):
 
     def _read(self, name: str) -> dict[str, Any] | None:
         path = self.path(name)
-        written = read_json(path, _MOST_BYTES)
+        try:
+            written = read_json(path, _MOST_BYTES)
+        except AssetError:
+            written = None  # cut off, or nothing that JSON is: damaged like any other
         body = written.get("content") if isinstance(written, dict) else None
         if not isinstance(body, dict) or written.get("sha256") != sha256(json_text(body)):
             raise AssetError(f"{str(path)!r} was changed or damaged: delete it, and it is made again.")

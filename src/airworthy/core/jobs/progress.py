@@ -1,4 +1,4 @@
-"""Progress of long work with remaining time, on standard error and only where a person watches."""
+"""Progress of long work with remaining time, on standard error: a bar where a person watches, now and then a line elsewhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -122,6 +123,8 @@ def stoppable() -> Iterator[Callable[[], bool]]:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 Item = TypeVar("Item")
+TOLD_EVERY_S = 30.0
+"""Between two lines of progress where there is no terminal [s]. Ours: two a minute are found in any log and fill none."""
 
 
 def progress(iterable: Iterable[Item], text: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:
@@ -131,14 +134,48 @@ def progress(iterable: Iterable[Item], text: str, total: int | None = None, *, q
         iterable: What is worked through.
         text: What is being done ("Flying").
         total: Number of items; by default the length of the iterable, where it has one.
-        quiet: Show nothing (a command run with --json). Nothing is shown either where standard error is not a terminal.
+        quiet: Show nothing (a command run with --json). Where standard error is no terminal, as in a log, a line is written
+            each half minute; work that is over before writes none.
     """
-    if quiet or not sys.stderr.isatty():
+    if quiet:
         yield from iterable
         return
     if total is None and isinstance(iterable, Sized):
         total = len(iterable)
-    yield from _shown(iterable, text, total)
+    yield from (_shown if sys.stderr.isatty() else _told)(iterable, text, total)
+
+
+class ProgressLine:
+    """Writes a line on standard error each half minute, where there is no terminal for a bar.
+
+    Args:
+        text: What is being done.
+        total: Of things; None: nobody knows.
+    """
+
+    def __init__(self, text: str, total: int | None) -> None:
+        self._text, self._total = text, total
+        self._begun = self._last = time.monotonic()
+
+    def at(self, done: int) -> None:
+        """Take that so many things are done, and say it if the last line is a while ago."""
+        now = time.monotonic()
+        if now - self._last < TOLD_EVERY_S:
+            return
+        self._last, spent = now, now - self._begun
+        if self._total is None:
+            far = f"{done:,} in {spent:,.0f} s"
+        else:
+            far = f"{done:,} of {self._total:,} in {spent:,.0f} s"
+            far += f", {spent * (self._total - done) / done:,.0f} s remaining" if 0 < done < self._total else ""
+        print(f"{self._text}: {far}", file=sys.stderr, flush=True)
+
+
+def _told(iterable: Iterable[Item], text: str, total: int | None) -> Iterator[Item]:
+    line = ProgressLine(text, total)
+    for done, item in enumerate(iterable):
+        line.at(done)
+        yield item
 
 
 def _shown(iterable: Iterable[Item], text: str, total: int | None) -> Iterator[Item]:

@@ -24,6 +24,7 @@ from airworthy.learning.avoid.report import FILM_FLIGHTS, FilmedForest, write_av
 from airworthy.learning.avoid.trainer import AvoidTraining
 from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, plain_options
 from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.seeds import refuse_judged_seed
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
 from airworthy.pilots.avoid_policy.contract import write_avoid_folder
@@ -39,8 +40,7 @@ _NAMES = TrainingNames(
 
 def _check_together(options: AvoidOptions, protocol: AvoidProtocol) -> None:
     """Refuse what would be learnt where it is judged, or judged beyond what is learnt."""
-    if options.seed == protocol.seed:
-        raise AirworthyError(f"The seed {options.seed} is that of the forests in which policies are judged: choose another.")
+    refuse_judged_seed([options.seed], protocol.seed, "forests in which policies are judged")
     # The largest top speed of a flight in training is half a metre per second above.
     if max(protocol.speeds) > options.fastest + 0.5:
         raise AirworthyError(

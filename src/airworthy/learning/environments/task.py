@@ -164,17 +164,20 @@ def crashed_terms(terms: dict[str, Scalar], crashed: Any, value: float) -> dict[
 
 
 def thrust_command(thrusts: Vector, p: Any) -> Vector:
-    """Return rotor states whose steady thrust is asked for, within their limits: the polynomial's positive root.
+    """Return rotor states whose steady thrust is asked for, within their limits: the polynomial's root where it rises.
 
     Args:
         thrusts: Of each rotor [N].
-        p: Parameters: rotor_thrust (c0 + c1 w + c2 w^2, c2 > 0), rotor_min, rotor_max.
+        p: Parameters: rotor_thrust (c0 + c1 w + c2 w^2, with c2 > 0, or c2 = 0 and c1 > 0), rotor_min, rotor_max.
     """
     speeds = []
     for u, c, low, high in zip(thrusts, p.rotor_thrust, p.rotor_min, p.rotor_max, strict=True):
         # Below the thrust of a rotor at rest there is no root: its state is then the polynomial's lowest point, for the clip.
         root = sqrt(maximum(c[1] * c[1] + 4.0 * c[2] * (u - c[0]), 0.0))
-        speeds.append(clip((root - c[1]) / (2.0 * c[2]), low, high))
+        # The same root over its conjugate where c1 > 0: nothing cancels, and without a square it is (u - c0) / c1.
+        rising = c[1] > 0.0
+        above, below = where(rising, 2.0 * (u - c[0]), root - c[1]), where(rising, c[1] + root, 2.0 * c[2])
+        speeds.append(clip(above / below, low, high))
     return tuple(speeds)
 
 

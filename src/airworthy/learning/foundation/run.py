@@ -27,7 +27,7 @@ from airworthy.learning.foundation.report import write_foundation_report
 from airworthy.learning.foundation.training import FOUNDATION, FoundationTraining, foundation_contract, write_foundation_policy
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
-from airworthy.learning.seeds import train_each, write_seeds
+from airworthy.learning.seeds import refuse_judged_seed, train_each, write_seeds
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
@@ -121,6 +121,7 @@ def train_foundation(
         KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
     """
     options, protocol = options or FOUNDATION, protocol or FoundationProtocol()
+    refuse_judged_seed([options.seed], protocol.seed)
     begun = time.perf_counter()
     # First: drawing a thousand vehicles takes seconds, and a cold compile half a minute.
     refuse_other_training(Path(out), options)

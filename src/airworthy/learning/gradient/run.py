@@ -29,7 +29,7 @@ from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
-from airworthy.learning.seeds import train_each, write_seeds
+from airworthy.learning.seeds import refuse_judged_seed, seed_rows, train_each, write_seeds
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
@@ -126,11 +126,12 @@ def train_hover(
         quiet: Say nothing but what is wrong.
 
     Raises:
-        AirworthyError: The vehicle cannot hover, the folder holds another training or something that is none, or TensorBoard
-            was asked for and is not installed.
+        AirworthyError: The vehicle cannot hover, the seed is that of the judged starts, the folder holds another training or
+            something that is none, or TensorBoard was asked for and is not installed.
         KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
     """
     options, protocol = options or GradientOptions(), protocol or HoverProtocol()
+    refuse_judged_seed([options.seed], protocol.seed)
     begun = time.perf_counter()
     # First: what makes a training ready may compile for half a minute.
     refuse_other_training(Path(out), options)
@@ -177,6 +178,9 @@ def train_seeds(
         AirworthyError: There are too many or too few seeds, or one cannot be trained.
     """
 
+    # All of them now: it would be a pity to hear it when some are learnt.
+    refuse_judged_seed(range(config.seed, config.seed + count), (protocol or HoverProtocol()).seed)
+
     def train(seed: int, folder: Path, command: str) -> Trained:
         return train_hover(vehicle, folder, config.options(seed), protocol, command=command, **told)
 
@@ -184,7 +188,7 @@ def train_seeds(
     if not done[-1].finished:
         return done
     shown = ("seed", "training_wall_s", "training_cpu_s", "kept_percent", "median_error_m", "p95_error_m", "env_steps")
-    rows = [{name: item.figures[name] for name in shown} for item in done]
+    rows = seed_rows(done, lambda found: {name: found[name] for name in shown})
     write_seeds(out, {"kind": f"{config.options(0).task} seeds", "vehicle": vehicle.name}, rows)
     return done
 

@@ -33,6 +33,9 @@ _RATE_MAX = 40.0
 """Ours: a flight that turns faster [rad/s] is lost and starts anew."""
 _BLOCK = 16
 """Flights of an environment whose starts are drawn at once."""
+_UNSOUND_MAX = 10
+"""Ours: windows one after the other in which every flight left the numbers; all begin anew behind each, so that one may be bad
+luck."""
 _WEIGHT_FLIGHT = 0xFFFFFFFF
 """Flight id of the draws of weights: no environment has it."""
 
@@ -205,6 +208,7 @@ class GradientTraining:
         self.weights = self._descent.weights
         self._critic = Critic(self.window, o.seed, o.discount, o.blend) if o.critic else None
         self._starts: dict[int, ArrayF32] = {}
+        self._unsound = 0
         self.iteration = 0
         self.episode = np.zeros(o.env_count, np.int64)
         self.age = np.zeros(o.env_count, np.int64)
@@ -291,10 +295,20 @@ class GradientTraining:
             for k in range(o.critic_steps):
                 critic.fit(o.critic_rate * share, self.iteration * o.critic_steps + k)
             critic.follow()
+        self._check_sound(bool(sound.any()))
         self.iteration += 1
         self.age += o.window
         self._restart(np.flatnonzero(self._ended()))
         return float(np.mean(costs[sound])) / o.window if sound.any() else math.inf
+
+    def _check_sound(self, any_sound: bool) -> None:
+        """Stop before what learns nothing more is kept: raise AirworthyError where weights or all flights left the numbers."""
+        self._unsound = 0 if any_sound else self._unsound + 1
+        if self._unsound >= _UNSOUND_MAX or not np.isfinite(self._descent.flat).all():
+            raise AirworthyError(
+                f"The training diverged at gradient step {self.iteration + 1:,}: its flights are no numbers any more. Look at"
+                f" mass, inertia and rotors of {self.vehicle.name!r}, or learn with a smaller --learning-rate."
+            )
 
     def _ended(self) -> Array:
         x, o = self.window.state, self.options

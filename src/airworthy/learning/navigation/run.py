@@ -25,13 +25,13 @@ from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, pl
 from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions
 from airworthy.learning.navigation.encoder import LatentEye, read_encoder
 from airworthy.learning.navigation.encoder_options import EncoderOptions
-from airworthy.learning.navigation.encoder_training import EncoderTraining
+from airworthy.learning.navigation.encoder_training import UNSEEN_SEED, EncoderTraining
 from airworthy.learning.navigation.eyes import NavigationEye
 from airworthy.learning.navigation.judging import check_levels, fly_level, fly_level_simulated, level_row, levels_of
 from airworthy.learning.navigation.options import NavigationOptions, RoomsProtocol
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
-from airworthy.learning.seeds import train_each, write_seeds
+from airworthy.learning.seeds import refuse_judged_seed, seed_rows, train_each, write_seeds
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found, metric_scalars
 from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, say
 from airworthy.pilots.navigation_policy.contract import ENCODER, write_navigation_folder
@@ -44,6 +44,7 @@ __all__ = ["ENCODER", "load_navigator", "shared_levels", "train_encoder", "train
 SCHEMA_VERSION = 1
 _REST = "it was begun by another version of this program"
 _NAMES = TrainingNames("a policy", "its encoder was another", _REST, "update", SUMMARY_FILE)
+_JUDGED_ROOMS = "rooms in which policies are judged"
 _ENCODER_NAMES = TrainingNames("an encoder", "its data were others", _REST, "gradient step", SUMMARY_FILE)
 
 
@@ -126,6 +127,7 @@ def train_encoder(
         KeyboardInterrupt: It was asked to stop; a checkpoint to go on from is in the folder.
     """
     options, run = options or EncoderOptions(), run or ONE_THREAD
+    refuse_judged_seed([options.seed], UNSEEN_SEED, "rooms in which encoders are judged")
     return _EncoderFolder(options=options, run=run, command=command, quiet=quiet).train(out)
 
 
@@ -286,6 +288,7 @@ def train_navigation(
     """
     options, protocol, run = options or NavigationOptions(), protocol or RoomsProtocol(), run or ONE_THREAD
     # Now: it would be a pity to hear it when all is learnt.
+    refuse_judged_seed([options.seed], protocol.seed, _JUDGED_ROOMS)
     check_levels(protocol, options.learnt_task().curriculum.most)
     made = _NavigationFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, encoder=encoder)
     return made.train(out)
@@ -310,6 +313,10 @@ def train_navigation_seeds(
         AirworthyError: There are too many or too few seeds, the folder holds a single training, or one cannot be trained.
     """
 
+    protocol = told.get("protocol") or RoomsProtocol()
+    # All of them before the first learns for hours.
+    refuse_judged_seed(range(options.seed, options.seed + count), protocol.seed, _JUDGED_ROOMS)
+
     def train(seed: int, folder: Path, command: str) -> Trained:
         return train_navigation(folder, replace(options, seed=seed), command=command, **told)
 
@@ -318,7 +325,7 @@ def train_navigation_seeds(
         return done
     levels = shared_levels(done)
     about = {"kind": f"{options.task} seeds", "vehicle": options.learnt_task().vehicle}
-    write_seeds(out, about, [_seed_row(item.figures, levels) for item in done])
+    write_seeds(out, about, seed_rows(done, lambda found: _seed_row(found, levels)))
     return done
 
 

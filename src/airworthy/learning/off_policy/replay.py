@@ -92,11 +92,13 @@ class ReplayRecords:
         first = first_final = 0
         for part in parts:
             path = folder / Path(part["file"]).name
-            data = read_bytes(path, part["bytes"])
+            lost = "what was flown is lost; delete the folder and begin anew."
+            try:
+                data = read_bytes(path, part["bytes"])
+            except AssetError as error:
+                raise AssetError(f"{str(error).rstrip('.')}: {lost}") from error
             if sha256(data) != part["sha256"]:
-                raise AssetError(
-                    f"{str(path)!r} is not what was written: what was flown is lost; delete the folder and begin anew."
-                )
+                raise AssetError(f"{str(path)!r} is not what was written: {lost}")
             numbers = np.frombuffer(data, np.float32)
             rows = (self.records[first : part["count"]], self.terms[first : part["count"]])
             at = 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -54,7 +56,8 @@ class TaskConfig:
     """Options of the task, NAME=VALUE, as `airworthy tasks show TASK` lists them: rate_max=5 as_published=true."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
     """Of weights, starts, drawn vehicles and noise."""
-    steps: int | None = None
+    # As of the trainers' options: other fields of these are made from it, and would be named first.
+    steps: Annotated[int | None, Bound(1, 10**12)] = None
     """Decisions of all flights together; left out: as usual for task and trainer, like all that follows."""
     env_count: int | None = None
     """Flights at once, a multiple of 16."""
@@ -98,6 +101,12 @@ class TaskConfig:
         if self.trainer in OFF_POLICY:
             return OffPolicyTrainingOptions.usual(self.trainer, task, seed, options=options, randomization=spread, **chosen)
         return TaskTrainingOptions.usual(task, seed, self.trainer, options=options, randomization=spread, **chosen)
+
+    def check_options(self, task: str) -> None:
+        """Refuse an --option that the task does not take, by the word that said it; raises AirworthyError."""
+        options = self._options(made_task(task, {})[0])
+        with _told_as_options():
+            made_task(task, options)
 
     def _gradient(self, task: str, seed: int) -> TaskOptions:
         # Flights are differentiated with a cost made for them; a reward of any task may have steps that no slope shows.
@@ -147,6 +156,16 @@ def settable_options(task: Any) -> dict[str, Any]:
         return {}
     known = {item.name: getattr(task, item.name) for item in fields(task)}
     return {name: now for name, now in known.items() if isinstance(now, _PLAIN) or _numbers(now)}
+
+
+@contextmanager
+def _told_as_options() -> Iterator[None]:
+    """Let a task that refuses its field name the --option that said it: "--option rate is 0", of "Recovery.rate is 0"."""
+    try:
+        yield
+    except AirworthyError as error:
+        error.args = (re.sub(r"^(?:[A-Z]\w*\.)?(?=[a-z]\w*(?:\[\d+\])? (?:is|has|must) )", "--option ", str(error)),)
+        raise
 
 
 _PLAIN = (bool, int, float, str)

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayFloat, Vector
-from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.schema import Bound, check_fields
 from airworthy.evaluation import wilson_interval
@@ -321,13 +320,3 @@ def compare(learnt: TaskFlights, other: TaskFlights, name: str) -> dict[str, Any
     """
     mine, theirs = (JudgedFlights(flights.success, ~flights.lost, flights.error) for flights in (learnt, other))
     return beside_controller(mine, theirs, name, "success")
-
-
-def check_seed(seed: int, protocol: TaskProtocol) -> None:
-    """Refuse to learn from the starts on which policies are judged.
-
-    Raises:
-        AirworthyError: The seeds are the same.
-    """
-    if seed == protocol.seed:
-        raise AirworthyError(f"The seed {seed} is that of the starts on which policies are judged: choose another.")

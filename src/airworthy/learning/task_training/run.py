@@ -23,11 +23,10 @@ from airworthy.core.files import json_text
 from airworthy.learning.environments import LearningTask
 from airworthy.learning.folder_training import NOT_IN_TORCH, FlownFolder, Rows, plain_options
 from airworthy.learning.machine import Machine
-from airworthy.learning.seeds import train_each, write_seeds
+from airworthy.learning.seeds import refuse_judged_seed, seed_rows, train_each, write_seeds
 from airworthy.learning.task_training.evaluation import (
     TaskFlights,
     TaskProtocol,
-    check_seed,
     compare,
     fly_task,
     known_controllers,
@@ -151,6 +150,8 @@ def train_task(
         AirworthyError: The task or vehicle cannot be used, or the folder holds another training or something that is none.
         KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
     """
+    # First: environments may compile for half a minute.
+    refuse_judged_seed([options.seed], (protocol or TaskProtocol()).seed)
     task, own = made_task(options.task, options.options)
     begun = time.perf_counter()
     work = options.begin(vehicle, task)
@@ -189,7 +190,7 @@ def learn_task(
         KeyboardInterrupt: It was asked to stop.
     """
     protocol = protocol or TaskProtocol()
-    check_seed(work.options.seed, protocol)
+    refuse_judged_seed([work.options.seed], protocol.seed)
     made = _TaskFolder(
         options=work.options,
         run=flown_run(minutes, tensorboard, _CHECKPOINT_S),
@@ -229,6 +230,8 @@ def train_task_seeds(
         AirworthyError: There are too many or too few seeds, or one cannot be trained.
     """
     by_seed = {one.seed: one for one in options}
+    # All of them now: it would be a pity to hear it when some are learnt.
+    refuse_judged_seed(by_seed, (protocol or TaskProtocol()).seed)
 
     def train(seed: int, folder: Path, command: str) -> Trained:
         return train_task(by_seed[seed], folder, vehicle, protocol, command=command, **told)
@@ -237,7 +240,7 @@ def train_task_seeds(
     if not done[-1].finished:
         return done
     names = (*_SHOWN, *(name for name in ("median_error_m", "p95_error_m", "mean_return") if name in done[0].figures))
-    rows = [{name: item.figures[name] for name in names} for item in done]
+    rows = seed_rows(done, lambda found: {name: found[name] for name in names})
     kind = {"kind": f"task {done[0].figures['task']} seeds", "vehicle": done[0].figures["vehicle"]}
     write_seeds(out, kind, rows)
     return done

@@ -161,7 +161,7 @@ class _Tracking:
 
 @dataclass(frozen=True)
 class PathTracking(_Tracking):
-    """Follow a path by collective thrust and body rates; see `_Tracking` for the paths."""
+    """Follow a path, drawn for each flight or of one kind (`path`), by collective thrust and body rates."""
 
     name: ClassVar[str] = "track"
     level: ClassVar[str] = "rate_thrust"
