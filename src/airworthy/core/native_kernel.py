@@ -28,7 +28,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, sha256_file, write_json
 from airworthy.core.threads import after_fork, building, run_at_once
 
-__all__ = ["announce_builds", "ensure_loaded", "native_kernel"]
+__all__ = ["announce_builds", "ensure_loaded", "kernel_cache", "native_kernel"]
 
 # ---- Warp's kernel cache, guarded: what a crash, a full disk or a bad one left of it is built anew --------------------------
 #
@@ -177,6 +177,11 @@ def quiet_warp() -> Any:
     return wp
 
 
+def kernel_cache() -> str:
+    """Return the folder of compiled kernels as WARP_CACHE_PATH says it: Warp adds its version."""
+    return str(Path(quiet_warp().config.kernel_cache_dir).parent)
+
+
 def _has_cuda_driver() -> bool:
     try:
         ctypes.CDLL("libcuda.so.1")
@@ -192,7 +197,12 @@ def _without_driver_warning() -> Iterator[None]:
         yield
         return
     sys.stderr.flush()
-    with tempfile.TemporaryFile() as said:
+    try:
+        said = tempfile.TemporaryFile()  # noqa: SIM115  (closed below)
+    except OSError:  # nothing may be written, as in the process of a pilot: the remark is let through
+        yield
+        return
+    with said:
         kept = os.dup(2)
         os.dup2(said.fileno(), 2)
         try:

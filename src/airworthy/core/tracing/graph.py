@@ -178,9 +178,11 @@ class Value:
     def __abs__(self) -> Value:
         return ValueOps.absolute(self)
 
-    def __pow__(self, exponent: int) -> Value:
+    def __pow__(self, exponent: float) -> Value:
+        if exponent == 0.5:
+            return ValueOps.sqrt(self)
         if exponent != 2:
-            raise TracingError(f"Only the power 2 is traced, not {exponent!r}; multiply instead.")
+            raise TracingError(f"Only the powers 2 and 0.5 are traced, not {exponent!r}; multiply instead.")
         return _multiply(self, self)
 
     def __lt__(self, other: Any) -> Mask:

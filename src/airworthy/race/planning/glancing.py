@@ -12,8 +12,10 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayLike
 from airworthy.core.errors import AirworthyError
+from airworthy.race.planning.bounds import PlanBounds
 from airworthy.race.planning.glances import SOFT, glances_of
-from airworthy.race.planning.horizon import HorizonOptions, HorizonPlanner, NodeGuess, whole_openings
+from airworthy.race.planning.horizon import HorizonOptions, NodeGuess, whole_openings
+from airworthy.race.planning.horizon_casadi import HorizonPlanner
 from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import RacerModel
@@ -42,15 +44,15 @@ def glancing_plan(
         AirworthyError: CasADi is not installed, or no plan was found.
     """
     options = options or ReplanOptions()
-    offline = RacePlanOptions()
+    offline = PlanBounds()
     bounds = replace(options.horizon.bounds, nodes=offline.nodes, iterations=offline.iterations)
     shapes = flown_gates(race)
     glances = glances_of([name for name, _ in race.passes])
-    horizon = HorizonOptions(bounds, len(shapes), len(glances), expand=False)
+    horizon = HorizonOptions(bounds, len(shapes), len(glances), solver="casadi", expand=False)
     gates = whole_openings(shapes)
     windows = inner_windows(gates, np.zeros((len(shapes), 2)), replace(options, horizon=horizon))
     planner = HorizonPlanner(model, len(shapes), horizon)
-    begun = minimum_time_plan(race, model, bounds)
+    begun = minimum_time_plan(race, model, RacePlanOptions(**asdict(bounds)))
     late_share = too_late(np.zeros(len(shapes)) if sigma is None else np.asarray(sigma, np.float64), begun.legs)
     asked = [(glance, options.need) for glance in glances]
     needs = glance_needs(asked, gates.center, range(len(shapes)), bounds.nodes, late_share)

@@ -1,55 +1,56 @@
 """The planner in flight: the fastest way through the next gates from the present state, with glances, solved again and again.
 
 The programme is that of `minimum_time`, in parameters: state, gates with their windows, and what has still to be looked at are
-given anew at each solve, so that a solver is built once for each number of gates ahead. Gates and glances have slacks with a
-price, so that there is always a plan, and its slacks say what it lacks. Source: spec/race 5.4.
+given anew at each solve. Gates and glances have slacks with a price, so that there is always a plan, and its slacks say what
+it lacks. Two solvers take it: a kernel of our own (`planning.shooting`), and CasADi with IPOPT (`horizon_casadi`), by which
+the former is judged. Source: spec/race 5.4 and 5.6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import sha256
 from airworthy.core.schema import Bound, check_fields
 from airworthy.race.gate_geometry import GateShape
-from airworthy.race.planning.glances import SOFT, looked
-from airworthy.race.planning.minimum_time import TURNING_COST, YAW_COST, RacePlanOptions, casadi_module
+from airworthy.race.planning.bounds import PlanBounds
+from airworthy.race.planning.glances import SOFT
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
 
 __all__ = [
+    "LEG",
     "GateWindows",
     "GlanceNeed",
     "HorizonAnswer",
     "HorizonOptions",
-    "HorizonPlanner",
+    "HorizonSolver",
     "NodeGuess",
+    "check_asked",
+    "horizon_answer",
     "horizon_planner",
+    "one_sign",
     "whole_openings",
 ]
 
-_LEG = (0.03, 8.0)
+LEG = (0.03, 8.0)
 """Least and largest duration of a leg [s]."""
-_SLACK_MAX = 10.0
-"""Of windows [m] and glances [s]; more is no plan."""
 _DEFECT_MAX = 0.03
 """Largest defect of a plan that is flown although the solver stopped early: 3 cm, 3 cm/s."""
 _MISSED = 0.5
 """A plan that leaves a window by more [m] is none."""
-_SOLVED = ("Solve_Succeeded", "Solved_To_Acceptable_Level")
 
 
 @dataclass(frozen=True)
 class HorizonOptions:
     """What a plan in flight is bound by."""
 
-    bounds: RacePlanOptions = field(default_factory=lambda: RacePlanOptions(nodes=12, iterations=60))
+    bounds: PlanBounds = field(default_factory=lambda: PlanBounds(nodes=12, iterations=60))
     """Of the vehicle and of the frames' cone, nodes on each leg, and the solver's iterations."""
     ahead: Annotated[int, Bound(1, 100)] = 4
     """Gates that a plan reaches through; with 2 a race takes 0.25 s longer (spec/race 6)."""
@@ -60,11 +61,20 @@ class HorizonOptions:
     glance_price: Annotated[float, Bound(0.0, 1e6)] = 5.0
     """Seconds that a second of sight costs that a plan lacks."""
 
+    solver: Literal["native", "casadi"] = "native"
+    """Who solves it: the kernel of `planning.shooting`, or IPOPT through CasADi, which takes some twenty times as long."""
     expand: bool = True
-    """Whether the programme is written out: plans are solved three times as quickly, and building takes far longer."""
+    """Whether CasADi's programme is written out: plans are solved three times as quickly, and building takes far longer."""
 
     def __post_init__(self) -> None:
         check_fields(self, "HorizonOptions.")
+        # An offline plan's further options have no effect here: posts and walls are not kept off.
+        if type(self.bounds) is not PlanBounds:
+            raise AirworthyError(
+                f"HorizonOptions.bounds is a {type(self.bounds).__name__}; expected PlanBounds, as a plan in flight keeps."
+            )
+        if self.solver == "native" and not self.expand:
+            raise AirworthyError("HorizonOptions.expand has no effect on the solver 'native'; leave it, or plan with 'casadi'.")
 
 
 @dataclass(frozen=True)
@@ -135,37 +145,8 @@ class HorizonAnswer:
     """Seconds of sight that are lacking, (glances asked for,)."""
 
 
-class HorizonPlanner:
-    """A solver for one vehicle and one number of gates.
-
-    Args:
-        model: Who flies.
-        legs: Gates ahead.
-        options: Bounds.
-
-    Raises:
-        AirworthyError: CasADi is not installed.
-    """
-
-    def __init__(self, model: RacerModel, legs: int, options: HorizonOptions) -> None:
-        self.ca = casadi_module()
-        self.model, self.legs, self.options = model, legs, options
-        self.nodes = legs * options.bounds.nodes
-        ca, asked = self.ca, max(options.glances, 1)
-        self._x, self._u = ca.MX.sym("x", STATES, self.nodes + 1), ca.MX.sym("u", INPUTS, self.nodes)
-        self._t = ca.MX.sym("t", legs)
-        self._short, self._beside = ca.MX.sym("short", asked), ca.MX.sym("beside", legs)
-        self._start = ca.MX.sym("start", STATES)
-        self._gates = {name: ca.MX.sym(name, 3, legs) for name in ("center", "left", "up", "normal")}
-        self._half = ca.MX.sym("half", 2, legs)
-        self._target, self._counts = ca.MX.sym("target", 3, asked), ca.MX.sym("counts", asked, self.nodes)
-        self._needed, self._soft = ca.MX.sym("needed", asked), ca.MX.sym("soft")
-        each = options.bounds.nodes
-        self._steps = ca.vec(ca.repmat(self._t.T / each, each, 1)).T
-        self._terms: list[tuple[Any, Array, Array]] = []
-        self._solver, self._limits = self._built()
-
-    # ---- Solving ------------------------------------------------------------------------------------------------------------
+class HorizonSolver(Protocol):
+    """Whoever solves plans in flight."""
 
     def solve(
         self,
@@ -174,150 +155,78 @@ class HorizonPlanner:
         guess: NodeGuess,
         needs: Sequence[GlanceNeed] = (),
         soft: float = SOFT,
+        caps: Array | None = None,
     ) -> HorizonAnswer:
         """Solve one plan.
 
         Args:
             state: From which it flies: position, velocity, attitude x y z w, body rate, (13,).
-            gates: As many as the planner has legs.
+            gates: To fly through, one for each leg.
             guess: Where the solver begins.
             needs: Looks to take; those beyond `options.glances` are left out, so the most urgent come first.
             soft: Width of the field's edge, in tangents: a soft one is found from a guess that looks elsewhere, a sharp one
                 from a guess that looks there.
+            caps: Largest speed along each world axis at each node [m/s], (nodes + 1,); the first is not looked at. None: any.
 
         Raises:
             AirworthyError: Shapes that do not fit, or numbers that are not finite.
         """
-        asked = max(self.options.glances, 1)
-        target, counts, needed = np.zeros((asked, 3)), np.zeros((asked, self.nodes)), np.full(asked, -1.0)
-        taken = list(needs)[: self.options.glances]
-        for row, need in enumerate(taken):
-            target[row], counts[row], needed[row] = need.target, need.steps, need.seconds
-        start, states = _one_sign(state, guess.states)
-        self._check(start, gates, guess)
-        rows = (gates.center, gates.left, gates.up, gates.normal, gates.half)
-        numbers = [start, *(row.ravel() for row in rows), target.ravel(), counts.ravel("F"), needed, np.array([soft])]
-        # Slacks begin off their bounds: an interior point method starts inside.
-        begun: list[Array] = [states.ravel(), guess.inputs.ravel(), guess.legs, np.full(asked, 0.05), np.full(self.legs, 0.01)]
-        answer = self._solver(x0=np.concatenate(begun), p=np.concatenate(numbers), **self._limits)
-        stats = self._solver.stats()
-        values = np.asarray(answer["x"]).ravel()
-        ends = np.cumsum([self._x.numel(), self._u.numel(), self.legs, asked])
-        found, inputs, legs, short, beside = np.split(values, ends)
-        plan = RacePlan(found.reshape(-1, STATES), inputs.reshape(-1, INPUTS), legs, self.model, "", {})
-        status = str(stats["return_status"])
-        finite = bool(np.all(np.isfinite(values)) and np.all(legs > 0.0))
-        usable = finite and (status in _SOLVED or float(np.max(plan.defects())) < _DEFECT_MAX)
-        usable = usable and float(np.max(beside)) < _MISSED
-        return HorizonAnswer(plan, usable, status, int(stats["iter_count"]), beside, short[: len(taken)])
-
-    def _check(self, state: Array, gates: GateWindows, guess: NodeGuess) -> None:
-        given = [state, gates.center, gates.left, gates.up, gates.normal, gates.half, guess.states, guess.inputs, guess.legs]
-        legs, nodes = self.legs, self.nodes
-        shapes = [(STATES,), *(4 * [(legs, 3)]), (legs, 2), (nodes + 1, STATES), (nodes, INPUTS), (legs,)]
-        if [item.shape for item in given] != shapes or not all(np.all(np.isfinite(item)) for item in given):
-            raise AirworthyError(
-                f"A plan through {legs} gates is asked for with numbers that are not finite or of shapes"
-                f" {[item.shape for item in given]}; expected {shapes}."
-            )
-
-    # ---- Building -----------------------------------------------------------------------------------------------------------
-
-    def _built(self) -> tuple[Any, dict[str, Array]]:
-        ca, options = self.ca, self.options
-        self._join()
-        thrusts = ca.mtimes(ca.DM(self.model.mixer), self._u)
-        self._bound(thrusts, options.bounds.rotor_min, options.bounds.power * self.model.rotor_max)
-        for number in range(self.legs):
-            self._pass(number)
-        self._look()
-        cost = ca.sum1(self._t) + options.window_price * ca.sum1(self._beside) + options.glance_price * ca.sum1(self._short)
-        cost += TURNING_COST * ca.sum2(self._steps * ca.sum1((self._u[1:, :] / 10.0) ** 2))
-        cost += YAW_COST * ca.sum2(self._steps * self._x[12, 1:] ** 2)
-        unknowns = ca.vertcat(ca.vec(self._x), ca.vec(self._u), self._t, self._short, self._beside)
-        gates = [ca.vec(item) for item in (*self._gates.values(), self._half)]
-        given = ca.vertcat(self._start, *gates, ca.vec(self._target), ca.vec(self._counts), self._needed, self._soft)
-        # Ours, after spec/race 5.4: a plan begins near the one before, so the barrier begins low; a millimetre is enough.
-        strategy = {
-            "mu_strategy": "monotone",
-            "mu_init": 3e-3,
-            "warm_start_init_point": "yes",
-            "max_iter": options.bounds.iterations,
-        }
-        enough = {"tol": 1e-3, "constr_viol_tol": 1e-4, "dual_inf_tol": 1.0, "acceptable_tol": 1e-2, "acceptable_iter": 3}
-        enough["acceptable_constr_viol_tol"] = 1e-3
-        quiet = {"print_level": 0, "sb": "yes"}
-        words = {f"ipopt.{key}": value for key, value in {**quiet, **strategy, **enough}.items()}
-        problem = {"x": unknowns, "f": cost, "g": ca.vertcat(*(term for term, _, _ in self._terms)), "p": given}
-        solver = ca.nlpsol("horizon", "ipopt", problem, {"print_time": 0, "expand": options.expand, **words})
-        lower, upper = self._ranges()
-        limits = {
-            "lbg": np.concatenate([low for _, low, _ in self._terms]),
-            "ubg": np.concatenate([high for *_, high in self._terms]),
-        }
-        return solver, {"lbx": lower, "ubx": upper, **limits}
-
-    def _bound(self, term: Any, low: float, high: float) -> None:
-        flat = self.ca.vec(term)
-        self._terms.append((flat, np.full(flat.numel(), low), np.full(flat.numel(), high)))
-
-    def _join(self) -> None:
-        ca = self.ca
-        x, u, h = ca.SX.sym("x", STATES), ca.SX.sym("u", INPUTS), ca.SX.sym("h")
-        after = self.model.step([x[k] for k in range(STATES)], [u[k] for k in range(INPUTS)], h)
-        step = ca.Function("step", [x, u, h], [ca.vertcat(*after)]).map(self.nodes)
-        self._bound(step(self._x[:, :-1], self._u, self._steps) - self._x[:, 1:], 0.0, 0.0)
-        self._bound(self._x[:, 0] - self._start, 0.0, 0.0)
-
-    def _pass(self, number: int) -> None:
-        """Bind a node to a gate's plane and window, and those around it to the cone; both yield to the gate's slack."""
-        ca, bounds = self.ca, self.options.bounds
-        node, slack = (number + 1) * bounds.nodes, self._beside[number]
-        center, normal = self._gates["center"][:, number], self._gates["normal"][:, number]
-        for index in range(max(1, node - bounds.cone_nodes), min(self.nodes + 1, node + bounds.cone_nodes + 1)):
-            offset = self._x[:3, index] - center
-            along = ca.dot(normal, offset)
-            depth = along * (1.0 if index > node else -1.0 if index < node else 0.0)
-            if index == node:
-                self._bound(along, 0.0, 0.0)
-            for row, axis in enumerate(("left", "up")):
-                across = ca.dot(self._gates[axis][:, number], offset)
-                window = self._half[row, number] + bounds.cone * depth + slack
-                self._bound(across - window, -np.inf, 0.0)
-                self._bound(across + window, 0.0, np.inf)
-
-    def _look(self) -> None:
-        ca = self.ca
-        if self.options.glances == 0:
-            return
-        x, target, soft = ca.SX.sym("x", STATES), ca.SX.sym("target", 3), ca.SX.sym("soft")
-        worth = looked([x[k] for k in range(STATES)], [target[k] for k in range(3)], ca, soft)
-        sight = ca.Function("sight", [x, target, soft], [worth]).map(self.nodes)
-        for row in range(self.options.glances):
-            seen = sight(self._x[:, 1:], ca.repmat(self._target[:, row], 1, self.nodes), ca.repmat(self._soft, 1, self.nodes))
-            total = ca.sum2(self._steps * seen * self._counts[row, :])
-            self._bound(total + self._short[row] - self._needed[row], 0.0, np.inf)
-
-    def _ranges(self) -> tuple[Array, Array]:
-        bounds, nodes = self.options.bounds, self.nodes + 1
-        high = np.full((nodes, STATES), np.inf)
-        high[:, 10:13] = bounds.rate_max * np.array([1.0, 1.0, 2.0 / 3.0])
-        low = -high
-        low[1:, 2] = bounds.height_min
-        # The first node is where the vehicle is, turning as it does: its own equation says so.
-        low[0], high[0] = -np.inf, np.inf
-        turn = bounds.turn_max * np.array([1.0, 1.0, 0.5])
-        least = np.concatenate([[bounds.rotor_min * len(self.model.mixer)], -turn])
-        most = np.concatenate([[bounds.power * self.model.thrust_max], turn])
-        slacks = self._short.numel() + self.legs
-        lower = [low.ravel(), np.tile(least, nodes - 1), np.full(self.legs, _LEG[0]), np.zeros(slacks)]
-        upper = [high.ravel(), np.tile(most, nodes - 1), np.full(self.legs, _LEG[1]), np.full(slacks, _SLACK_MAX)]
-        return np.concatenate(lower), np.concatenate(upper)
+        ...
 
 
-def _one_sign(state: Array, guess: Array) -> tuple[Array, Array]:
+def horizon_answer(plan: RacePlan, status: str, solved: bool, iterations: int, slacks: tuple[Array, Array]) -> HorizonAnswer:
+    """Return an answer, and judge whether it can be flown.
+
+    Args:
+        plan: As the solver left it.
+        status: What the solver says.
+        solved: Whether that is that it solved it, or nearly.
+        iterations: Of the solver.
+        slacks: Of windows and of looks.
+    """
+    finite = bool(np.all(np.isfinite(plan.states)) and np.all(np.isfinite(plan.inputs)) and np.all(plan.legs > 0.0))
+    usable = finite and (solved or float(np.max(plan.defects())) < _DEFECT_MAX) and float(np.max(slacks[0])) < _MISSED
+    return HorizonAnswer(plan, usable, status, iterations, *slacks)
+
+
+def check_asked(
+    state: Array, gates: GateWindows, guess: NodeGuess, *, legs: int, nodes: int, caps: Array | None = None
+) -> None:
+    """Check what a plan is asked for with.
+
+    Args:
+        state: (13,)
+        gates: (legs, ...)
+        guess: Where the solver begins.
+        legs: Gates ahead.
+        nodes: On each leg.
+        caps: Largest speeds, if any.
+
+    Raises:
+        AirworthyError: Shapes that do not fit, or numbers that are not finite.
+    """
+    given = [state, gates.center, gates.left, gates.up, gates.normal, gates.half, guess.states, guess.inputs, guess.legs]
+    count = legs * nodes
+    shapes = [(STATES,), *(4 * [(legs, 3)]), (legs, 2), (count + 1, STATES), (count, INPUTS), (legs,)]
+    if [item.shape for item in given] != shapes or not all(np.all(np.isfinite(item)) for item in given):
+        raise AirworthyError(
+            f"A plan through {legs} gates is asked for with numbers that are not finite or of shapes"
+            f" {[item.shape for item in given]}; expected {shapes}."
+        )
+    if caps is not None and (caps.shape != (count + 1,) or not np.all(caps > 0.0)):
+        raise AirworthyError(
+            f"A plan is asked for with largest speeds of shape {caps.shape}; expected ({count + 1},), each above 0."
+        )
+
+
+def one_sign(state: Array, guess: Array) -> tuple[Array, Array]:
     """Return a state and the guess that begins with it, their quaternions' signs following on: q and -q are one attitude, and a
-    solver that is begun across the two turns round fully."""
+    solver that is begun across the two turns round fully.
+
+    Args:
+        state: Where the plan begins, (13,).
+        guess: Of states, (nodes + 1, 13).
+    """
     states = np.array(guess, np.float64)
     states[0] = state
     signs = np.sign(np.sum(states[1:, 6:10] * states[:-1, 6:10], axis=1))
@@ -325,19 +234,22 @@ def _one_sign(state: Array, guess: Array) -> tuple[Array, Array]:
     return np.asarray(state, np.float64), states
 
 
-_BUILT: dict[str, HorizonPlanner] = {}
-
-
-def horizon_planner(model: RacerModel, legs: int, options: HorizonOptions) -> HorizonPlanner:
-    """Return a planner, built once in a process: building takes a second, a plan a fifth of one.
+def horizon_planner(model: RacerModel, legs: int, options: HorizonOptions) -> HorizonSolver:
+    """Return a planner, built once in a process: by CasADi building takes a second or more for each number of gates.
 
     Args:
         model: Who flies.
-        legs: Gates ahead.
-        options: Bounds.
+        legs: Gates ahead, at most `options.ahead`.
+        options: Bounds, and who solves.
+
+    Raises:
+        AirworthyError: CasADi is asked for and not installed, or the kernel cannot be built.
     """
-    numbers = [np.asarray(value, np.float64).tolist() for value in vars(model).values()]
-    key = sha256(f"{numbers} {legs} {options}")
-    if key not in _BUILT:
-        _BUILT[key] = HorizonPlanner(model, legs, options)
-    return _BUILT[key]
+    # Each imports what it needs: the one Warp, the other CasADi.
+    if options.solver == "native":
+        from airworthy.race.planning.shooting.planner import shooting_planner
+
+        return shooting_planner(model, options)
+    from airworthy.race.planning.horizon_casadi import casadi_planner
+
+    return casadi_planner(model, legs, options)

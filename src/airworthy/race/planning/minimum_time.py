@@ -17,8 +17,10 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.core.schema import Bound, check_fields
+from airworthy.core.schema import Bound
 from airworthy.race.gate_geometry import GateShape
+from airworthy.race.planning.beginnings import LEAST_LEG, made_up, sampled, slowly
+from airworthy.race.planning.bounds import PlanBounds
 from airworthy.race.planning.obstacles import KeepOff, node_range, obstacles_of
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
@@ -30,19 +32,23 @@ TURNING_COST = 2e-4
 """Seconds charged per second of 10 rad/s^2, squared: between plans of one duration the calm one. Measured: 4 ms of a race."""
 YAW_COST = 1e-3
 """Seconds charged per second of 1 rad/s of yaw, squared, which time alone leaves undetermined."""
-_GUESS_SPEED = 9.0
-"""Of the first guess, straight from gate to gate [m/s]: two thirds of what comes out."""
-_GUESS_THRUST = 1.3
-"""Its thrust over the weight."""
-_AGAINST = 0.1
-"""Least cosine between straight lines and the gates that they end in, below which the first guess is a curve: of AlphaPilot's
-gates none is below 0.5, of a split-S the second is at 0."""
-_LEG = (0.03, 20.0)
-"""Least and largest duration of a leg [s]."""
+_AGAIN = (0.7, 1.4, 0.4)
+"""Speeds of further guesses over that of the first, where no plan was found from it; ours."""
+_LONGEST_LEG = 20.0
+"""Largest duration of a leg [s]."""
 _BETWEEN = (0.25, 0.5, 0.75)
 """Parts of a step at which frames are kept off, besides its end."""
 _THROUGH = 0.2
 """Least speed along a gate's direction [m/s]."""
+_CROSSED = 0.01
+"""Slack from which on a plan is looked for from another beginning, too: a centimetre beside a window, or a half per cent of the
+distance from a post."""
+_PATIENT = 4
+"""Times as many iterations from there: the only way out was lost at 150."""
+_TAKES = 0.6
+"""Least duration of a leg that is flown slowly at first, over that of its guess."""
+_SLACKS = 3
+"""Kinds of slack of each leg."""
 _SLACK_MAX = 1.0
 """Largest slack: metres, or the whole of what is kept off."""
 _APPROACH = 0.4
@@ -54,35 +60,16 @@ _TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class RacePlanOptions:
-    """Bounds of a plan, and how finely it is cut."""
+class RacePlanOptions(PlanBounds):
+    """Bounds of an offline plan: those of every plan, and what a course keeps a racer off."""
 
-    nodes: Annotated[int, Bound(4, 100)] = 24
-    """On each leg. Spec/race 5.4 has 12, for plans in flight, which are solved in half the time; a Runge-Kutta step of 0.17 s
-    then errs by 8 mm and 8 cm/s where the start turns, against 0.1 mm with 24."""
-    power: Annotated[float, Bound(0.2, 1.0)] = 0.94
-    """Largest thrust of each rotor, over what it can give: the rest is the tracker's."""
-    rotor_min: Annotated[float, Bound(0.0, 10.0, "N")] = 0.15
-    """Least thrust of each rotor [N]."""
-    margin: Annotated[float, Bound(0.0, 5.0, "m")] = 0.4
-    """Between path and edge of an opening [m]: the vehicle's 0.15 m, half the tube's 0.15 m, and what flying errs."""
-    window: Annotated[float, Bound(0.0, 5.0, "m")] = 0.08
-    """Least half width and half height that the margin leaves [m]."""
-    turn_max: Annotated[float, Bound(1.0, 1000.0, "rad/s^2")] = 80.0
-    """Largest angular acceleration of roll and pitch; half of it of yaw [rad/s^2]."""
-    rate_max: Annotated[float, Bound(0.5, 100.0, "rad/s")] = 12.0
-    """Largest rate of roll and pitch [rad/s]; two thirds of it of yaw."""
     speed_max: Annotated[float, Bound(0.1, 1000.0, "m/s")] = 1000.0
     """Largest speed towards gates that may stand elsewhere yet, on the last part of the leg [m/s]; by default none."""
+    cruise: Annotated[float, Bound(0.1, 1000.0, "m/s")] = 1000.0
+    """Largest speed anywhere [m/s]; by default none."""
     slew: Annotated[float, Bound(0.0, 1e6, "N/s")] = 0.0
     """Fastest change of each rotor's thrust from step to step, at first from hover [N/s]; 0: any. For rotors with a lag that a
     tracker cannot hide, near their limit."""
-    height_min: Annotated[float, Bound(-1000.0, 1000.0, "m")] = 0.4
-    """Lowest path [m]."""
-    cone: Annotated[float, Bound(0.1, 10.0)] = 1.0
-    """Near a gate the path stays within its window and this much more sideways per metre from the plane."""
-    cone_nodes: Annotated[int, Bound(0, 50)] = 3
-    """Nodes before and behind a gate for which that holds; without them an oblique path shaves a post."""
     clearance: Annotated[float, Bound(0.0, 5.0, "m")] = 0.35
     """Between path and posts, and frames of gates that a leg is not through [m]: as `margin`, and half of a frame's depth."""
     wall: Annotated[float, Bound(0.0, 5.0, "m")] = 0.2
@@ -90,15 +77,14 @@ class RacePlanOptions:
     slack: Annotated[float, Bound(0.0, 1e6, "s/m")] = 0.0
     """Seconds that a metre beside a window or within a clearance costs [s/m]; 0: neither may be. For plans in flight: a gate
     that is told late may stand where its window cannot be reached."""
-    iterations: Annotated[int, Bound(1, 100000)] = 500
-    """Of the solver, at most."""
-
-    def __post_init__(self) -> None:
-        check_fields(self, "RacePlanOptions.")
 
 
 def minimum_time_plan(
-    race: Race, model: RacerModel, options: RacePlanOptions | None = None, unseen: Collection[str] = ()
+    race: Race,
+    model: RacerModel,
+    options: RacePlanOptions | None = None,
+    unseen: Collection[str] = (),
+    like: RacePlan | None = None,
 ) -> RacePlan:
     """Solve the fastest flight through a course, from rest at its start to its last gate.
 
@@ -107,6 +93,8 @@ def minimum_time_plan(
         model: Who flies it.
         options: Bounds.
         unseen: Gates that may stand elsewhere yet (`RacePlanOptions.speed_max`).
+        like: A plan through the same gates from a place near the start, with which the solver begins; None: it begins with
+            lines and curves from gate to gate.
 
     Raises:
         AirworthyError: CasADi is not installed, or no plan was found.
@@ -114,7 +102,20 @@ def minimum_time_plan(
     options = options or RacePlanOptions()
     problem = _Problem(casadi_module(), model, flown_gates(race), start_state(race), options, _obstacles(race, options, 0))
     problem.unseen = frozenset(unseen)
-    return _solved(problem, race)
+    lower, upper = problem.ranges()
+    if np.any(lower > upper):
+        raise AirworthyError(
+            f"No plan was found through the race {race.name!r}: its limits leave no room between height_min and the walls."
+        )
+    if like is not None:
+        problem.warm = sampled(like, 0.0, len(problem.gates), problem.options.nodes, problem.start)
+    found = problem.solve()
+    for share in (1.0, *_AGAIN) if like is not None else _AGAIN:
+        # Where a guess leads nowhere another one does: which, nobody knows before.
+        if found.status not in _SOLVED:
+            problem.warm, problem.guess_share = None, share
+            found = min(found, problem.solve(), key=lambda one: one.rank)
+    return _checked(problem, race, found)
 
 
 def rest_plan(
@@ -151,48 +152,62 @@ def rest_plan(
     problem = _Problem(casadi_module(), model, gates, state, options, _obstacles(race, options, passed))
     problem.unseen = frozenset(unseen)
     problem.held = before.at([clock])[1][0]
-    problem.warm = _sampled(before, clock, len(gates), options.nodes, state)
-    return _solved(problem, race)
+    problem.warm = sampled(before, clock, len(gates), options.nodes, state)
+    found = problem.solve()
+    crossed = [leg for leg in range(len(gates)) if np.max(found.slacks[:2, leg]) > _CROSSED]
+    if crossed:
+        # From a path that led elsewhere the solver may end at a bar, or on the wrong side of a post, where braking or the other
+        # side was the way: slowly and straight is another beginning, and the better of both ends is taken.
+        problem.far = True
+        first = found
+        for around in (False, True) if np.max(found.slacks[1]) > _CROSSED and len(problem.obstacles.posts) else (False,):
+            posts = problem.obstacles.posts if around else None
+            problem.warm = slowly((first.states, first.inputs, first.legs), crossed, state, gates, problem.hover, posts)
+            # Without a least duration the solver hurries back to where it came from.
+            problem.least[crossed] = _TAKES * problem.warm[-len(gates) :][crossed]
+            found = min(found, problem.solve(), key=lambda one: one.rank)
+    return _checked(problem, race, found)
 
 
 def _obstacles(race: Race, options: RacePlanOptions, passed: int) -> KeepOff:
     return obstacles_of(race, options.clearance, options.wall).after(passed)
 
 
-def _sampled(plan: RacePlan, clock: float, legs: int, nodes: int, state: Array) -> Array:
-    """Read a first guess off the rest of a plan: unknowns as of `_Problem`."""
-    ends = np.concatenate([[clock], plan.gate_times[-legs:]])
-    durations = np.maximum(np.diff(ends), _LEG[0])
-    part = np.arange(nodes) / nodes
-    times = np.concatenate([*(a + part * (b - a) for a, b in pairwise(ends)), ends[-1:]])
-    states, inputs = plan.at(times)
-    # One sign of the quaternion throughout: interpolation may meet either, and the start is where the guess begins.
-    sign = np.where(states[:, 6:10] @ state[6:10] < 0.0, -1.0, 1.0)
-    turned = np.cumprod(np.where(np.sum(states[1:, 6:10] * states[:-1, 6:10], axis=1) < 0.0, -1.0, 1.0))
-    states[:, 6:10] *= sign[0] * np.concatenate([[1.0], turned])[:, None]
-    states[0] = state
-    return np.concatenate([states.ravel(), inputs[:-1].ravel(), durations])
+@dataclass(frozen=True)
+class _Found:
+    """What a solver ended with."""
+
+    states: Array
+    inputs: Array
+    legs: Array
+    slacks: Array
+    """(3, legs), as of `_Problem`; zeros where nothing is slack."""
+    cost: float
+    status: str
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Smaller is better: what failed comes last."""
+        return self.status not in _SOLVED, self.cost
 
 
-def _solved(problem: _Problem, race: Race) -> RacePlan:
-    lower, upper = problem.ranges()
-    if np.any(lower > upper):
-        raise AirworthyError(
-            f"No plan was found through the race {race.name!r}: its limits leave no room between height_min and the walls."
-        )
-    found, status = problem.solve()
+_SOLVED = ("Solve_Succeeded", "Solved_To_Acceptable_Level")
+
+
+def _checked(problem: _Problem, race: Race, found: _Found) -> RacePlan:
     model, options = problem.model, problem.options
-    plan = RacePlan(*found, model, course_digest(race, model), asdict(options))
+    plan = RacePlan(found.states, found.inputs, found.legs, model, course_digest(race, model), asdict(options))
     worst = float(np.max(plan.defects()))
-    if status not in ("Solve_Succeeded", "Solved_To_Acceptable_Level") or not worst < _TOLERANCE:
+    if found.status not in _SOLVED or not worst < _TOLERANCE:
         raise AirworthyError(
-            f"No plan was found through the race {race.name!r}: the solver says {status} with defects of {worst:.2g}, expected"
-            f" below {_TOLERANCE:g}; raise iterations or nodes, or lower margin."
+            f"No plan was found through the race {race.name!r}: the solver says {found.status} with defects of {worst:.2g},"
+            f" expected below {_TOLERANCE:g}; raise iterations or nodes, or lower margin."
         )
     return plan
 
 
 def casadi_module() -> Any:
+    """Import CasADi where it is first needed; raises AirworthyError where it is not installed."""
     try:
         import casadi
     except ModuleNotFoundError as error:
@@ -218,19 +233,26 @@ class _Problem:
         self.x, self.u = casadi.MX.sym("x", STATES, count + 1), casadi.MX.sym("u", INPUTS, count)
         self.legs = casadi.MX.sym("legs", len(gates))
         self.steps = casadi.vec(casadi.repmat(self.legs.T / options.nodes, options.nodes, 1)).T
-        # Of each leg: beside its gate's window [m], and within what it keeps off.
-        self.slacks = casadi.MX.sym("slacks", 2, len(gates))
+        # Of each leg: beside its gate's window [m], within what it keeps off, and above its largest speed.
+        self.slacks = casadi.MX.sym("slacks", _SLACKS, len(gates))
         self.unseen: Collection[str] = ()
         self.hover = [model.mass * model.gravity, 0.0, 0.0, 0.0]
         self.held: Array | None = None
         """Inputs until the start; none: of hovering."""
         self.warm: Array | None = None
         """First guess of states, inputs and legs; none: made up."""
+        self.guess_share = 1.0
+        """Speed of a guess that is made up, over the usual one; one that is not 1 leads along curves."""
+        self.least = np.full(len(gates), LEAST_LEG)
+        """Least duration of each leg [s]."""
+        self.far = False
+        """Whether that guess is far from what is looked for."""
         self._terms: list[tuple[Any, Array, Array]] = []
 
-    def solve(self) -> tuple[tuple[Array, Array, Array], str]:
-        """Return states, inputs and durations as of `RacePlan`, and what the solver says."""
+    def solve(self) -> _Found:
+        """Return where the solver ends from the first guess."""
         ca, options = self.ca, self.options
+        self._terms = []
         self._join()
         self._rotors()
         for number, gate in enumerate(self.gates):
@@ -245,25 +267,38 @@ class _Problem:
             unknowns = ca.vertcat(unknowns, ca.vec(self.slacks))
         quiet = {"print_time": 0, "ipopt.print_level": 0, "ipopt.sb": "yes", "expand": True}
         # Seconds and metres are near 1, so a thousandth of each is enough; defects are tested afterwards.
-        limits = {"ipopt.tol": 1e-4, "ipopt.constr_viol_tol": 1e-5, "ipopt.max_iter": options.iterations}
+        limits = {
+            "ipopt.tol": 1e-4,
+            "ipopt.constr_viol_tol": 1e-5,
+            "ipopt.max_iter": options.iterations * (_PATIENT if self.far else 1),
+        }
         # From a plan in force the barrier begins low: with a high one the solver leaves a guess that is nearly right.
         near = {"ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-3, "ipopt.bound_push": 1e-4, "ipopt.bound_frac": 1e-4}
-        strategy: dict[str, Any] = {"ipopt.mu_strategy": "adaptive"} if self.warm is None else near
+        strategy: dict[str, Any] = {"ipopt.mu_strategy": "adaptive"} if self.warm is None or self.far else near
         bounds = ca.vertcat(*(term for term, _, _ in self._terms))
         problem = {"x": unknowns, "f": cost, "g": bounds}
         solver = ca.nlpsol("minimum_time", "ipopt", problem, {**quiet, **limits, **strategy})
         lower, upper = self.ranges()
         lower, upper = self._slackened(lower, 0.0), self._slackened(upper, _SLACK_MAX)
         answer = solver(
-            x0=self._slackened(self._guess() if self.warm is None else self.warm, 0.0),
+            x0=self._slackened(self._begin(), 0.0),
             lbx=lower,
             ubx=upper,
             lbg=np.concatenate([low for _, low, _ in self._terms]),
             ubg=np.concatenate([high for _, _, high in self._terms]),
         )
         values = np.asarray(answer["x"]).ravel()
-        states, inputs, legs, _ = np.split(values, np.cumsum([self.x.numel(), self.u.numel(), self.legs.numel()]))
-        return (states.reshape(-1, STATES), inputs.reshape(-1, INPUTS), legs), str(solver.stats()["return_status"])
+        states, inputs, legs, slacks = np.split(values, np.cumsum([self.x.numel(), self.u.numel(), self.legs.numel()]))
+        slacks = slacks.reshape(-1, _SLACKS).T if options.slack else np.zeros((_SLACKS, len(legs)))
+        status = str(solver.stats()["return_status"])
+        return _Found(
+            states.reshape(-1, STATES), inputs.reshape(-1, INPUTS), legs, slacks, float(np.asarray(answer["f"]).item()), status
+        )
+
+    def _begin(self) -> Array:
+        if self.warm is not None:
+            return self.warm
+        return made_up(self.start, self.gates, self.model, self.options.nodes, self.guess_share)
 
     def _slackened(self, values: Array, slack: float) -> Array:
         """Append a value for each slack, where there are any."""
@@ -336,9 +371,13 @@ class _Problem:
                     # arc by 5 cm at 45 m/s^2 and 0.09 s, which clearances hold.
                     for place in (here, *(before + share * (here - before) for share in _BETWEEN)):
                         self._bound(frame.level([place[k] for k in range(3)]) + slack, 1.0, np.inf)
-            if self.obstacles.passes[leg] in self.unseen and self.options.speed_max < _FAST:
-                slow = self.x[3:6, first + round(_APPROACH * nodes) : first + nodes + 1]
-                self._bound(ca.sum1(slow**2) / self.options.speed_max**2 - slack, 0.0, 1.0)
+            ways = [(1, self.options.cruise)]
+            if self.obstacles.passes[leg] in self.unseen:
+                ways.append((round(_APPROACH * nodes), self.options.speed_max))
+            for node, most in ways:
+                if most < _FAST:
+                    speeds = ca.sum1(self.x[3:6, first + node : first + nodes + 1] ** 2)
+                    self._bound(speeds / most**2 - self._slack(2, leg), -np.inf, 1.0)
 
     def ranges(self) -> tuple[Array, Array]:
         """Return the least and largest value of each unknown."""
@@ -357,46 +396,6 @@ class _Problem:
         turn = options.turn_max * np.array([1.0, 1.0, 0.5])
         least = np.concatenate([[options.rotor_min * len(self.model.mixer)], -turn])
         most = np.concatenate([[options.power * self.model.thrust_max], turn])
-        legs = np.ones(len(self.gates))
-        lower = [low.ravel(), np.tile(least, nodes - 1), _LEG[0] * legs]
-        upper = [high.ravel(), np.tile(most, nodes - 1), _LEG[1] * legs]
+        lower = [low.ravel(), np.tile(least, nodes - 1), self.least]
+        upper = [high.ravel(), np.tile(most, nodes - 1), np.full(len(self.gates), _LONGEST_LEG)]
         return np.concatenate(lower), np.concatenate(upper)
-
-    def _guess(self) -> Array:
-        """From gate to gate at one speed, upright: straight, or in curves where a straight line runs against a gate."""
-        nodes, model = self.options.nodes, self.model
-        corners = np.vstack([self.start[:3], *(gate.center for gate in self.gates)])
-        gaps = np.diff(corners, axis=0)
-        lengths = np.maximum(np.linalg.norm(gaps, axis=1), 1e-3)
-        # Slower where legs are short: what is reached from rest on half of the mean leg with the thrust above the weight.
-        pull = model.thrust_max / model.mass - model.gravity
-        speed = min(_GUESS_SPEED, 0.5 * float(np.sqrt(max(pull, 1.0) * np.mean(lengths))))
-        part = (np.arange(nodes) / nodes)[:, None]
-        normals = np.stack([gate.normal for gate in self.gates])
-        if np.min(np.sum(gaps * normals, axis=1) / lengths) < _AGAINST:
-            places, velocities = _curves(corners, normals, lengths, speed, part)
-        else:
-            places = np.vstack([*(a + part * gap for a, gap in zip(corners, gaps, strict=False)), corners[-1:]])
-            velocities = np.repeat(gaps / lengths[:, None] * speed, nodes, axis=0)
-        states = np.tile(self.start, (len(places), 1))
-        states[:, :3] = places
-        states[1:, 3:6] = velocities
-        inputs = np.tile([_GUESS_THRUST * model.mass * model.gravity, 0.0, 0.0, 0.0], (len(velocities), 1))
-        return np.concatenate([states.ravel(), inputs.ravel(), lengths / speed])
-
-
-def _curves(corners: Array, normals: Array, lengths: Array, speed: float, part: Array) -> tuple[Array, Array]:
-    """Cubic Hermite curves from gate to gate along their normals: positions, (nodes + 1, 3), and velocities behind the start,
-    (nodes, 3).
-    """
-    tangents = np.vstack([np.zeros(3), normals])
-    square, cube = part**2, part**3
-    places, slopes = [], []
-    for leg, length in enumerate(lengths):
-        a, b, u, v = corners[leg], corners[leg + 1], length * tangents[leg], length * tangents[leg + 1]
-        places.append(
-            (2 * cube - 3 * square + 1) * a + (cube - 2 * square + part) * u + (3 * square - 2 * cube) * b + (cube - square) * v
-        )
-        slopes.append(6 * (square - part) * (a - b) + (3 * square - 4 * part + 1) * u + (3 * square - 2 * part) * v)
-    ways = np.vstack([*slopes, lengths[-1] * tangents[-1]])[1:]
-    return np.vstack([*places, corners[-1:]]), speed * ways / np.maximum(np.linalg.norm(ways, axis=1, keepdims=True), 1e-3)

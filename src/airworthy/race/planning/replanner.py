@@ -6,6 +6,7 @@ is off it now. A plan that failed is tried again at once from the stored one; a 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated
@@ -22,6 +23,7 @@ from airworthy.race.planning.racer import RacerModel
 from airworthy.race.planning.smooth import moved_plan
 
 __all__ = [
+    "LATE_MAX",
     "RaceReplanner",
     "RacerBelief",
     "ReplanOptions",
@@ -42,7 +44,9 @@ _ANSWER_S = 0.1
 """From a look to the plan that knows it [s]."""
 _LEAST_LEFT = 0.1
 """No plan is begun for less than this before a gate [s]: there is nothing left to change."""
-_LATE_MAX = 0.3
+_CAP_EASE = 0.5
+"""What a plan that slows down may be faster than evenly slower [m/s]; ours: its first nodes begin where the vehicle is."""
+LATE_MAX = 0.3
 """Planned ahead at most [s]; who plans more slowly flies the old plan for longer."""
 
 
@@ -91,9 +95,13 @@ class RacerBelief:
     """Of each gate's place relative to the racer, to the left and upwards [m], (passages, 2)."""
     lacking: Sequence[tuple[Glance, float]]
     """Glances still to be taken, and how much of them [s]."""
+    begin: Array | None = None
+    """Where a plan begins, if it is not to begin where the plan in force leads, (13,)."""
+    slow: float = np.inf
+    """Largest speed along each axis at which the next gate is reached, having been looked at [m/s]."""
 
 
-class ReplanRule:
+class ReplanRule(ABC):
     """When plans of one flight are made anew, whoever makes them.
 
     Args:
@@ -110,6 +118,10 @@ class ReplanRule:
         self.failures = 0
         """Plans that led nowhere."""
 
+    anywhere = False
+    """Whether its plans begin anywhere, so that it goes on behind a detour."""
+
+    @abstractmethod
     def build(self) -> None:
         """Prepare what takes long, before the race."""
 
@@ -142,10 +154,15 @@ class ReplanRule:
         """
         self._asked, self._next, self._centers = belief.time, belief.next, belief.gates.center.copy()
         self.plans += 1
-        return lambda: self._made(belief, flown, min(late, _LATE_MAX))
+        return lambda: self._made(belief, flown, min(late, LATE_MAX))
 
+    def hurry(self) -> None:
+        """Have the next plan asked for at once: the last one led nowhere."""
+        self._asked, self._next = -np.inf, -1
+
+    @abstractmethod
     def _made(self, belief: RacerBelief, flown: TimedPlan, late: float) -> TimedPlan | None:
-        raise NotImplementedError
+        """Return a plan for `late` from now, or None where there is none."""
 
 
 class RaceReplanner(ReplanRule):
@@ -157,6 +174,8 @@ class RaceReplanner(ReplanRule):
         centers: Where these nominally are [m], (passages, 3).
         options: See there.
     """
+
+    anywhere = True
 
     def __init__(self, model: RacerModel, nominal: RacePlan, centers: Array, options: ReplanOptions) -> None:
         super().__init__(centers, options)
@@ -175,11 +194,18 @@ class RaceReplanner(ReplanRule):
         windows = inner_windows(_some(belief.gates, rows), belief.sigma[rows], self.options)
         late_share = too_late(belief.sigma[:, 0], self.nominal.legs)
         needs = glance_needs(belief.lacking, belief.gates.center, passages, nodes, late_share)
-        state = _ahead(belief, flown, late)
+        state = _ahead(belief, flown, late) if belief.begin is None else belief.begin
+        caps = None
+        if np.isfinite(belief.slow):
+            caps = _slowing(state, windows, nodes, belief.slow)
+            steps = np.zeros(len(passages) * nodes)
+            steps[: int((1.0 - float(late_share[belief.next])) * nodes)] = 1.0
+            # Before all others, of which there may be more than a plan can ask for.
+            needs.insert(0, GlanceNeed(belief.gates.center[belief.next], steps, self.options.need))
         shifts = belief.gates.center - self._nominal_centers
         for before in (flown, None):
             guess = begun_guess(begin, passages, nodes, before=before, nominal=self.nominal, shifts=shifts)
-            answer = planner.solve(state, windows, guess, needs)
+            answer = planner.solve(state, windows, guess, needs, caps=caps)
             if answer.usable:
                 return TimedPlan(answer.plan, begin, passages.start)
         self.failures += 1
@@ -199,6 +225,9 @@ class StoredReplanner(ReplanRule):
     def __init__(self, nominal: RacePlan, centers: Array, options: ReplanOptions, stretch: float) -> None:
         super().__init__(centers, options)
         self.nominal, self.stretch = nominal, stretch
+
+    def build(self) -> None:
+        """Do nothing: a plan is moved in no time."""
 
     def _made(self, belief: RacerBelief, flown: TimedPlan, late: float) -> TimedPlan | None:
         shifts = belief.gates.center - self._nominal_centers
@@ -257,6 +286,22 @@ def glance_needs(
             steps[int((glance.last - first + 1.0 - float(late_share[glance.gate])) * nodes) :] = 0.0
         needs.append(GlanceNeed(centers[glance.gate], steps, seconds))
     return needs
+
+
+def _slowing(state: Array, gates: GateWindows, nodes: int, slow: float) -> Array:
+    """Return largest speeds at the nodes of a plan that slows down to its first gate, (nodes of all legs + 1,) [m/s].
+
+    Args:
+        state: Where it begins, (13,).
+        gates: That it reaches.
+        nodes: On each leg.
+        slow: At the first gate [m/s].
+    """
+    fast = float(np.linalg.norm(state[3:6]))
+    # As if it slowed down evenly all the way: nodes of a leg are equally far apart in time.
+    caps = np.full(len(gates.center) * nodes + 1, np.inf)
+    caps[: nodes + 1] = _CAP_EASE + np.maximum(fast - (fast - slow) * np.arange(nodes + 1) / nodes, slow)
+    return caps
 
 
 def _ahead(belief: RacerBelief, flown: TimedPlan, late: float) -> Array:
