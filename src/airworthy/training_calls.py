@@ -138,6 +138,17 @@ def _distill(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> R
     return _left(train_distill(teachers, out, what, quiet=quiet, **told))
 
 
+def _race(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy.race.learned.config import RacePolicyOptions
+    from airworthy.race.learned.run import train_race
+
+    _unused("race", data, "learns the AlphaPilot race on courses that it draws itself")
+    rest, told = _parted(options)
+    told |= {"judged": rest.pop("judged")} if "judged" in rest else {}
+    (what,) = configured("train race", rest, RacePolicyOptions)
+    return _left(train_race(out, what, quiet=quiet, **told))
+
+
 def _task(kind: str, item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
     from airworthy import learning
 
@@ -224,6 +235,7 @@ KINDS: Mapping[str, Callable[[Any, Path, bool, Mapping[str, Any]], Result]] = {
     "motor_command": _motor_command,
     "foundation": _foundation,
     "distill": _distill,
+    "race": _race,
     "avoid": _avoid,
     "depth_navigation": _navigation("depth_navigation"),
     "lidar_navigation": _navigation("lidar_navigation"),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.race.background import CHARGE_S, MEASURED, Desk, charge_of, desk_of, plans
+from airworthy.race.background import CHARGE_S, MEASURED, NOTE_LENGTH, NOTES_MAX, Desk, DeskNote, charge_of, desk_of, plans
 
 
 def test_result_is_there_after_the_charge_and_not_before() -> None:
@@ -36,6 +36,26 @@ def test_default_charge_is_96_steps_wherever_it_begins(step: int) -> None:
     assert not ticket.ready
     desk.now = (step + 96) / 960.0
     assert ticket.ready
+
+
+def test_work_that_led_nowhere_is_said() -> None:
+    desk = Desk(0.0)
+    for result in (None, 0, False, "plan"):
+        desk.submit(lambda result=result: result)
+    assert [record.failed for record in desk.records] == [True, False, False, False]
+
+
+def test_notes() -> None:
+    desk = Desk()
+    desk.now = 2.5
+    desk.note("braked")
+    assert desk.notes == [DeskNote(2.5, "braked")]
+    for word in ("", "x" * (NOTE_LENGTH + 1)):
+        with pytest.raises(AirworthyError, match="A note at the desk is"):
+            desk.note(word)
+    for _ in range(NOTES_MAX + 5):
+        desk.note("braked")
+    assert len(desk.notes) == NOTES_MAX
 
 
 def test_free_work_is_ready_at_once() -> None:

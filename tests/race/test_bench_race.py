@@ -133,6 +133,70 @@ def test_charge_without_plans_is_refused(own: str, tmp_path: Path) -> None:
         run_race_bench(RaceBenchConfig(pilot=own, charge_compute="measured", out=str(tmp_path / "out")))
 
 
+def test_a_damaged_block_is_named_and_flown_again_when_it_is_deleted(own: str, tmp_path: Path) -> None:
+    config = RaceBenchConfig(pilot=own, courses="nominal", in_process=True, out=str(tmp_path / "out"))
+    whole = run_race_bench(config).summary
+    (block,) = (tmp_path / "out" / "blocks").iterdir()
+    for damage in (block.read_text()[:-9], "garbage", ""):
+        block.write_text(damage)
+        with pytest.raises(AirworthyError, match="was changed or damaged: delete it, and it is made again") as error:
+            run_race_bench(config)
+        assert str(block) in str(error.value)
+    block.unlink()
+    assert json.dumps(run_race_bench(config).summary) == json.dumps(whole)
+
+
+WORDLESS = """
+class Wordless(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+class Base:
+    def begin(self, facts):
+        pass
+
+    def command(self, onboard):
+        raise Wordless
+
+
+class Unknown(Base):
+    rate = float("nan")
+
+
+class Text(Base):
+    rate = "fast"
+
+
+class Switch(Base):
+    rate = True
+
+
+class Deaf(Base):
+    sensors = 5
+"""
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_what_a_class_says_of_itself_is_refused_in_one_sentence(tmp_path: Path, in_process: bool) -> None:
+    (tmp_path / "odd.py").write_text(WORDLESS)
+    for name, said in (
+        ("Unknown", "Unknown' has the rate nan; expected commands per second: 960 over a whole number"),
+        ("Text", "Text' has the rate 'fast'; expected commands per second"),
+        ("Switch", "Switch' has the rate True; expected commands per second"),
+        ("Deaf", r"Deaf' has the sensors 5; expected names, as \('imu', 'beacons'\)"),
+    ):
+        config = RaceBenchConfig(pilot=f"{tmp_path / 'odd.py'}:{name}", in_process=in_process, out=str(tmp_path / "out"))
+        with pytest.raises(AirworthyError, match=said):
+            run_race_bench(config)
+    assert not (tmp_path / "out").exists()
+    pilot = f"{tmp_path / 'odd.py'}:Base"
+    config = RaceBenchConfig(pilot=pilot, courses="nominal", in_process=in_process, out=str(tmp_path / "out"))
+    (row,) = run_race_bench(config).summary["flights"]
+    assert row["end"] == "pilot_error"
+    assert "Wordless: its message cannot be had: ValueError" in row["reason"]
+
+
 def test_python_call(own: str, tmp_path: Path) -> None:
     result = aw.bench.race(own, "nominal", conditions="published", out=str(tmp_path / "out"))
     assert result.summary["runs"] == 1
@@ -144,6 +208,10 @@ def test_python_call(own: str, tmp_path: Path) -> None:
     [
         ("--pilot nobody", "Unknown race pilot 'nobody'"),
         ("--pilot servo,servo", "names a pilot twice"),
+        ("--pilot ,", "--pilot ',' names no pilot where a word is empty; expected as servo or servo,race"),
+        ("--courses fresh:1/0", "names 0 courses"),
+        ("--contact touch", "touch"),
+        ("--decoy-beacons", "--decoy-beacons changes nothing for servo and truth:race"),
         ("--pilot nowhere.py:Pilot", "There is no file 'nowhere.py'"),
         ("--class easy", "Unknown class of the race 'easy'"),
         ("--courses published/25", "expected 0 to 24"),

@@ -287,9 +287,57 @@ def test_beacons_that_lie_off_are_left_out_and_counted() -> None:
     assert known.rejected.sum() == 0
     assert record.rejected.tolist() == [0, 0, 1, 0, 0, 0]
     assert record.used[2] == known.used[2] - 1
+    # Gate by gate, too.
+    np.testing.assert_array_equal(record.seen_of, np.isfinite(pixel).all(-1).sum(-1))
+    assert record.rejected_of[2, gate] == record.rejected_of.sum() == 1
     pixel[2, gate, marker] = np.nan
     same(wrong, filter_.update(state, BeaconFrame(81 * FRAME / RATE, pixel))[0])
     assert clean.now.motion.position[2] == pytest.approx(wrong.now.motion.position[2], abs=0.05)
+
+
+def test_a_forgotten_gate_is_known_as_at_the_start_and_found_again() -> None:
+    flown = some_flights()
+    filter_ = GateFilter(flown.briefing)
+    known = run(filter_, flown, 60)
+    gate = int(np.argmax(np.isfinite(flown.pixel[61:75]).all((-1, -2)).all(1).sum(0)))
+    state = filter_.forgotten(known, gate)
+    rows = slice(filter_.gates_at + 3 * gate, filter_.gates_at + 3 * gate + 3)
+    begun = filter_.begin(6).now.covariance
+    for belief in (state.now, *state.past):
+        assert not belief.gates[:, gate].any()
+        np.testing.assert_array_equal(belief.covariance[:, rows, rows], begun[:, rows, rows])
+        assert not np.delete(belief.covariance[:, rows], np.r_[rows], axis=2).any()
+    # Nothing else is touched.
+    others = np.delete(np.arange(begun.shape[1]), np.r_[rows])
+    np.testing.assert_array_equal(
+        state.now.covariance[:, others[:, None], others], known.now.covariance[:, others[:, None], others]
+    )
+    np.testing.assert_array_equal(state.now.motion.position, known.now.motion.position)
+    for number in range(61, 75):
+        state = filter_.advance(state, flown.samples[FRAME * (number - 1) : FRAME * number])
+        state = taken(filter_, state, flown, number)
+    assert np.max(np.abs(state.now.gates[:, gate, :2] - flown.shift[:, gate, :2])) < 0.15
+    with pytest.raises(AirworthyError, match="Gate 11 is to be forgotten; expected 0 to 10"):
+        filter_.forgotten(known, 11)
+
+
+def test_a_loosened_filter_follows_what_it_sees() -> None:
+    flown = some_flights()
+    filter_ = GateFilter(flown.briefing)
+    known = run(filter_, flown, 60)
+    state = filter_.loosened(known, 9.0)
+    np.testing.assert_array_equal(state.now.covariance, 9.0 * known.now.covariance)
+    # It is held too far aside by 30 cm in both; looser, it is pulled nearer to what is seen.
+    left = []
+    for begun in (known, state):
+        motion = replace(begun.now.motion, position=begun.now.motion.position + np.array([0.0, 0.3, 0.0]))
+        at = filter_.advance(replace(begun, now=replace(begun.now, motion=motion)), flown.samples[60 * FRAME : 61 * FRAME])
+        at = taken(filter_, at, flown, 61)
+        left.append(np.abs(at.now.motion.position - flown.position[61])[:, 1].mean())
+    assert left[1] < left[0]
+    for factor in (0.5, float("nan"), float("inf")):
+        with pytest.raises(AirworthyError, match="A covariance is to grow by"):
+            filter_.loosened(known, factor)
 
 
 def test_a_frame_in_which_nothing_is_seen_changes_nothing() -> None:

@@ -24,8 +24,9 @@ from airworthy.race.benchmark.flight import RaceFlight, fly_races
 from airworthy.race.benchmark.tables import row_of
 from airworthy.race.onboard import Onboard
 from airworthy.race.wall.confinement import own_paths, results_below
-from airworthy.race.wall.doors import confinement_of, pilot_entry
+from airworthy.race.wall.doors import _greeting, confinement_of, pilot_entry
 from airworthy.race.wall.records import HELLO, READY
+from airworthy.race.wall.seats import Opened
 from airworthy.race.wall.wire import Link, LinkFailure, Message, packed, within
 
 RACE = load_race("alphapilot")
@@ -58,6 +59,8 @@ class Plans(Short):
     def command(self, onboard):
         if self.ticket.ready:
             self.extra, self.ticket = self.extra + self.ticket.result, self.desk.submit(lambda: 0.5)
+            self.desk.submit(lambda: None)
+            self.desk.note("thought again")
         return super().command(onboard) + self.extra
 
 
@@ -149,6 +152,12 @@ def test_plans_are_charged_in_the_pilots_process_and_told(own: Callable[[str], s
     assert rows([walled]) == rows([local])
     assert [item.submitted_s for item in walled.planned] == [item.submitted_s for item in local.planned]
     assert {item.charged_s for item in walled.planned} == {0.1}
+    # Every second one leads nowhere, and is noted.
+    assert [item.failed for item in walled.planned] == [False] + [False, True] * (len(walled.planned) // 2)
+    assert walled.noted == local.noted
+    assert [item.word for item in walled.noted] == ["thought again"] * (len(walled.planned) // 2)
+    assert row_of("plans", walled)["notes"] == {"thought again": len(walled.noted)}
+    assert row_of("plans", walled)["planning"]["failed"] == len(walled.noted) > 0
     (measured,) = fly(own("Plans"), charge=MEASURED)
     assert all(item.charged_s == item.cpu_s for item in measured.planned)
     assert len(measured.planned) > len(walled.planned)
@@ -298,6 +307,61 @@ print(held, *done, status.split("NoNewPrivs:")[1].split()[0], status.split("Secc
     if said[0] == "False":
         pytest.skip("this system has no filter of system calls")
     assert said[1:] == ["refused", "refused", "thread", "1", "2"]
+
+
+def test_limits_are_those_that_are_said() -> None:
+    """In a process of its own, which may have had more of each before, and writes cores."""
+    code = """
+import resource
+from airworthy.race.wall.confinement import _limit
+kinds = [getattr(resource, "RLIMIT_" + name) for name in ("NOFILE", "DATA", "FSIZE", "CORE")]
+for kind in kinds:
+    hard = resource.getrlimit(kind)[1]
+    resource.setrlimit(kind, (hard, hard))
+before = [resource.getrlimit(kind)[1] for kind in kinds]
+said = _limit()
+print(said, *before, *(number for kind in kinds for number in resource.getrlimit(kind)))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    said, *numbers = map(int, out.split())
+    before, after = numbers[:4], numbers[4:]
+    for had, wanted, soft, hard in zip(before, (256, 4 << 30, 0, 0), after[::2], after[1::2], strict=True):
+        # -1: no limit.
+        expected = wanted if had == -1 else min(wanted, had)
+        assert (soft, hard) == (expected, expected)
+    assert said == after[2]
+    if before[3] == 0:
+        pytest.skip("this system allows no cores: whether they are forbidden cannot be seen")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"sensors": [f"{k}" for k in range(10)]}, ""),
+        ({"sensors": [f"{k}" for k in range(11)]}, "sensors that are no list of names"),
+        ({"sensors": ["x" * 40]}, ""),
+        ({"sensors": ["x" * 41]}, "sensors that are no list of names"),
+        ({"sensors": "imu"}, "sensors that are no list of names"),
+        ({"sensors": [1]}, "sensors that are no list of names"),
+        ({"rate": 240}, ""),
+        ({"rate": "fast"}, "the rate 'fast'; expected commands per second"),
+        ({"rate": True}, "the rate True; expected commands per second"),
+        ({"protocol": 2}, "expected a hello of protocol 1"),
+    ],
+)
+def test_a_hello_is_bounded(fields: dict[str, Any], said: str) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.sendall(packed(Message(HELLO, {"protocol": 1, **fields})))
+        opened = Opened(Link(ours))
+        try:
+            if said:
+                with pytest.raises(LinkFailure, match=said):
+                    _greeting(opened, within(5.0))
+            else:
+                assert _greeting(opened, within(5.0)).items() >= fields.items()
+        finally:
+            opened.close()
 
 
 # ---- Anybody's program ------------------------------------------------------------------------------------------------------

@@ -228,6 +228,7 @@ def test_a_race_against_time_has_a_page_without_points_or_teams(tmp_path: Path) 
     row = {
         **straight().row, "course": "nominal", "completed": True, "end": "finished", "outcome": "success", "time_s": 12.5,
         "score": 12.5, "part": "", "clipped": 0, "irregular": 0, "passages": passages, "speed_max_mps": 6.0, "path_m": 12.0,
+        "planning": {"count": 20, "charged_s": 2.0, "failed": 1}, "notes": {"braked": 2},
     }  # fmt: skip
     seen = replace(straight().trace, visible=np.zeros((121, 11), np.uint8))
     told = pilot_summary(timed, race_pilot("servo"), [row])
@@ -239,6 +240,8 @@ def test_a_race_against_time_has_a_page_without_points_or_teams(tmp_path: Path) 
     given = ReportInput(tmp_path, "airworthy bench race", timed, vehicle("flightgoggles_2019"), summary, flights)
     page = write_race_report(given).read_text("utf-8")
     assert "servo (in-process) completed 1 of 1 courses, mean time 12.50 s." in page
+    assert "Out of the ordinary: braked 2 (in 1 of 1 flights)." in page
+    assert (told["plans"], told["plans_failed"]) == (20, 1)
     assert "points" not in page
     assert "Table III" not in page
     assert "2019 evaluation set" not in page

@@ -47,7 +47,6 @@ def fly(course: str, tap: Any = None) -> RaceFlight:
 
 
 def test_it_passes_the_first_gate_and_knows_where_it_stands() -> None:
-    pytest.importorskip("casadi")
     BELIEFS.clear()
     both = fly_races(RACE, ("published/3", "fresh/7/0"), entry(), race_class("noisy"))
     for course, flown, belief in zip(("published/3", "fresh/7/0"), both, BELIEFS, strict=True):
@@ -93,7 +92,6 @@ ERRORS: list[float] = []
 def test_it_is_as_sure_as_it_may_be() -> None:
     """NEES of its own nine errors at 960 Hz over the hardest start: expected 9. Measured: 9.6 over three flights; 600 where the
     filter takes the middle of a period and the simulator Euler's steps."""
-    pytest.importorskip("casadi")
     ERRORS.clear()
     told = PilotEntry("truth:judged", Judged, True, False, 240.0, Judged.sensors)
     fly_races(RACE, ("fresh/50/0", "fresh/50/1", "fresh/50/2"), told, race_class("noisy"))
@@ -103,7 +101,6 @@ def test_it_is_as_sure_as_it_may_be() -> None:
 
 def test_it_knows_nothing_but_its_sensors() -> None:
     """The leak test of spec/race 3: the same bytes, in another world."""
-    pytest.importorskip("casadi")
     kept: dict[int, Onboard] = {}
 
     def keep(step: int, onboard: Onboard) -> Onboard:
@@ -117,7 +114,6 @@ def test_it_knows_nothing_but_its_sensors() -> None:
 
 def test_plans_are_there_only_after_what_they_are_charged() -> None:
     """A desk that charges more than a leg takes: the pilot flies its stored plan for as long."""
-    pytest.importorskip("casadi")
     seen: list[tuple[float, float]] = []
 
     class Watched(Short):
@@ -146,7 +142,6 @@ def test_its_words() -> None:
 @pytest.mark.parametrize(("word", "most"), [("race:sure", 15.5), ("race:stored", 15.7), ("poly", 26.0)])
 def test_its_tempers(word: str, most: float) -> None:
     """Measured on published/0 and 1: 15.45 s of `race:stored`, 24.52 s of `poly`."""
-    pytest.importorskip("casadi")
     for flown in fly_races(RACE, ("published/0", "published/1"), race_pilot(word), race_class("noisy")):
         assert flown.result.completed
         assert flown.result.passed == 11
@@ -156,7 +151,6 @@ def test_its_tempers(word: str, most: float) -> None:
 @pytest.mark.slow
 def test_whole_races() -> None:
     """Measured on 25 published courses: 13.95 s on average, 14.34 s at most."""
-    pytest.importorskip("casadi")
     courses = ("published/6", "published/7", "fresh/42/0")
     for flown in fly_races(RACE, courses, entry(RacingPilot), race_class("noisy")):
         assert flown.result.completed

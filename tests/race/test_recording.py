@@ -97,13 +97,15 @@ def test_a_row_is_kept_of_each_frame_and_all_that_the_pilot_says() -> None:
 def test_a_trace_comes_back_from_json_and_damage_is_told() -> None:
     (flight,) = fly(Says, "published/3")
     content = json.loads(json_text(trace_content(flight.trace)))
-    back = trace_of(content, "a flight")
+    back = trace_of(content, "a flight", "block.json")
     assert same(back, flight.trace)
     assert np.array_equal(back.position, flight.trace.position)
     assert np.array_equal(back.said["gates"], flight.trace.said["gates"], equal_nan=True)
     content["position"]["data"] = content["position"]["data"][:-8]
-    with pytest.raises(AssetError, match="trace of a flight is damaged"):
-        trace_of(content, "a flight")
+    with pytest.raises(
+        AssetError, match=r"trace of a flight in 'block\.json' is damaged: delete that file, and give the same command"
+    ):
+        trace_of(content, "a flight", "block.json")
 
 
 def test_telemetry_changes_no_bit_of_a_flight_and_its_faults_end_none() -> None:
@@ -133,7 +135,7 @@ def test_where_a_flight_touched_something_is_kept() -> None:
     # The vehicle's sphere of 0.15 m on the floor.
     assert flight.trace.end_position[2] == pytest.approx(0.15, abs=0.02)
     # Without telemetry and plans, too, it comes back.
-    assert same(trace_of(trace_content(flight.trace), "a flight"), flight.trace)
+    assert same(trace_of(trace_content(flight.trace), "a flight", "block.json"), flight.trace)
 
 
 @pytest.mark.parametrize(

@@ -117,3 +117,26 @@ def test_a_far_error_pulls_no_harder_than_a_near_one() -> None:
         assert one == pytest.approx(other, abs=1e-6)
     heavier = RaceTracker(replace(RACER, mass=2.0))
     assert heavier.model.mass == 2.0
+
+
+def test_errors_tilt_a_coasting_racer_no_farther_than_one_that_hovers() -> None:
+    """A plan that pushes with 0.6 N, and 0.7 m/s too slow: 4.9 N aside would turn the vehicle by 83 degrees."""
+    reference, inputs = PLAN.at(np.array([5.0]))
+    reference[:, 3:6], reference[:, 6:10], reference[:, 10:] = 0.0, [0.0, 0.0, 0.0, 1.0], 0.0
+    inputs = np.array([[0.6, 0.0, 0.0, 0.0]])
+    state = reference.copy()
+    state[:, 4] -= 0.7
+
+    def turned(least: float) -> float:
+        _, alpha = RaceTracker(RACER, TrackerGains(lead=0.0, attitude=1.0, rate=0.0, least_push=least)).command(
+            state, reference, inputs, inputs
+        )
+        return float(alpha[0, 0])
+
+    # At 0.7 m/s the drag is 1 % of that; towards y is about minus x.
+    push = RACER.mass * 7.0 * 0.7
+    assert turned(0.0) == pytest.approx(-np.arctan2(push, 0.6), abs=0.02)
+    assert turned(1.0) == pytest.approx(-np.arctan2(push, RACER.mass * RACER.gravity), abs=0.02)
+    # Where the plan pushes with more it changes nothing at all.
+    inputs = np.array([[2.0 * RACER.mass * RACER.gravity, 0.0, 0.0, 0.0]])
+    assert turned(1.0) == turned(0.0)

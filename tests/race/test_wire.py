@@ -21,7 +21,7 @@ from hypothesis.extra import numpy as hnp
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.projections import Pinhole
 from airworthy.race import BeaconFrame, load_race, race_class
-from airworthy.race.onboard import Onboard, OnboardFacts, RangerSample, Truth, onboard_facts
+from airworthy.race.onboard import ImageFrame, Onboard, OnboardFacts, RangerSample, Truth, onboard_facts
 from airworthy.race.wall.confinement import readable
 from airworthy.race.wall.records import facts_message, facts_of, record_message, record_of
 from airworthy.race.wall.wire import DTYPES, HEADER_MAX, Link, LinkFailure, Message, packed, within
@@ -176,6 +176,7 @@ def test_records_cross_to_the_bit(frames: int) -> None:
         tuple(BeaconFrame(k / 60.0, pixel) for k, pixel in enumerate(pixels)),
         tuple(RangerSample(k / 60.0, rng.normal(size=1)) for k in range(frames)),
         np.array([True]),
+        tuple(ImageFrame(k / 60.0, rng.integers(0, 256, (1, 6, 8, 3), np.uint8)) for k in range(frames)),
     )
     truth = Truth(*(rng.normal(size=shape) for shape in ((1, 3), (1, 3), (1, 4), (1, 3), (1, 11, 4, 3))))
     got, true = record_of(carried(record_message(onboard, truth)))
@@ -185,6 +186,8 @@ def test_records_cross_to_the_bit(frames: int) -> None:
     assert [x.stamp for x in got.frames] == [x.stamp for x in onboard.frames]
     assert [x.pixel.tobytes() for x in got.frames] == [x.pixel.tobytes() for x in onboard.frames]
     assert [(x.stamp, x.distance.tobytes()) for x in got.ranger] == [(x.stamp, x.distance.tobytes()) for x in onboard.ranger]
+    assert [(x.stamp, x.pixels.tobytes()) for x in got.images] == [(x.stamp, x.pixels.tobytes()) for x in onboard.images]
+    assert all(image.pixels.dtype == np.uint8 and image.pixels.shape == (1, 6, 8, 3) for image in got.images)
     assert true is not None
     assert all(np.array_equal(getattr(true, item.name), getattr(truth, item.name)) for item in fields(Truth))
     assert record_of(carried(record_message(onboard, None)))[1] is None

@@ -22,6 +22,10 @@ CHARGE_S = 0.1
 """Charged for each work where nothing else is said [s]. Planning latency in spec/race 5.4, more than its warm plans took."""
 CHARGE_MAX_S = 60.0
 """A larger charge is taken for a mistake [s]: races end before."""
+NOTE_LENGTH = 60
+"""Letters of a note; ours: a word or two."""
+NOTES_MAX = 1000
+"""Notes of a flight that are kept; ours: who has more of them needs no more to know it."""
 _EARLY_S = 1e-9
 """By so much the clock may be early, which is a quotient of whole numbers and rounds [s]."""
 Charge = float | Literal["measured"]
@@ -37,6 +41,18 @@ class DeskRecord:
     """Processor time of the thread that did it [s]."""
     charged_s: float
     """[s]; the result is there so long after `submitted_s`."""
+    failed: bool = False
+    """Whether it led nowhere: the result is None."""
+
+
+@dataclass(frozen=True)
+class DeskNote:
+    """Something out of the ordinary that a pilot did, as it says itself: for tables, so that nothing of it is silent."""
+
+    time_s: float
+    """By the clock of the race [s]."""
+    word: str
+    """What it did, the same for the same."""
 
 
 class Ticket(Generic[T]):
@@ -78,6 +94,8 @@ class Desk:
         """Clock of the race [s]; whoever flies the pilot sets it before each command."""
         self.records: list[DeskRecord] = []
         """Of all work, in the order of submission."""
+        self.notes: list[DeskNote] = []
+        """In their order."""
 
     def submit(self, work: Callable[[], T]) -> Ticket[T]:
         """Do some work and return its ticket; what the work raises is raised here, and charged nothing."""
@@ -85,9 +103,18 @@ class Desk:
         result = work()
         spent = time.thread_time() - begun
         charged = spent if self.charge == MEASURED else float(self.charge)
-        record = DeskRecord(self.now, spent, charged)
+        record = DeskRecord(self.now, spent, charged, result is None)
         self.records.append(record)
         return Ticket(self, record, result)
+
+    def note(self, word: str) -> None:
+        """Say what was done out of the ordinary; raises AirworthyError for a word that is none, or too long."""
+        if not isinstance(word, str) or not 0 < len(word) <= NOTE_LENGTH:
+            raise AirworthyError(
+                f"A note at the desk is {str(word)[:60]!r}; expected a word or two, at most {NOTE_LENGTH} letters."
+            )
+        if len(self.notes) < NOTES_MAX:
+            self.notes.append(DeskNote(self.now, word))
 
 
 def charge_of(text: str) -> Charge:

@@ -7,7 +7,8 @@ keeps the truth from pilots hands over these two records and inertial samples, a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -71,10 +72,14 @@ class RaceBriefing:
     imu_hz: float = PHYSICS_HZ
     frame_hz: float = FRAME_HZ
     gravity: float = 9.81
+    decoys: Array = field(default_factory=lambda: np.zeros((0, MARKERS, 3)))
+    """Corners of gates that are not flown and bear beacons, too [m], (decoys, 4, 3): landmarks that stand where they are said
+    to."""
 
     def __post_init__(self) -> None:
         count = len(self.gates)
         shapes = {
+            "decoys": (len(self.decoys), MARKERS, 3),
             "corners": (count, MARKERS, 3), "normal": (count, 3), "bound": (count, 3), "pivot": (count, 2), "start": (3,),
             "start_bound": (4,), "focal": (2,), "center": (2,), "camera_position": (3,), "camera_attitude": (4,),
             "noise": (2,), "walk": (2,), "bias": (2,),
@@ -86,6 +91,16 @@ class RaceBriefing:
                 f"A briefing has {self.imu_hz:g} inertial samples and {self.frame_hz:g} frames per second; expected a whole"
                 " number of samples from frame to frame."
             )
+
+    @cached_property
+    def landmarks(self) -> Array:
+        """Nominal corners of gates, and of decoys behind them [m], (gates + decoys, 4, 3)."""
+        return np.concatenate([self.corners, self.decoys])
+
+    @cached_property
+    def axes(self) -> Array:
+        """Pivots of the same [m], (gates + decoys, 2); those of decoys, which never turn, are the origin."""
+        return np.concatenate([self.pivot, np.zeros((len(self.decoys), 2))])
 
     @property
     def biased(self) -> bool:
@@ -161,6 +176,18 @@ class BeaconFrame:
     """Of the pose from which it was taken, since arming [s]; before arming, while the vehicle stands, not positive."""
     pixel: Array
     """[px], origin at the upper left, NaN where a beacon is not reported, (flights, gates, 4, 2)."""
+    decoys: Array | None = None
+    """The same of the gates that are not flown, (flights, decoys, 4, 2); None where these bear no beacons."""
+
+    def of(self, flight: int) -> BeaconFrame:
+        """Return the frame of one flight, in memory of its own."""
+        row = slice(flight, flight + 1)
+        return BeaconFrame(self.stamp, self.pixel[row].copy(), None if self.decoys is None else self.decoys[row].copy())
+
+    @property
+    def landmarks(self) -> Array:
+        """Pixels of gates, and of decoys behind them, (flights, gates + decoys, 4, 2)."""
+        return self.pixel if self.decoys is None else np.concatenate([self.pixel, self.decoys], axis=1)
 
     @classmethod
     def of_reports(cls, briefing: RaceBriefing, stamp: float, flights: int, reports: ArrayLike) -> BeaconFrame:

@@ -44,7 +44,10 @@ def course_of(race: Race, name: str) -> Race:
         return race
     match = _FRESH.fullmatch(name)
     if match is None:
-        raise AirworthyError(f"The race {race.name!r} has no course {name[:80]!r}; expected nominal or fresh/SEED/NUMBER.")
+        raise AirworthyError(
+            f"The race {race.name!r} has no course {name[:80]!r}; expected nominal or fresh/SEED/NUMBER, with at most 18 and 9"
+            " digits."
+        )
     if not race.is_drawn:
         raise AirworthyError(f"Nothing of the race {race.name!r} is drawn: its one course is nominal.")
     seed, index = int(match[1]), int(match[2])

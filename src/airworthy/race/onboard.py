@@ -1,25 +1,28 @@
 """What a race pilot is told, given and asked for: the wall between who flies and what is true.
 
 A pilot is told `OnboardFacts` once and given an `Onboard` record at each command: IMU samples, beacon frames, ranger, collision
-flag and clock, as the contestants of 2019 were (spec/race 3). Neither holds a simulator, a scene, a seed, a course or a truth.
-`Truth` is a record of its own, which only pilots called `truth:...` are given. Arrays have a row per flight of a batch; the
-runner cuts them into flights of their own (`Onboard.of`), in memory of their own, so that no pilot reaches another's rows.
+flag, clock, and images where it asks for them, as the contestants of 2019 were (spec/race 3). Neither holds a simulator, a
+scene, a seed, a course or a truth. `Truth` is a record of its own, which only pilots called `truth:...` are given. Arrays have
+a row per flight of a batch; the runner cuts them into flights of their own (`Onboard.of`), in memory of their own, so that no
+pilot reaches another's rows.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayLike
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike, ArrayU8
 from airworthy.optics.projections import Pinhole
-from airworthy.race.briefing import BeaconFrame, RaceBriefing
+from airworthy.race.briefing import MARKERS, BeaconFrame, RaceBriefing
 from airworthy.race.classes import RaceClass
 from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.record import Race
+from airworthy.scenes.record import GateFrame
 from airworthy.vehicles import Vehicle
 
 RATE_MAX = 1000.0
@@ -50,7 +53,8 @@ class OnboardFacts:
     vehicle: Vehicle
     """As the catalogue has it; what flies may differ (class `hard`)."""
     camera: Pinhole
-    """Of the camera that sees beacons: it looks along the body's x axis, from the reference point."""
+    """Of the camera that sees beacons, and of that which takes images: both look along the body's x axis, from the reference
+    point."""
     physics_rate: float
     """IMU samples per second [Hz]."""
     frame_rate: float
@@ -71,6 +75,10 @@ class OnboardFacts:
     """Half widths of both biases at arming [m/s^2, rad/s]."""
     start_bound: tuple[float, float, float, float]
     """How far the vehicle may stand from its nominal start: x, y, z [m] and yaw [rad], plus or minus."""
+    decoys: tuple[str, ...] = ()
+    """Names of gates that are not flown and bear beacons, too (`--decoy-beacons`): the order of `BeaconFrame.decoys`."""
+    decoy_corners: Array = field(default_factory=lambda: np.zeros((0, MARKERS, 3)))
+    """Where their openings are, on every course, world [m], (decoys, 4, 3); corner k carries marker k."""
 
     def briefing(self) -> RaceBriefing:
         """Return the same facts as an estimator takes them."""
@@ -95,6 +103,7 @@ class OnboardFacts:
             imu_hz=self.physics_rate,
             frame_hz=self.frame_rate,
             gravity=self.vehicle.gravity,
+            decoys=self.decoy_corners,
         )
 
 
@@ -106,6 +115,16 @@ class RangerSample:
     """[s since arming]."""
     distance: Array
     """[m], (flights,); as the device reports it, with its noise and its value for no return."""
+
+
+@dataclass(frozen=True)
+class ImageFrame:
+    """One image of the camera of every flight."""
+
+    stamp: float
+    """Of the pose from which it was taken, since arming [s]; before arming not positive, as of beacons."""
+    pixels: ArrayU8
+    """Colours as a screen has them, the upper left first, (flights, height, width, 3); the lens is `OnboardFacts.camera`."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +143,8 @@ class Onboard:
     """Samples that arrived, oldest first."""
     collision: ArrayBool
     """Whether the vehicle has touched anything, (flights,)."""
+    images: tuple[ImageFrame, ...] = ()
+    """That arrived, oldest first; only for pilots that name a camera among their sensors."""
 
     def of(self, flight: int) -> Onboard:
         """Return the record of one flight, in memory of its own."""
@@ -132,9 +153,10 @@ class Onboard:
             self.time,
             self.imu_stamp.copy(),
             self.imu[:, flight : flight + 1].copy(),
-            tuple(replace(frame, pixel=frame.pixel[flight : flight + 1].copy()) for frame in self.frames),
+            tuple(frame.of(flight) for frame in self.frames),
             tuple(replace(item, distance=item.distance[flight : flight + 1].copy()) for item in self.ranger),
             self.collision[flight : flight + 1].copy(),
+            tuple(replace(image, pixels=image.pixels[flight : flight + 1].copy()) for image in self.images),
         )
 
 
@@ -186,6 +208,7 @@ def onboard_facts(
     conditions: RaceClass,
     *,
     rates: tuple[float, float, float],
+    decoys: Sequence[GateFrame] = (),
     flights: int = 1,
 ) -> OnboardFacts:
     """Return what pilots of a race are told.
@@ -196,6 +219,7 @@ def onboard_facts(
         camera: That sees beacons.
         conditions: The class, of which the sensors' data sheets and the start's spread are told.
         rates: Physics, frames and commands per second [Hz].
+        decoys: Gates that are not flown and bear beacons, too.
         flights: Rows of the records.
     """
     gates = [race.gate(name) for name, _ in race.passes]
@@ -225,6 +249,8 @@ def onboard_facts(
         imu_walk=(imu.accelerometer_walk[0], imu.gyroscope_walk[0]),
         imu_bias=(imu.bias_initial[0], imu.bias_initial[1]),
         start_bound=(spread.x + stray, spread.y + stray, spread.z + stray, math.radians(spread.yaw_deg)),
+        decoys=tuple(frame.name for frame in decoys),
+        decoy_corners=np.array([frame.corners for frame in decoys], np.float64).reshape(-1, MARKERS, 3),
     )
 
 

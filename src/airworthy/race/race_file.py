@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +24,7 @@ PASSAGES_MAX = 10_000
 _SCHEMA = TableSchema(64, 1000, "tables", "numbers")
 _HEAD = ("airworthy", "race")
 _PACKAGE = "airworthy.race"
+_NAME, _DRAWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"), re.compile(r"random:[0-9]+")
 RANDOM = "random"
 """Before a colon and a seed: a race that is drawn (`airworthy.race.drawn`)."""
 
@@ -116,7 +118,13 @@ def check_race(race: Race) -> None:
 
 def _check_names(race: Race) -> None:
     names = [gate.name for gate in race.gates]
-    for name in (race.name, *names):
+    # Plans and results are called after it: nothing in it may lead elsewhere, or mean anything in a page.
+    if not (_NAME.fullmatch(race.name) or _DRAWN.fullmatch(race.name)):
+        raise AirworthyError(
+            f"The race is called {race.name!r}; expected letters, digits, dots, hyphens and underscores, the first a letter or"
+            " a digit, as 'yard' or 'lsy_2'."
+        )
+    for name in names:
         if not name.isprintable():
             raise AirworthyError(f"The name {name!r} holds letters that cannot be printed; expected one line of text.")
     for name in names:

@@ -147,8 +147,9 @@ FRESH = [
         ("fresh:1", "names no courses of the AlphaPilot race; expected nominal, published:0-24"),
         ("", "names no courses"),
         ("published,published/3", "names the course published/3 twice"),
-        ("fresh:1/0", "at least one course"),
         ("published:5-2", "counts from 5 to 2"),
+        ("fresh:1/0", "names 0 courses; expected 1 or more, as fresh:SEED/1"),
+        ("fresh:99999999999999999999999/1", "has the seed 99999999999999999999999; expected 0 to 9223372036854775807"),
         ("fresh:1/999999", "more than 100,000 courses"),
     ],
 )

@@ -98,6 +98,14 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _informed(race: Race) -> str:
+    """Return what its pilot knows, and whether that is what the race itself gives."""
+    if race.information.sensors != ("state",):
+        return TRUE_STATE
+    near = f", gates and posts told within {race.information.near_m:g} m" if race.information.gates == "near" else ""
+    return f"{TRUE_STATE}, which the race gives{near}"
+
+
 def summary_of(race: Race, flights: Sequence[CourseFlight], seed: int) -> dict[str, Any]:
     """Return what is said of flights of a race.
 
@@ -111,7 +119,7 @@ def summary_of(race: Race, flights: Sequence[CourseFlight], seed: int) -> dict[s
         "version": __version__,
         "race": race.name,
         "pilot": "truth:race",
-        "note": f"{TRUE_STATE}; rotor speeds at {COMMAND_HZ:g} Hz; planning takes no simulated time",
+        "note": f"{_informed(race)}; rotor speeds at {COMMAND_HZ:g} Hz; planning takes no simulated time",
         "vehicle": race.vehicle,
         "seed": seed,
         "runs": len(flights),

@@ -16,7 +16,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.containment import PilotFailure
-from airworthy.race.background import CHARGE_S, Charge, DeskRecord
+from airworthy.race.background import CHARGE_S, Charge, DeskNote, DeskRecord
 from airworthy.race.benchmark.telemetry import Listener
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth, clipped_command
 from airworthy.race.pilots.catalogue import PilotEntry
@@ -68,17 +68,18 @@ class Crew:
         for seat in self._seats:
             seat.close()
 
-    def fly(self, onboard: Onboard, truth: Truth | None, racing: Array) -> ArrayInt:
+    def fly(self, onboard: Onboard, truth: Truth | None, racing: Array, tell: bool = False) -> ArrayInt:
         """Ask for commands; returns what has ended flights by now, `RaceEnd` or 0, (flights,).
 
         Args:
             onboard: Of all flights.
             truth: Of all flights; None for honest pilots.
             racing: Which flights still race, (flights,): the others hold their command.
+            tell: Whether `telemetry` will be asked for.
         """
         asked = [number for number, rows in enumerate(self._rows) if np.any(racing[rows] & (self._failed[rows] == 0))]
         for number in asked:
-            self._ask(number, onboard, truth)
+            self._ask(number, onboard, truth, tell)
         for number in asked:
             self._take(number, racing)
         return self._failed.copy()
@@ -103,17 +104,21 @@ class Crew:
         """Return what a flight's pilot did beside its commands."""
         return () if self._entry.batched else tuple(self._seats[flight].records)
 
+    def noted(self, flight: int) -> tuple[DeskNote, ...]:
+        """Return what a flight's pilot says that it did out of the ordinary."""
+        return () if self._entry.batched else tuple(self._seats[flight].notes)
+
     def spent(self, flight: int) -> Array:
         """Return processor time of each of a flight's commands [s], work beside them left out; of a batch's, its share."""
         batched = self._entry.batched
         return np.array(self._spent[0 if batched else flight]) / (len(self.command) if batched else 1)
 
-    def _ask(self, number: int, onboard: Onboard, truth: Truth | None) -> None:
+    def _ask(self, number: int, onboard: Onboard, truth: Truth | None, tell: bool) -> None:
         rows, alone = self._rows[number], not self._entry.batched
         given = onboard.of(rows.start) if alone else onboard
         told = truth.of(rows.start) if alone and truth is not None else truth
         with self._failing(number):
-            self._seats[number].ask(given, told)
+            self._seats[number].ask(given, told, tell)
 
     def _take(self, number: int, racing: Array) -> None:
         rows, seat = self._rows[number], self._seats[number]
@@ -156,7 +161,7 @@ class Crew:
 
 def _own_facts(facts: OnboardFacts) -> OnboardFacts:
     """Return facts in memory of their own: what a pilot writes there reaches nobody."""
-    arrays = ("corners", "directions", "bounds", "pivots")
+    arrays = ("corners", "directions", "bounds", "pivots", "decoy_corners")
     return replace(facts, **{name: getattr(facts, name).copy() for name in arrays})
 
 

@@ -16,21 +16,24 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler
-from airworthy.race.background import CHARGE_S, Charge, DeskRecord
+from airworthy.race.background import CHARGE_S, Charge, DeskNote, DeskRecord
+from airworthy.race.benchmark.contact import SWEPT, ContactWatch, Detector, contact_of
 from airworthy.race.benchmark.crew import Crew, check_rate
+from airworthy.race.benchmark.imaging import CAMERA, RaceCamera, check_sensors, granted
 from airworthy.race.benchmark.recording import FlightRecorder, RaceTrace
 from airworthy.race.benchmark.sensing import Poses, RaceSensors
 from airworthy.race.classes import FRAME_HZ, RaceClass
 from airworthy.race.courses import course_of
 from airworthy.race.gate_geometry import gate_shape
-from airworthy.race.onboard import Onboard, Truth, onboard_facts
+from airworthy.race.onboard import ImageFrame, Onboard, Truth, onboard_facts
 from airworthy.race.pilots.catalogue import PilotEntry
 from airworthy.race.record import Race
 from airworthy.race.referee import CLOSING_S, RaceEnd, Referee, RefereeState
 from airworthy.race.scoring import RaceResult, race_results
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.generators.halls.race_courses import alphapilot_course
-from airworthy.simulation import Contact, Simulator, SimulatorConfig
+from airworthy.scenes.generators.halls.race_hall import decoy_frames
+from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
 _JUDGED = 96
@@ -63,6 +66,8 @@ class RaceFlight:
     """Length that was flown until the race ended [m]."""
     planned: tuple[DeskRecord, ...]
     """What its pilot did beside its commands."""
+    noted: tuple[DeskNote, ...]
+    """What its pilot says that it did out of the ordinary."""
     command_cpu_s: Array
     """Processor time of each command, work beside them left out [s]; charged to nobody."""
     telemetry_errors: int
@@ -96,6 +101,8 @@ def fly_races(
     seed: int = 0,
     look_s: float | None = None,
     charge: Charge = CHARGE_S,
+    contact: Detector = SWEPT,
+    decoy_beacons: bool = False,
     tap: Tap | None = None,
     advanced: Callable[[int], None] = lambda flights: None,
 ) -> tuple[RaceFlight, ...]:
@@ -109,6 +116,8 @@ def fly_races(
         seed: Of all random numbers.
         look_s: How long pilots look before arming [s]; None: as the race says.
         charge: Of work that pilots do beside their commands.
+        contact: Who says what was touched (`airworthy.race.benchmark.contact`).
+        decoy_beacons: Whether the gates that are not flown bear beacons, too, which pilots are told.
         tap: See `Tap`.
         advanced: Told whenever flights end, and how many.
 
@@ -116,7 +125,9 @@ def fly_races(
         AirworthyError: A race without a scene, a course that is not there, a rate that is none.
     """
     check_flyable(race)
-    batch = _Batch(race, courses, entry, conditions, seed, race.clock.look_s if look_s is None else look_s, charge)
+    check_sensors(race, entry.name, entry.sensors, entry.rate)
+    look = race.clock.look_s if look_s is None else look_s
+    batch = _Batch(race, courses, entry, conditions, seed, look, charge, contact, decoy_beacons)
     try:
         batch.begin()
         while not batch.over:
@@ -140,13 +151,15 @@ class _Batch:
         seed: int,
         look_s: float,
         charge: Charge,
+        contact: Detector,
+        decoy_beacons: bool,
     ):
         count, flown_by = len(courses), vehicle(conditions.vehicle)
         self._courses, self._entry = tuple(courses), entry
         self._races = [course_of(race, name) for name in courses]
-        self._scenes = SceneBatch([alphapilot_course(name) for name in courses])
+        self._scenes = SceneBatch([alphapilot_course(name, decoy_beacons) for name in courses])
         config = SimulatorConfig.published(
-            flown_by, contact=Contact("freeze"), imu=conditions.imu(), randomization=conditions.vehicles()
+            flown_by, contact=contact_of(contact), imu=conditions.imu(), randomization=conditions.vehicles()
         )
         ids = flight_ids_of(courses)
         self._rate = config.physics_rate
@@ -163,9 +176,13 @@ class _Batch:
         yaw = math.radians(race.start.yaw_deg)
         level = from_euler(0.0, 0.0, yaw)
         self._sim.reset(position=np.tile(race.start.position, (count, 1)), attitude=np.tile(level, (count, 1)))
+        self._contact = ContactWatch(contact, self._sim, self._scenes.geometry, flown_by)
         self._sensors = RaceSensors(race, self._scenes, conditions, ids, seed, self._rate)
+        # Who does not ask for images has none rendered.
+        self._camera = RaceCamera(self._scenes, conditions) if CAMERA in entry.sensors else None
         rates = (self._rate, FRAME_HZ, entry.rate)
-        facts = onboard_facts(race, flown_by, self._sensors.projection, conditions, rates=rates, flights=count)
+        decoys = decoy_frames() if decoy_beacons else ()
+        facts = onboard_facts(race, flown_by, self._sensors.projection, conditions, rates=rates, decoys=decoys, flights=count)
         self._crew = Crew(entry, facts, charge)
         self._referee = Referee(self._races, physics_rate=self._rate)
         self._corners = np.stack([_corners(item) for item in self._races])
@@ -175,12 +192,16 @@ class _Batch:
         self._path: list[Array] = []
         self._events: list[ArrayInt] = []
         self._speed_max, self._length = np.zeros(count), np.zeros(count)
-        self._touched = np.zeros(count, bool)
         self._last: Array = self._poses().position
         everybody = np.arange(count)
         self._frames = self._sensors.look(self._poses(), look_s, everybody)
         frames, self._ranged = self._sensors.sample(self._poses(), 0, everybody)
         self._frames += frames
+        self._images: list[ImageFrame] = []
+        if self._camera is not None:
+            here = self._poses()
+            self._images += self._camera.look(here.position, here.attitude, look_s, everybody)
+            self._images += self._camera.take(here.position, here.attitude, 0.0, everybody)
 
     def begin(self) -> None:
         """Have the pilots begin."""
@@ -201,26 +222,33 @@ class _Batch:
         racing = self.state.end == RaceEnd.RUNNING
         onboard = self._onboard()
         truth = self._truth() if self._entry.truth else None
-        failed = self._crew.fly(onboard if tap is None else tap(self._step, onboard), truth, racing)
+        given = granted(onboard, self._entry.sensors)
+        # What a pilot believes is read once a frame, whether it is shown that frame or not.
+        tell = bool(onboard.frames)
+        failed = self._crew.fly(given if tap is None else tap(self._step, given), truth, racing, tell)
         self._record(onboard, racing)
         self._sim.set_command(self._crew.command)
         imu = np.empty((self._period, len(racing), 6))
         flying = np.flatnonzero(racing)
-        self._frames, self._ranged = [], []
+        self._frames, self._ranged, self._images = [], [], []
         for k in range(self._period):
             logged = self._sim.advance(1, imu_log=True)
             assert logged is not None
             imu[k] = logged[0]
             self._step += 1
+            self._contact.look(framed=bool(self._sensors.schedule.is_due(self._step)))
             self._path.append(np.array(self._sim.position, np.float64))
             # What ended in this step, contact before anything that the pilot did.
-            self._events.append(np.where(self._sim.contacts.count > 0, int(RaceEnd.CONTACT), failed))
+            self._events.append(np.where(self._contact.touched, int(RaceEnd.CONTACT), failed))
             if self._sensors.schedule.is_due(self._step):
                 frames, ranged = self._sensors.sample(self._poses(), self._step, flying)
                 self._frames += frames
                 self._ranged += ranged
-        self._imu, self._touched = imu, self._sim.contacts.count > 0
-        self._measure(racing)
+                if self._camera is not None:
+                    here = self._poses()
+                    self._images += self._camera.take(here.position, here.attitude, self._step / self._rate, flying)
+        self._imu = imu
+        self._measure(racing & ~self._contact.flies_on)
         if len(self._path) >= _JUDGED:
             self.state = self._referee.advance(self.state, np.stack(self._path), np.stack(self._events))
             self._path, self._events = [], []
@@ -244,7 +272,8 @@ class _Batch:
     def _onboard(self) -> Onboard:
         first = self._step - len(self._imu)
         stamps = np.arange(first, self._step) / self._rate
-        return Onboard(self._step / self._rate, stamps, self._imu, tuple(self._frames), tuple(self._ranged), self._touched)
+        seen = tuple(self._frames), tuple(self._ranged)
+        return Onboard(self._step / self._rate, stamps, self._imu, *seen, self._contact.touched, tuple(self._images))
 
     def _truth(self) -> Truth:
         position, velocity, attitude, rate = (
@@ -254,7 +283,7 @@ class _Batch:
 
     def flights(self) -> tuple[RaceFlight, ...]:
         """Return what became of each flight."""
-        results, digests = race_results(self._referee, self.state), self._crew.digests()
+        results, digests, place = race_results(self._referee, self.state), self._crew.digests(), self._contact.place
         return tuple(
             RaceFlight(
                 course=self._courses[k],
@@ -266,16 +295,17 @@ class _Batch:
                 speed_max=float(self._speed_max[k]),
                 path_m=float(self._length[k]),
                 planned=self._crew.planned(k),
+                noted=self._crew.noted(k),
                 command_cpu_s=self._crew.spent(k),
                 telemetry_errors=int(self._crew.heard.errors[k]),
                 telemetry_reason=self._crew.heard.reason[k],
-                trace=self._recorder.trace(k, self._last[k] if result.end == "contact" else None),
+                trace=self._recorder.trace(k, place[k] if result.end == "contact" else None),
             )
             for k, result in enumerate(results)
         )
 
     def _part(self, flight: int) -> str:
-        return self._scenes.instance_name(flight, int(self._sim.contacts.instance[flight]))
+        return self._scenes.instance_name(flight, int(self._contact.instance[flight]))
 
 
 def _corners(race: Race) -> Array:

@@ -28,14 +28,15 @@ from airworthy.core.jobs.progress import command_line
 from airworthy.core.jobs.workers import shared
 from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.race.background import CHARGE_S, MEASURED, charge_of
+from airworthy.race.benchmark.contact import SWEPT, Detector
 from airworthy.race.benchmark.crew import check_rate
 from airworthy.race.benchmark.flight import check_flyable, fly_races
 from airworthy.race.benchmark.recording import trace_content, trace_of
-from airworthy.race.benchmark.tables import pilot_summary, row_of, tables_of
+from airworthy.race.benchmark.tables import pilot_summary, row_of, rules_mark, tables_of
 from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing, timing_text
 from airworthy.race.classes import DEFAULT, race_class
 from airworthy.race.courses import course_of
-from airworthy.race.pilots.catalogue import PilotEntry
+from airworthy.race.pilots.catalogue import WITHOUT_DECOYS, PilotEntry
 from airworthy.race.race_file import load_race
 from airworthy.race.record import Race
 from airworthy.race.referee import PHYSICS_HZ
@@ -68,6 +69,12 @@ class RaceBenchConfig:
     """The class: published, noisy, hard or v3; --class is the same."""
     look: Annotated[float | None, Bound(0.0, 60.0, "s")] = None
     """How long pilots look from the start before they are armed [s]; as the race says, where it is not given."""
+    contact: Detector = SWEPT
+    """What a contact is: swept, the vehicle's sphere along every physics step; or published, as in 2019: where the sphere is 60
+    times a second."""
+    decoy_beacons: bool = False
+    """Light the beacons of the gates that are not flown, too; pilots are told where these stand. Whether they were lit in 2019
+    is not known."""
     charge_compute: str = str(CHARGE_S)
     """What pilots that plan are charged in simulated time: seconds for each plan, or measured: its processor time."""
     in_process: bool = False
@@ -109,6 +116,12 @@ IDLE_RULES = (
         "for pilots in this process, which are waited for",
         "fly them without --in-process",
     ),
+    IdleRule(
+        ("decoy_beacons",),
+        lambda config, entries: all(entry.name in WITHOUT_DECOYS for entry in entries),
+        f"for {' and '.join(WITHOUT_DECOYS)}, which read no beacons of gates that are not flown",
+        "name another --pilot",
+    ),
 )
 
 
@@ -124,8 +137,8 @@ class RaceBlock:
 class RaceStore(JsonBlockStore):
     """The folder of a race benchmark."""
 
-    # 2: blocks hold traces.
-    kind = ManifestKind(MANIFEST_FILE, "a race benchmark", 2)
+    # 2: blocks hold traces. 3: rows count plans that failed, and notes of pilots.
+    kind = ManifestKind(MANIFEST_FILE, "a race benchmark", 3)
 
 
 @dataclass(frozen=True)
@@ -150,6 +163,8 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
     race, conditions = load_race(config.race), race_class(config.conditions)
     check_flyable(race)
     words = [word.strip() for word in config.pilot.split(",")]
+    if "" in words:
+        raise AirworthyError(f"--pilot {config.pilot!r} names no pilot where a word is empty; expected as servo or servo,race.")
     if len(set(words)) < len(words):
         raise AirworthyError(f"--pilot names a pilot twice: {config.pilot!r}; name each once.")
     entries = [pilot_entry(word, config.in_process, config.patience) for word in words]
@@ -169,12 +184,14 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             "courses": list(names),
             "look_s": race.clock.look_s if config.look is None else config.look,
             "seed": config.seed,
+            "contact": config.contact,
+            "decoy_beacons": config.decoy_beacons,
             "charge": charge if any(entry.plans for entry in entries) else None,
             "in_process": config.in_process,
             "pilots": {entry.name: {"rate": entry.rate, **entry.identity} for entry in entries},
         }
     )
-    blocks = _blocks(entries, names)
+    blocks, mark = _blocks(entries, names), rules_mark(config.contact, config.decoy_beacons)
     with lock_folder(make_folder(config.out)):
         store = RaceStore(config.out, identity)
         interrupted = keep_each(
@@ -191,12 +208,14 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             "class": conditions.name,
             "courses": config.courses,
             "seed": config.seed,
+            "contact": config.contact,
+            "decoy_beacons": config.decoy_beacons,
             # Plans that are charged the time they took arrive at other moments in another run.
             "repeatable": not (charge == MEASURED and any(entry.plans for entry in entries)),
             # What the system enforces on pilots in processes of their own; null where there is none.
             "confinement": _confinement(config, entries),
-            "pilots": [pilot_summary(race, entry, rows[entry.name]) for entry in entries if rows[entry.name]],
-            "tables": tables_of(race, entries, rows),
+            "pilots": [pilot_summary(race, entry, rows[entry.name], mark) for entry in entries if rows[entry.name]],
+            "tables": tables_of(race, entries, rows, mark),
             "flights": [row for entry in entries for row in rows[entry.name]],
             "state": {
                 "complete": len(done) == len(blocks),
@@ -253,7 +272,7 @@ def _traced(race: Race, pilot: str, done: Sequence[RaceBlock], store: RaceStore)
         if block.pilot == pilot:
             content = store.content(block.name)
             for row, trace in zip(content["flights"], content["traces"], strict=True):
-                found.append(flown_race(race, row, trace_of(trace, f"{pilot} on {row['course']}")))
+                found.append(flown_race(race, row, trace_of(trace, f"{pilot} on {row['course']}", store.path(block.name))))
     return found
 
 
@@ -290,6 +309,8 @@ def fly_block(
         seed=config.seed,
         look_s=config.look,
         charge=charge_of(config.charge_compute),
+        contact=config.contact,
+        decoy_beacons=config.decoy_beacons,
         advanced=advanced,
     )
     return {

@@ -12,6 +12,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,12 +150,13 @@ def _packed(array: ArrayAny) -> dict[str, Any]:
     return {"type": kind, "shape": list(array.shape), "data": base64.b64encode(zlib.compress(ranks.tobytes(), 6)).decode()}
 
 
-def trace_of(content: Any, where: str) -> RaceTrace:
+def trace_of(content: Any, where: str, file: str | Path) -> RaceTrace:
     """Return the trace that `trace_content` wrote.
 
     Args:
         content: As it was read.
         where: What it is called in messages.
+        file: That it was read from.
 
     Raises:
         AssetError: It is none.
@@ -163,7 +165,10 @@ def trace_of(content: Any, where: str) -> RaceTrace:
         arrays = {name: _unpacked(value) for name, value in content.items() if name != "said"}
         return RaceTrace(**arrays, said={key: _unpacked(value) for key, value in content["said"].items()})
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, binascii.Error, zlib.error) as error:
-        raise AssetError(f"The trace of {where} is damaged: delete its block, and it is flown again.") from error
+        raise AssetError(
+            f"The trace of {where} in {str(file)!r} is damaged: delete that file, and give the same command again, which flies"
+            " it anew."
+        ) from error
 
 
 def _unpacked(value: Mapping[str, Any]) -> ArrayAny:

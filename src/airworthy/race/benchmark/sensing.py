@@ -66,7 +66,7 @@ class RaceSensors:
         self._ranger = Ranger(device("lightware_sf11b"), RANGER) if "ranger" in race.information.sensors else None
         self._delay = conditions.frame_delay
         self.schedule = Schedule(physics_rate, FRAME_HZ)
-        self._passages, self._place = _places(race, scenes)
+        self._passages, self._decoys, self._place = _places(race, scenes)
         self._waiting: list[BeaconFrame] = []
 
     @property
@@ -114,12 +114,12 @@ class RaceSensors:
 
     def _frame(self, poses: Poses, stamp: float, number: int, flying: ArrayIndex) -> BeaconFrame:
         seen = self._camera.capture(self._scenes, self._view(poses, number, BEACONS, flying))
-        pixel = np.full((len(poses.position), self._passages * MARKERS, 2), np.nan)
+        pixel = np.full((len(poses.position), (self._passages + self._decoys) * MARKERS, 2), np.nan)
         rows, reports = np.nonzero(seen["beacon"] >= 0)
-        place = self._place[seen["beacon"][rows, reports]]
-        raced = place >= 0
-        pixel[flying[rows[raced]], place[raced]] = seen["pixel"][rows[raced], reports[raced]]
-        return BeaconFrame(stamp, pixel.reshape(len(pixel), self._passages, MARKERS, 2))
+        pixel[flying[rows], self._place[seen["beacon"][rows, reports]]] = seen["pixel"][rows, reports]
+        gates = pixel.reshape(len(pixel), -1, MARKERS, 2)
+        raced, decoys = gates[:, : self._passages], gates[:, self._passages :]
+        return BeaconFrame(stamp, raced.copy(), decoys.copy() if self._decoys else None)
 
     def _ranged(self, poses: Poses, stamp: float, number: int, flying: ArrayIndex) -> list[RangerSample]:
         if self._ranger is None:
@@ -130,12 +130,17 @@ class RaceSensors:
         return [RangerSample(stamp, distance)]
 
 
-def _places(race: Race, scenes: SceneBatch) -> tuple[int, ArrayInt]:
-    """Return how many passages there are, and for each beacon of the scene its passage and marker as one number."""
+def _places(race: Race, scenes: SceneBatch) -> tuple[int, int, ArrayInt]:
+    """Return how many passages and how many lit decoys there are, and for each beacon of the scene its gate among both
+    (passages first) and its marker, as one number.
+    """
     order = {name: k for k, (name, _) in enumerate(race.passes)}
     if len(order) < len(race.passes):
         raise AirworthyError(f"The race {race.name!r} flies a gate twice; beacons are told apart by their gates.")
     beacons = scenes.scenes[0].beacons
-    # Markers count from 1, in the order of the corners. A decoy's beacon belongs to no passage.
-    place = [MARKERS * order[item.landmark] + int(item.marker) - 1 if item.landmark in order else -1 for item in beacons]
-    return len(race.passes), np.array(place, np.int64)
+    # In the order of the scene, which is that of `airworthy.scenes.generators.halls.race_hall.decoy_frames`.
+    decoys = dict.fromkeys(item.landmark for item in beacons if item.landmark not in order)
+    order |= {name: len(race.passes) + k for k, name in enumerate(decoys)}
+    # Markers count from 1, in the order of the corners.
+    place = [MARKERS * order[item.landmark] + int(item.marker) - 1 for item in beacons]
+    return len(race.passes), len(decoys), np.array(place, np.int64)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from airworthy.race.benchmark.contact import PUBLISHED, Detector
 from airworthy.race.benchmark.flight import RaceFlight
 from airworthy.race.pilots.catalogue import PilotEntry
 from airworthy.race.published import QUALIFIER, noted, published_source, scores_with_ours, sensors_with_ours
@@ -39,7 +40,12 @@ def row_of(pilot: str, flight: RaceFlight) -> dict[str, Any]:
         "part": flight.part,
         "reason": flight.reason,
         "clipped": flight.clipped,
-        "planning": {"count": len(flight.planned), "charged_s": sum(record.charged_s for record in flight.planned)},
+        "planning": {
+            "count": len(flight.planned),
+            "charged_s": sum(record.charged_s for record in flight.planned),
+            "failed": sum(record.failed for record in flight.planned),
+        },
+        "notes": dict(sorted(Counter(note.word for note in flight.noted).items())),
         "speed_max_mps": flight.speed_max,
         "path_m": flight.path_m,
         "commands_sha256": flight.commands_sha256,
@@ -94,19 +100,35 @@ def result_of(row: Row) -> RaceResult:
     )
 
 
-def pilot_summary(race: Race, entry: PilotEntry, rows: Sequence[Row]) -> dict[str, Any]:
+def rules_mark(contact: Detector, decoy_beacons: bool) -> str:
+    """Return what rows are marked with where a run's rules are not those of the others; empty where they are.
+
+    Args:
+        contact: Who says what was touched.
+        decoy_beacons: Whether gates that are not flown bear beacons, too.
+    """
+    said = ["contacts looked for 60 times a second, as in 2019"] if contact == PUBLISHED else []
+    return ", ".join([*said, *(["beacons of decoys lit"] if decoy_beacons else [])])
+
+
+def _joined(*marks: str) -> str:
+    return ", ".join(mark for mark in marks if mark)
+
+
+def pilot_summary(race: Race, entry: PilotEntry, rows: Sequence[Row], mark: str = "") -> dict[str, Any]:
     """Return a pilot's figures.
 
     Args:
         race: Whose score counts.
         entry: The pilot.
         rows: Of its flights, at least one.
+        mark: Of the run, as of `rules_mark`.
     """
     told = race_statistics(race.score, [result_of(row) for row in rows])
     finals = [item["value"] for item in told["final"]]
     return {
         "pilot": entry.name,
-        "note": noted(entry.truth, entry.mark),
+        "note": noted(entry.truth, _joined(entry.mark, mark)),
         "true_state": entry.truth,
         "in_process": entry.door is None,
         "runs": told["runs"],
@@ -117,8 +139,28 @@ def pilot_summary(race: Race, entry: PilotEntry, rows: Sequence[Row]) -> dict[st
         "mean_time_s": told["time_s"].get("mean"),
         "clipped": sum(row["clipped"] for row in rows),
         "parts": {name: sum(row["part"] == name for row in rows) for name in sorted({row["part"] for row in rows} - {""})},
+        "plans": sum(row["planning"]["count"] for row in rows),
+        "plans_failed": sum(row["planning"]["failed"] for row in rows),
+        # Of each word: how often, and in how many flights.
+        "notes": {
+            word: {
+                "count": sum(row["notes"].get(word, 0) for row in rows),
+                "flights": sum(word in row["notes"] for row in rows),
+            }
+            for word in sorted({word for row in rows for word in row["notes"]})
+        },
         "statistics": told,
     }
+
+
+def noted_text(row: Mapping[str, Any]) -> str:
+    """Return what a pilot did out of the ordinary, in a sentence; empty where there was nothing.
+
+    Args:
+        row: As of `pilot_summary`.
+    """
+    said = [f"{word} {told['count']} (in {told['flights']} of {row['runs']} flights)" for word, told in row["notes"].items()]
+    return f"Out of the ordinary: {', '.join(said)}." if said else ""
 
 
 def final_range(told: Mapping[str, Any], between: str = " to ") -> str:
@@ -137,25 +179,28 @@ def final_range(told: Mapping[str, Any], between: str = " to ") -> str:
     return f"{min(values):.2f}{between}{max(values):.2f} in {len(values)} blocks of {told['final_runs'][0]}"
 
 
-def _mark(entry: PilotEntry, runs: int) -> str:
+def _mark(entry: PilotEntry, runs: int, mark: str) -> str:
     # The published table is of 25 runs: of more, only so many stand there, and it says which.
     some = f"the first {QUALIFIER.of} of {runs} runs" if runs > QUALIFIER.of else ""
-    return ", ".join(text for text in (entry.mark, some) if text)
+    return _joined(entry.mark, mark, some)
 
 
-def tables_of(race: Race, entries: Sequence[PilotEntry], rows: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
+def tables_of(
+    race: Race, entries: Sequence[PilotEntry], rows: Mapping[str, Sequence[Row]], mark: str = ""
+) -> dict[str, Any] | None:
     """Return Tables III and IV with ours; nothing for a race that is scored otherwise.
 
     Args:
         race: That was flown.
         entries: Pilots.
         rows: Of each pilot's flights, by its word.
+        mark: Of the run, as of `rules_mark`.
     """
     if race.score != QUALIFIER:
         return None
     scores = {entry.name: [row["score"] for row in rows[entry.name]][: QUALIFIER.of] for entry in entries}
     enough = {name: values for name, values in scores.items() if len(values) >= QUALIFIER.best}
-    marks = {entry.name: _mark(entry, len(rows[entry.name])) for entry in entries}
+    marks = {entry.name: _mark(entry, len(rows[entry.name]), mark) for entry in entries}
     by_sensors: dict[tuple[str, ...], list[tuple[bool, float]]] = {}
     pilots: Counter[tuple[str, ...]] = Counter()
     sensor_marks: dict[tuple[str, ...], str] = {}
@@ -168,6 +213,7 @@ def tables_of(race: Race, entries: Sequence[PilotEntry], rows: Mapping[str, Sequ
             # One pilot that could have looked is enough.
             sensor_marks[entry.sensors] = sensor_marks.get(entry.sensors, "") or entry.mark
     flown = {key: value for key, value in by_sensors.items() if value}
+    sensor_marks = {key: _joined(own, mark) for key, own in sensor_marks.items()}
     return {
         "source": published_source(),
         "scores": [asdict(row) for row in scores_with_ours(enough, marks)],

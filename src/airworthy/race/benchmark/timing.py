@@ -36,6 +36,7 @@ def flight_timing(pilot: str, flight: RaceFlight) -> dict[str, Any]:
         "command_median_s": _quantile(spent, 0.5),
         "command_p99_s": _quantile(spent, 0.99),
         "plans_cpu_s": [record.cpu_s for record in flight.planned],
+        "plans_failed": sum(record.failed for record in flight.planned),
     }
 
 
@@ -69,6 +70,7 @@ def pilot_timing(entry: PilotEntry, charge: Charge, rows: Sequence[Mapping[str, 
             "p90_s": _quantile(plans, 0.9),
             "max_s": _quantile(plans, 1.0),
             "charged": charge,
+            "failed": sum(row["plans_failed"] for row in rows),
         }
         if entry.plans
         else None,
@@ -92,7 +94,8 @@ def timing_text(row: Mapping[str, Any]) -> str:
         return text
     charged = "as measured" if planning["charged"] == "measured" else f"{planning['charged']:g} s each"
     spread = f"90 % within {_milli(planning['p90_s'])}, the longest {_milli(planning['max_s'])}"
-    return f"{text} {planning['count']} plans of {_milli(planning['median_s'])} ({spread}), charged {charged}."
+    nowhere = f"; {planning['failed']} led nowhere" if planning["failed"] else "; none led nowhere"
+    return f"{text} {planning['count']} plans of {_milli(planning['median_s'])} ({spread}), charged {charged}{nowhere}."
 
 
 def _milli(seconds: float) -> str:

@@ -5,8 +5,9 @@ each gate about its pivot. A gate begins with variance bound^2 / 3, that of a un
 of 0 has variance 0 and never moves. Vehicles are moved by every sample, the accelerometer as an input, since it feels the force
 noise too; the covariance follows at the rate of frames (`airworthy.race.estimation.inertial`). A frame is one update by all its
 corners together, iterated (Gauss-Newton) and in Joseph's form, so that the covariance stays symmetric and positive. Corners
-farther off than `gate_sigma` of their innovation are left out and counted. Source: spec/race 5.3; the iterated update: Bell &
-Cathey 1993.
+farther off than `gate_sigma` of their innovation are left out and counted. Decoys that bear beacons are landmarks that stand
+where they are said to: they correct the vehicle alone, and are no part of the state. Source: spec/race 5.3; the iterated
+update: Bell & Cathey 1993.
 
 A frame that comes late is taken where it belongs: the filter keeps the samples and its states of the last 0.1 s, goes back to
 the stamp, updates, and moves on through the same samples again, to the same bits as if the frame had been in time.
@@ -17,6 +18,7 @@ batch share clock and stamps. Where names of beacons are exchanged (class `hard`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -96,6 +98,10 @@ class UpdateRecord:
     """Corners, (n,)."""
     rejected: ArrayInt
     """Corners seen and left out: too far off, or believed behind the camera, (n,)."""
+    seen_of: ArrayInt
+    """Corners seen of each gate, (n, gates)."""
+    rejected_of: ArrayInt
+    """Of these left out, (n, gates)."""
 
 
 class GateFilter:
@@ -190,6 +196,41 @@ class GateFilter:
         """
         return self._covariance(state.now) if state.now.motion.steps else state.now.covariance
 
+    # ---- Doubt --------------------------------------------------------------------------------------------------------------
+
+    def loosened(self, state: FilterState, factor: float) -> FilterState:
+        """Return the state with its covariance grown, as of a filter that is surprised by all it sees.
+
+        Args:
+            state: Now.
+            factor: Of all variances, 1 or more; raises AirworthyError below.
+        """
+        if not 1.0 <= factor < np.inf:
+            raise AirworthyError(f"A covariance is to grow by {factor!r}; expected a finite number, 1 or more.")
+        return _each(state, lambda belief: replace(belief, covariance=factor * belief.covariance))
+
+    def forgotten(self, state: FilterState, gate: int) -> FilterState:
+        """Return the state with one gate as before anything was seen of it: where it nominally is, within its bounds.
+
+        Args:
+            state: Now.
+            gate: Its number; raises AirworthyError where there is none.
+        """
+        if not 0 <= gate < len(self.briefing.gates):
+            raise AirworthyError(f"Gate {gate} is to be forgotten; expected 0 to {len(self.briefing.gates) - 1}.")
+        rows = slice(self.gates_at + 3 * gate, self.gates_at + 3 * gate + 3)
+        prior = np.diag(self.briefing.bound[gate] ** 2 / 3.0)
+
+        def as_new(belief: Belief) -> Belief:
+            gates, covariance = belief.gates.copy(), belief.covariance.copy()
+            gates[:, gate] = 0.0
+            covariance[:, rows] = 0.0
+            covariance[:, :, rows] = 0.0
+            covariance[:, rows, rows] = prior
+            return replace(belief, gates=gates, covariance=covariance)
+
+        return _each(state, as_new)
+
     # ---- Frames -------------------------------------------------------------------------------------------------------------
 
     def update(self, state: FilterState, frame: BeaconFrame) -> tuple[FilterState, UpdateRecord]:
@@ -204,12 +245,8 @@ class GateFilter:
                 or not behind the frame before.
         """
         step = self._step_of(state, frame)
-        pixel = np.asarray(frame.pixel, np.float64)
-        expected = (len(state.now.gates), len(self.briefing.gates), MARKERS, 2)
-        if pixel.shape != expected:
-            raise AirworthyError(
-                f"A frame of beacons has the shape {pixel.shape}; expected (flights, gates, 4, 2): {expected}."
-            )
+        self._check_shapes(state, frame)
+        pixel = np.asarray(frame.landmarks, np.float64)
         if np.isinf(pixel).any():
             raise AirworthyError("A frame of beacons has a pixel that is infinite; what is not seen is NaN.")
         origin = state.past[0].step
@@ -222,6 +259,19 @@ class GateFilter:
         beliefs = (*past, belief, *ticks)
         samples = state.samples[beliefs[0].step - origin :]
         return FilterState(now, beliefs, samples, float(frame.stamp)), record
+
+    def _check_shapes(self, state: FilterState, frame: BeaconFrame) -> None:
+        flights = len(state.now.gates)
+        for what, given, count in (
+            ("", frame.pixel, len(self.briefing.gates)),
+            # Where no decoy's beacons come none are used; those that come must be those of the briefing.
+            (" of decoys", frame.decoys, len(self.briefing.decoys)),
+        ):
+            expected = (flights, count, MARKERS, 2)
+            if given is not None and np.shape(given) != expected:
+                raise AirworthyError(
+                    f"A frame of beacons{what} has the shape {np.shape(given)}; expected (flights, gates, 4, 2): {expected}."
+                )
 
     def _step_of(self, state: FilterState, frame: BeaconFrame) -> int:
         stamp, now = float(frame.stamp), state.now.step
@@ -250,13 +300,14 @@ class GateFilter:
         bits, are a flight's own matter.
         """
         pixel = pixel if self.briefing.identified else self._named(belief, pixel)
-        seen = np.isfinite(pixel).all(-1)
+        seen: ArrayBool = np.all(np.isfinite(pixel), axis=-1)
         gates_seen = seen.any(-1)
         count = gates_seen.sum(1)
         flights = len(count)
         # Seen gates first, in their order.
         order = np.argsort(~gates_seen, axis=1, kind="stable")
         nis, used, rejected = np.zeros(flights), np.zeros(flights, np.int64), np.zeros(flights, np.int64)
+        seen_of, rejected_of = seen.sum(-1), np.zeros(gates_seen.shape, np.int64)
         motion, gates, covariance = belief.motion, belief.gates.copy(), belief.covariance.copy()
         position, velocity = motion.position.copy(), motion.velocity.copy()
         attitude, bias = motion.attitude.copy(), motion.bias.copy()
@@ -268,10 +319,12 @@ class GateFilter:
             position[rows], velocity[rows] = part.motion.position, part.motion.velocity
             attitude[rows], bias[rows] = part.motion.attitude, part.motion.bias
             gates[rows], covariance[rows] = part.gates, part.covariance
-            nis[rows], used[rows], rejected[rows] = verdict
+            nis[rows], taken = verdict
+            used[rows], rejected_of[rows[:, None], which] = taken.sum((1, 2)), (seen[rows[:, None], which] & ~taken).sum(-1)
+            rejected[rows] = rejected_of[rows].sum(1)
         motion = replace(motion, position=position, velocity=velocity, attitude=attitude, bias=bias)
         belief = replace(belief, motion=motion, gates=gates, covariance=covariance)
-        return belief, UpdateRecord(belief.step, nis, 2 * used, used, rejected)
+        return belief, UpdateRecord(belief.step, nis, 2 * used, used, rejected, seen_of, rejected_of)
 
     def _named(self, belief: Belief, pixel: Array) -> Array:
         """Return the same pixels under the names that they fit, flight by flight."""
@@ -292,8 +345,8 @@ class GateFilter:
             named[flight, which] = given.reshape(-1, MARKERS, 2)
         return named
 
-    def _corrected(self, part: _Part, pixel: Array) -> tuple[_Part, tuple[Array, ArrayInt, ArrayInt]]:
-        """Iterate the update of flights that see k gates each, (n, k, 4, 2) [px]."""
+    def _corrected(self, part: _Part, pixel: Array) -> tuple[_Part, tuple[Array, ArrayBool]]:
+        """Iterate the update of flights that see k gates each, (n, k, 4, 2) [px]; returns NIS and the corners used, too."""
         n, variance = len(pixel), self.pixel_variance
         pixel = pixel.reshape(n, -1, 2)
         seen = np.isfinite(pixel).all(-1)
@@ -323,25 +376,29 @@ class GateFilter:
         by_columns = np.take_along_axis(left, columns[:, None, :], axis=2)
         left = left - (by_columns @ np.swapaxes(slope, 1, 2)) @ np.swapaxes(gain, 1, 2)
         left = left + variance * (gain @ np.swapaxes(gain, 1, 2).copy())
-        counts = used.sum(1), seen.sum(1) - used.sum(1)
-        return replace(at, covariance=_symmetric(left)), (nis, *counts)
+        return replace(at, covariance=_symmetric(left)), (nis, used.reshape(n, -1, MARKERS))
 
     def _columns(self, which: ArrayIndex) -> ArrayIndex:
         """Numbers of the errors that corners depend on: position, attitude, and the seen gates', (n, 6 + 3 k)."""
         own = np.broadcast_to(np.r_[P, TURN], (len(which), 6))
-        gates = self.gates_at + 3 * which[..., None] + np.arange(3)
+        # A decoy has no errors of its own: its slopes are 0, whichever column they are held against.
+        moves = which[..., None] < len(self.briefing.gates)
+        gates = np.where(moves, self.gates_at + 3 * which[..., None], 0) + np.arange(3)
         return np.concatenate([own, gates.reshape(len(which), -1)], axis=1)
 
     def _innovation(self, part: _Part, pixel: Array) -> tuple[Array, Array, Array]:
         """Slopes (n, 2 m, 6 + 3 k), innovations (n, 2 m) [px] and depths (n, m) [m] of the m = 4 k corners."""
         n, k = part.which.shape
-        shift = np.take_along_axis(part.gates, part.which[..., None], axis=1)
+        last = part.gates.shape[1] - 1
+        moves = (part.which <= last)[..., None]
+        shift = np.take_along_axis(part.gates, np.minimum(part.which, last)[..., None], axis=1) * moves
         view = sighted(self.briefing, part.motion, part.which, shift)
         slope = np.zeros((n, MARKERS * k, 2, 6 + 3 * k))
         slope[..., 0:3], slope[..., 3:6] = view.by_position, view.by_turn
         corner = np.arange(MARKERS * k)
+        by_gate = view.by_gate * moves.repeat(MARKERS, axis=1)[..., None]
         for axis in range(3):
-            slope[:, corner, :, 6 + 3 * (corner // MARKERS) + axis] = np.moveaxis(view.by_gate[..., axis], 1, 0)
+            slope[:, corner, :, 6 + 3 * (corner // MARKERS) + axis] = np.moveaxis(by_gate[..., axis], 1, 0)
         return slope.reshape(n, 2 * MARKERS * k, -1), (pixel - view.pixel).reshape(n, -1), view.depth
 
     def _believable(self, slope: Array, off: Array, able: ArrayBool, rows_of: Array, columns: ArrayIndex) -> ArrayBool:
@@ -388,14 +445,20 @@ class GateFilter:
         return np.asarray(np.sqrt(np.maximum(variance[..., (0, 1), (0, 1)], 0.0)))
 
 
+def _each(state: FilterState, change: Callable[[Belief], Belief]) -> FilterState:
+    """Change what is believed now and was before: a late frame goes back there."""
+    return replace(state, now=change(state.now), past=tuple(change(belief) for belief in state.past))
+
+
 @dataclass(frozen=True)
 class _Part:
-    """Some flights of a belief, and which gates each of them sees, (n, k)."""
+    """Some flights of a belief, and which gates and decoys each of them sees, (n, k)."""
 
     motion: InertialMotion
     gates: Array
     covariance: Array
     which: ArrayIndex
+    """Decoys are numbered behind the gates."""
 
 
 def motion_of(motion: InertialMotion, rows: ArrayIndex) -> InertialMotion:

@@ -1,7 +1,8 @@
 """Gates as landmarks: where their corners are, in which pixels they are seen, and the slopes of both.
 
 A gate is three numbers (dx, dy, dyaw): moved by dx, dy and turned by dyaw about the vertical line through its pivot, from where
-it nominally stands. Everything is batched over leading axes.
+it nominally stands. Decoys, where they bear beacons, are numbered behind the gates, and are not moved. Everything is batched
+over leading axes.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ def gate_corners(briefing: RaceBriefing, which: ArrayIndex, shift: Array) -> tup
 
     Args:
         briefing: Where they nominally stand.
-        which: Numbers of gates, (..., k).
+        which: Numbers of gates and decoys, (..., k).
         shift: dx, dy [m] and dyaw [rad], (..., k, 3).
 
     Returns:
         World [m], (..., k, 4, 3), and [m/rad], of the same shape.
     """
-    nominal, pivot = briefing.corners[which], briefing.pivot[which]
+    nominal, pivot = briefing.landmarks[which], briefing.axes[which]
     x, y = nominal[..., 0] - pivot[..., None, 0], nominal[..., 1] - pivot[..., None, 1]
     cosine, sine = np.cos(shift[..., 2])[..., None], np.sin(shift[..., 2])[..., None]
     east, north = cosine * x - sine * y, sine * x + cosine * y
@@ -61,8 +62,8 @@ def sighted(briefing: RaceBriefing, motion: InertialMotion, which: ArrayIndex, s
     Args:
         briefing: Nominal gates and the camera.
         motion: Vehicles, n of them.
-        which: Numbers of gates, (n, k).
-        shift: Of these gates, (n, k, 3).
+        which: Numbers of gates and decoys, (n, k).
+        shift: Of these, (n, k, 3); 0 of decoys.
     """
     corners, by_yaw = gate_corners(briefing, which, shift)
     n = len(corners)

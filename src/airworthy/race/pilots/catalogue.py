@@ -1,4 +1,4 @@
-"""Race pilots by word: those that come with the package, and one's own (`FILE.py:NAME`).
+"""Race pilots by word: those that come with the package, one's own (`FILE.py:NAME`), and learned ones (`policy:FOLDER`).
 
 A pilot is a class of `airworthy.race.onboard.RacePilot`. It may say of itself `rate` [Hz], at which it commands (960 over a
 whole number), and `sensors`, which of the race's it reads (for the table by sensors). Those of the package may be `batched`:
@@ -7,9 +7,12 @@ one object flies all flights of a batch; any other is made once per flight, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +22,12 @@ from airworthy.pilots.containment import import_contained
 from airworthy.race.background import plans
 from airworthy.race.published import TRUTH
 
+POLICY = "policy:"
+"""Begins the word of a learned pilot; its folder follows."""
 IN_PROCESS = "in-process"
 """Marks a pilot that was flown in the process of the simulation, where Python code finds the truth if it looks for it."""
+_SHOWN = 60
+"""Characters of a stranger's value in a message; ours."""
 RATE_HZ = 240.0
 """Commands per second of a pilot that does not say. Ours: four physics steps, as the trackers of fast races need."""
 
@@ -46,13 +53,25 @@ _PILOTS: dict[str, tuple[str, str, str]] = {
         "SurePilot",
         "as `race`, with less thrust, wider margins and longer looks",
     ),
+    "race:camera": (
+        "airworthy.race.pilots.camera_racing",
+        "CameraRacingPilot",
+        "as `race`, by IMU and camera images, without beacons; needs the extra `race`",
+    ),
     "race": (
         "airworthy.race.pilots.racing",
         "RacingPilot",
-        "the fastest way as it believes the gates to stand, by IMU and beacons; needs the extra `race`",
+        "the fastest way as it believes the gates to stand, by IMU and beacons",
+    ),
+    "policy": (
+        "airworthy.race.learned.pilot",
+        "PackagedPolicyPilot",
+        "a small learned network on the estimate of `race`, by IMU and beacons; no solver, no plan",
     ),
 }
 """Word -> module, class, what it does. A word that begins with "truth:" is given the truth."""
+WITHOUT_DECOYS = ("servo", "truth:race")
+"""Those that read no beacons of gates that are not flown, where these are lit."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +123,14 @@ def race_pilot(word: str) -> PilotEntry:
         if hasattr(made, "check"):
             made.check()
         return _entry(word, made, {}, trusted=True)
+    if word.startswith(POLICY):
+        folder, digest = own_policy(word)
+        pilot = import_module("airworthy.race.learned.pilot").PolicyPilot
+        return replace(_entry(word, pilot, policy_identity(folder, digest), trusted=True), make=partial(pilot, folder))
     plain = word.removeprefix(TRUTH)
     file, colon, name = plain.rpartition(":")
     if not (colon and file.endswith(".py")):
-        raise unknown_name("race pilot", word, race_pilots(), "One of your own is FILE.py:CLASS.")
+        raise unknown_name("race pilot", word, race_pilots(), "One of your own is FILE.py:CLASS, a learned one policy:FOLDER.")
     path = Path(file)
     if not path.is_file():
         raise AssetError(f"There is no file {file!r} for the race pilot {name!r}.")
@@ -118,16 +141,54 @@ def race_pilot(word: str) -> PilotEntry:
     return _entry(word, made, {"file": path.name, "class": name, "sha256": digest}, trusted=False)
 
 
+def own_policy(word: str) -> tuple[Path, str]:
+    """Return folder and digest of a learned pilot by its word, `policy:FOLDER`; raises AssetError where it is none."""
+    folder = Path(word.removeprefix(POLICY))
+    return folder, str(import_module("airworthy.race.learned.contract").race_policy_digest(folder))
+
+
+def policy_identity(folder: Path, digest: str) -> dict[str, Any]:
+    """Return what a learned pilot's commands depend on.
+
+    Args:
+        folder: It lies in.
+        digest: Of its weights.
+    """
+    return {"policy": folder.name, "sha256": digest}
+
+
 def _entry(word: str, made: Any, identity: Mapping[str, Any], trusted: bool) -> PilotEntry:
-    rate = float(getattr(made, "rate", RATE_HZ))
     return PilotEntry(
         name=word,
         make=made,
         truth=word.startswith(TRUTH),
         # A stranger's pilot of a batch would see its neighbours' sensors, and a desk is one flight's.
         batched=trusted and bool(getattr(made, "batched", False)) and not plans(made),
-        rate=rate,
-        sensors=tuple(getattr(made, "sensors", ())),
+        rate=_rate(word, getattr(made, "rate", RATE_HZ)),
+        sensors=_sensors(word, getattr(made, "sensors", ())),
         plans=plans(made),
         identity=identity,
     )
+
+
+def _rate(word: str, given: Any) -> float:
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0.0 < float(given) < math.inf:
+        raise AirworthyError(
+            f"The race pilot {word!r} has the rate {_shown(given)}; expected commands per second: 960 over a whole number, as"
+            " rate = 240.0."
+        )
+    return float(given)
+
+
+def _sensors(word: str, given: Any) -> tuple[str, ...]:
+    if not isinstance(given, (tuple, list)) or not all(isinstance(name, str) for name in given):
+        raise AirworthyError(f"The race pilot {word!r} has the sensors {_shown(given)}; expected names, as ('imu', 'beacons').")
+    return tuple(given)
+
+
+def _shown(given: Any) -> str:
+    """Return a stranger's value in a message; its own words may raise."""
+    try:
+        return repr(given)[:_SHOWN]
+    except Exception:
+        return f"of type {type(given).__name__}"

@@ -55,6 +55,11 @@ class GateProgress:
             self._behind = False
         return passed
 
+    def take_back(self) -> None:
+        """Aim at the last gate again: it was passed by, and is returned for."""
+        self.next = max(self.next - 1, 0)
+        self._behind = False
+
     def give_up(self) -> None:
         """Leave the next gate out: it is missed."""
         self.next = min(self.next + 1, self.passages)

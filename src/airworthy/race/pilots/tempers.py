@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from airworthy.race.pilots.racing import NOMINAL, RacingPilot
+from airworthy.race.pilots.racing import RacingPilot
+from airworthy.race.planning.bounds import PlanBounds
 from airworthy.race.planning.horizon import GateWindows, HorizonOptions
-from airworthy.race.planning.minimum_time import RacePlanOptions
-from airworthy.race.planning.plan import RacePlan, packaged_plan
+from airworthy.race.planning.nominal import nominal_plan
+from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
 from airworthy.race.planning.replanner import ReplanOptions, ReplanRule, StoredReplanner
 from airworthy.race.planning.smooth import moved_plan, smooth_plan
@@ -17,7 +18,7 @@ from airworthy.race.planning.smooth import moved_plan, smooth_plan
 __all__ = ["PolyPilot", "StoredPilot", "SurePilot"]
 
 _SURE = ReplanOptions(
-    horizon=HorizonOptions(bounds=RacePlanOptions(nodes=12, iterations=60, power=0.88, margin=0.5)),
+    horizon=HorizonOptions(bounds=PlanBounds(nodes=12, iterations=60, power=0.88, margin=0.5)),
     margin_wide=0.75,
     need=0.2,
 )
@@ -41,7 +42,7 @@ class StoredPilot(RacingPilot):
         """Raise nothing: no solver is needed."""
 
     def _planner(self, model: RacerModel, gates: GateWindows, options: ReplanOptions) -> tuple[ReplanRule, RacePlan]:
-        nominal = packaged_plan(NOMINAL, model)
+        nominal = nominal_plan(model, gates)
         first = moved_plan(nominal, np.zeros_like(gates.center), _STRETCH)
         return StoredReplanner(nominal, gates.center, options, _STRETCH), first
 

@@ -45,6 +45,9 @@ class TrackerGains:
     rate: Annotated[float, Bound(0.0, 1000.0, "1/s")] = 26.0
     lead: Annotated[float, Bound(0.0, 0.2, "s")] = 0.03
     """How far ahead the plan's inputs are read [s]."""
+    least_push: Annotated[float, Bound(0.0, 10.0)] = 0.0
+    """Thrust of the plan, over the weight, below which errors tilt the vehicle no farther. Where a plan coasts with next to
+    no thrust an error of half a metre a second would else turn the vehicle over. Ours; 0 as in spec/race 5.2."""
 
     def __post_init__(self) -> None:
         check_fields(self, "TrackerGains.")
@@ -89,7 +92,9 @@ class RaceTracker:
         planned = frames.to_matrix(reference[:, 6:10])
         force = inputs[:, :1] * planned[..., 2] + mass * (gains.position * off[:, :3] + gains.velocity * off[:, 3:])
         force += self.drag(state[:, 3:10]) - self.drag(reference[:, 3:10])
-        wanted = frames.from_matrix(_facing(force, planned))
+        # Errors tilt the vehicle as if the plan pushed with that much at least; what is pushed is the force itself.
+        lacking = np.maximum(gains.least_push * mass * self.model.gravity - inputs[:, :1], 0.0)
+        wanted = frames.from_matrix(_facing(force + lacking * planned[..., 2], planned))
         # Rates and accelerations of the plan are about its own axes: turn them into the vehicle's.
         turn = np.swapaxes(axes, 1, 2) @ planned
         rate = (turn @ reference[:, 10:13, None])[..., 0]

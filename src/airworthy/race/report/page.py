@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.core.files import write_text
-from airworthy.race.benchmark.tables import final_range
+from airworthy.race.benchmark.tables import final_range, noted_text
 from airworthy.race.published import OURS, published_scores
 from airworthy.race.record import Race
 from airworthy.race.report.crossings import FlownRace, crossings_of, gate_summary
@@ -21,6 +21,8 @@ from airworthy.vehicles import Vehicle
 
 REPORT_FILE = "report.html"
 Content = Mapping[str, Any]
+CONTACTS = {"swept": "the vehicle's sphere, swept along every step", "published": "overlap, looked for at 60 Hz, as in 2019"}
+"""What `airworthy.race.benchmark.contact` calls each detector -> what is said of it."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def _pilot_line(row: Content, timing: str) -> dict[str, Any]:
         "differing": told["differing"],
         "clipped": row["clipped"],
         "ends": ends + (f"; hit {hit}" if hit else ""),
-        "timing": timing,
+        "timing": " ".join(text for text in (timing, noted_text(row)) if text),
     }
 
 
@@ -261,6 +263,8 @@ def _protocol(given: ReportInput) -> list[dict[str, Any]]:
         fact("seed", summary["seed"]),
         fact("vehicle", given.vehicle.name),
         fact("passage", test),
+        fact("contact", CONTACTS[summary.get("contact", "swept")]),
+        *([fact("beacons of decoys", "lit")] if summary.get("decoy_beacons") else []),
         fact("score", worth),
         fact("senses", ", ".join(race.information.sensors)),
     ]

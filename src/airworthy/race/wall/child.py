@@ -20,7 +20,7 @@ from airworthy.pilots.containment import PilotFailure, contained, stops_noted
 from airworthy.race.background import Desk, desk_of
 from airworthy.race.benchmark.telemetry import checked_telemetry
 from airworthy.race.onboard import checked_command
-from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
+from airworthy.race.pilots.catalogue import POLICY, PilotEntry, own_policy, race_pilot
 from airworthy.race.published import TRUTH
 from airworthy.race.wall.confinement import confined, die_with_parent
 from airworthy.race.wall.records import CLOSE, COMMAND, FAILURE, HELLO, PROTOCOL, READY, facts_of, record_of
@@ -46,12 +46,13 @@ def main(arguments: list[str]) -> int:
 def _serve(link: Link) -> int:
     asked = link.receive().fields
     word, digest = asked["word"], asked["digest"]
-    file = Path(word.removeprefix(TRUTH).rpartition(":")[0]) if digest else None
-    holds = confined([file.parent] if file is not None else [])
+    learned = word.startswith(POLICY)
+    place = Path(word.removeprefix(POLICY) if learned else word.removeprefix(TRUTH).rpartition(":")[0]) if digest else None
+    holds = confined([place if learned else place.parent] if place is not None else [])
     try:
         # Read again here: what is flown is what the run was begun with.
-        if file is not None and own_digest(file) != digest:
-            raise AirworthyError(f"{str(file)!r} was changed while its pilot was flying; fly it anew into another --out.")
+        if place is not None and (own_policy(word)[1] if learned else own_digest(place)) != digest:
+            raise AirworthyError(f"{str(place)!r} was changed while its pilot was flying; fly it anew into another --out.")
         entry = race_pilot(word)
     except AirworthyError as error:
         link.send(Message(REFUSED, {"said": str(error)}))
@@ -89,12 +90,12 @@ class _Pilot:
         message = self._link.receive()
         if message.kind == CLOSE:
             return False
-        before = 0 if self._desk is None else len(self._desk.records)
+        before = self._done()
         try:
             answer = self._commanded(message) if self._pilot is not None else self._begun(message)
         except PilotFailure as failure:
             # What was planned before it failed was planned.
-            self._link.send(Message(FAILURE, {"said": str(failure), "plans": self._plans(before)}))
+            self._link.send(Message(FAILURE, {"said": str(failure), **self._since(before)}))
             return False
         self._link.send(answer)
         return True
@@ -106,16 +107,16 @@ class _Pilot:
         self._desk = contained(desk_of, pilot, charge)
         contained(pilot.begin, facts)
         self._pilot = pilot
-        return Message(READY, {"plans": self._plans(0), "tells": callable(getattr(pilot, "telemetry", None))})
+        return Message(READY, {**self._since((0, 0)), "tells": callable(getattr(pilot, "telemetry", None))})
 
     def _commanded(self, message: Message) -> Message:
         onboard, truth = record_of(message)
         told = () if truth is None else (truth,)
-        before = 0
+        before = self._done()
         if self._desk is not None:
-            self._desk.now, before = onboard.time, len(self._desk.records)
+            self._desk.now = onboard.time
         command = contained(lambda: checked_command(self._pilot.command(onboard, *told), self._flights))
-        fields: dict[str, Any] = {"plans": self._plans(before)}
+        fields: dict[str, Any] = self._since(before)
         arrays: dict[str, Any] = {"command": command}
         # A command that is not finite ends the flight: such a pilot is not asked what it believes.
         if message.fields.get("tell") and np.isfinite(command).any():
@@ -125,9 +126,17 @@ class _Pilot:
                 fields["untold"] = str(failure)
         return Message(COMMAND, fields, arrays)
 
-    def _plans(self, since: int) -> list[tuple[float, float, float]]:
-        records = [] if self._desk is None else self._desk.records[since:]
-        return [(item.submitted_s, item.cpu_s, item.charged_s) for item in records]
+    def _done(self) -> tuple[int, int]:
+        """Count records and notes at the desk."""
+        return (0, 0) if self._desk is None else (len(self._desk.records), len(self._desk.notes))
+
+    def _since(self, before: tuple[int, int]) -> dict[str, Any]:
+        """Return what was done at the desk behind so many records and notes."""
+        if self._desk is None:
+            return {"plans": []}
+        records, notes = self._desk.records[before[0] :], self._desk.notes[before[1] :]
+        plans = [(item.submitted_s, item.cpu_s, item.charged_s, item.failed) for item in records]
+        return {"plans": plans, "notes": [(item.time_s, item.word) for item in notes]}
 
     def _told(self) -> dict[str, Array]:
         """Return what the pilot says of its belief, by key, a row per flight."""

@@ -29,8 +29,9 @@ RESULTS = "race_bench.json"
 """Marks a folder of results, which holds courses and where everybody was."""
 _LOOKED_MAX = 20_000
 """Files below a pilot's folder that are looked through for results; ours, a tenth of a second."""
-OPEN_FILES, MEMORY_BYTES = 256, 16 << 30
-"""Limits, ours: libraries open a few dozen files, and a solver's plan takes below a gigabyte."""
+OPEN_FILES, MEMORY_BYTES = 256, 4 << 30
+"""Limits, ours: libraries open a few dozen files, and a solver's plan takes below a gigabyte. The same on every machine: with
+more than a machine has, its own end of memory would come first, and kill whatever it chose."""
 _DEATH_SIGNAL, _NO_NEW_PRIVILEGES = 1, 38
 """Options of prctl (linux/prctl.h)."""
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
@@ -61,7 +62,7 @@ def confined(own: Iterable[Path]) -> dict[str, str]:
     Returns:
         "files", "tcp", "signals", "processes" and "limits", each empty where this system does not enforce it.
     """
-    _limit()
+    memory = _limit()
     roots, secret = [*_libraries()], [Path(airworthy.__file__).parent / name for name in WITHHELD]
     for folder in own:
         roots += own_paths(folder)
@@ -72,7 +73,8 @@ def confined(own: Iterable[Path]) -> dict[str, str]:
         "files": f"Landlock {version}" if version else "",
         "tcp": f"Landlock {version}" if version >= _TCP_SINCE else "",
         "signals": f"Landlock {version}" if version >= _SCOPES_SINCE else "",
-        "limits": "rlimit",
+        # The system's own limit counts where it is lower: then a pilot has less here than elsewhere.
+        "limits": f"rlimit, {memory / (1 << 30):.3g} GiB",
     }
 
 
@@ -110,19 +112,21 @@ def own_paths(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file())
 
 
-def _limit() -> None:
+def _limit() -> int:
+    """Set limits; returns the bytes of memory in force."""
     # Not the number of processes: the system counts all of a user's, not this one's. `no_processes` forbids any.
     import resource
 
     for what, most in (
         (resource.RLIMIT_NOFILE, OPEN_FILES),
-        (resource.RLIMIT_DATA, MEMORY_BYTES),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_DATA, MEMORY_BYTES),
     ):
         hard = resource.getrlimit(what)[1]
         bounded = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (bounded, bounded))
+    return resource.getrlimit(resource.RLIMIT_DATA)[0]
 
 
 def _libraries() -> list[Path]:

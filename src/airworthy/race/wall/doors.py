@@ -1,6 +1,7 @@
 """Pilots of the other side of the wall by word: in a process of their own, or anybody's program that listens on a port.
 
-servo, FILE.py:CLASS        a process of its own, made for each flight
+servo, FILE.py:CLASS, policy:FOLDER
+                            a process of its own, made for each flight
 external:PORT               a program that listens on 127.0.0.1:PORT; one connection is one flight
 truth:...                   any of them, given the truth
 """
@@ -21,9 +22,10 @@ from typing import Any
 
 import airworthy
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.native_kernel import kernel_cache
 from airworthy.core.own_modules import own_digest
 from airworthy.pilots.containment import PilotFailure
-from airworthy.race.pilots.catalogue import RATE_HZ, PilotEntry, race_pilot, race_pilots
+from airworthy.race.pilots.catalogue import POLICY, RATE_HZ, PilotEntry, own_policy, policy_identity, race_pilot, race_pilots
 from airworthy.race.published import TRUTH
 from airworthy.race.wall.records import FAILURE, HELLO, PROTOCOL
 from airworthy.race.wall.seats import PILOT_ARRAYS_MAX, REASON_LENGTH, Opened, SocketSeat, empty_folder
@@ -34,7 +36,7 @@ PATIENCE_S = 120.0
 EXTERNAL = "external:"
 LOOPBACK = "127.0.0.1"
 """The only place where programs are looked for: nothing here is meant for a network."""
-_KEPT = ("BLIS_", "LD_LIBRARY_PATH", "MKL_", "NPY_", "OMP_", "OPENBLAS_", "WARP_CACHE_PATH")
+_KEPT = ("BLIS_", "LD_LIBRARY_PATH", "MKL_", "NPY_", "OMP_", "OPENBLAS_")
 """Beginnings of variables that a pilot's process keeps: they say where libraries lie and how they compute. Measured: with
 another OPENBLAS_CORETYPE the same pilot commands other last bits."""
 _SENSORS_MAX, _NAME_MAX = 10, 40
@@ -71,7 +73,7 @@ class _Wanted:
 
     word: str
     digest: str
-    """Of a file of one's own; empty for pilots of the package."""
+    """Of a file of one's own or a learned pilot's weights; empty for pilots of the package."""
 
 
 def _own(word: str, patience_s: float) -> PilotEntry:
@@ -92,7 +94,12 @@ def _own(word: str, patience_s: float) -> PilotEntry:
 def _wanted(word: str) -> tuple[_Wanted, dict[str, Any]]:
     """Return what a process is to make, and the identity of a file of one's own; nothing of the file is run."""
     if word in race_pilots():
+        # Here, for its process writes nothing: what it needs is there, and its kernels are compiled.
+        race_pilot(word)
         return _Wanted(word, ""), {}
+    if word.startswith(POLICY):
+        folder, digest = own_policy(word)
+        return _Wanted(f"{POLICY}{folder.resolve()}", digest), policy_identity(folder, digest)
     truth = TRUTH if word.startswith(TRUTH) else ""
     file, colon, name = word.removeprefix(TRUTH).rpartition(":")
     if not (colon and file.endswith(".py")):
@@ -156,6 +163,8 @@ def _environment(folder: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name.startswith(_KEPT)}
     return {
         **kept,
+        # Where kernels are found depends on HOME, which is another there.
+        "WARP_CACHE_PATH": kernel_cache(),
         "PATH": os.defpath,
         "LANG": "C.UTF-8",
         "HOME": folder,
@@ -177,7 +186,7 @@ def _greeting(opened: Opened, until: float) -> Mapping[str, Any]:
         raise LinkFailure(f"it began with {message.kind[:40]!r}; expected a hello of protocol {PROTOCOL}")
     rate, sensors = fields.get("rate", RATE_HZ), fields.get("sensors", [])
     if type(rate) not in (int, float) or not math.isfinite(rate):
-        raise LinkFailure(f"its hello has the rate {str(rate)[:40]!r}; expected commands per second")
+        raise LinkFailure(f"its hello has the rate {repr(rate)[:40]}; expected commands per second")
     named = isinstance(sensors, list) and len(sensors) <= _SENSORS_MAX
     if not named or not all(isinstance(name, str) and len(name) <= _NAME_MAX for name in sensors):
         raise LinkFailure("its hello has sensors that are no list of names")

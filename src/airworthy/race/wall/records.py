@@ -14,7 +14,7 @@ from airworthy.optics.distortion import PlumbBob
 from airworthy.optics.projections import Pinhole
 from airworthy.race.background import Charge
 from airworthy.race.briefing import BeaconFrame
-from airworthy.race.onboard import Onboard, OnboardFacts, RangerSample, Truth
+from airworthy.race.onboard import ImageFrame, Onboard, OnboardFacts, RangerSample, Truth
 from airworthy.race.wall.wire import Message
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.files import vehicle_from_table, vehicle_text
@@ -80,7 +80,7 @@ def record_message(onboard: Onboard, truth: Truth | None) -> Message:
         truth: For pilots that are given it.
     """
     flights = len(onboard.collision)
-    arrays = {
+    arrays: dict[str, np.ndarray[Any, Any]] = {
         "imu_stamp": onboard.imu_stamp,
         "imu": onboard.imu,
         "collision": onboard.collision,
@@ -89,6 +89,12 @@ def record_message(onboard: Onboard, truth: Truth | None) -> Message:
         "ranger_stamp": np.array([item.stamp for item in onboard.ranger], np.float64),
         "ranger_distance": np.stack([x.distance for x in onboard.ranger]) if onboard.ranger else np.zeros((0, flights)),
     }
+    lit = [frame.decoys for frame in onboard.frames if frame.decoys is not None]
+    if lit:
+        arrays["frame_decoys"] = np.stack(lit)
+    if onboard.images:
+        arrays["image_stamp"] = np.array([image.stamp for image in onboard.images], np.float64)
+        arrays["image_pixels"] = np.stack([image.pixels for image in onboard.images])
     if truth is not None:
         arrays |= {TRUE + item.name: getattr(truth, item.name) for item in fields(truth)}
     return Message(RECORD, {"time": onboard.time}, arrays)
@@ -99,18 +105,29 @@ def _stacked(pixels: list[Array]) -> Array:
     return np.stack(pixels) if pixels else np.zeros((0, 0, 0, 0, 2))
 
 
+def _images(message: Message) -> tuple[ImageFrame, ...]:
+    """Return the images of a record; those who asked for none are sent no arrays of them."""
+    if "image_stamp" not in message.arrays:
+        return ()
+    stamps, pixels = message.arrays["image_stamp"].tolist(), message.arrays["image_pixels"]
+    return tuple(ImageFrame(stamp, image.copy()) for stamp, image in zip(stamps, pixels, strict=True))
+
+
 def record_of(message: Message) -> tuple[Onboard, Truth | None]:
     """Return record and truth of a message."""
     arrays = message.arrays
-    frames = zip(arrays["frame_stamp"].tolist(), arrays["frame_pixel"], strict=True)
+    stamps = arrays["frame_stamp"].tolist()
+    lit = arrays.get("frame_decoys", [None] * len(stamps))
+    frames = zip(stamps, arrays["frame_pixel"], lit, strict=True)
     ranged = zip(arrays["ranger_stamp"].tolist(), arrays["ranger_distance"], strict=True)
     onboard = Onboard(
         message.fields["time"],
         arrays["imu_stamp"],
         arrays["imu"],
-        tuple(BeaconFrame(stamp, pixel.copy()) for stamp, pixel in frames),
+        tuple(BeaconFrame(stamp, pixel.copy(), None if more is None else more.copy()) for stamp, pixel, more in frames),
         tuple(RangerSample(stamp, distance.copy()) for stamp, distance in ranged),
         arrays["collision"],
+        _images(message),
     )
     true = {item.name: arrays[TRUE + item.name] for item in fields(Truth) if TRUE + item.name in arrays}
     return onboard, Truth(**true) if true else None

@@ -21,7 +21,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.pilots.containment import PilotFailure, contained
-from airworthy.race.background import Charge, Desk, DeskRecord, desk_of
+from airworthy.race.background import NOTE_LENGTH, NOTES_MAX, Charge, Desk, DeskNote, DeskRecord, desk_of
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth, checked_command
 from airworthy.race.wall.records import CLOSE, COMMAND, FAILURE, READY, facts_message, record_message
 from airworthy.race.wall.wire import Link, LinkFailure, Message, within
@@ -37,6 +37,8 @@ class Seat(Protocol):
 
     records: list[DeskRecord]
     """Of its desk, where it has one."""
+    notes: list[DeskNote]
+    """Of its desk."""
     cpu_s: float
     """Processor time of the last command, work at the desk left out [s]."""
 
@@ -46,8 +48,14 @@ class Seat(Protocol):
     def begun(self) -> None:
         """Wait until it has taken them."""
 
-    def ask(self, onboard: Onboard, truth: Truth | None) -> None:
-        """Give it a record."""
+    def ask(self, onboard: Onboard, truth: Truth | None, tell: bool = False) -> None:
+        """Give it a record.
+
+        Args:
+            onboard: The record.
+            truth: For pilots that are given it.
+            tell: Whether what it believes is wanted with its command.
+        """
 
     def answer(self) -> Array:
         """Return its command, (flights, 4), which may not be finite."""
@@ -73,6 +81,7 @@ class LocalSeat:
         self._flights = 0
         self._given: tuple[Any, ...] = ()
         self.records: list[DeskRecord] = []
+        self.notes: list[DeskNote] = []
         self.cpu_s = 0.0
 
     def begin(self, facts: OnboardFacts, charge: Charge) -> None:
@@ -81,15 +90,21 @@ class LocalSeat:
         pilot = contained(self._make)
         self._desk = contained(desk_of, pilot, charge)
         if self._desk is not None:
-            self.records = self._desk.records
+            self.records, self.notes = self._desk.records, self._desk.notes
         contained(pilot.begin, facts)
         self._pilot = pilot
 
     def begun(self) -> None:
         """See `Seat`; it has."""
 
-    def ask(self, onboard: Onboard, truth: Truth | None) -> None:
-        """See `Seat`."""
+    def ask(self, onboard: Onboard, truth: Truth | None, tell: bool = False) -> None:
+        """See `Seat`.
+
+        Args:
+            onboard: The record.
+            truth: For pilots that are given it.
+            tell: Whether what it believes is wanted with its command.
+        """
         self._given = (onboard,) if truth is None else (onboard, truth)
         if self._desk is not None:
             self._desk.now = onboard.time
@@ -163,6 +178,7 @@ class SocketSeat:
     patience_s: float
     """How long it may take for an answer, by the clock on the wall [s]."""
     records: list[DeskRecord] = field(default_factory=list)
+    notes: list[DeskNote] = field(default_factory=list)
     cpu_s: float = math.nan
 
     def __post_init__(self) -> None:
@@ -190,16 +206,22 @@ class SocketSeat:
         self._keep(ready)
         self._teller = _Teller() if ready.fields.get("tells") is True else None
 
-    def ask(self, onboard: Onboard, truth: Truth | None) -> None:
-        """See `Seat`."""
+    def ask(self, onboard: Onboard, truth: Truth | None, tell: bool = False) -> None:
+        """See `Seat`.
+
+        Args:
+            onboard: The record.
+            truth: For pilots that are given it.
+            tell: Whether what it believes is wanted with its command.
+        """
         assert self._opened is not None
         self._due = within(self.patience_s)
         self._clock = self._opened.cpu_clock()
         message = record_message(onboard, truth)
         # What it believes is read once a frame, and comes with the command.
-        tell = self._teller is not None and bool(onboard.frames)
+        told = {**message.fields, "tell": tell and self._teller is not None}
         try:
-            self._opened.link.send(Message(message.kind, {**message.fields, "tell": tell}, message.arrays), self._due)
+            self._opened.link.send(Message(message.kind, told, message.arrays), self._due)
         except LinkFailure as failure:
             raise self._failed(failure) from None
 
@@ -261,10 +283,20 @@ class SocketSeat:
         if not isinstance(given, list) or len(given) > 1000:
             raise PilotFailure("its answer says of its plans what is no list")
         for row in given:
-            numbers = isinstance(row, list) and len(row) == 3 and all(type(x) in (int, float) for x in row)
-            if not numbers or not np.all(np.isfinite(row)):
-                raise PilotFailure("its answer says of a plan what are no three numbers")
-            self.records.append(DeskRecord(*(float(x) for x in row)))
+            numbers = isinstance(row, list) and len(row) in (3, 4) and all(type(x) in (int, float) for x in row[:3])
+            # The fourth may be left out, by programs of others.
+            if not numbers or not np.all(np.isfinite(row[:3])) or (len(row) == 4 and type(row[3]) is not bool):
+                raise PilotFailure("its answer says of a plan what are no three numbers and whether it failed")
+            submitted, spent, charged = (float(x) for x in row[:3])
+            self.records.append(DeskRecord(submitted, spent, charged, failed=row[3:] == [True]))
+        noted = message.fields.get("notes", [])
+        if not isinstance(noted, list) or len(self.notes) + len(noted) > NOTES_MAX:
+            raise PilotFailure(f"its answer says of its notes what is no list, or there are more than {NOTES_MAX}")
+        for row in noted:
+            pair = isinstance(row, list) and len(row) == 2 and type(row[0]) in (int, float) and type(row[1]) is str
+            if not pair or not math.isfinite(row[0]) or not 0 < len(row[1]) <= NOTE_LENGTH:
+                raise PilotFailure(f"its answer holds a note that is no time with a word of up to {NOTE_LENGTH} letters")
+            self.notes.append(DeskNote(float(row[0]), row[1]))
 
 
 class _Teller:

@@ -72,10 +72,15 @@ def course_frames(name: str) -> tuple[GateFrame, ...]:
     return gate_frames(course_shifts(name))
 
 
-def alphapilot_course(name: str) -> Scene:
-    """Return the race hall with a course by its name; raises as `course_shifts`."""
+def alphapilot_course(name: str, decoy_beacons: bool = False) -> Scene:
+    """Return the race hall with a course by its name; raises as `course_shifts`.
+
+    Args:
+        name: See the module.
+        decoy_beacons: Whether decoys bear beacons, too.
+    """
     plain = _name(*_parsed(name))
-    return race_hall("alphapilot" if plain == "nominal" else f"alphapilot:{plain}", course_shifts(name))
+    return race_hall("alphapilot" if plain == "nominal" else f"alphapilot:{plain}", course_shifts(name), decoy_beacons)
 
 
 def course_names(text: str) -> tuple[str, ...]:
@@ -99,9 +104,11 @@ def course_names(text: str) -> tuple[str, ...]:
 
 # ---- parts --------------------------------------------------------------------------------------------------------------
 
-_ONE = re.compile(r"(nominal)|(published)/([0-9]{1,20})|(fresh|bounds)/([0-9]{1,20})/([0-9]{1,20})")
-_RANGE = r"([0-9]{1,20})(?:-([0-9]{1,20}))?"
-_SEVERAL = re.compile(rf"(published|bounds)(?::{_RANGE})?|(fresh):([0-9]{{1,20}})/{_RANGE}")
+# Of more digits than anything may have: such a number is said to be too large, and not to be none.
+_DIGITS = "[0-9]{1,60}"
+_ONE = re.compile(rf"(nominal)|(published)/({_DIGITS})|(fresh|bounds)/({_DIGITS})/({_DIGITS})")
+_RANGE = rf"({_DIGITS})(?:-({_DIGITS}))?"
+_SEVERAL = re.compile(rf"(published|bounds)(?::{_RANGE})?|(fresh):({_DIGITS})/{_RANGE}")
 
 
 def _parsed(name: str) -> tuple[str, tuple[int, ...]]:
@@ -155,6 +162,8 @@ def _several(part: str) -> list[str]:
 def _numbered(part: str, ends: tuple[int, int], names: Callable[[int], list[str]]) -> list[str]:
     """Return the names of the numbers from the first to the last, both included."""
     first, last = ends
+    if (first, last) == (0, -1):
+        raise AirworthyError(f"{_short(part)} names 0 courses; expected 1 or more, as fresh:SEED/1.")
     if last < first:
         raise AirworthyError(f"{_short(part)} counts from {first} to {last}; expected at least one course.")
     if last - first >= COURSES_MAX:

@@ -126,12 +126,23 @@ def alphapilot(index: int = 0, seed: int = 0) -> Scene:
     return race_hall("alphapilot" if (index, seed) == (0, 0) else f"alphapilot:{index}@{seed}", drawn_shifts(index, seed))
 
 
-def race_hall(name: str, shifts: Array) -> Scene:
+def decoy_frames() -> tuple[GateFrame, ...]:
+    """Return the gates that are not flown, which stand in the same places on every course; they have no direction."""
+    race = gate_order()
+    return tuple(
+        GateFrame(name, _corners(np.array(gate["corners"], float)))
+        for name, gate in _published()["gates"].items()
+        if name not in race
+    )
+
+
+def race_hall(name: str, shifts: Array, decoy_beacons: bool = False) -> Scene:
     """Return the hall with the gates of a course.
 
     Args:
         name: Of the scene.
         shifts: Of the course, (gates, 3).
+        decoy_beacons: Whether decoys bear beacons, too. Ours: whether those of 2019 were lit is not known.
     """
     b, corners = Builder(), shifted_corners(shifts)
     race = gate_order()
@@ -139,12 +150,14 @@ def race_hall(name: str, shifts: Array) -> Scene:
     frames = gate_frames(shifts)
     known = {frame.name: frame for frame in frames}
     for gate, quad in corners.items():
-        _gate(b, known.get(gate) or GateFrame(gate, _corners(quad)), quad)
+        _gate(b, known.get(gate) or GateFrame(gate, _corners(quad)), quad, lit=gate in known or decoy_beacons)
     path = nominal_path()
     pillars = _pillars(b, path)
     clutter = _clutter(b, path, list(corners.values()))
     start = _published()["start"]
-    beacons = tuple(Beacon(frame.name, str(k + 1), point) for frame in frames for k, point in enumerate(frame.corners))
+    # Decoys' last: the noise of a beacon follows its number, and those of the race keep theirs.
+    bearing = (*frames, *(decoy_frames() if decoy_beacons else ()))
+    beacons = tuple(Beacon(frame.name, str(k + 1), point) for frame in bearing for k, point in enumerate(frame.corners))
     return Scene(
         name=name,
         shapes=b.shapes,
@@ -203,21 +216,22 @@ def _side(frame: GateFrame, point: Array) -> str:
     return "top" if above > 0.0 else "bottom"
 
 
-def _gate(b: Builder, frame: GateFrame, quad: Array) -> None:
+def _gate(b: Builder, frame: GateFrame, quad: Array, lit: bool) -> None:
     """Add a square tube around the opening, and posts down to the floor.
 
     Parts are named as who hits them says it ("Gate21, left side", "Gate21, left post"); the tube carries the gate's beacons.
 
     Args:
         b: Collects them.
-        frame: The gate; a decoy, which has no beacons, has no direction.
+        frame: The gate; a decoy has no direction.
         quad: Corners of its opening, (4, 3) [m].
+        lit: Whether it bears beacons.
     """
     orange = b.material("race_gate", base_color=(0.95, 0.33, 0.02, 1.0), roughness=0.4, emissive=(0.10, 0.03, 0.0))
     decoy = b.material("decoy_gate", base_color=(0.16, 0.18, 0.21, 1.0), metallic=0.4, roughness=0.5)
     lamp = b.material("beacon", base_color=(1.0, 1.0, 1.0, 1.0), emissive=(2.0, 0.1, 0.3))
-    race = frame.direction is not None
-    material, own = (orange, {"carries": frame.name}) if race else (decoy, {})
+    material = orange if frame.direction is not None else decoy
+    own = {"carries": frame.name} if lit else {}
     ring = _around(quad)
     center = ring.mean(axis=0)
     half = 0.5 * TUBE
@@ -230,7 +244,7 @@ def _gate(b: Builder, frame: GateFrame, quad: Array) -> None:
         start, end = a + out - half * along, c + out + half * along
         side = _side(frame, 0.5 * (a + c))
         b.beam(tuple(start), tuple(end), TUBE, TUBE, material, "gate", name=f"{frame.name}, {side} side", **own)
-    for k, point in enumerate(quad if race else ()):
+    for k, point in enumerate(quad if lit else ()):
         at = tuple(point + (point - center) / np.linalg.norm(point - center) * 0.1)
         b.ball(at, 0.06, lamp, "gate", collide=False, name=f"{frame.name}, lamp {k + 1}", **own)
     _carry(b, frame, ring, decoy)

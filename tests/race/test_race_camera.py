@@ -1,0 +1,136 @@
+"""Images for race pilots: of the course from where the vehicle is, the same through the wall, none unasked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import camera_attitude, from_euler
+from airworthy.optics import to_8bit
+from airworthy.race import load_race, race_class
+from airworthy.race.benchmark import flight as runner
+from airworthy.race.benchmark.flight import fly_races
+from airworthy.race.onboard import Onboard
+from airworthy.race.pilots.catalogue import PilotEntry
+from airworthy.race.wall.doors import pilot_entry
+from airworthy.rendering.images import render
+from airworthy.scenes import SceneBatch, scene
+from airworthy.sensors import device
+
+RACE = load_race("alphapilot")
+OWN = '''
+import numpy as np
+
+
+class Eyes:
+    """Rises by what it sees, and gives up after four images in flight."""
+
+    rate = 240.0
+    sensors = ("imu", "camera")
+
+    def begin(self, facts):
+        self.thrust = 12.0
+
+    def command(self, onboard):
+        if onboard.time >= 0.05:
+            raise RuntimeError("enough")
+        assert not onboard.frames
+        for image in onboard.images:
+            self.thrust += float(np.mean(image.pixels[0, ::7, ::5])) / 255.0
+        return np.array([[self.thrust, 0.0, 0.0, 0.0]])
+'''
+
+
+class Keeps:
+    """Keeps what it is given until it has enough."""
+
+    def __init__(self, seconds: float) -> None:
+        self.given: list[Onboard] = []
+        self._seconds = seconds
+
+    def begin(self, facts: Any) -> None:
+        """Nothing."""
+
+    def command(self, onboard: Onboard) -> Array:
+        if onboard.time >= self._seconds:
+            raise RuntimeError("enough")
+        self.given.append(onboard)
+        return np.array([[20.0, 0.0, 0.0, 0.0]])
+
+
+def entry(made: Any, sensors: tuple[str, ...], rate: float = 240.0) -> PilotEntry:
+    return PilotEntry("keeps", made, False, False, rate, sensors)
+
+
+def kept(sensors: tuple[str, ...], seconds: float = 0.03, word: str = "noisy", look_s: float = 1.0) -> list[Onboard]:
+    pilot = Keeps(seconds)
+    fly_races(RACE, ("published/3",), entry(lambda: pilot, sensors), race_class(word), look_s=look_s)
+    return pilot.given
+
+
+def seen(position: Array, attitude: Array) -> Any:
+    """What the lens of 2019 sees of the course."""
+    lens = device("flightgoggles_camera").projection
+    batch = SceneBatch([scene("alphapilot:published/3")])
+    out = render(batch, lens.rays(), position[None], camera_attitude(attitude[None]), np.array([0]), ("rgb",), projection=lens)
+    return to_8bit(np.asarray(out["rgb"]))
+
+
+def test_images_are_of_the_course_from_where_the_vehicle_is() -> None:
+    given = kept(("imu", "camera"))
+    stamps = [image.stamp for record in given for image in record.images]
+    # Before arming one image, since nothing moves; then one a frame.
+    assert stamps == [-1.0 / 60.0, 0.0, 16 / 960]
+    first, second = given[0].images
+    assert first.pixels.shape == (1, 768, 1024, 3)
+    assert np.array_equal(first.pixels, second.pixels)
+    start = np.array(RACE.start.position), from_euler(0.0, 0.0, np.radians(RACE.start.yaw_deg))
+    assert np.array_equal(first.pixels, seen(*(value.astype(np.float32).astype(np.float64) for value in start)))
+    assert not any(record.frames for record in given)
+
+
+def test_who_asks_for_no_image_has_none_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*given: Any) -> None:
+        raise AssertionError("a camera was made")
+
+    monkeypatch.setattr(runner, "RaceCamera", never)
+    for sensors in ((), ("imu", "beacons")):
+        given = kept(sensors)
+        assert not any(record.images for record in given)
+        assert any(record.frames for record in given)
+    assert not any(record.frames for record in kept(("imu",)))
+
+
+def test_images_of_class_hard_come_a_frame_late() -> None:
+    given = kept(("camera",), word="hard", look_s=0.0)
+    came = [(round(record.time * 960), [image.stamp for image in record.images]) for record in given if record.images]
+    assert came == [(16, [0.0])]
+
+
+def test_images_are_the_same_bytes_through_the_wall_alone_and_together(tmp_path: Path) -> None:
+    (tmp_path / "eyes.py").write_text(OWN)
+    word, courses = f"{tmp_path / 'eyes.py'}:Eyes", ("published/2", "fresh/3/1")
+
+    def commands(in_process: bool, names: tuple[str, ...] = courses) -> list[str]:
+        flown = fly_races(RACE, names, pilot_entry(word, in_process), race_class("noisy"))
+        assert all("enough" in flight.reason for flight in flown)
+        return [flight.commands_sha256 for flight in flown]
+
+    walled = commands(False)
+    assert walled == commands(True)
+    assert walled[1:] == commands(False, courses[1:])
+    assert walled[0] != walled[1]  # these commands do follow from what is seen
+
+
+def test_cameras_that_rules_or_records_have_no_place_for_are_refused() -> None:
+    blind = replace(RACE, information=replace(RACE.information, sensors=("imu", "beacons")))
+    with pytest.raises(AirworthyError, match=r"names a camera; the race 'alphapilot' allows imu, beacons\."):
+        fly_races(blind, ("nominal",), entry(lambda: Keeps(0.0), ("camera",)), race_class())
+    with pytest.raises(AirworthyError, match=r"commands 30 times a second; expected 60 or more"):
+        fly_races(RACE, ("nominal",), entry(lambda: Keeps(0.0), ("camera",), 30.0), race_class())
