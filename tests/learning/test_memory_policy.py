@@ -107,8 +107,9 @@ def test_in_onnx_it_acts_as_here(folder: Path, tmp_path: Path) -> None:
         rows = observations(3, 22, seed=k)
         action, ours = policy.decide(rows, ours)
         acted, theirs = session.run(["action", "memory_after"], {"observation": rows, "memory": theirs})
-        np.testing.assert_allclose(acted, action, rtol=0.0, atol=PARITY)
-        np.testing.assert_allclose(theirs, ours, rtol=0.0, atol=PARITY)
+        # Sums of float32 in another order, remembered over 20 steps: ten times what a policy without memory may differ by.
+        np.testing.assert_allclose(acted, action, rtol=0.0, atol=10.0 * PARITY)
+        np.testing.assert_allclose(theirs, ours, rtol=0.0, atol=10.0 * PARITY)
 
 
 def test_what_does_not_fit_is_refused(folder: Path) -> None:

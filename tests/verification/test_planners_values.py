@@ -41,7 +41,9 @@ CASES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_asked_and_judged(case: str, compare: Compare) -> None:
-    compare("planners.txt", case, MODULES, CASES[case], unsteady="planning time")
+    # Where EGO-Planner flies ends many descents, whose last bits each processor has its own: figures are compared, no paths.
+    flown = ("_side", "_through") if case == "ego" else ()
+    compare("planners.txt", case, MODULES, CASES[case], unsteady="planning time", leave_out=flown)
 
 
 def test_distances_of_small_grids(compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:

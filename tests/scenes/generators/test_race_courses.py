@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import rotate
 from airworthy.scenes import check_scene, scene, scene_digest
 from airworthy.scenes.catalogue import has_named, is_path
 from airworthy.scenes.files.scene_file import read_scene, write_scene
 from airworthy.scenes.generators.halls import alphapilot, course_frames, course_names, course_shifts, published_shifts
-from airworthy.scenes.generators.halls.race_hall import gate_order, shift_bounds
+from airworthy.scenes.generators.halls.race_courses import alphapilot_course
+from airworthy.scenes.generators.halls.race_hall import TUBE, gate_order, shift_bounds
 from airworthy.scenes.record import GateFrame
 
 DIRECTIONS = {
@@ -80,6 +82,26 @@ def test_axes_and_opening_do_not_depend_on_the_order_of_the_corners(order: list[
     assert sign * through == pytest.approx([c, s, 0.0])
     assert sign * left == pytest.approx([-s, c, 0.0])
     assert up == pytest.approx([0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("name", ["nominal", "published/3", "bounds/5/3"])
+def test_no_tube_juts_into_an_opening(name: str) -> None:
+    """All corners of all sides, of decoys too, lie beside the free rectangle to the millimetre, none farther than the tube."""
+    built = alphapilot_course(name)
+    checked = 0
+    for frame in built.gates:
+        _, left, up = np.array(frame.axes)
+        for part in built.instances:
+            if not (part.name.startswith(f"{frame.name}, ") and part.name.endswith(" side")):
+                continue
+            half = np.array(built.shapes[part.shape].half_size)
+            corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3))) * half
+            away = rotate(np.array(part.attitude), corners) + np.array(part.position) - np.array(frame.center)
+            beside = np.maximum(np.abs(away @ left) - frame.opening[0], np.abs(away @ up) - frame.opening[1])
+            assert beside.min() > -1e-3, part.name
+            assert beside.max() < TUBE + 1e-3, part.name
+            checked += 1
+    assert checked == 4 * len(built.gates)
 
 
 def test_a_level_opening_has_axes_too() -> None:

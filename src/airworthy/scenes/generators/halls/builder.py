@@ -248,6 +248,7 @@ class Builder:
             radius: [m].
             material: Name.
             semantic: Class name.
+            facing: Heading [rad].
             **more: Other fields of `Instance`.
         """
         a, b = np.asarray(start, float), np.asarray(end, float)
@@ -265,9 +266,19 @@ class Builder:
         )
 
     def beam(
-        self, start: Vector3, end: Vector3, width: float, depth: float, material: str, semantic: str = "furniture", **more: Any
+        self,
+        start: Vector3,
+        end: Vector3,
+        width: float,
+        depth: float,
+        material: str,
+        semantic: str = "furniture",
+        facing: float = 0.0,
+        **more: Any,
     ) -> None:
         """Add a straight bar of rectangular section from one point to another.
+
+        Local x stays as near as it can to `facing`, or points up where the bar lies along that.
 
         Args:
             start: Centre of one end, from where the piece stands, turned with it [m].
@@ -276,6 +287,7 @@ class Builder:
             depth: Along its local y [m].
             material: Name.
             semantic: Class name.
+            facing: Heading [rad].
             **more: Other fields of `Instance`.
         """
         a, b = np.asarray(start, float), np.asarray(end, float)
@@ -283,7 +295,7 @@ class Builder:
         center = (0.5 * (a + b)).tolist()
         shape = Box((0.5 * width, 0.5 * depth, 0.5 * length))
         middle = (center[0], center[1], center[2])
-        self._add(f"box_{_key((width, depth, length))}", shape, middle, along(b - a), material, semantic, more)
+        self._add(f"box_{_key((width, depth, length))}", shape, middle, along(b - a, facing), material, semantic, more)
 
     def ball(self, center: Vector3, radius: float, material: str, semantic: str = "furniture", **more: Any) -> None:
         """Add a ball.

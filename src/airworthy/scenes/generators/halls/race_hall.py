@@ -235,6 +235,9 @@ def _gate(b: Builder, frame: GateFrame, quad: Array, lit: bool) -> None:
     ring = _around(quad)
     center = ring.mean(axis=0)
     half = 0.5 * TUBE
+    normal = np.array(frame.axes)[0]
+    # Faces of all tubes lie along the gate's plane, so that none of them juts into the opening.
+    facing = math.atan2(float(normal[1]), float(normal[0]))
     # Each side moves outwards by half the tube, and is longer by the tube, so that the opening stays free.
     for a, c in zip(ring, np.roll(ring, -1, axis=0), strict=True):
         along = (c - a) / np.linalg.norm(c - a)
@@ -243,7 +246,8 @@ def _gate(b: Builder, frame: GateFrame, quad: Array, lit: bool) -> None:
         out *= half / np.linalg.norm(out)
         start, end = a + out - half * along, c + out + half * along
         side = _side(frame, 0.5 * (a + c))
-        b.beam(tuple(start), tuple(end), TUBE, TUBE, material, "gate", name=f"{frame.name}, {side} side", **own)
+        name = f"{frame.name}, {side} side"
+        b.beam(tuple(start), tuple(end), TUBE, TUBE, material, "gate", facing=facing, name=name, **own)
     for k, point in enumerate(quad if lit else ()):
         at = tuple(point + (point - center) / np.linalg.norm(point - center) * 0.1)
         b.ball(at, 0.06, lamp, "gate", collide=False, name=f"{frame.name}, lamp {k + 1}", **own)
