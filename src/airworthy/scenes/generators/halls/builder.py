@@ -248,7 +248,6 @@ class Builder:
             radius: [m].
             material: Name.
             semantic: Class name.
-            facing: Heading [rad].
             **more: Other fields of `Instance`.
         """
         a, b = np.asarray(start, float), np.asarray(end, float)
