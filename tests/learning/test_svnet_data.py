@@ -144,7 +144,7 @@ def test_a_backbone_is_read_and_strangers_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from safetensors.numpy import save_file
 
-    from airworthy.learning.svnet.model import read_backbone
+    from airworthy.learning.svnet.model import pretrained_init, read_backbone
 
     rng = np.random.default_rng(0)
     tensors = {name: rng.normal(size=shape).astype(np.float32) for name, shape in backbone_shapes().items()}
@@ -152,6 +152,11 @@ def test_a_backbone_is_read_and_strangers_are_refused(tmp_path: Path) -> None:
     save_file(tensors, good)
     found = read_backbone(good)
     assert all(np.array_equal(found[name], tensors[name]) for name in tensors)
+    # A variant with classes of its own keeps them, and takes the rest over.
+    anew, begun = (pretrained_init(SvNetOptions("sv_grid", weights=file), "float32").state_dict() for file in ("", str(good)))
+    for name, tensor in tensors.items():
+        wanted = anew[f"vision.backbone.{name}"].numpy() if name.startswith("classifier.") else tensor
+        assert np.array_equal(begun[f"vision.backbone.{name}"].numpy(), wanted), name
     (tmp_path / "weights.pth").write_bytes(b"\x80\x02")
     with pytest.raises(AssetError, match=r"not a \.safetensors file; convert it"):
         read_backbone(tmp_path / "weights.pth")

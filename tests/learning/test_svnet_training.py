@@ -22,7 +22,7 @@ from airworthy.core.files import lock_folder, sha256_file
 from airworthy.core.idle_options import without_idle
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
 from airworthy.learning.svnet.options import IDLE_RULES
-from airworthy.pilots.svnet.variants import VARIANTS
+from airworthy.pilots.svnet.variants import PUBLISHED, VARIANTS
 
 torch = pytest.importorskip("torch")
 
@@ -495,10 +495,10 @@ def test_all_variants_by_one_command(
     training = ["train", "svnet", "data", "--variant", "all", "--out", str(tmp_path), "--epochs", "1", "--history-epochs", "1"]
     assert main([*training, "--threads", "1", "--device", "cpu", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert [row["variant"] for row in said["variants"]] == list(VARIANTS)
+    assert [row["variant"] for row in said["variants"]] == list(PUBLISHED)
     table = json.loads((tmp_path / "ablation.json").read_text())["variants"]
     assert [row["ratio_error"] is None for row in table] == [False, True, True, False, False]
-    assert all(read_policy(tmp_path / name)[0].variant == name for name in VARIANTS)
+    assert all(read_policy(tmp_path / name)[0].variant == name for name in PUBLISHED)
     command = json.loads((tmp_path / "no_rma" / "report.json").read_text())["command"]
     assert command.startswith("airworthy train svnet data --variant no_rma")
     assert main([*training, "--no-resume"]) == 2

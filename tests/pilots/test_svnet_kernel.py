@@ -15,7 +15,7 @@ from airworthy.core.native_kernel import quiet_warp
 from airworthy.pilots.svnet.features import IMAGE_MEAN, IMAGE_STD
 from airworthy.pilots.svnet.layers import backbone_layers, layers_kernel
 from airworthy.pilots.svnet.network import Backbone, LinearChain, SvNetwork
-from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS
+from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS, feature_side
 
 ROUNDING = 2e-6
 """Relative: float32 sums of up to 576 taps in 12 layers, against float64."""
@@ -56,7 +56,7 @@ def by_definition(image: ArrayU8, numbers: dict[str, ArrayF32]) -> Array:
         small = layer(x, f"features.{number}.squeeze")
         wide = layer(small, f"features.{number}.expand1x1"), layer(small, f"features.{number}.expand3x3", padding=1)
         x = np.concatenate(wide, axis=-1)
-    return layer(x, "classifier.1").mean((0, 1))
+    return layer(x, "classifier.1")
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -65,10 +65,24 @@ def test_squeezenet_by_its_definition(single: bool) -> None:
     numbers = backbone()
     images = np.random.default_rng(3).integers(0, 256, (2, 37, 44, 3), np.uint8)
     found = Backbone(numbers, (37, 44), IMAGE_MEAN, IMAGE_STD, single=single)(images)
-    wanted = np.stack([by_definition(image, numbers) for image in images])
+    wanted = np.stack([by_definition(image, numbers).mean((0, 1)) for image in images])
     assert found.shape == (2, CLASSES)
     assert np.abs(wanted).max() > 0.1
     np.testing.assert_allclose(found, wanted, atol=ROUNDING * np.abs(wanted).max(), rtol=0)
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize(("size", "cells"), [((112, 112), 6), ((112, 96), 2), ((37, 51), 3)])
+def test_scores_of_cells_by_their_definition(size: tuple[int, int], cells: int, single: bool) -> None:
+    """As many pixels as cells, more (6 x 5 pixels in two columns, which share one), and fewer (2 x 3 pixels)."""
+    torch = pytest.importorskip("torch")
+    numbers = {name: array[:32] if name.startswith("classifier") else array for name, array in backbone().items()}
+    images = np.random.default_rng(4).integers(0, 256, (2, *size, 3), np.uint8)
+    found = Backbone(numbers, size, IMAGE_MEAN, IMAGE_STD, single=single, cells=cells)(images)
+    pixels = np.stack([by_definition(image, numbers) for image in images])
+    wanted = torch.nn.functional.adaptive_avg_pool2d(torch.from_numpy(pixels).permute(0, 3, 1, 2), cells).permute(0, 2, 3, 1)
+    assert pixels.shape[1:3] == tuple(map(feature_side, size))
+    np.testing.assert_allclose(found, wanted.reshape(2, -1), atol=ROUNDING * pixels.max(), rtol=0)
 
 
 def test_the_form_of_a_gpu_gives_the_same_bits() -> None:

@@ -46,9 +46,7 @@ def test_what_is_asked_and_judged(case: str, compare: Compare, monkeypatch: pyte
 
 
 def test_where_a_policy_is_does_not_matter(compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        policy, "VARIANTS", {name: item for name, item in policy.VARIANTS.items() if name in ("sv_net", "hp_net")}
-    )
+    monkeypatch.setattr(policy, "PUBLISHED", ("sv_net", "hp_net"))
     monkeypatch.setattr(policy, "TICKS", 3)
     compare("learning.txt", "places", MODULES, lambda: policy.place_figures(), leave_out=("random_weights",))
 
@@ -306,7 +304,7 @@ def test_commands_that_depend_on_the_place_are_seen(monkeypatch: pytest.MonkeyPa
             commands[1:] += 1.0
         return commands
 
-    monkeypatch.setattr(policy, "VARIANTS", {"sv_net": policy.VARIANTS["sv_net"]})
+    monkeypatch.setattr(policy, "PUBLISHED", ("sv_net",))
     monkeypatch.setattr(policy, "_flown", flown)
     assert [figure.measured for figure in policy.place_figures()] == [1.0, 3.0]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from airworthy import __version__
-from airworthy.core.arrays import ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_text, write_bytes
 from airworthy.pilots.svnet.contract import (
@@ -23,7 +23,17 @@ from airworthy.pilots.svnet.contract import (
     ports_of,
     read_policy,
 )
-from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, FIRES, HEAD_HIDDEN, HISTORY_HIDDEN, POOLS, Variant, variant
+from airworthy.pilots.svnet.variants import (
+    COMMAND_HIDDEN,
+    FIRES,
+    HEAD_HIDDEN,
+    HISTORY_HIDDEN,
+    POOLS,
+    Variant,
+    cell_spans,
+    feature_side,
+    variant,
+)
 
 __all__ = ["export_onnx", "finished_model", "onnx_model"]
 
@@ -111,7 +121,7 @@ class _Graph:
             self.add("Identity", [self.linear(latent, "history.estimate")], "estimate")
             command_inputs.append(latent if kind.history == "latent" else "estimate")
         if kind.vision:
-            vision = self.add("Concat", [self.backbone(contract), self.vision_state()], axis=1)
+            vision = self.add("Concat", [self.backbone(contract, kind), self.vision_state()], axis=1)
             command_inputs.append(self.chain(vision, "vision.head", len(HEAD_HIDDEN) + 1))
         read = self.add("Concat", command_inputs, axis=1)
         self.add("Identity", [self.chain(read, "command", len(COMMAND_HIDDEN) + 1)], "command")
@@ -158,8 +168,8 @@ class _Graph:
         inputs = [x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias")]
         return self.add("Relu", [self.add("Conv", inputs, strides=[stride] * 2, pads=[padding] * 4)])
 
-    def backbone(self, contract: PolicyContract) -> str:
-        """SqueezeNet 1.1 on 8-bit images with channels last; scores (n, 1000)."""
+    def backbone(self, contract: PolicyContract, kind: Variant) -> str:
+        """SqueezeNet 1.1 on 8-bit images with channels last; scores (n, cells^2 classes)."""
         shades = self.add("Cast", ["image"], to=1)
         scaled = self.add("Div", [shades, self.constant("white", np.array(255.0, np.float32))])
         centred = self.add("Sub", [scaled, self.constant("image_mean", np.array(contract.image_mean, np.float32))])
@@ -172,10 +182,30 @@ class _Graph:
             else:
                 x = self.fire(x, f"vision.backbone.features.{number}")
         x = self.convolution(x, "vision.backbone.classifier.1")
-        return self.add("Flatten", [self.add("GlobalAveragePool", [x])], axis=1)
+        if kind.cells == 1:
+            return self.add("Flatten", [self.add("GlobalAveragePool", [x])], axis=1)
+        return self.cell_means(x, contract, kind)
+
+    def cell_means(self, x: str, contract: PolicyContract, kind: Variant) -> str:
+        """Averages over cells of the image, cell by cell: a product, since ONNX has no adaptive pooling."""
+        assert contract.image_size is not None
+        rows, columns = contract.image_size
+        shares = np.einsum("ay,bx->yxab", *(_cell_shares(feature_side(side), kind.cells) for side in (rows, columns)))
+        matrix = self.constant("cell_shares", shares.reshape(-1, kind.cells**2).astype(np.float32))
+        flat = self.add("Reshape", [x, self.constant("per_class", np.array([0, kind.classes, -1], np.int64))])
+        cells = self.add("Transpose", [self.add("MatMul", [flat, matrix])], perm=[0, 2, 1])
+        return self.add("Flatten", [cells], axis=1)
 
     def fire(self, x: str, name: str) -> str:
         """Squeeze, and both expansions side by side."""
         small = self.convolution(x, f"{name}.squeeze")
         sides = [self.convolution(small, f"{name}.expand1x1"), self.convolution(small, f"{name}.expand3x3", padding=1)]
         return self.add("Concat", sides, axis=1)
+
+
+def _cell_shares(side: int, cells: int) -> Array:
+    """Return what each of `side` pixels adds to the mean of each cell, (cells, side)."""
+    shares = np.zeros((cells, side))
+    for row, (first, last) in zip(shares, cell_spans(side, cells), strict=True):
+        row[first:last] = 1.0 / (last - first)
+    return shares

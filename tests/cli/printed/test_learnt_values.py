@@ -86,7 +86,7 @@ def test_visuomotor_policies(told: Transcript, monkeypatch: Patch) -> None:
         monkeypatch.setattr(package, "train_svnet", told.fake("train_svnet", done))
         for words in ("svnet data --epochs 3 --out out", "svnet data --json --no-verify --no-resume"):
             told.run(f"train {words}: {name}", lambda words=words: train.main(words.split()))
-    names = iter([svnet(name, True) for name in train.VARIANTS])
+    names = iter([svnet(name, True) for name in train.PUBLISHED])
     monkeypatch.setattr(package, "train_svnet", lambda *given, **named: next(names))
     told.run("train all", lambda: train.main(["svnet", "data", "--variant", "all", "--out", "out"]))
     told.run("ablation", lambda: print(Path("out/ablation.json").read_text()))

@@ -23,7 +23,7 @@ from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
 from airworthy.learning.svnet.adaptation import Adaptation, AdaptationConfig, measure_adaptation
 from airworthy.learning.svnet.options import IDLE_RULES, RUN_RULES
 from airworthy.learning.task_training.own_tasks import is_learning_task, refuse_path
-from airworthy.pilots.svnet.variants import VARIANTS
+from airworthy.pilots.svnet.variants import PUBLISHED, VARIANTS
 
 __all__ = ["STOPPED", "load_torch", "refuse_begun"]
 
@@ -260,7 +260,7 @@ def _train(config: TrainSvNetConfig) -> int:
     from airworthy.learning.datasets import ExpertDataset
 
     load_torch()
-    names = list(VARIANTS) if config.variant == ALL else [config.variant]
+    names = list(PUBLISHED) if config.variant == ALL else [config.variant]
     places = {name: config.out / name if config.variant == ALL else config.out for name in names}
     if not config.resume:
         refuse_begun(places.values())

@@ -36,6 +36,7 @@ from airworthy.pilots.svnet.variants import (
     POOLS,
     Variant,
     backbone_shapes,
+    cell_spans,
     variant,
 )
 
@@ -80,14 +81,20 @@ class Fire(nn.Module):
 
 
 class SqueezeNet(nn.Module):
-    """SqueezeNet 1.1 with its classifier (Iandola et al., 2016); names of tensors as torchvision's."""
+    """SqueezeNet 1.1 with its classifier (Iandola et al., 2016); names of tensors as torchvision's.
 
-    def __init__(self) -> None:
+    Args:
+        classes: Channels of the classifier.
+        cells: Rows and columns of cells of the image over which each is averaged.
+    """
+
+    def __init__(self, classes: int = CLASSES, cells: int = 1) -> None:
         super().__init__()
+        self.cells = cells
         layers: dict[str, nn.Module] = {"0": nn.Conv2d(3, 64, 3, stride=2)}
         layers |= {number: Fire(*sizes) for number, sizes in FIRES.items()}
         self.features = nn.ModuleDict(layers)
-        self.classifier = nn.ModuleDict({"1": nn.Conv2d(512, CLASSES, 1)})
+        self.classifier = nn.ModuleDict({"1": nn.Conv2d(512, classes, 1)})
         self._order = tuple(sorted((*FIRES, *POOLS), key=int))
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):
@@ -96,13 +103,16 @@ class SqueezeNet(nn.Module):
                 nn.init.zeros_(layer.bias)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return (n, 3, H, W) -> (n, 1000)"""
+        """Return (n, 3, H, W) -> (n, cells^2 classes), cell by cell, row by row"""
         x = functional.relu(self.features["0"](images), inplace=True)
         for number in self._order:
             pooled = number in POOLS
             x = functional.max_pool2d(x, 3, 2, ceil_mode=True) if pooled else self.features[number](x)
-        # The mean, not adaptive pooling: its derivative is the same on every run.
-        return functional.relu(self.classifier["1"](x), inplace=True).float().mean(dim=(2, 3))
+        x = functional.relu(self.classifier["1"](x), inplace=True).float()
+        rows, columns = (cell_spans(side, self.cells) for side in x.shape[2:])
+        # Means, not adaptive pooling: their derivative is the same on every run.
+        means = [x[:, :, top:bottom, left:right].mean(dim=(2, 3)) for top, bottom in rows for left, right in columns]
+        return torch.cat(means, dim=1)
 
 
 class HistoryNetwork(nn.Module):
@@ -121,12 +131,12 @@ class HistoryNetwork(nn.Module):
 
 
 class Vision(nn.Module):
-    """Image, height and attitude -> features."""
+    """Image, height and attitude -> features; `kind` says how scores are made of the image."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Variant) -> None:
         super().__init__()
-        self.backbone = SqueezeNet()
-        self.head = _linears(CLASSES + VISION_SIZE, *HEAD_HIDDEN, FEATURES)
+        self.backbone = SqueezeNet(kind.classes, kind.cells)
+        self.head = _linears(kind.scores + VISION_SIZE, *HEAD_HIDDEN, FEATURES)
 
     def forward(self, images: Tensor, state: Tensor, masks: Masks | None = None) -> Tensor:
         """Return (n, 3, H, W), (n, 5) -> (n, 128)
@@ -161,7 +171,7 @@ class SvNet(nn.Module):
             if self.variant.history != "none":
                 self.history = HistoryNetwork()
             if self.variant.vision:
-                self.vision = Vision()
+                self.vision = Vision(self.variant)
             self.command = _linears(self.variant.command_input, *COMMAND_HIDDEN, COMMAND)
 
     def forward(self, inputs: Inputs, masks: Masks | None = None, history: tuple[Tensor, Tensor] | None = None) -> Tensor:
@@ -298,7 +308,10 @@ def pretrained_init(options: SvNetOptions, precision: str) -> SvNet:
     model.precision = torch.bfloat16 if precision == "bfloat16" else torch.float32
     if options.weights and model.variant.vision:
         state = {key: torch.from_numpy(value) for key, value in read_backbone(options.weights).items()}
-        model.vision.backbone.load_state_dict(state)
+        if model.variant.classes != CLASSES:
+            # A variant with classes of its own learns them anew.
+            state = {key: value for key, value in state.items() if not key.startswith("classifier.")}
+        model.vision.backbone.load_state_dict({**model.vision.backbone.state_dict(), **state})
     if options.start:
         _take_over(model, options)
     if model.variant.vision:

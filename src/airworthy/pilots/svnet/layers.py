@@ -15,7 +15,7 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayF32, NDArray
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, shared_source
-from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS
+from airworthy.pilots.svnet.variants import FIRES, POOLS
 
 __all__ = ["PIXELS_ALONE", "Area", "LayerStack", "backbone_layers", "chain_layers", "layers_kernel", "layers_source"]
 
@@ -165,10 +165,16 @@ class LayerStack:
         size = {"height": given.height, "width": given.width, "columns": into.width, "count": into.height * into.width}
         self._add(kind=POOL, blocks=given.channels // CPU_LANES, **where, **size)
 
-    def mean(self, given: Area) -> None:
-        """Average over all pixels, to the scores."""
+    def mean(self, given: Area, cells: int = 1) -> None:
+        """Average over all pixels of each cell, to the scores, cell by cell.
+
+        Args:
+            given: What it reads.
+            cells: Rows and columns of them.
+        """
         where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
-        self._add(kind=MEAN, blocks=given.channels // CPU_LANES, height=given.height, width=given.width, **where)
+        size = {"height": given.height, "width": given.width, "columns": cells, "count": cells**2}
+        self._add(kind=MEAN, blocks=given.channels // CPU_LANES, **where, **size)
 
     def table(self) -> NDArray[np.int32]:
         """Return what the kernel reads."""
@@ -183,7 +189,7 @@ class LayerStack:
         found = []
         for row in self.rows:
             kind, count, lanes = row["kind"], row.get("count", 0), row.get("blocks", 0) * CPU_LANES
-            tiles = {NORMALISE: 0, CONVOLVE: -(-count // PIXELS_ALONE), POOL: count, MEAN: 1}[kind]
+            tiles = {NORMALISE: 0, CONVOLVE: -(-count // PIXELS_ALONE), POOL: count, MEAN: count}[kind]
             found.append(row["height"] if kind == NORMALISE else tiles * lanes)
         return found
 
@@ -207,13 +213,14 @@ class LayerStack:
         self.rows.append(row)
 
 
-def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int) -> LayerStack:
+def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int = 1) -> LayerStack:
     """Return SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`.
 
     Args:
         weights: Tensors by name, float32.
         height: Of the images [px].
         width: Of the images [px].
+        cells: Rows and columns of cells over which scores are averaged.
     """
     net = LayerStack()
     image = net.area(height, width, 3)
@@ -231,9 +238,9 @@ def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int) ->
             y = _within(rooms[0], x.height, x.width, 2 * FIRES[number][2])
             _fire(net, x, y, weights, number)
         x = y
-    last = _within(rooms[1], x.height, x.width, -(-CLASSES // CPU_LANES) * CPU_LANES)
+    last = _within(rooms[1], x.height, x.width, -(-len(weights["classifier.1.bias"]) // CPU_LANES) * CPU_LANES)
     net.convolve(x, last, weights["classifier.1.weight"], weights["classifier.1.bias"])
-    net.mean(last)
+    net.mean(last, cells)
     return net
 
 

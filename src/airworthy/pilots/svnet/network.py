@@ -18,7 +18,7 @@ from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
 from airworthy.pilots.svnet.layers import LayerStack, backbone_layers, chain_layers, layers_kernel
-from airworthy.pilots.svnet.variants import CLASSES, COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, prepared, squeezenet, variant
+from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, prepared, squeezenet, variant
 
 __all__ = ["Backbone", "Decision", "LinearChain", "Reading", "SvNetwork", "normalised", "svnet_twin"]
 
@@ -71,13 +71,14 @@ class Backbone:
     """SqueezeNet 1.1 on 8-bit images of one size; an image's scores do not depend on the others.
 
     Args:
-        weights: Tensors of `squeezenet.backbone_shapes`.
+        weights: Tensors of `variants.backbone_shapes`.
         size: Rows and columns of the images.
         mean: Of red, green, blue in [0, 1], taken off.
         std: By which they are then divided.
         device: `cpu`, or a CUDA device of Warp.
         threads: Most threads of a CPU; None: as many as the machine allows.
         single: Run the form of a GPU on a CPU (tests).
+        cells: Rows and columns of cells over which scores are averaged.
     """
 
     def __init__(
@@ -89,21 +90,23 @@ class Backbone:
         device: str = "cpu",
         threads: int | None = None,
         single: bool = False,
+        cells: int = 1,
     ):
         self.size = size
+        self._classes, self._cells = len(weights["classifier.1.bias"]), cells**2
         at_once = thread_limit() if threads is None else threads
         slots = at_once if device == "cpu" and not single else _AT_ONCE_GPU
-        self._runner = _Runner(backbone_layers(weights, *size), slots, device, threads, single)
+        self._runner = _Runner(backbone_layers(weights, *size, cells), slots, device, threads, single)
         # 8-bit images have 256 values: a table per channel normalises them exactly, without a division per pixel.
         shades = np.arange(256, dtype=np.float32) / np.float32(255.0)
         table = (shades - np.asarray(mean, np.float32)[:, None]) / np.asarray(std, np.float32)[:, None]
         self._colors = _shared(table, device)
         # The native layers write whole groups of 16 channels.
-        self._wide = -(-CLASSES // 16) * 16
+        self._wide = -(-self._classes // 16) * 16
         self._held: dict[int, tuple[Any, ...]] = {}
 
     def __call__(self, images: ArrayU8) -> ArrayF32:
-        """Scores (n, 1000) of images (n, H, W, 3).
+        """Scores (n, cells^2 classes) of images (n, H, W, 3), cell by cell, row by row.
 
         Raises:
             AirworthyError: If they are of another size or kind.
@@ -115,7 +118,7 @@ class Backbone:
             )
         most = len(images) if self._runner.whole else _AT_ONCE_GPU
         parts = [self._some(images[first : first + most]) for first in range(0, len(images), most)] if len(images) else []
-        return np.concatenate(parts) if parts else np.zeros((0, CLASSES), np.float32)
+        return np.concatenate(parts) if parts else np.zeros((0, self._cells * self._classes), np.float32)
 
     def _some(self, images: ArrayU8) -> ArrayF32:
         given, device_images, found, scores, launchers = self._buffers(len(images))
@@ -126,14 +129,14 @@ class Backbone:
             launcher.launch()
         if self._runner.device != "cpu":
             found[...] = scores.numpy().reshape(found.shape)
-        return np.array(found[:, :CLASSES])
+        return np.array(found[..., : self._classes]).reshape(len(images), -1)
 
     def _buffers(self, count: int) -> tuple[Any, ...]:
         """Of `count` images; those of the last count are kept."""
         if count not in self._held:
             device = self._runner.device
             given = np.zeros((count, *self.size, 3), np.uint8)
-            found = np.zeros((count, self._wide), np.float32)
+            found = np.zeros((count, self._cells, self._wide), np.float32)
             device_images, scores = _shared(given, device), _shared(found, device)
             launchers = self._runner.launchers(device_images, self._colors, scores, count, given[0].size)
             self._held = {count: (given, device_images, found, scores, launchers)}
@@ -253,7 +256,8 @@ class SvNetwork:
         if contract.view is not None and self.kind.vision:
             size = (contract.view.height, contract.view.width)
             tensors = _backbone(weights)
-            self._backbone = Backbone(tensors, size, contract.image_mean, contract.image_std, device, threads, single)
+            color = contract.image_mean, contract.image_std
+            self._backbone = Backbone(tensors, size, *color, device, threads, single, self.kind.cells)
             self._head = chain("vision.head", len(HEAD_HIDDEN) + 1)
         self._command = chain("command", len(COMMAND_HIDDEN) + 1)
 
@@ -314,7 +318,7 @@ def svnet_twin(contract: PolicyContract, weights: Weights, reading: Reading) -> 
     if kind.vision:
         assert reading.images is not None
         tensors = {name: prepared(array) if array.ndim == 4 else array for name, array in _backbone(weights).items()}
-        scores = squeezenet(normalised(contract, reading.images), tensors)
+        scores = squeezenet(normalised(contract, reading.images), tensors, kind.cells)
         vision = np.concatenate([scores, reading.vision], axis=1)
         inputs.append(_chained(_linears(weights, "vision.head", len(HEAD_HIDDEN) + 1), vision))
     command = _chained(_linears(weights, "command", len(COMMAND_HIDDEN) + 1), np.concatenate(inputs, axis=1))

@@ -23,9 +23,12 @@ __all__ = [
     "ESTIMATE",
     "FIRES",
     "LATENT",
+    "PUBLISHED",
     "VARIANTS",
     "Variant",
     "backbone_shapes",
+    "cell_spans",
+    "feature_side",
     "least_size",
     "parameter_count",
     "squeezenet",
@@ -55,8 +58,12 @@ POOLS = ("2", "5", "8")
 CLASSES = 1000
 
 
-def backbone_shapes() -> dict[str, tuple[int, ...]]:
-    """Return every tensor's shape, convolutions as (out, in, height, width)."""
+def backbone_shapes(classes: int = CLASSES) -> dict[str, tuple[int, ...]]:
+    """Return every tensor's shape, convolutions as (out, in, height, width).
+
+    Args:
+        classes: Channels of the classifier.
+    """
     shapes: dict[str, tuple[int, ...]] = {"features.0.weight": (64, 3, 3, 3), "features.0.bias": (64,)}
     for number, (given, squeezed, expanded) in FIRES.items():
         for name, shape in (
@@ -66,7 +73,7 @@ def backbone_shapes() -> dict[str, tuple[int, ...]]:
         ):
             shapes[f"features.{number}.{name}.weight"] = shape
             shapes[f"features.{number}.{name}.bias"] = shape[:1]
-    return {**shapes, "classifier.1.weight": (CLASSES, 512, 1, 1), "classifier.1.bias": (CLASSES,)}
+    return {**shapes, "classifier.1.weight": (classes, 512, 1, 1), "classifier.1.bias": (classes,)}
 
 
 def least_size() -> int:
@@ -74,12 +81,13 @@ def least_size() -> int:
     return 17
 
 
-def squeezenet(images: ArrayF32, weights: Mapping[str, ArrayF32]) -> ArrayF32:
-    """Return scores (n, 1000) of normalised images (n, H, W, 3).
+def squeezenet(images: ArrayF32, weights: Mapping[str, ArrayF32], cells: int = 1) -> ArrayF32:
+    """Return scores (n, classes) of normalised images (n, H, W, 3), or those of cells of the image, (n, cells^2 classes).
 
     Args:
         images: Red, green, blue, mean and deviation of ImageNet taken off.
         weights: Tensors of `backbone_shapes`, matrices as `prepared` lays them.
+        cells: Rows and columns of cells over which scores are averaged, row by row.
 
     Raises:
         AssetError: A tensor is missing.
@@ -91,7 +99,24 @@ def squeezenet(images: ArrayF32, weights: Mapping[str, ArrayF32]) -> ArrayF32:
         x = _convolved(x, weights["classifier.1.weight"], weights["classifier.1.bias"], stride=1, padding=0)
     except KeyError as error:
         raise AssetError(f"The weights of a SqueezeNet lack the tensor {error.args[0]!r}.") from None
-    return np.asarray(x.mean(axis=(1, 2)))
+    spans = [cell_spans(side, cells) for side in x.shape[1:3]]
+    means = [x[:, top:bottom, left:right].mean(axis=(1, 2)) for top, bottom in spans[0] for left, right in spans[1]]
+    return np.concatenate(means, axis=1)
+
+
+def cell_spans(side: int, cells: int) -> list[tuple[int, int]]:
+    """Return first and last pixel (not included) of each cell along a side; where there are fewer pixels than cells, they
+    share them, as in adaptive pooling.
+    """
+    return [(k * side // cells, -(-(k + 1) * side // cells)) for k in range(cells)]
+
+
+def feature_side(side: int) -> int:
+    """Return rows or columns of what the last fire gives, of an image with `side` of them [px]."""
+    side = (side - 3) // 2 + 1
+    for _ in POOLS:
+        side = -(-(side - 3) // 2) + 1
+    return side
 
 
 def prepared(weight: ArrayF32) -> ArrayF32:
@@ -162,6 +187,15 @@ class Variant:
     """What of the history network the command network reads."""
     pretrained: bool = True
     """The history network learns from the true parameters first and stays as it is then."""
+    classes: int = CLASSES
+    """Channels of the image network's classifier."""
+    cells: int = 1
+    """Rows and columns of cells of the image that each class is averaged over; 1: over all of it."""
+
+    @property
+    def scores(self) -> int:
+        """Numbers that the image network gives."""
+        return self.classes * self.cells**2
 
     @property
     def state_size(self) -> int:
@@ -188,9 +222,12 @@ VARIANTS = {
         Variant("no_pretrain", "history network trained with the rest only", pretrained=False),
         Variant("no_latent", "told the history network's estimate instead of its latent", history="estimate"),
         Variant("hp_net", "told the whole state instead of seeing", vision=False),
+        Variant("sv_grid", "told where in the image things are: few classes, over 6 x 6 cells", classes=32, cells=6),
     )
 }
 """By name."""
+PUBLISHED = ("sv_net", "no_rma", "no_pretrain", "no_latent", "hp_net")
+"""Variants of the paper's ablation."""
 
 
 def variant(name: str) -> Variant:
@@ -216,8 +253,8 @@ def tensor_shapes(name: str) -> dict[str, tuple[int, ...]]:
         shapes |= _chain("history.body", (HISTORY_SIZE, *HISTORY_HIDDEN, LATENT))
         shapes |= {"history.estimate.weight": (ESTIMATE, LATENT), "history.estimate.bias": (ESTIMATE,)}
     if kind.vision:
-        shapes |= {f"vision.backbone.{key}": shape for key, shape in backbone_shapes().items()}
-        shapes |= _chain("vision.head", (CLASSES + VISION_SIZE, *HEAD_HIDDEN, FEATURES))
+        shapes |= {f"vision.backbone.{key}": shape for key, shape in backbone_shapes(kind.classes).items()}
+        shapes |= _chain("vision.head", (kind.scores + VISION_SIZE, *HEAD_HIDDEN, FEATURES))
     return shapes | _chain("command", (kind.command_input, *COMMAND_HIDDEN, COMMAND))
 
 

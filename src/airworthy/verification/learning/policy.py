@@ -28,7 +28,7 @@ from airworthy.pilots.svnet.contract import WEIGHTS_FILE, PolicyContract, Policy
 from airworthy.pilots.svnet.features import HISTORY_SIZE, HISTORY_TICKS, OBJECTIVE_SIZE, OBSERVABLE_SIZE, history_features
 from airworthy.pilots.svnet.network import Reading, SvNetwork, svnet_twin
 from airworthy.pilots.svnet.pilot import SvNetPilot, objective_of
-from airworthy.pilots.svnet.variants import VARIANTS, tensor_shapes, variant
+from airworthy.pilots.svnet.variants import PUBLISHED, tensor_shapes, variant
 from airworthy.simulation import FlightTable, MountedSensors, Simulator, SimulatorConfig
 from airworthy.simulation.sensor_state import Sample
 from airworthy.tasks import TrackingReference
@@ -171,7 +171,7 @@ class _Film:
 
 def place_figures() -> Iterator[Figure]:
     """Check flights here and a kilometre away, with the same pictures; and a little higher, which must matter."""
-    for name in VARIANTS:
+    for name in PUBLISHED:
         if not variant(name).vision:
             continue
         here = _flown(name, (0.0, 0.0, 1.0))

@@ -29,7 +29,7 @@ struct Layer {
   int kind;
   int from, from_row, from_pixel;  // where it reads: offset, and steps from row to row and from pixel to pixel
   int into, into_row, into_pixel;
-  int columns, count;              // pixels that it writes: of a row, and in all
+  int columns, count;              // pixels (a mean: cells) that it writes: of a row, and in all
   int stride;                      // pixels of the input from one to the next
   int height, width;               // of the input
   int rows, length;                // taps: rows, and neighbouring floats in each
@@ -44,6 +44,6 @@ struct Layer {
   INLINE int items() const {
     if (kind == NORMALISE) return height;
     if (kind == CONVOLVE) return tiles() * blocks * (16 / LANES);
-    return (kind == POOL ? count : 1) * blocks * (16 / LANES);
+    return count * blocks * (16 / LANES);
   }
 };

@@ -48,12 +48,15 @@ for (int image = whole ? task : task / items; image < count; image += whole ? sl
         }
         N::store(into + y * layer.into_row + x * layer.into_pixel + at, best);
       } else {
+        // Of a cell; where there are fewer pixels than cells, they share them.
+        const int cell = part / layer.blocks, cells = layer.columns, row = cell / cells, column = cell - row * cells;
+        const int top = row * layer.height / cells, bottom = ((row + 1) * layer.height + cells - 1) / cells;
+        const int left = column * layer.width / cells, right = ((column + 1) * layer.width + cells - 1) / cells;
         F sum = N::c(0.0f);
-        const int height = layer.height, width = layer.width;
-        for (int y = 0; y < height; ++y)
-          for (int x = 0; x < width; ++x) sum = sum + N::load(from + y * layer.from_row + x * layer.from_pixel + at);
-        const F mean = sum / N::c((float)(height * width));
-        N::store(scores.data + (size_t)image * 16 * layer.blocks + at, mean);
+        for (int y = top; y < bottom; ++y)
+          for (int x = left; x < right; ++x) sum = sum + N::load(from + y * layer.from_row + x * layer.from_pixel + at);
+        const F mean = sum / N::c((float)((bottom - top) * (right - left)));
+        N::store(scores.data + ((size_t)image * layer.count + cell) * 16 * layer.blocks + at, mean);
       }
     }
   }
