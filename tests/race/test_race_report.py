@@ -14,10 +14,10 @@ from airworthy.core.arrays import Array
 from airworthy.race import RaceScore, load_race
 from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
 from airworthy.race.benchmark.recording import RaceTrace
-from airworthy.race.benchmark.tables import pilot_summary
+from airworthy.race.benchmark.tables import accuracy_text, pilot_summary
 from airworthy.race.gate_geometry import GateShape, shape_of
 from airworthy.race.pilots.catalogue import race_pilot
-from airworthy.race.report.crossings import FlownRace, crossings_of, flown_race, gate_summary, lateral_errors
+from airworthy.race.report.crossings import FlownRace, crossings_of, flown_race, gate_accuracy, gate_summary, lateral_errors
 from airworthy.race.report.maps import ends_table, figure_ends, figure_speeds, kind_of_cause, speed_grid
 from airworthy.race.report.page import ReportInput, shown_flights, verdict, write_race_report
 from airworthy.race.report.standing import ladder, title_of
@@ -96,6 +96,19 @@ def test_a_belief_that_is_off_by_the_same_everywhere_has_no_lateral_error() -> N
     lines = gate_summary([flight, flight])
     assert [line["passed"] for line in lines] == [2, 2]
     assert lines[1]["gate_rms"] == pytest.approx(0.07, abs=1e-6)
+    known = gate_accuracy([flight, straight()])
+    assert known == {
+        "passages": 2,
+        "gate_rms_m": pytest.approx(0.07 / math.sqrt(2.0), abs=1e-6),
+        "gate_largest_m": pytest.approx(0.07, abs=1e-6),
+        "position_rms_m": pytest.approx(0.5, abs=1e-5),
+        "position_largest_m": pytest.approx(0.5, abs=1e-5),
+    }
+    said = accuracy_text({"gate_accuracy": known})
+    assert said.startswith("At 2 passages the gate was 4.95 cm (rms; at most 7.0) beside where it was believed")
+    assert said.endswith("which itself was off by 50.0 cm (at most 50.0).")
+    assert gate_accuracy([straight()]) is None
+    assert accuracy_text({"gate_accuracy": None}) == ""
     assert "2 sigma" in figure_belief(flight, "belief")
     assert figure_belief(straight(), "belief") == ""
 
@@ -231,7 +244,7 @@ def test_a_race_against_time_has_a_page_without_points_or_teams(tmp_path: Path) 
         "planning": {"count": 20, "charged_s": 2.0, "failed": 1}, "notes": {"braked": 2},
     }  # fmt: skip
     seen = replace(straight().trace, visible=np.zeros((121, 11), np.uint8))
-    told = pilot_summary(timed, race_pilot("servo"), [row])
+    told = pilot_summary(timed, race_pilot("servo"), [row]) | {"gate_accuracy": None}
     summary = {
         "pilots": [told], "tables": None, "flights": [row], "class": "noisy", "courses": "nominal", "seed": 0,
         "state": {"complete": True}, "hardware": {"processor": "any", "cores": 1},

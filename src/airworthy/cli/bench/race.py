@@ -7,7 +7,7 @@ from typing import Any
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError
 from airworthy.race.benchmark.job import RaceBenchConfig, RaceBenched, run_race_bench
-from airworthy.race.benchmark.tables import final_range, noted_text
+from airworthy.race.benchmark.tables import accuracy_text, final_range, noted_text
 from airworthy.race.benchmark.timing import timing_text
 from airworthy.race.published import QUALIFIER
 
@@ -74,7 +74,7 @@ def _show(done: RaceBenched) -> None:
         why = [flight["reason"] for flight in summary["flights"] if flight["pilot"] == row["pilot"] and flight["reason"]]
         for reason in dict.fromkeys(why):
             print(f"{row['pilot']}: {why.count(reason)} of {row['runs']} ended by this: {reason}")
-        if said := noted_text(row):
+        for said in filter(None, (noted_text(row), accuracy_text(row))):
             print(f"{row['pilot']}: {said}")
         if row["runs"] < QUALIFIER.best and summary["tables"]:
             print(f"{row['pilot']}: {row['runs']} runs, and Table III has the best {QUALIFIER.best}: no row of it there.")

@@ -40,7 +40,7 @@ from airworthy.race.pilots.catalogue import WITHOUT_DECOYS, PilotEntry
 from airworthy.race.race_file import load_race
 from airworthy.race.record import Race
 from airworthy.race.referee import PHYSICS_HZ
-from airworthy.race.report.crossings import FlownRace, flown_race
+from airworthy.race.report.crossings import FlownRace, flown_race, gate_accuracy
 from airworthy.race.report.film import filmed
 from airworthy.race.report.page import ReportInput, write_race_report
 from airworthy.race.wall.doors import PATIENCE_S, confinement_of, is_external, pilot_entry
@@ -202,6 +202,12 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
         timing = tuple(
             pilot_timing(entry, charge, _rows(entry.name, done, store, "timing")) for entry in entries if rows[entry.name]
         )
+        flights = {entry.name: _traced(race, entry.name, done, store) for entry in entries}
+        told = [
+            pilot_summary(race, entry, rows[entry.name], mark) | {"gate_accuracy": gate_accuracy(flights[entry.name])}
+            for entry in entries
+            if rows[entry.name]
+        ]
         summary: dict[str, Any] = {
             "version": __version__,
             "race": race.name,
@@ -214,7 +220,7 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             "repeatable": not (charge == MEASURED and any(entry.plans for entry in entries)),
             # What the system enforces on pilots in processes of their own; null where there is none.
             "confinement": _confinement(config, entries),
-            "pilots": [pilot_summary(race, entry, rows[entry.name], mark) for entry in entries if rows[entry.name]],
+            "pilots": told,
             "tables": tables_of(race, entries, rows, mark),
             "flights": [row for entry in entries for row in rows[entry.name]],
             "state": {
@@ -237,7 +243,7 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             race=race,
             vehicle=vehicle(conditions.vehicle),
             summary=summary,
-            flights={entry.name: _traced(race, entry.name, done, store) for entry in entries},
+            flights=flights,
             timing={row["pilot"]: timing_text(row) for row in timing},
         )
         # Numbers are whole before the first film, which takes longer than all else here.

@@ -163,6 +163,22 @@ def noted_text(row: Mapping[str, Any]) -> str:
     return f"Out of the ordinary: {', '.join(said)}." if said else ""
 
 
+def accuracy_text(row: Mapping[str, Any]) -> str:
+    """Return how well a pilot knew gates and itself where it crossed gates, in a sentence; empty where it says nothing of it.
+
+    Args:
+        row: As of `pilot_summary`, with `crossings.gate_accuracy` of its flights.
+    """
+    known = row["gate_accuracy"]
+    if known is None:
+        return ""
+    gate, place = ([100.0 * known[f"{of}_{which}_m"] for which in ("rms", "largest")] for of in ("gate", "position"))
+    return (
+        f"At {known['passages']:,} passages the gate was {gate[0]:.2f} cm (rms; at most {gate[1]:.1f}) beside where it was"
+        f" believed, seen from the vehicle, which itself was off by {place[0]:.1f} cm (at most {place[1]:.1f})."
+    )
+
+
 def final_range(told: Mapping[str, Any], between: str = " to ") -> str:
     """Return how far a pilot's final score may be trusted: of one block its interval, of several how far their own lie apart.
 

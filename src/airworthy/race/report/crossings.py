@@ -272,6 +272,29 @@ def gate_summary(flights: Sequence[FlownRace]) -> list[dict[str, Any]]:
     return lines
 
 
+def gate_accuracy(flights: Sequence[FlownRace]) -> dict[str, Any] | None:
+    """Return how well gates and own place were known where gates were crossed; None of pilots that say nothing of it.
+
+    Args:
+        flights: Of one pilot.
+
+    Returns:
+        `passages`, and root mean square and largest of both errors [m]: across the gate, of its place as seen from the vehicle
+        (`gate_rms_m`, `gate_largest_m`), and of the vehicle's own place (`position_rms_m`, `position_largest_m`).
+    """
+    crossed = [item for flight in flights for item in crossings_of(flight) if math.isfinite(item.gate_error)]
+    if not crossed:
+        return None
+    gates, places = [item.gate_error for item in crossed], [item.position_error for item in crossed]
+    return {
+        "passages": len(crossed),
+        "gate_rms_m": _rms(gates),
+        "gate_largest_m": _largest(gates),
+        "position_rms_m": _rms(places),
+        "position_largest_m": _largest(places),
+    }
+
+
 def _finite(values: Sequence[float]) -> Array:
     found = np.asarray(values, np.float64)
     return found[np.isfinite(found)]

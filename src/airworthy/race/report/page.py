@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.core.files import write_text
-from airworthy.race.benchmark.tables import final_range, noted_text
+from airworthy.race.benchmark.tables import accuracy_text, final_range, noted_text
 from airworthy.race.published import OURS, published_scores
 from airworthy.race.record import Race
 from airworthy.race.report.crossings import FlownRace, crossings_of, gate_summary
@@ -153,7 +153,7 @@ def _pilot_line(row: Content, timing: str) -> dict[str, Any]:
         "differing": told["differing"],
         "clipped": row["clipped"],
         "ends": ends + (f"; hit {hit}" if hit else ""),
-        "timing": " ".join(text for text in (timing, noted_text(row)) if text),
+        "timing": " ".join(text for text in (timing, noted_text(row), accuracy_text(row)) if text),
     }
 
 
