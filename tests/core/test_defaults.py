@@ -32,6 +32,7 @@ airworthy.pilots.motor_policy.contract.MotorContract rate=100.0 history=0 hidden
 airworthy.pilots.svnet.contract.PolicyImage width=224 height=224 fx=185.1824 fy=329.24586666666664 cx=113.2304
   cy=112.84195555555556
 airworthy.pilots.svnet.contract.PolicyContract rate=20.0 image_mean=(0.485,0.456,0.406) image_std=(0.229,0.224,0.225)
+  version=2
 airworthy.pilots.svnet.layers.Area border=0
 airworthy.pilots.svnet.layers.LayerStack weight_count=0 size=0
 airworthy.planners.agilicious.dfbc.DfbcGains position_max=(1000.0,1000.0,1000.0) velocity_max=(1000.0,1000.0,1000.0)

@@ -203,8 +203,10 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(AirworthyError, match=r"ends neither in '\.onnx' nor in '\.h'"):
         export_policy(folder, tmp_path / "policy.c")
     write_policy(tmp_path / "svnet", svnet_contract("hp_net"), svnet_weights("hp_net"))
-    with pytest.raises(AirworthyError, match="only those become C"):
-        export_policy(tmp_path / "svnet", tmp_path / "policy.h")
+    with pytest.raises(AirworthyError, match="cannot begin names of C"):
+        export_policy(tmp_path / "svnet", tmp_path / "2fast.h")
+    with pytest.raises(AirworthyError, match=r"'\.onnx', '\.h' or '\.py'"):
+        export_policy(tmp_path / "svnet", tmp_path / "policy.pt")
     for name in ("a b", "a-b", "x" * 41, "_a", "é"):
         with pytest.raises(AirworthyError, match="cannot begin names of C"):
             export_policy(folder, tmp_path / f"{name}.h")

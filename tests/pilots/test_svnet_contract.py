@@ -18,6 +18,8 @@ from tests.pilots.svnet_cases import contract, weights
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256
+from airworthy.core.frames import to_matrix
+from airworthy.learning.datasets.config import DatasetConfig, described_camera
 from airworthy.pilots.network_files import write_sealed
 from airworthy.pilots.svnet.contract import (
     CONTRACT_FILE,
@@ -28,11 +30,18 @@ from airworthy.pilots.svnet.contract import (
     contract_from,
     read_contract,
     read_policy,
+    shipped_policy,
     tensor_bytes,
     write_policy,
 )
+from airworthy.pilots.svnet.features import to_objective
+from airworthy.pilots.svnet.pilot import objective_of
+from airworthy.pilots.svnet.setting import policy_setting
 from airworthy.pilots.svnet.variants import VARIANTS
 from airworthy.splats.policy_view import PolicyView
+from airworthy.trajectories import course
+from airworthy.vehicles import vehicle
+from airworthy.verification.sealing import seal
 
 SMALL = "hp_net"
 """Whose weights are 100 kB."""
@@ -115,7 +124,7 @@ def test_every_field_is_said(tmp_path: Path) -> None:
     assert shapes == {"state": [8], "objective": [18], "history": [75], "image": [24, 24, 3], "command": [4], "estimate": [2]}
     assert all(port["meaning"] for port in (*table["inputs"], *table["outputs"]))
     assert table["weights"]["sha256"] == sha256((tmp_path / WEIGHTS_FILE).read_bytes())
-    assert (table["rate_hz"], table["history"]) == (20.0, {"form": "paper", "ticks": 5})
+    assert (table["rate_hz"], table["history"]["form"], table["history"]["ticks"]) == (20.0, "paper", 5)
 
 
 @given(st.integers(0, 10**9), st.integers(0, 7))
@@ -166,9 +175,9 @@ def test_no_contract_does_more_than_be_refused(seeing: dict[str, Any], data: st.
 
 
 def test_other_kinds_and_versions(folder: Path) -> None:
-    changed(folder, lambda table: table.update(version=2))
-    assert "version must be 1, the one that is read here, but is 2" in refused(folder)
-    changed(folder, lambda table: table.update(version=1, kind="something"))
+    changed(folder, lambda table: table.update(version=3))
+    assert "version must be 2, the one that is read here, but is 3" in refused(folder)
+    changed(folder, lambda table: table.update(version=2, kind="something"))
     assert "kind" in refused(folder)
     changed(folder, lambda table: table.update(kind="airworthy-svnet", variant="sv_nett"))
     assert "Unknown variant" in refused(folder)
@@ -232,3 +241,88 @@ def test_contracts_that_nobody_can_mean() -> None:
             PolicyImage(fx=focal)
     with pytest.raises(AirworthyError, match=r"image_std\[0\] is 1000000000; expected at least 0\.001"):
         PolicyContract(image_std=(1e9, 1.0, 1.0))
+
+
+# ---- versions ---------------------------------------------------------------------------------------------------------------
+
+_SECOND = ("frames", "tick", "objective", "command", "resize", "setting", "network", "example")
+"""What version 2 says that version 1 did not."""
+
+
+def as_first_version(folder: Path) -> None:
+    """Rewrite a contract as version 1 was."""
+
+    def stripped(table: dict[str, Any]) -> None:
+        for name in _SECOND:
+            del table[name]
+        table["version"] = 1
+        table["history"] = {name: table["history"][name] for name in ("form", "ticks")}
+        if table["image"] is not None:
+            table["image"] = {name: table["image"][name] for name in ("mean", "std")}
+
+    changed(folder, stripped)
+
+
+@pytest.mark.parametrize("name", ["hp_net", "sv_net"])
+def test_a_contract_of_version_1_is_read_and_says_what_to_do(name: str, tmp_path: Path) -> None:
+    given = replace(contract(name, 24), training={"epochs": 3}, data="abc", notes="a test")
+    write_policy(tmp_path, given, weights(name))
+    second = (tmp_path / CONTRACT_FILE).read_bytes()
+    as_first_version(tmp_path)
+    found, tensors = read_policy(tmp_path)
+    assert found == replace(given, version=1)
+    assert found.migration.startswith("Its contract is of version 1")
+    assert given.migration == ""
+    assert all(np.array_equal(tensors[key], value) for key, value in weights(name).items())
+    assert seal(tmp_path) == "rewritten"
+    assert (tmp_path / CONTRACT_FILE).read_bytes() == second
+    assert seal(tmp_path) == ""
+
+
+def test_what_it_learnt_from_is_told(tmp_path: Path) -> None:
+    carl, path = vehicle("carl"), course("robustness").trajectory()
+    camera = described_camera(DatasetConfig(view="112"))
+    made = policy_setting(carl, camera, {"robustness": objective_of(path, carl.gravity)}, (0.3, 0.2), 0.02)
+    given = replace(contract(side=24), setting=made)
+    write_policy(tmp_path, given, weights())
+    assert read_contract(tmp_path) == given
+    table = json.loads((tmp_path / CONTRACT_FILE).read_text())["setting"]
+    assert (table["full_thrust_n"], table["mass_kg"], table["command_delay_s"]) == (27.6, 1.144, 0.02)
+    # A camera that looks ahead: its x is the body's right, its y down, its z forward.
+    turn = to_matrix(table["camera"]["attitude"])
+    np.testing.assert_allclose(turn, [[0, 0, 1], [-1, 0, 0], [0, -1, 0]], atol=1e-12)
+    np.testing.assert_allclose(made.objective("robustness"), to_objective(objective_of(path)), atol=1e-12)
+    with pytest.raises(AirworthyError, match="tells no objective of a course 'extended'; it tells those of robustness"):
+        made.objective("extended")
+
+
+def test_the_shipped_policy_tells_everything() -> None:
+    found = read_contract(shipped_policy())
+    assert found.migration == ""
+    assert found.setting is not None
+    assert found.setting.camera is not None
+    path = course("robustness").trajectory()
+    np.testing.assert_allclose(found.setting.objective("robustness"), to_objective(objective_of(path)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "said"),
+    [
+        (("command", "high"), [0.0, 9.0, 5.0, 5.0], "command.high[1]"),
+        (("tick", "early"), 0.5, "tick.early"),
+        (("resize", "corner"), [0, 0], "resize.corner"),
+        (("setting",), {"vehicle": "carl"}, "setting lacks 'camera'"),
+    ],
+)
+def test_rules_by_which_this_program_does_not_fly_are_refused(
+    entry: tuple[str, ...], value: Any, said: str, tmp_path: Path
+) -> None:
+    write_policy(tmp_path, contract(side=56), weights())
+
+    def change(table: dict[str, Any]) -> None:
+        for name in entry[:-1]:
+            table = table[name]
+        table[entry[-1]] = value
+
+    changed(tmp_path, change)
+    assert said in refused(tmp_path)

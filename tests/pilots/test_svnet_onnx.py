@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.pilots.svnet_cases import contract, reading, weights
+from tests.pilots.test_svnet_contract import as_first_version
 
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
@@ -110,5 +111,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     write_policy(tmp_path, contract("hp_net"), weights("hp_net"))
     assert main(["export", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith(f"Model: {tmp_path / 'policy.onnx'} (")
+    assert "version" not in capsys.readouterr().out
+    as_first_version(tmp_path)
+    assert main(["export", str(tmp_path)]) == 0
+    assert "contract is of version 1, which flies here as before" in capsys.readouterr().out
+    assert main(["seal", str(tmp_path)]) == 0
+    assert "its contract is of version 2 now" in capsys.readouterr().out
     assert main(["export", str(tmp_path / "nothing"), "--json"]) == 2
     assert "There is no file" in capsys.readouterr().err

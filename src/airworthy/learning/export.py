@@ -6,6 +6,7 @@ Motor policies: `airworthy.learning.export_motor`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from airworthy import __version__
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import make_folder, read_text, write_bytes
+from airworthy.core.files import make_folder, read_text, write_bytes, write_text
 from airworthy.pilots.svnet.contract import (
     CONTRACT_FILE,
     CONTRACT_KEY,
@@ -35,7 +36,7 @@ from airworthy.pilots.svnet.variants import (
     variant,
 )
 
-__all__ = ["export_onnx", "finished_model", "onnx_model"]
+__all__ = ["backbone_model", "export_onnx", "export_runner", "finished_model", "onnx_model"]
 
 # Ours: of ONNX 1.12 (2022), which runtimes since then read.
 OPSET, IR_VERSION = 17, 8
@@ -66,6 +67,25 @@ def export_onnx(folder: str | Path, out: str | Path) -> Path:
     return path
 
 
+def export_runner(folder: str | Path, out: str | Path) -> Path:
+    """Write the program that flies an exported policy with NumPy and onnxruntime alone; returns the file.
+
+    Args:
+        folder: Of the policy that it is to fly: read, so that one of which it cannot fly the model is refused.
+        out: The file, `.py`.
+
+    Raises:
+        AssetError: The folder holds no policy.
+        AirworthyError: Its contract is of an earlier version, which does not say enough.
+    """
+    contract, _ = read_policy(folder)
+    if contract.migration:
+        raise AirworthyError(f"{str(folder)!r}: {contract.migration}")
+    path = Path(out)
+    make_folder(path.parent)
+    return write_text(path, files("airworthy.learning").joinpath("svnet_runner.py").read_text(encoding="utf-8"))
+
+
 def onnx_model(contract: PolicyContract, weights: Mapping[str, ArrayF32], text: str) -> Any:
     """Return the model in memory; `text` is that of the contract.
 
@@ -85,6 +105,25 @@ def onnx_model(contract: PolicyContract, weights: Mapping[str, ArrayF32], text: 
         for ports in ports_of(kind, contract.image_size)
     )
     return finished_model(helper.make_graph(graph.nodes, f"svnet_{contract.variant}", inputs, outputs, graph.constants), text)
+
+
+def backbone_model(contract: PolicyContract, weights: Mapping[str, ArrayF32], text: str) -> Any:
+    """Return the backbone of a policy that sees as a model in memory: `image` (batch, H, W, 3) to `scores` (batch, s), s of
+    its variant.
+
+    Args:
+        contract: Of the policy.
+        weights: Tensors by the names of the contract.
+        text: Of the contract, kept in the model.
+    """
+    from onnx import TensorProto, helper
+
+    graph, kind = _Graph(weights), variant(contract.variant)
+    graph.add("Identity", [graph.backbone(contract, kind)], "scores")
+    assert contract.image_size is not None
+    inputs = [helper.make_tensor_value_info("image", TensorProto.UINT8, ["batch", *contract.image_size, 3])]
+    outputs = [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", kind.scores])]
+    return finished_model(helper.make_graph(graph.nodes, "svnet_backbone", inputs, outputs, graph.constants), text)
 
 
 def finished_model(graph: Any, text: str) -> Any:

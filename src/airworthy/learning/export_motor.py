@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_text, write_bytes, write_text
-from airworthy.learning.export import export_onnx, finished_model
+from airworthy.learning.c_source import check_name, constants, filled_header, harmless
+from airworthy.learning.export import export_onnx, export_runner, finished_model
+from airworthy.learning.export_heads import export_heads
 from airworthy.pilots.motor_policy.contract import ACTIONS, FRAMES, INPUTS, KIND, MotorContract, layer_widths, motor_shapes
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, contract_kind
 
 __all__ = ["c_header", "export_policy", "motor_onnx"]
 
-# Ours: C99 promises 63 significant characters of a name (5.2.4.1), and the longest ending takes ten.
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
-_NUMBERS_PER_LINE = 8  # ours: a line of them stays near 100 characters
 _BUFFERS = ("a", "b")
 _COMMANDS = {
     "state": "0.5f * (low + high) + 0.5f * (high - low) * action[i]",
@@ -37,8 +33,9 @@ def export_policy(folder: str | Path, out: str | Path) -> Path:
 
     Args:
         folder: With contract.json and weights.safetensors: of SV-Net or of a motor policy.
-        out: `.onnx`, a model that carries its contract; of a motor policy also `.h`, a C99 header, whose names begin with the
-            file's.
+        out: `.onnx`, a model that carries its contract; `.h`, a C99 header, whose names begin with the file's: of SV-Net all
+            but the backbone, which comes beside it as NAME_backbone.onnx; of SV-Net also `.py`, a program that flies the model
+            without this package.
 
     Raises:
         AssetError: The folder holds no policy.
@@ -53,15 +50,15 @@ def export_policy(folder: str | Path, out: str | Path) -> Path:
                 f"{str(folder)!r} holds a policy of kind {kind!r}, which is not exported; it flies by --pilot. Motor"
                 " policies are (`airworthy train hover`, `motor_command`, `foundation`, `distill`), and SV-Net."
             )
-        if path.suffix == ".h":
-            raise AirworthyError(f"{str(folder)!r} holds no motor policy, and only those become C: name a file '.onnx'.")
-        return export_onnx(folder, path)
+        if path.suffix not in (".onnx", ".h", ".py"):
+            raise AirworthyError(f"{str(path)!r} ends neither in '.onnx', '.h' or '.py'; an exported SV-Net does.")
+        if path.suffix == ".py":
+            return export_runner(folder, path)
+        return export_heads(folder, path) if path.suffix == ".h" else export_onnx(folder, path)
     if path.suffix not in (".onnx", ".h"):
         raise AirworthyError(f"{str(path)!r} ends neither in '.onnx' nor in '.h'; an exported motor policy does.")
-    if path.suffix == ".h" and not _NAME.fullmatch(path.stem):
-        raise AirworthyError(
-            f"{path.name!r} cannot begin names of C: call the file by a letter and then up to 39 letters, digits or '_'."
-        )
+    if path.suffix == ".h":
+        check_name(path)
     policy = read_motor_policy(folder)
     if policy.contract.family:
         # Its actions are shares of a hover that neither file could know.
@@ -156,11 +153,10 @@ def c_header(policy: MotorPolicy, name: str) -> str:
         name: That all its names begin with.
     """
     contract = policy.contract
-    text = files("airworthy.learning").joinpath("native", "motor_policy.h").read_text(encoding="utf-8")
     low, high = np.array(contract.limits).T
     hidden = contract.hidden
     filled = {
-        "VEHICLE": _harmless(contract.vehicle),
+        "VEHICLE": harmless(contract.vehicle),
         "VERSION": __version__,
         "OBSERVATION": "\n".join(_said()),
         "FRAMES": FRAMES,
@@ -172,11 +168,11 @@ def c_header(policy: MotorPolicy, name: str) -> str:
         "PAST": str(max(1, contract.history) * contract.actions),
         "BUFFERS": ", ".join(f"{buffer}[{max(hidden)}]" for buffer in _BUFFERS[: len(hidden)]),
         # The header turns and scales vectors of three; the matrix counts as three of them.
-        "SCALES": _numbers([port[4] for port in INPUTS for _ in range(port[1] // 3)]),
+        "SCALES": constants([port[4] for port in INPUTS for _ in range(port[1] // 3)]),
         "ACTIONS": str(contract.actions),
-        "LOW": _numbers(low),
-        "HIGH": _numbers(high),
-        "HOVER": _numbers(contract.hover),
+        "LOW": constants(low),
+        "HIGH": constants(high),
+        "HOVER": constants(contract.hover),
         "TENSORS": "\n".join(_tensors(policy, name)),
         "LAYERS": "\n".join(_calls(contract, name)),
         "REMEMBERED": f"\n    float memory[{hidden[0]}]; /* of the GRU, zeros before a flight */" if contract.memory else "",
@@ -185,7 +181,7 @@ def c_header(policy: MotorPolicy, name: str) -> str:
         "GUARD": f"AIRWORTHY_{name.upper()}_H",
         "NAME": name,
     }
-    return re.sub("@([A-Z]+)@", lambda match: filled[match[1]], text)
+    return filled_header("motor_policy.h", filled)
 
 
 _GRU = """
@@ -218,7 +214,7 @@ static inline void @NAME@_gru(float *memory, const float *in, float *out)
 def _tensors(policy: MotorPolicy, name: str) -> list[str]:
     found = []
     for k, array in enumerate(policy.weights):
-        found.append(f"static const float {name}_{'wb'[k % 2]}{k // 2}[{array.size}] = {{{_numbers(array)}}};")
+        found.append(f"static const float {name}_{'wb'[k % 2]}{k // 2}[{array.size}] = {{{constants(array)}}};")
     return found
 
 
@@ -243,28 +239,3 @@ def _said() -> list[str]:
         lines.append(f"     [{at}..{at + size - 1}] {scale:g} * {name} [{unit}], {frame} frame: {meaning}")
         at += size
     return lines
-
-
-def _harmless(text: str) -> str:
-    """Return a stranger's text as it may stand in a comment."""
-    # An end of comment in a vehicle's name would turn the rest of it into code.
-    return re.sub(r"[^A-Za-z0-9 ._-]", "?", text)[:80]
-
-
-def _numbers(values: ArrayLike) -> str:
-    """Return float constants that read back to the same bits, in lines."""
-    written = [_constant(x) for x in np.ravel(np.asarray(values, np.float32))]
-    if len(written) <= _NUMBERS_PER_LINE:
-        return ", ".join(written)
-    return "\n    " + ",\n    ".join(", ".join(part) for part in _parts(written))
-
-
-def _parts(written: Sequence[str]) -> list[Sequence[str]]:
-    return [written[k : k + _NUMBERS_PER_LINE] for k in range(0, len(written), _NUMBERS_PER_LINE)]
-
-
-def _constant(x: np.float32) -> str:
-    # NumPy's shortest text that reads back as the same float32.
-    written = np.format_float_positional if x == 0.0 or 1e-3 <= abs(x) < 1e6 else np.format_float_scientific
-    # With a digit behind the point: `1f` is no constant of C.
-    return f"{written(x, trim='0')}f"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from airworthy.core.errors import AssetError
 from airworthy.core.files import parse_json, read_text
@@ -12,14 +12,16 @@ from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, 
 __all__ = ["seal"]
 
 
-def seal(folder: str | Path) -> bool:
+def seal(folder: str | Path) -> Literal["sealed", "rewritten", ""]:
     """Seal the contract of a folder; its text becomes the canonical one, its entries stay.
+
+    One of SV-Net of version 1 becomes version 2: what both say stays, and so do the numbers of the weights.
 
     Args:
         folder: Of an SV-Net policy, a motor policy, an avoiding policy, a navigation policy or a boundary network.
 
     Returns:
-        Whether it was sealed now; False where a good seal was there.
+        "sealed" now; "rewritten" as the newest version; empty where a good seal was there and nothing was to do.
 
     Raises:
         AssetError: The seal that is there does not fit, or contract or weights are no use.
@@ -38,7 +40,7 @@ def seal(folder: str | Path) -> bool:
     from airworthy.pilots.navigation_policy.contract import navigation_contract, navigation_tensors
     from airworthy.pilots.svnet.contract import KIND as SVNET
     from airworthy.pilots.svnet.contract import WEIGHTS_LIMIT_BYTES as SVNET_LIMIT
-    from airworthy.pilots.svnet.contract import contract_and_digest, policy_tensors
+    from airworthy.pilots.svnet.contract import contract_and_digest, policy_tensors, write_policy
     from airworthy.pilots.task_policy.contract import KIND as TASK
     from airworthy.pilots.task_policy.contract import WEIGHTS_LIMIT_BYTES as TASK_LIMIT
     from airworthy.pilots.task_policy.contract import task_contract, task_tensors
@@ -55,7 +57,10 @@ def seal(folder: str | Path) -> bool:
         network_tensors(read_weights(folder, digest, BOUNDARY_LIMIT), folder)
     elif kind == SVNET:
         contract, digest = contract_and_digest(table, str(path))
-        policy_tensors(contract, read_weights(folder, digest, SVNET_LIMIT), folder)
+        weights = policy_tensors(contract, read_weights(folder, digest, SVNET_LIMIT), folder)
+        if contract.migration:
+            write_policy(folder, contract, weights)
+            return "rewritten"
     elif kind == MOTOR:
         motor, digest = motor_contract(table, str(path))
         motor_tensors(motor, read_weights(folder, digest, MOTOR_LIMIT), folder)
@@ -71,6 +76,7 @@ def seal(folder: str | Path) -> bool:
     else:
         known = f"{SVNET!r}, {MOTOR!r}, {TASK!r}, {AVOID!r}, {NAVIGATION!r} or {BOUNDARY!r}"
         raise AssetError(f"{str(path)!r} is a contract of kind {kind!r}; expected {known}."[:500])
-    if not sealed:
-        write_sealed(path, table)
-    return not sealed
+    if sealed:
+        return ""
+    write_sealed(path, table)
+    return "sealed"

@@ -11,10 +11,15 @@ from airworthy.cli.common import run_tyro
 
 _DESCRIPTION = (
     "Seal the contract of a network's folder: what its numbers mean is then covered by a digest, as its weights are. Folders of"
-    " this version are sealed when they are written; one of an earlier version is checked and sealed once. A seal that does not"
-    " fit is never renewed. A seal covers the bytes of a contract from now on; whether it says what the network means is not"
-    " checked, since no file can tell."
+    " this version are sealed when they are written; one of an earlier version is checked and sealed once, and an SV-Net"
+    " contract of version 1 becomes version 2. A seal that does not fit is never renewed. A seal covers the bytes of a contract"
+    " from now on; whether it says what the network means is not checked, since no file can tell."
 )
+_SAID = {
+    "sealed": "sealed as it is; what its contract means is yours to know.",
+    "rewritten": "its contract is of version 2 now, with a worked example, and the weights are what they were.",
+    "": "the seal was there, and fits.",
+}
 
 
 @dataclass(frozen=True)
@@ -31,10 +36,5 @@ def main(argv: list[str]) -> int:
     config = run_tyro(SealConfig, argv, "airworthy seal", _DESCRIPTION)
     from airworthy.verification.sealing import seal
 
-    made = seal(config.folder)
-    print(
-        f"{config.folder}: sealed as it is; what its contract means is yours to know."
-        if made
-        else f"{config.folder}: the seal was there, and fits."
-    )
+    print(f"{config.folder}: {_SAID[seal(config.folder)]}")
     return 0

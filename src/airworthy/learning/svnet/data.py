@@ -14,6 +14,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.svnet.features import Form, from_command, history_features, observable, to_objective, z_down
+from airworthy.pilots.svnet.setting import PolicySetting, policy_setting
 from airworthy.pilots.svnet.variants import FULL_STATE_SIZE, Variant
 from airworthy.sensors.carried import POLICY_SIDE, policy_cut
 from airworthy.splats.policy_view import PolicyView
@@ -139,6 +140,8 @@ class TrainingData:
     images: SizedImages | None
     digest: str
     """Of the data set."""
+    setting: PolicySetting | None = None
+    """Vehicle, camera and courses of the data; None: the data set does not tell."""
 
 
 def training_data(pairs: ExpertPairs, kind: Variant, form: Form = "paper", side: int = 0) -> TrainingData:
@@ -187,7 +190,18 @@ def training_data(pairs: ExpertPairs, kind: Variant, form: Form = "paper", side:
         ticks=ticks.reshape(-1),
         images=images,
         digest=pairs.digest,
+        setting=_setting_of(pairs, images is not None),
     )
+
+
+def _setting_of(pairs: ExpertPairs, seen: bool) -> PolicySetting | None:
+    """Return what a contract tells of the data; None of pairs that come without vehicle and configuration."""
+    vehicle, config = getattr(pairs, "vehicle", None), getattr(pairs, "config", None)
+    if vehicle is None or config is None:
+        return None
+    names, first = np.unique(np.asarray(pairs.course), return_index=True)
+    objectives = {str(name): pairs.objective[row] for name, row in zip(names, first, strict=True)}
+    return policy_setting(vehicle, pairs.camera if seen else None, objectives, (config.mass, config.thrust), config.delay)
 
 
 _STAGES = ("history", "command")

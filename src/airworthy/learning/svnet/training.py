@@ -79,7 +79,8 @@ def contract_of(data: TrainingData, options: SvNetOptions, identity: Mapping[str
     if data.images is not None:
         fx, fy, cx, cy = (float(value) for value in data.images.intrinsics)
         view = PolicyImage(data.images.side, data.images.side, fx, fy, cx, cy)
-    return PolicyContract(options.variant, view, history=options.form, training=dict(identity), data=data.digest)
+    learnt = PolicyContract(options.variant, view, history=options.form, training=dict(identity), data=data.digest)
+    return replace(learnt, setting=data.setting)
 
 
 def figures_of(data: TrainingData, commands: ArrayF32, estimate: ArrayF32 | None, notes: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,8 +26,12 @@ from airworthy.pilots.network_files import (
     read_weights,
     write_network_files,
 )
-from airworthy.pilots.svnet.features import HISTORY_SIZE, HISTORY_TICKS, IMAGE_MEAN, IMAGE_STD, OBJECTIVE_SIZE, Form
-from airworthy.pilots.svnet.variants import COMMAND, ESTIMATE, Variant, least_size, tensor_shapes, variant
+from airworthy.pilots.svnet import contract_text as text
+from airworthy.pilots.svnet.contract_text import ports_of
+from airworthy.pilots.svnet.features import HISTORY_TICKS, IMAGE_MEAN, IMAGE_STD, Form
+from airworthy.pilots.svnet.setting import PolicySetting, read_setting, setting_table
+from airworthy.pilots.svnet.variants import least_size, tensor_shapes, variant
+from airworthy.sensors.carried import policy_cut
 
 __all__ = [
     "CONTRACT_FILE",
@@ -101,57 +105,6 @@ def policy_folder(specifier: str) -> Path:
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
-
-# -----------------------------------------------------------------------------------------------------------------------------
-# The policy's inputs and outputs, one by one: names, shapes, units and frames, as its contract says them.
-
-_FRAMES = "world x forward, y right, z down; body x forward, y right, z down; quaternions x, y, z, w, body to world"
-
-
-def ports_of(kind: Variant, image: tuple[int, int] | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return inputs and outputs of a variant, in order; the batch axis, which comes first, is not in the shapes.
-
-    Args:
-        kind: The variant.
-        image: Rows and columns of the image, of a variant that sees.
-    """
-    inputs = [_state(kind), _port("objective", OBJECTIVE_SIZE, _OBJECTIVE)]
-    if kind.history != "none":
-        inputs.append(_port("history", HISTORY_SIZE, _HISTORY))
-    if kind.vision and image is not None:
-        inputs.append({"name": "image", "shape": [*image, 3], "type": "uint8", "meaning": _IMAGE})
-    outputs = [_port("command", COMMAND, _COMMAND)]
-    if kind.history != "none":
-        outputs.append(_port("estimate", ESTIMATE, "mass [kg]; force of one rotor at full command [N]"))
-    return inputs, outputs
-
-
-_IMAGE = "red, green, blue, sRGB, rows from the top; the network divides by 255, takes image.mean off and divides by image.std"
-_COMMAND = "thrust as a share of full thrust, -1 full to 0 none; body rates x, y, z [rad/s], z down; not clipped"
-_OBJECTIVE = (
-    "of the course: duration [s]; displacement from start to end (3) [m]; velocity at the start (3) and at the end (3) [m/s];"
-    f" quaternion at the start (4) and at the end (4); {_FRAMES}"
-)
-_HISTORY = (
-    f"the last {HISTORY_TICKS} ticks, newest first, all ticks of the first number, then of the second, and so on; of each tick"
-    " time since the tick before [s], movement (3) [m], change of velocity (3) [m/s], quaternion from the attitude before to"
-    f" this one (4), the command given at the tick before (4); zeros where there was no tick; {_FRAMES}"
-)
-
-
-def _state(kind: Variant) -> dict[str, Any]:
-    if kind.vision:
-        about = f"z (1) [m], down; velocity (3) [m/s], world; quaternion (4); {_FRAMES}; no lateral position"
-    else:
-        about = f"time (1) [s]; position (3) [m]; velocity (3) [m/s], world; quaternion (4); {_FRAMES}"
-    return _port("state", kind.state_size, about)
-
-
-def _port(name: str, size: int, meaning: str) -> dict[str, Any]:
-    return {"name": name, "shape": [size], "type": "float32", "meaning": meaning}
-
-
-# -----------------------------------------------------------------------------------------------------------------------------
 # The tensors of a policy in safetensors: compared with their variant before and after they are in a file.
 
 
@@ -185,7 +138,9 @@ def _whose(name: str) -> str:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 # Ours; the version rises when a folder written before would be read wrongly.
-KIND, VERSION = "airworthy-svnet", 1
+KIND, VERSION = "airworthy-svnet", 2
+FIRST_VERSION = 1
+"""Still read: shapes, units and frames, but neither camera mount, resizing, bounds, objectives nor an example."""
 CONTRACT_KEY = "airworthy_contract"
 """Of an exported model's metadata; the value is the text of contract.json."""
 WEIGHTS_LIMIT_BYTES = 16 * 1024 * 1024
@@ -263,6 +218,20 @@ class PolicyContract:
     """Digest of the data that it learnt from."""
     notes: str = ""
     """A sentence or two for people."""
+    setting: PolicySetting | None = None
+    """Vehicle, camera and courses that it learnt from; None: nobody told."""
+    version: int = VERSION
+    """Of the contract that it was read from."""
+
+    @property
+    def migration(self) -> str:
+        """What to do about a contract of an earlier version, in a sentence; empty for one of this version."""
+        if self.version == VERSION:
+            return ""
+        return (
+            f"Its contract is of version {self.version}, which flies here as before, but does not say all that another program"
+            f" needs; `airworthy seal FOLDER` rewrites it as version {VERSION}, the weights untouched."
+        )
 
     @property
     def image_size(self) -> tuple[int, int] | None:
@@ -290,8 +259,12 @@ def write_policy(folder: str | Path, contract: PolicyContract, weights: Mapping[
     Raises:
         AirworthyError: A tensor is missing, superfluous, of another shape, or not finite.
     """
+    # The example is flown by the pilot, which needs this file first.
+    from airworthy.pilots.svnet.example import worked_example
+
     data = tensor_bytes(weights, contract.variant)
-    return write_network_files(folder, data, lambda file: _table(contract, file))
+    example = worked_example(contract, checked_tensors(data, contract.variant, "the weights"))
+    return write_network_files(folder, data, lambda file: _table(contract, file, example))
 
 
 def read_contract(folder: str | Path) -> PolicyContract:
@@ -333,34 +306,50 @@ def contract_from(table: Any, where: str) -> PolicyContract:
     return contract_and_digest(table, where)[0]
 
 
-def _table(contract: PolicyContract, weights: Mapping[str, Any]) -> dict[str, Any]:
+def _table(contract: PolicyContract, weights: Mapping[str, Any], example: Mapping[str, Any]) -> dict[str, Any]:
     """Content of contract.json."""
     kind = variant(contract.variant)
     inputs, outputs = ports_of(kind, contract.image_size)
     head = {"kind": KIND, "version": VERSION, "variant": contract.variant, "summary": kind.summary}
-    image = {"mean": list(contract.image_mean), "std": list(contract.image_std)}
+    view = contract.view if kind.vision else None
     return {
         **head,
         "rate_hz": contract.rate,
-        "history": {"form": contract.history, "ticks": HISTORY_TICKS},
-        "view": asdict(contract.view) if contract.view and kind.vision else None,
-        "image": image if kind.vision else None,
+        "frames": text.frames_table(kind),
+        "tick": text.tick_table(contract.rate),
+        "history": text.history_table(contract.history),
+        "objective": text.OBJECTIVE_RULE,
+        "command": text.command_table(),
+        "view": None if view is None else asdict(view),
+        "resize": None if view is None else _resize(view),
+        "image": text.image_table(contract.image_mean, contract.image_std) if view is not None else None,
+        "setting": setting_table(contract.setting),
         "inputs": inputs,
         "outputs": outputs,
+        "network": text.network_table(kind),
         "weights": dict(weights),
         "data": contract.data,
         "training": dict(contract.training),
         "notes": contract.notes,
+        "example": dict(example),
     }
+
+
+def _resize(view: PolicyImage) -> dict[str, Any] | None:
+    """Return how whole images become a view; None: it is no cut of one, and images come at the view alone."""
+    cut = policy_cut(view.width, view.height)
+    return None if cut is None else text.resize_table(cut.resized, cut.corner, cut.size)
 
 
 def contract_and_digest(table: Any, where: str) -> tuple[PolicyContract, str]:
     """Return contract and the digest of its weights; raises AssetError as `contract_from`."""
-    return contract_and_weights(table, where, "a contract of SV-Net", (KIND, VERSION), _fields)
+    first = isinstance(table, dict) and table.get("version") == FIRST_VERSION
+    version = FIRST_VERSION if first else VERSION
+    return contract_and_weights(table, where, "a contract of SV-Net", (KIND, version), _fields)
 
 
 def _fields(table: ContractTable) -> PolicyContract:
-    name = table.entry("variant", str)
+    name, version = table.entry("variant", str), table.entry("version", int)
     kind = variant(name)
     table.must_be("history.ticks", HISTORY_TICKS)
     image: dict[str, Any] = {}
@@ -375,9 +364,25 @@ def _fields(table: ContractTable) -> PolicyContract:
         training=table.entry("training", dict[str, Any], {}),
         data=table.entry("data", str, ""),
         notes=table.entry("notes", str, ""),
+        setting=None if version == FIRST_VERSION else read_setting(table),
+        version=version,
         **image,
     )
+    if version != FIRST_VERSION:
+        _check_rules(table, contract)
     # Names and shapes must be ours; what people wrote about them is free.
     for side, ports in zip(("inputs", "outputs"), ports_of(kind, contract.image_size), strict=True):
         table.must_be(side, [{"name": port["name"], "shape": port["shape"]} for port in ports], exact=False)
     return contract
+
+
+def _check_rules(table: ContractTable, contract: PolicyContract) -> None:
+    """Refuse other numbers than those by which this program flies; words about them are free."""
+    bounds = text.command_table()
+    table.must_be("command", {side: bounds[side] for side in ("low", "high")}, exact=False)
+    table.must_be("tick", {"rate_hz": contract.rate, "early": text.EARLY}, exact=False)
+    if contract.view is None or not variant(contract.variant).vision:
+        return
+    wanted = _resize(contract.view)
+    numbers = None if wanted is None else {name: wanted[name] for name in ("resized", "corner", "size")}
+    table.must_be("resize", numbers, exact=False)

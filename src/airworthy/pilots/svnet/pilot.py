@@ -13,6 +13,7 @@ from airworthy.optics.tone import to_8bit
 from airworthy.pilots.expert import believed_thrust
 from airworthy.pilots.pilot import HEIGHT, SENSOR, Observation
 from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy
+from airworthy.pilots.svnet.contract_text import EARLY, RATE_MAX
 from airworthy.pilots.svnet.features import History, observable, to_command, to_objective, z_down
 from airworthy.pilots.svnet.network import Reading, SvNetwork
 from airworthy.pilots.trackers import HoverFrame
@@ -132,12 +133,6 @@ def check_camera(contract: PolicyContract, device: Device) -> None:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-RATE_MAX = 5.0
-"""Bound of each body rate [rad/s], as the expert's that it learnt from; thrust is bound to [0, 1] of full."""
-# Ours: the clock is a sum of physics steps, and rounds; a tick missed by rounding would come a whole period late.
-_EARLY = 1e-3
-"""Of a period: by as much the clock of a tick may be early."""
-
 
 class SvNetPilot:
     """Decides at the policy's rate and holds the command in between; all flights of a tick together.
@@ -207,7 +202,7 @@ class SvNetPilot:
 
     def command(self, observation: Observation) -> Array:
         """Return collective thrust [N] and body rates [rad/s], (env, 4)."""
-        tick = np.floor(observation.time * self.contract.rate + _EARLY).astype(np.int64)
+        tick = np.floor(observation.time * self.contract.rate + EARLY).astype(np.int64)
         new = tick != self._tick
         if new.any():
             self._begin(np.flatnonzero(new & (tick < np.maximum(self._tick, 1))))
