@@ -16,6 +16,8 @@ from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training_options import IDLE_RULES as SPLAT_RULES
 from airworthy.cli.capture import ALIGN_RULES
+from airworthy.cli.courses import VALIDATE_RULES
+from airworthy.cli.learning.synthesize import PLACE_RULES
 from airworthy.cli.learning.train_hover import ROTORS_RULES
 from airworthy.cli.learning.train_task import TASK_RULES
 from airworthy.cli.scenes import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
@@ -35,8 +37,9 @@ from airworthy.scenes.catalogue import IDLE_RULES as SOURCE_RULES
 
 COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy fly": (*FLY_RULES, *PLANNER_RULES),
+    "airworthy courses validate": VALIDATE_RULES,
     "airworthy evaluate": EVALUATE_RULES,
-    "airworthy synthesize": (*DATASET_RULES, CLUSTER_WORKS),
+    "airworthy synthesize": (*DATASET_RULES, CLUSTER_WORKS, *PLACE_RULES),
     "airworthy synthesize gates": LABEL_RULES,
     "airworthy train hover": (*HOVER_RULES, *ROTORS_RULES),
     "airworthy train motor_command": MOTOR_COMMAND_RULES,

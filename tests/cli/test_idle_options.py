@@ -16,6 +16,8 @@ from airworthy.benchmarks.tracking.methods import VehicleSpread
 from airworthy.capture import RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
+from airworthy.cli.courses import ValidateCourseConfig
+from airworthy.cli.learning.synthesize import SynthesizeDatasetConfig
 from airworthy.cli.learning.train_hover import TrainHoverConfig
 from airworthy.cli.learning.train_task import TrainTaskConfig
 from airworthy.cli.main import main
@@ -82,6 +84,8 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy fly": [
         (_fly(units="cm", up="y", recentre=True, keep_frame=True, voxel=0.1),),
         (_fly(contact="respond"),),
+        (_fly(course_check="warn"),),
+        (_fly(course_check="warn", scene="forest", contact="none"),),
         (_fly(video_camera="chase", video_env=1, video_size=(320, 240), video_rate=20.0),),
         (_fly(record_rate=200.0),),
         (_fly(rotors="rotors.toml"),),
@@ -91,7 +95,11 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_fly(pilot="ego", course="line", laps=2, slower=2.0), True),
         (_fly(pilot="ego", hold=3.0), True),
         (_fly(pilot="ego", control_rate=50.0), True),
+        (_fly(pilot="ego", course_check="none"), True),
         (_fly(pilot="ego", start=(0.0, 0.0, 1.0), goal=(1.0, 0.0, 1.0), waypoints=("0,0,1", "3,0,1")), True),
+    ],
+    "airworthy courses validate": [
+        (ValidateCourseConfig(file=Path("line"), vehicle="racer", clear=1.0, view=False),),
     ],
     "airworthy evaluate": [
         (EvaluateConfig(rotors="rotors.toml"),),
@@ -104,7 +112,10 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy synthesize": [
         (DatasetConfig(view="none", scene="forest", clear=1.0, camera="other", light=(0.5, 2.0), image_noise=3.0),),
         (DatasetConfig(delay=0.004),),
+        (DatasetConfig(keep_within=0.0, keep_rate=100.0),),
         (SimpleNamespace(cluster="auto", workers=3),),
+        (SynthesizeDatasetConfig(view="none", course_check="warn"),),
+        (SynthesizeDatasetConfig(preset="look", per_second=1.0, repetitions=1, keep_rate=50.0, view="32", shard=5),),
     ],
     "airworthy synthesize gates": [
         (GateLabelsConfig(randomisation="none", draws=3), DRAGLESS),
@@ -245,7 +256,7 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
         ((_fly(pilot="ego", scene="forest", time_limit=5.0, start=(0.0, 0.0, 1.0)), True), "airworthy fly"),
         ((EvaluateConfig(course="line", scene="forest", spread=VehicleSpread(mass=0.1), quick=True),), "airworthy evaluate"),
         ((EvaluateConfig(conditions=("extended", "baseline"), course="line"),), "airworthy evaluate"),
-        ((DatasetConfig(scene="forest", delay=0.01),), "airworthy synthesize"),
+        ((SynthesizeDatasetConfig(scene="forest", delay=0.01, preset="own", course_check="warn"),), "airworthy synthesize"),
         ((_nav(scenes=("yard",), scenarios=("forest",), trials=2, pairs=3, workers=3),), "airworthy bench navigation"),
         ((_nav(pilots=("straight", "ego"), sensing="full", compute="zero", quick=True),), "airworthy bench navigation"),
         (

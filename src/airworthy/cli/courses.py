@@ -6,13 +6,18 @@ import dataclasses
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
+from airworthy.core.errors import AirworthyError
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.trajectories import Course, Trajectory, course, course_names, read_course
+
+if TYPE_CHECKING:
+    from airworthy.tasks import CourseClearance, CourseView
 
 PROG = "airworthy courses"
 _DESCRIPTION = "List the courses there are. Also: airworthy courses show NAME | validate FILE."
@@ -38,7 +43,28 @@ class ValidateCourseConfig:
     """What to validate."""
 
     file: Positional[Path]
-    """Course JSON to read, check and plan."""
+    """Course JSON to read, check and plan; or a catalogue name."""
+    scene: str | None = None
+    """Also check that a vehicle has room along it in this place: a scene's name or file."""
+    vehicle: str = "carl"
+    """Whose body needs the room, and whose camera looks: a catalogue name or a vehicle TOML file."""
+    clear: float = 0.0
+    """In the place without what stands this near the path [m], as `airworthy synthesize --clear` shows it; 0: as it is."""
+    view: bool = True
+    """Of a place of Gaussian splats: look through the vehicle's camera along the course for what was never captured."""
+    json: bool = False
+    """Print JSON."""
+
+
+VALIDATE_RULES = (
+    IdleRule(
+        ("vehicle", "clear", "view"),
+        lambda config: config.scene is None,
+        "without a place to check the course in",
+        "name a --scene",
+    ),
+)
+"""Options of `airworthy courses validate` that change nothing beside the others."""
 
 
 def main(argv: list[str]) -> int:
@@ -46,7 +72,11 @@ def main(argv: list[str]) -> int:
     commands: Subcommands = {
         "list": (ListConfig, _list, _DESCRIPTION),
         "show": (ShowCourseConfig, _show, "Show one course, and what its default trajectory asks of a vehicle."),
-        "validate": (ValidateCourseConfig, _validate, "Read a course JSON, check it and plan its trajectory."),
+        "validate": (
+            ValidateCourseConfig,
+            _validate,
+            "Read a course, check and plan it; with --scene, check its room there.",
+        ),
     }
     return run_subcommand(PROG, commands, argv)
 
@@ -106,14 +136,55 @@ def _shown(value: Any) -> str:
 
 
 def _validate(config: ValidateCourseConfig) -> int:
-    item = read_course(config.file)
+    refuse_idle(config, VALIDATE_RULES)
+    if not 0.0 <= config.clear <= 100.0:
+        raise AirworthyError(f"--clear is {config.clear}; expected 0 to 100 m.")
+    named = str(config.file) in course_names()
+    item = course(str(config.file)) if named else read_course(config.file)
     count = len(item.waypoints)
     if count > _MANY:
         print(f"Planning {count} waypoints, which takes some seconds ...", file=sys.stderr, flush=True)
     path = item.trajectory()
     flown = _flown(path)
+    fit, seen = (None, None) if config.scene is None else _in_place(config, path)
+    problem = "" if fit is None else fit.problem(item.name)
+    if config.json:
+        emit_json({**_head(item), **flown, "valid": not problem, "problem": problem, **_place_facts(fit, seen)})
+        return 1 if problem else 0
     summary = f"{item.kind}, {flown['duration_s']:.4g} s, {flown['length_m']:.4g} m, up to {flown['speed_max_m_s']:.3g} m/s"
+    if problem:
+        raise AirworthyError(f"{problem}: move its way-points, or take what is in the way out of the scene.")
     print(f"{config.file}: {item.name} is valid ({summary}).")
+    if fit is not None:
+        print(f"In {fit.scene!r} {fit.vehicle!r} {fit.room()}.")
+    if seen is not None:
+        text = seen.text()
+        print(f"note: {text}." if seen.poor.any() else f"{text[0].upper()}{text[1:]}.")
     if not item.source:
         print("note: no source is given")
     return 0
+
+
+def _in_place(config: ValidateCourseConfig, path: Trajectory) -> tuple[CourseClearance, CourseView | None]:
+    """Return the room that a course leaves in a place and, where that was captured, what is seen of it."""
+    from airworthy.learning.synthesis.config import cleared_for
+    from airworthy.scenes import scene
+    from airworthy.tasks import course_clearance, course_view
+    from airworthy.vehicles import named_vehicle
+
+    flown = named_vehicle(config.vehicle)
+    place = cleared_for(scene(str(config.scene)), str(config.file), config.clear)
+    fit = course_clearance(path, place, flown)
+    looks = config.view and fit.fits and any(sensor.kind == "camera" for sensor in flown.sensors)
+    return fit, course_view(path, place, flown) if looks else None
+
+
+def _place_facts(fit: CourseClearance | None, seen: CourseView | None) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    if fit is not None:
+        gap = fit.gap if np.isfinite(fit.gap) else None  # nothing near: JSON has no infinity
+        facts["clearance"] = {**dataclasses.asdict(fit), "gap": gap}
+    if seen is not None:
+        share = float(seen.poor.mean())
+        facts["view"] = {"hole_max": float(seen.hole.max()), "empty_max": float(seen.empty.max()), "poor_share": share}
+    return facts

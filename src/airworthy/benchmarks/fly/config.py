@@ -76,6 +76,12 @@ FLY_RULES = (
         "name a --scene",
     ),
     IdleRule(("contact",), lambda config: config.scene is None, "without something to meet", "name a --scene"),
+    IdleRule(("course_check",), lambda config: config.scene is None, "without a place to check a course in", "name a --scene"),
+    IdleRule(
+        ("course_check",),
+        lambda config: config.scene is not None and config.contact == "none",
+        "with --contact none, which flies through everything",
+    ),
     IdleRule(FILM, lambda config: "video" not in config.record, "without a film", "add --record video"),
     IdleRule(
         ("record_rate",),
@@ -127,6 +133,11 @@ PLANNER_RULES = (
         _below_controller,
         "for a planner below the rate of its controller, 100 Hz",
         "raise it",
+    ),
+    IdleRule(
+        ("course_check",),
+        lambda config, plans: plans,
+        "for a planner or a learnt policy, which finds its own way from start to goal",
     ),
     IdleRule(
         ("start", "goal"),
@@ -300,6 +311,9 @@ class FlyConfig:
     """Leave it where its file has it. Point clouds, worlds and splats are."""
     voxel: Annotated[float, Bound(0.0, 1000.0, "m")] = 0.0
     """Edge of the cells of a point cloud [m]; 0: as found in it."""
+    course_check: Literal["refuse", "warn", "none"] = "refuse"
+    """Of a --course or --waypoints on which a vehicle would meet something or leave the place: refuse it with point, time and
+    distance, warn and fly, or none, which does not look. The way that a scene brings itself is flown with a warning."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -307,7 +321,7 @@ class FlyConfig:
 
 SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel")
 """How the file of a scene is read."""
-_LATER = ("start", "goal", "time_limit", "priority", *SCENE_ARGUMENTS)
+_LATER = ("start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
 RECORDINGS = ("video",)
 """Words of `--record`."""
 

@@ -153,6 +153,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
     _check_size(config, plan, max(item.rotor_count for item in vehicles))
     check_device(config.device)
     check_ends(config, batch, vehicles, trajectory.sample(0.0).position, None if goal is None else goal.mission.goal[0])
+    if not plans:
+        _check_course(config, flown_config, trajectory, scene, vehicles)
     simulator = Simulator(
         batch_vehicles,
         simulator_config(config, level) if goal is None else goal.configured(simulator_config(config, level)),
@@ -189,6 +191,21 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
     if video is not None:
         video = replace(video, path=config.out / video.path.name, sheet=config.out / video.sheet.name)
     return FlyResult(scored.summary, config.out, flown.interrupted, flown.pilot_error, video, scored.filmed.interrupted)
+
+
+def _check_course(
+    config: FlyConfig, flown: FlyConfig, trajectory: Trajectory, scene: Scene | None, vehicles: list[Vehicle]
+) -> None:
+    """Refuse a course of the user's that meets something; warn of one that the scene brings."""
+    if scene is None or config.contact == "none":
+        return
+    from airworthy.tasks.course_fit import check_course
+
+    chosen = config.course is not None or bool(config.waypoints)
+    check = "warn" if config.course_check == "refuse" and not chosen else config.course_check
+    name = flown.course or ("waypoints" if config.waypoints else "start to goal")
+    advice = "move its way-points (`airworthy courses validate` tells of them), or fly it as it is with --course-check warn"
+    check_course(trajectory, scene, vehicles, name, check, advice)
 
 
 def owned_by_run(name: str) -> bool:

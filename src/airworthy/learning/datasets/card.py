@@ -16,6 +16,7 @@ from airworthy.evaluation.metrics import tilt_of
 from airworthy.learning.datasets.card_pictures import WIDTH, data_uri, plan_picture, sheet, spread_pairs
 from airworthy.learning.datasets.card_svg import Panel, histogram, time_bar
 from airworthy.learning.datasets.config import CARD_FILE, RUN_FILE, scene_of
+from airworthy.learning.datasets.dropped import dropped_of
 from airworthy.learning.datasets.reader import ExpertDataset, ImageStack
 from airworthy.learning.synthesis.config import RATE, cleared_for
 from airworthy.pilots.expert import full_thrust_of
@@ -241,6 +242,9 @@ def _courses(dataset: ExpertDataset) -> Content:
         "Start states are uniform boxes round the course; nothing keeps them out of furniture, as published.",
         f"The expert found no solution at {failed:,} ticks; roll-outs with any are not kept.",
     ]
+    drone = dataset.vehicle
+    for item in dropped_of(dataset.config, dataset.flown, drone.rotor_count, drone.gravity):
+        notes += item.lines(dataset.config)
     return {"courses": rows, "notes": notes}
 
 

@@ -36,6 +36,7 @@ from airworthy.learning.datasets.config import (
     scene_of,
     shard_name,
 )
+from airworthy.learning.datasets.place_check import check_place
 from airworthy.learning.datasets.shard_files import (
     ShardFacts,
     clear_unfinished,
@@ -47,6 +48,7 @@ from airworthy.learning.datasets.shard_files import (
 )
 from airworthy.learning.datasets.shard_maker import ShardMaker, ShardTask
 from airworthy.learning.synthesis.config import STAGES, Stages
+from airworthy.tasks.course_fit import CourseCheck
 from airworthy.vehicles import named_vehicle, write_vehicle
 
 __all__ = ["Finished", "Group", "Made", "made_elsewhere", "made_here", "synthesize_dataset", "write_run"]
@@ -148,6 +150,7 @@ def synthesize_dataset(
     device: str = "cpu",
     cluster: str | None = None,
     repair: bool = False,
+    course_check: CourseCheck = "refuse",
     quiet: bool = True,
 ) -> Made:
     """Make a data set, or go on with one.
@@ -161,11 +164,13 @@ def synthesize_dataset(
         device: Where roll-outs and images are computed.
         cluster: Address of a Ray cluster ("auto", "local" or HOST:PORT) whose machines see the folder; None: this one alone.
         repair: Make damaged shards again instead of refusing them.
+        course_check: What becomes of a course on which the vehicle would meet something in the scene: "refuse", "warn", or
+            "none", which does not look.
         quiet: Show no progress.
 
     Raises:
-        AirworthyError: Something cannot be used, the folder holds another data set, a shard is damaged, or the file system
-            refused.
+        AirworthyError: Something cannot be used, a course leads into something, the folder holds another data set, a shard is
+            damaged, or the file system refused.
     """
     _check(workers, device)
     refuse_idle(config, IDLE_RULES)
@@ -175,6 +180,8 @@ def synthesize_dataset(
     begun = time.perf_counter()
     scene = scene_of(config)
     identity = described_identity(config, device, scene)
+    if scene is not None and not os.path.lexists(Path(out) / DATASET_FILE):  # looked at when the folder was begun
+        check_place(config, scene, course_check)
     with lock_folder(make_folder(out)) as folder:
         _check_folder(folder, identity)
         clear_unfinished(folder)

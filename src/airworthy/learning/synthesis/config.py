@@ -208,6 +208,9 @@ class SynthesisConfig:
     """So are forces of the rotors at full command."""
     keep_within: float = 0.07
     """A roll-out is kept if it ends this close to the course [m]; 0: all are kept."""
+    keep_rate: float = 10.0
+    """Samples of the course per second to which that end is compared [Hz]; 10 as published, so that at 2 m/s they lie 0.2 m
+    apart, and an end on the course between two of them is up to 0.1 m off."""
     noise: str = "baseline"
     """Level of what is sensed: baseline (none), assisted, challenged or extreme."""
     delay: float = 0.0
@@ -240,6 +243,8 @@ class SynthesisConfig:
                 raise AirworthyError(f"Synthesis got {name} {getattr(self, name)}; expected 0 to {OFFSET_MAX:g}.")
         if not (self.mass < 1.0 and self.thrust < 1.0):
             raise AirworthyError(f"Synthesis got shares of mass {self.mass} and thrust {self.thrust}; expected less than 1.")
+        if not 1.0 <= self.keep_rate <= 1e4:
+            raise AirworthyError(f"Synthesis got a keep_rate of {self.keep_rate} Hz; expected 1 to 10,000.")
         if not RATE <= self.physics_rate <= 1e5 or self.physics_rate % RATE:
             raise AirworthyError(
                 f"Synthesis got a physics_rate of {self.physics_rate} Hz; expected a multiple of {RATE:g} Hz, up to 100,000."

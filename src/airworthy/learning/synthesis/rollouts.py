@@ -18,10 +18,6 @@ from airworthy.simulation import Simulator, SimulatorConfig
 
 __all__ = ["Rollouts", "roll_out", "sensed_states"]
 
-# Source: spec/sousvide section 5: within 0.07 m of some reference sample (10 Hz grid).
-KEEP_RATE = 10.0
-"""Samples per second of the course to which the end of a roll-out is compared [Hz]."""
-
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
@@ -163,6 +159,6 @@ def _end_error(plan: RolloutPlan, which: ArrayInt, end: Array) -> Array:
     found = np.full(len(end), np.inf)
     for index, path in enumerate(plan.paths):
         mine = np.flatnonzero(which == index)
-        points = path.sample(np.arange(0.0, path.duration + 1e-9, 1.0 / KEEP_RATE)).position
+        points = path.sample(np.arange(0.0, path.duration + 1e-9, 1.0 / plan.config.keep_rate)).position
         found[mine] = np.linalg.norm(end[mine, None] - points, axis=-1).min(axis=1)
     return found
