@@ -50,7 +50,7 @@ def test_notes() -> None:
     desk.now = 2.5
     desk.note("braked")
     assert desk.notes == [DeskNote(2.5, "braked")]
-    for word in ("", "x" * (NOTE_LENGTH + 1)):
+    for word in ("", "x" * (NOTE_LENGTH + 1), "two\nlines", "\x1b[2J"):
         with pytest.raises(AirworthyError, match="A note at the desk is"):
             desk.note(word)
     for _ in range(NOTES_MAX + 5):

@@ -12,6 +12,7 @@ import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
+from airworthy.race.benchmark.tables import noted_text
 from airworthy.race.benchmark.timing import timing_text
 
 OWN = """
@@ -211,7 +212,7 @@ def test_python_call(own: str, tmp_path: Path) -> None:
         ("--pilot ,", "--pilot ',' names no pilot where a word is empty; expected as servo or servo,race"),
         ("--courses fresh:1/0", "names 0 courses"),
         ("--contact touch", "touch"),
-        ("--decoy-beacons", "--decoy-beacons changes nothing for servo and truth:race"),
+        ("--decoy-beacons", "--decoy-beacons changes nothing for servo, truth:race and pilots whose sensors name no beacons"),
         ("--pilot nowhere.py:Pilot", "There is no file 'nowhere.py'"),
         ("--class easy", "Unknown class of the race 'easy'"),
         ("--courses published/25", "expected 0 to 24"),
@@ -245,3 +246,13 @@ def test_command_says_why_pilots_ended_and_why_a_table_lacks_them(tmp_path: Path
     said = capsys.readouterr().out
     assert "2 of 2 ended by this: ValueError: could not convert string to float: 'full'" in said
     assert "2 runs, and Table III has the best 5: no row of it there" in said
+    # No flight has a time, and a mean of none is none.
+    assert "nan" not in said
+
+
+def test_a_sentence_has_the_most_frequent_notes_of_a_pilot() -> None:
+    notes = {f"note {k:02}": {"count": 1 + (k == 7), "flights": 1} for k in range(25)}
+    said = noted_text({"runs": 3, "notes": notes})
+    assert said.startswith("Out of the ordinary: note 07 2 (in 1 of 3 flights), note 00 1 (in 1 of 3 flights), ")
+    assert said.endswith("note 09 1 (in 1 of 3 flights), and 15 others.")
+    assert noted_text({"runs": 3, "notes": {"braked": {"count": 2, "flights": 1}}}).endswith("braked 2 (in 1 of 3 flights).")

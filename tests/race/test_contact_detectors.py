@@ -39,11 +39,11 @@ def distances(points: Array) -> tuple[Array, list[str]]:
     return np.min(rows, axis=0), [names[k] for k in nearest]
 
 
-def watch(positions: Array, detector: Any = PUBLISHED) -> tuple[ContactWatch, Any]:
+def watch(positions: Array, detector: Any = PUBLISHED, flown_by: Any = RACER) -> tuple[ContactWatch, Any]:
     """A detector of flights that stand somewhere, and what moves them."""
     attitude = frames.normalize(np.random.default_rng(4).normal(size=(len(positions), 4)))
     held: Any = SimpleNamespace(position=positions, attitude=attitude, env_count=len(positions))
-    return ContactWatch(detector, held, SceneBatch([HALL] * len(positions)).geometry, RACER), held
+    return ContactWatch(detector, held, SceneBatch([HALL] * len(positions)).geometry, flown_by), held
 
 
 def test_overlap_is_what_distances_of_shapes_say() -> None:
@@ -60,6 +60,22 @@ def test_overlap_is_what_distances_of_shapes_say() -> None:
     batch = SceneBatch([HALL])
     for flight in np.flatnonzero(detector.touched & clear):
         assert batch.instance_name(0, int(detector.instance[flight])) == names[flight]
+
+
+def test_the_sphere_is_where_the_body_is() -> None:
+    """Positions are the centre of mass's, and bodies may lie beside it, turning with the vehicle."""
+    rng = np.random.default_rng(5)
+    corners = np.array([corner for gate in HALL.gates for corner in gate.corners])
+    middles = corners[rng.integers(len(corners), size=48)] + rng.uniform(-0.45, 0.45, (48, 3))
+    body, mass = np.array([0.4, 0.1, -0.2]), np.array([0.1, -0.1, 0.1])
+    racer = replace(RACER, body=replace(RACER.body, center=tuple(body)), center_of_mass=tuple(mass))
+    detector, held = watch(middles, flown_by=racer)
+    held.position = middles - frames.rotate(held.attitude, body - mass)
+    detector.look(framed=True)
+    distance, _ = distances(middles)
+    clear = np.abs(distance - RADIUS) > 1e-5
+    assert 5 < np.count_nonzero(detector.touched) < 43
+    assert np.array_equal(detector.touched[clear], (distance <= RADIUS)[clear])
 
 
 def test_between_frames_nothing_is_looked_for_and_what_was_touched_stays_so() -> None:

@@ -15,6 +15,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.race import Post, RaceInformation, RacerModel, load_race, minimum_time_plan, race_vehicle
 from airworthy.race.benchmark.course_flight import Told, _Knowledge, fly_courses
 from airworthy.race.benchmark.course_job import _informed, fly_race_courses, summary_of
+from airworthy.race.benchmark.flight import check_flyable
 from airworthy.race.pilots.rotor_pilot import RotorInverse
 from airworthy.race.planning.beginnings import _beyond, slowly
 from airworthy.race.planning.course_planner import CoursePlanner, plan_options
@@ -174,6 +175,10 @@ def replace_nodes(plans: CoursePlanner) -> CoursePlanner:
 def test_who_flies_what_is_refused_in_a_sentence() -> None:
     with pytest.raises(AirworthyError, match="flown in its scene 'alphapilot': airworthy bench race"):
         fly_race_courses(load_race("alphapilot"), ["nominal"])
+    with pytest.raises(AirworthyError, match="names the scene 'barn', in which no race is flown: leave scene out"):
+        fly_race_courses(replace(load_race("random:1"), scene="barn"), ["nominal"])
+    with pytest.raises(AirworthyError, match="names the scene 'barn'"):
+        check_flyable(replace(load_race("random:1"), scene="barn"))
     with pytest.raises(AirworthyError, match="names no vehicle"):
         fly_race_courses(replace(load_race("random:1"), vehicle=""), ["nominal"])
     with pytest.raises(AirworthyError, match="one course is nominal"):

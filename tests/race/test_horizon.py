@@ -12,8 +12,15 @@ from airworthy.core.errors import AirworthyError
 from airworthy.race import RacePlanOptions, RacerModel, course_of, load_race
 from airworthy.race.planning.glances import SOFT, Glance, glances_of, looked
 from airworthy.race.planning.guess import TimedPlan, begun_guess
-from airworthy.race.planning.horizon import GateWindows, GlanceNeed, HorizonOptions, HorizonSolver, horizon_planner
-from airworthy.race.planning.plan import flown_gates, packaged_plan, start_state, stored_plan
+from airworthy.race.planning.horizon import (
+    GateWindows,
+    GlanceNeed,
+    HorizonOptions,
+    HorizonSolver,
+    horizon_answer,
+    horizon_planner,
+)
+from airworthy.race.planning.plan import RacePlan, flown_gates, packaged_plan, start_state, stored_plan
 from airworthy.race.planning.replanner import RacerBelief, RaceReplanner, ReplanOptions, glance_needs, inner_windows, too_late
 from airworthy.vehicles import vehicle
 
@@ -229,3 +236,20 @@ def test_options_are_checked() -> None:
     with pytest.raises(AirworthyError, match="sigmas"):
         ReplanOptions(sigmas=-1.0)
     assert RacePlanOptions().nodes == 24
+
+
+def test_which_answers_can_be_flown() -> None:
+    """Of those that were not solved, what errs by 3 cm or 3 cm/s at most; none that leaves a window by half a metre."""
+    through = np.full(11, 0.49)
+
+    def flown(defect: float, solved: bool = False, slack: np.ndarray = through) -> bool:
+        states = STORED.states.copy()
+        states[-1, 0] += defect
+        plan = RacePlan(states, STORED.inputs, STORED.legs, RACER, "", {})
+        return horizon_answer(plan, "of some kind", solved, 60, (slack, np.zeros(0))).usable
+
+    assert flown(0.028)
+    assert not flown(0.032)
+    assert flown(0.032, solved=True)
+    assert not flown(0.0, solved=True, slack=through + 0.02)
+    assert not flown(np.nan, solved=True)

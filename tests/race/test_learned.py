@@ -21,13 +21,14 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.learning.distill.training import imitation_gradient
 from airworthy.race import load_race, race_class
 from airworthy.race.benchmark.flight import RaceFlight, fly_races
+from airworthy.race.learned import contract
 from airworthy.race.learned.config import RacePolicyOptions
 from airworthy.race.learned.contract import read_race_folder, write_race_folder
 from airworthy.race.learned.observing import RacerView, commanded, network_outputs, observed_numbers, wanted_outputs
 from airworthy.race.learned.pilot import PolicyPilot
 from airworthy.race.learned.reference import MovedReference, eased
 from airworthy.race.learned.run import train_race
-from airworthy.race.learned.surrogate import FlightNoise
+from airworthy.race.learned.surrogate import FlightNoise, _Flights
 from airworthy.race.learned.training import RacePolicyTraining, course_flights
 from airworthy.race.onboard import Onboard, onboard_facts
 from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
@@ -380,3 +381,27 @@ def test_it_flies_behind_the_wall_as_in_this_process(folder: Path) -> None:
         flown += fly_races(limited, ("nominal",), entry, race_class("noisy"))
     assert flown[0].reason == flown[1].reason == ""
     assert flown[0].commands_sha256 == flown[1].commands_sha256
+
+
+def test_a_policy_whose_outputs_mean_something_else_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sealed and whole, but of another range of angular acceleration."""
+    told, weights = read_race_folder(folder)
+    with monkeypatch.context() as other:
+        other.setattr(contract, "TURN_MAX", 2.0 * contract.TURN_MAX)
+        write_race_folder(tmp_path / "other", told, weights)
+    with pytest.raises(AssetError, match=r"turn_max_rad_s2\[0\] must be 100.0, but is 200.0"):
+        read_race_folder(tmp_path / "other")
+
+
+def test_what_is_not_in_view_grows_older_frame_by_frame(course: Any) -> None:
+    batch = _Flights(course, np.random.default_rng(2), 16, 0.5, FlightNoise())
+    batch.unseen[:] = 0.5
+    before = batch.known.copy()
+    batch.look()
+    seen = np.any(batch.known > before, axis=-1)
+    assert np.any(seen)
+    assert np.any(~seen)
+    assert np.all(batch.unseen[seen] == 0.0)
+    np.testing.assert_allclose(batch.unseen[~seen], 0.5 + 1.0 / 60.0)

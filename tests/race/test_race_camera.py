@@ -130,7 +130,37 @@ def test_images_are_the_same_bytes_through_the_wall_alone_and_together(tmp_path:
 
 def test_cameras_that_rules_or_records_have_no_place_for_are_refused() -> None:
     blind = replace(RACE, information=replace(RACE.information, sensors=("imu", "beacons")))
-    with pytest.raises(AirworthyError, match=r"names a camera; the race 'alphapilot' allows imu, beacons\."):
+    with pytest.raises(AirworthyError, match=r"names the sensor 'camera'; the race 'alphapilot' gives imu, beacons, each"):
         fly_races(blind, ("nominal",), entry(lambda: Keeps(0.0), ("camera",)), race_class())
     with pytest.raises(AirworthyError, match=r"commands 30 times a second; expected 60 or more"):
         fly_races(RACE, ("nominal",), entry(lambda: Keeps(0.0), ("camera",), 30.0), race_class())
+
+
+def test_who_names_sensors_is_given_no_others() -> None:
+    """By them it stands in Table IV."""
+
+    def brought(sensors: tuple[str, ...]) -> set[str]:
+        given = kept(sensors)
+        names = {"imu": "imu_stamp", "beacons": "frames", "ranger": "ranger", "camera": "images"}
+        for record in given:
+            assert record.imu.shape == (len(record.imu_stamp), 1, 6)
+        return {name for name, field in names.items() if any(len(getattr(record, field)) for record in given)}
+
+    for sensors in (("beacons",), ("imu",), ("ranger", "imu"), ("camera",), ("imu", "beacons", "ranger", "camera")):
+        assert brought(sensors) == set(sensors)
+    assert brought(()) == {"imu", "beacons", "ranger"}
+
+
+@pytest.mark.parametrize(
+    ("sensors", "said"),
+    [
+        (("imu", "beacon"), r"names the sensor 'beacon'; the race 'alphapilot' gives imu, beacons, ranger, camera, each"),
+        (("imu", "stereo"), "names the sensor 'stereo'"),
+        (("state",), "names the sensor 'state'"),
+        (("imu", "imu"), "names a sensor twice"),
+        (("x" * 500,), "names the sensor '" + 40 * "x" + "'"),
+    ],
+)
+def test_sensors_that_are_none_are_refused(sensors: tuple[str, ...], said: str) -> None:
+    with pytest.raises(AirworthyError, match=said):
+        fly_races(RACE, ("nominal",), entry(lambda: Keeps(0.0), sensors), race_class())

@@ -109,6 +109,18 @@ def test_a_gate_whose_tube_meets_the_edge_of_a_nearer_opening_leaves_that_whole(
     assert min(farthest(item.corners, near) for item in find_openings(image) if item.whole) < 0.3
 
 
+@pytest.mark.parametrize("across", [2, 4, 6])
+def test_a_thin_tube_right_across_an_opening_moves_no_corner(across: int) -> None:
+    """It is taken away by squares of 3, 5 and 8 px, after which thicker tubes are where they were."""
+    ring = np.array([(300.0, 200.0), (700.0, 210.0), (690.0, 600.0), (310.0, 590.0)])
+    image = drawn((ring, 1.3))
+    (alone,) = find_openings(image)
+    image[400 : 400 + across, 290:710] = COLOUR
+    found = [item for item in find_openings(image) if farthest(item.corners, ring) < 5.0]
+    assert len(found) == 1
+    assert farthest(found[0].corners, alone.corners) < 0.1
+
+
 @pytest.mark.parametrize("aside", [0.0, 30.0, 60.0, -60.0])
 def test_visible_corners_bound_what_rays_through_both_faces_see(aside: float) -> None:
     """By rays: a pixel sees through where its ray meets both faces' planes within their openings."""

@@ -87,7 +87,7 @@ def test_racers_have_sources_and_can_fly() -> None:
         assert float(np.sum(thrust_limits(flown_by)[1])) > 1.5 * flown_by.mass * flown_by.gravity
         assert {"mass", "inertia", "drag", "rotors.thrust"} <= set(flown_by.sources)
     assert race_vehicle(load_race("lsy_0"), "carl").name == "carl"
-    with pytest.raises(AirworthyError, match="names no vehicle; give one: cf21B_500, kingfisher"):
+    with pytest.raises(AirworthyError, match="names no vehicle; give one \\(--vehicle\\): cf21B_500, kingfisher"):
         race_vehicle(replace(load_race("random:1"), vehicle=""))
 
 

@@ -26,7 +26,7 @@ from airworthy.race.planning.shooting.newton import StageTerms, newton_direction
 from airworthy.race.planning.shooting.planner import HorizonAsked, ShootingPlanner
 from airworthy.race.planning.shooting.problem import ShootingProblem, shooting_problem
 from airworthy.race.planning.shooting.step import StepDerivatives
-from airworthy.race.planning.shooting.twin import _begun, _moved, _slope, solve_twin
+from airworthy.race.planning.shooting.twin import _begun, _moved, _Search, _slope, solve_twin
 from airworthy.vehicles import vehicle
 
 RACER = RacerModel.of(vehicle("flightgoggles_2019"))
@@ -245,6 +245,36 @@ def test_the_kernel_is_its_twin() -> None:
             assert getattr(ours, name) == pytest.approx(getattr(twin, name), rel=1e-4, abs=1e-4), name
 
 
+@pytest.mark.parametrize("plan", PLANS[:4])
+def test_the_kernels_first_steps_are_the_twins_with_every_row_in_them(plan: HorizonAsked) -> None:
+    """Before it converges a step shows all terms of its programme, those of rows that do not bind at its end, too: speeds are
+    capped at every node here. What float32 constants leave is millionths."""
+    caps = 1.0 + 1.2 * np.abs(plan[2].states[:, 3:6]).max(axis=1)
+    p, *begun = problem(plan, caps=caps)
+    kernel = ShootingKernel(RACER, OPTIONS.horizon, 1)
+    for count in (1, 2):
+        (ours,) = kernel.solve([(p, *begun)], [count])
+        twin = solve_twin(p, *begun, count)
+        for name in ("x", "u"):
+            assert getattr(ours, name) == pytest.approx(getattr(twin, name), rel=1e-4, abs=1e-4), name
+        for name in ("t", "b", "lack"):
+            assert getattr(ours, name) == pytest.approx(getattr(twin, name), rel=1e-6, abs=1e-6), name
+
+
+def test_a_line_search_remembers_what_it_left() -> None:
+    """A point that is off as much as one before and costs as much is not gone back to, better as it may be than the last."""
+    p, *_ = problem(PLANS[0])
+    search = _Search(p, 3.0)
+    assert search._passes(1.0, 5.0, 1.0, 1.0, 0.5, 8.0)  # less off than 1, for which it may cost more
+    assert search._passes(0.5, 8.0, 1.0, 1.0, 0.6, 4.0)  # cheaper than 5
+    assert not search._passes(0.6, 9.0, 1.0, 1.0, 1.0, 5.0)
+    assert not search._passes(0.6, 9.0, 1.0, 1.0, 0.55, 8.0)
+    assert search._passes(0.6, 9.0, 1.0, 1.0, 0.4, 8.5)
+    fresh = _Search(p, 3.0)
+    assert fresh._passes(0.6, 9.0, 1.0, 1.0, 1.0, 5.0)
+    assert not fresh._passes(0.6, 9.0, 1.0, 1.0, 1e9, 5.0)
+
+
 def test_drag_of_body_axes_has_its_own_kernel() -> None:
     p, *begun = problem(PLANS[4])
     dragged = replace(p, model=DRAGGED)
@@ -330,3 +360,10 @@ def test_racing_needs_no_casadi(monkeypatch: pytest.MonkeyPatch) -> None:
     assert horizon_planner(RACER, 4, OPTIONS.horizon).solve(*PLANS[0]).usable
     with pytest.raises(AirworthyError, match="needs the package 'casadi'"):
         horizon_planner(RACER, 4, replace(OPTIONS.horizon, solver="casadi", window_price=31.0))  # none built before
+
+
+def test_plans_with_largest_speeds_may_take_three_times_the_iterations() -> None:
+    few = replace(OPTIONS.horizon, bounds=replace(OPTIONS.horizon.bounds, iterations=3))
+    planner, caps = ShootingPlanner(RACER, few), np.full(len(PLANS[3][2].states), 9.0)
+    assert planner.solve(*PLANS[3]).iterations == 3
+    assert planner.solve(*PLANS[3], caps=caps).iterations == 9

@@ -105,6 +105,10 @@ def test_a_braked_plan_keeps_its_path_and_ends_slowly(time: float) -> None:
     middle = np.diff(braked.plan.states[:, :3], axis=0) / braked.plan.steps[:, None]
     mean = 0.5 * (braked.plan.states[1:, 3:6] + braked.plan.states[:-1, 3:6])
     assert np.median(np.linalg.norm(middle - mean, axis=1)) < 0.05
+    # And accelerations, by which rotors are asked for thrust, those of its velocities.
+    asked = np.stack(RACER.derivative(braked.plan.states[:-1].T, braked.plan.inputs.T)[3:6], axis=1)
+    change = (braked.plan.states[2:, 3:6] - braked.plan.states[:-2, 3:6]) / (clock[2:] - clock[:-2])[:, None]
+    assert np.median(np.linalg.norm(change - asked[1:], axis=1)) < 0.3 * OPTIONS.braking
 
 
 def test_a_plan_that_began_later_is_braked_as_much_later() -> None:
@@ -274,6 +278,18 @@ def test_it_falls_no_lower_than_it_says(tilt: float, down: float) -> None:
     # What it takes to begin to turn and to stop turning is its margin's.
     assert lowest > said - 0.25 - 0.1 * down
     assert lowest < said + 1.5
+
+
+def test_who_is_upright_stops_with_three_quarters_of_its_thrust() -> None:
+    """The closed form: v^2 / 2 a, with no turn before it; on its back it falls freely first, for the turn from 180 to 60
+    degrees."""
+    made, _ = watching()
+    push = 0.75 * 0.94 * RACER.thrust_max / RACER.mass - RACER.gravity
+    assert made.lowest(falling(5.0, 4.0, 0.0)) == pytest.approx(5.0 - 16.0 / (2.0 * push))
+    turn = (np.pi - np.pi / 3.0) / OPTIONS.turning
+    down = 4.0 + RACER.gravity * turn
+    height = 5.0 - 4.0 * turn - 0.5 * RACER.gravity * turn**2
+    assert made.lowest(falling(5.0, 4.0, np.pi)) == pytest.approx(height - down**2 / (2.0 * push))
 
 
 # ---- In flight --------------------------------------------------------------------------------------------------------------

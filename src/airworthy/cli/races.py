@@ -176,7 +176,10 @@ def _pilots(config: ListConfig) -> int:
         emit_json(rows)
         return 0
     show_table(f"{len(rows)} race pilots", ["pilot", "what"], [list(row.values()) for row in rows])
-    print("Your own: FILE.py:CLASS, or external:PORT for a program that listens there; truth: before it gives it the truth.")
+    print(
+        "Your own: FILE.py:CLASS, or external:PORT for a program that listens there; truth: before it gives it the truth."
+        " A learned one: policy:FOLDER."
+    )
     return 0
 
 

@@ -109,12 +109,18 @@ class Desk:
 
     def note(self, word: str) -> None:
         """Say what was done out of the ordinary; raises AirworthyError for a word that is none, or too long."""
-        if not isinstance(word, str) or not 0 < len(word) <= NOTE_LENGTH:
+        if not is_note(word):
             raise AirworthyError(
-                f"A note at the desk is {str(word)[:60]!r}; expected a word or two, at most {NOTE_LENGTH} letters."
+                f"A note at the desk is {str(word)[:NOTE_LENGTH]!r}; expected a word or two in one line, at most {NOTE_LENGTH}"
+                " letters."
             )
         if len(self.notes) < NOTES_MAX:
             self.notes.append(DeskNote(self.now, word))
+
+
+def is_note(word: Any) -> bool:
+    """Tell whether a word can be noted: it stands in a line of a table, so it has no line breaks."""
+    return isinstance(word, str) and 0 < len(word) <= NOTE_LENGTH and word.isprintable()
 
 
 def charge_of(text: str) -> Charge:

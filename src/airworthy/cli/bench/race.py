@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
@@ -59,7 +60,7 @@ def _show(done: RaceBenched) -> None:
         ]
         show_table("Table III", ("rank", "pilot", "final", "1", "2", "3", "4", "5", "note"), rows)
         sensors = [
-            (", ".join(row["used"]), row["teams"], row["completed_percent"], row["mean"], row["std"], row["note"])
+            (", ".join(row["used"]), row["teams"], row["completed_percent"], row["mean"], _known(row["std"]), row["note"])
             for row in summary["tables"]["sensors"]
         ]
         show_table("Table IV", ("sensors", "teams", "completed [%]", "mean", "std", "note"), sensors)
@@ -77,7 +78,8 @@ def _show(done: RaceBenched) -> None:
         for said in filter(None, (noted_text(row), accuracy_text(row))):
             print(f"{row['pilot']}: {said}")
         if row["runs"] < QUALIFIER.best and summary["tables"]:
-            print(f"{row['pilot']}: {row['runs']} runs, and Table III has the best {QUALIFIER.best}: no row of it there.")
+            runs = f"{row['runs']} run{'s' * (row['runs'] > 1)}"
+            print(f"{row['pilot']}: {runs}, and Table III has the best {QUALIFIER.best}: no row of it there.")
     for timing in done.timing:
         if said := timing_text(timing):
             print(f"{timing['pilot']}: {said}")
@@ -95,10 +97,15 @@ def _pilot_cells(row: dict[str, Any]) -> tuple[Any, ...]:
         row["pilot"] + ", with true state" * row["true_state"] + ", in-process" * row["in_process"],
         f"{row['completed']} of {row['runs']}",
         f"{100.0 * rate['low']:.1f} to {100.0 * rate['high']:.1f}",
-        row["mean_score"],
-        told["score"].get("std"),
-        row["mean_time_s"],
-        row["final_score"],
+        _known(row["mean_score"]),
+        _known(told["score"].get("std")),
+        _known(row["mean_time_s"]),
+        _known(row["final_score"]),
         final_range(told),
         told["passages_missed"],
     )
+
+
+def _known(value: float | None) -> float | None:
+    """Return a number, or nothing for one that is none, as the deviation of a single run."""
+    return None if value is None or math.isnan(value) else value

@@ -16,6 +16,7 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.block_job import describe_machine
 from airworthy.race.benchmark.course_flight import COMMAND_HZ, CourseFlight, Told, fly_courses
+from airworthy.race.benchmark.flight import check_scene
 from airworthy.race.courses import course_of
 from airworthy.race.planning.course_planner import CoursePlanner
 from airworthy.race.planning.minimum_time import casadi_module
@@ -42,6 +43,7 @@ def fly_race_courses(
     Raises:
         AirworthyError: A race of the hall, no vehicle, no solver, no such course, or no plan.
     """
+    check_scene(race)
     if race.scene:
         raise AirworthyError(
             f"The race {race.name!r} is flown in its scene {race.scene!r}: airworthy bench race --pilot truth:race."

@@ -78,9 +78,19 @@ class RaceFlight:
     """Where it was and what it saw, once a frame."""
 
 
+def check_scene(race: Race) -> None:
+    """Refuse a race that names a scene in which none is flown; raises AirworthyError."""
+    if race.scene not in ("", _FLOWN):
+        raise AirworthyError(
+            f"The race {race.name!r} names the scene {race.scene!r}, in which no race is flown: leave scene out, and one is"
+            f" built from its gates, or name {_FLOWN!r}."
+        )
+
+
 def check_flyable(race: Race) -> None:
     """Refuse a race that has no scene to be flown in; raises AirworthyError."""
-    if race.scene != _FLOWN:
+    check_scene(race)
+    if not race.scene:
         raise AirworthyError(
             f"The race {race.name!r} is not flown with sensors: that is for races in the scene {_FLOWN!r}. With the true state:"
             f" airworthy races fly {race.name}."

@@ -25,11 +25,15 @@ from airworthy.sensors.camera import Camera
 
 __all__ = ["BEACONS", "CAMERA", "RaceCamera", "check_sensors", "granted"]
 
-CAMERA, BEACONS = "camera", "beacons"
+CAMERA, BEACONS, IMU, RANGER = "camera", "beacons", "imu", "ranger"
 """How pilots name these sensors."""
+_GIVEN = (IMU, BEACONS, RANGER, CAMERA)
+"""Sensors of which a record brings something."""
 _RULES = ("camera", "stereo")
 """Sensors of a race's rules that allow one camera: who has two of them may use one."""
 _DEVICE = "flightgoggles_camera"
+_SHOWN = 40
+"""Characters of a stranger's word in a message; ours."""
 
 
 class RaceCamera:
@@ -81,7 +85,7 @@ class RaceCamera:
 
 
 def check_sensors(race: Race, name: str, sensors: Sequence[str], rate: float) -> None:
-    """Refuse a pilot whose camera the race does not allow, or that does not take its images as they come.
+    """Refuse a pilot that names a sensor which is none, or not of this race, or that does not take images as they come.
 
     Args:
         race: Its rules.
@@ -92,12 +96,17 @@ def check_sensors(race: Race, name: str, sensors: Sequence[str], rate: float) ->
     Raises:
         AirworthyError: With the reason.
     """
+    known = {CAMERA if rule in _RULES else rule for rule in race.information.sensors}
+    # Named wrongly, a sensor would be withheld without a word.
+    wrong = [sensor for sensor in sensors if sensor not in known or sensor not in _GIVEN]
+    if wrong or len(set(sensors)) < len(sensors):
+        which = f"the sensor {wrong[0][:_SHOWN]!r}" if wrong else "a sensor twice"
+        allowed = ", ".join(sensor for sensor in _GIVEN if sensor in known)
+        raise AirworthyError(
+            f"The race pilot {name!r} names {which}; the race {race.name!r} gives {allowed or 'none'}, each to be named once."
+        )
     if CAMERA not in sensors:
         return
-    if not set(_RULES) & set(race.information.sensors):
-        raise AirworthyError(
-            f"The race pilot {name!r} names a camera; the race {race.name!r} allows {', '.join(race.information.sensors)}."
-        )
     # An image has 2.4 MB: a record with a second of them would not cross the wall (`wire.ARRAYS_MAX`).
     if rate < FRAME_HZ:
         raise AirworthyError(
@@ -107,10 +116,18 @@ def check_sensors(race: Race, name: str, sensors: Sequence[str], rate: float) ->
 
 
 def granted(onboard: Onboard, sensors: Sequence[str]) -> Onboard:
-    """Return a record as a pilot is given it: without beacons where it names its sensors, and none of them is beacons.
+    """Return a record as a pilot is given it: of sensors those that it names, by which it stands in Table IV.
 
     Args:
         onboard: All that was sensed.
-        sensors: That the pilot names; none: it does not say.
+        sensors: That the pilot names; none: it does not say, and is given all but images.
     """
-    return replace(onboard, frames=()) if sensors and BEACONS not in sensors else onboard
+    if not sensors:
+        return onboard
+    if IMU not in sensors:
+        onboard = replace(onboard, imu_stamp=onboard.imu_stamp[:0], imu=onboard.imu[:0])
+    return replace(
+        onboard,
+        frames=onboard.frames if BEACONS in sensors else (),
+        ranger=onboard.ranger if RANGER in sensors else (),
+    )

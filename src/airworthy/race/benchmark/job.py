@@ -31,6 +31,7 @@ from airworthy.race.background import CHARGE_S, MEASURED, charge_of
 from airworthy.race.benchmark.contact import SWEPT, Detector
 from airworthy.race.benchmark.crew import check_rate
 from airworthy.race.benchmark.flight import check_flyable, fly_races
+from airworthy.race.benchmark.imaging import BEACONS
 from airworthy.race.benchmark.recording import trace_content, trace_of
 from airworthy.race.benchmark.tables import pilot_summary, row_of, rules_mark, tables_of
 from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing, timing_text
@@ -118,11 +119,15 @@ IDLE_RULES = (
     ),
     IdleRule(
         ("decoy_beacons",),
-        lambda config, entries: all(entry.name in WITHOUT_DECOYS for entry in entries),
-        f"for {' and '.join(WITHOUT_DECOYS)}, which read no beacons of gates that are not flown",
+        lambda config, entries: not any(_sees_decoys(entry) for entry in entries),
+        f"for {', '.join(WITHOUT_DECOYS)} and pilots whose sensors name no beacons: they read none of gates that are not flown",
         "name another --pilot",
     ),
 )
+
+
+def _sees_decoys(entry: PilotEntry) -> bool:
+    return entry.name not in WITHOUT_DECOYS and (not entry.sensors or BEACONS in entry.sensors)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from airworthy.race.scoring import NAN, PassageResult, RaceResult, race_statisti
 
 Row = Mapping[str, Any]
 
+_NOTES_SAID = 10
+"""Notes of a pilot that a sentence tells; ours."""
+
 
 def row_of(pilot: str, flight: RaceFlight) -> dict[str, Any]:
     """Return a flight as JSON has it: null where a number is not there.
@@ -159,8 +162,11 @@ def noted_text(row: Mapping[str, Any]) -> str:
     Args:
         row: As of `pilot_summary`.
     """
-    said = [f"{word} {told['count']} (in {told['flights']} of {row['runs']} flights)" for word, told in row["notes"].items()]
-    return f"Out of the ordinary: {', '.join(said)}." if said else ""
+    # A pilot may say something else each time: the most frequent, then by name. All of them stand in the summary.
+    told = sorted(row["notes"].items(), key=lambda item: (-item[1]["count"], item[0]))
+    said = [f"{word} {times['count']} (in {times['flights']} of {row['runs']} flights)" for word, times in told[:_NOTES_SAID]]
+    more = len(told) - len(said)
+    return f"Out of the ordinary: {', '.join(said)}{f', and {more} others' * (more > 0)}." if said else ""
 
 
 def accuracy_text(row: Mapping[str, Any]) -> str:

@@ -56,7 +56,7 @@ _PILOTS: dict[str, tuple[str, str, str]] = {
     "race:camera": (
         "airworthy.race.pilots.camera_racing",
         "CameraRacingPilot",
-        "as `race`, by IMU and camera images, without beacons; needs the extra `race`",
+        "as `race`, by IMU and camera images, without beacons",
     ),
     "race": (
         "airworthy.race.pilots.racing",

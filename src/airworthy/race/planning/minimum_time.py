@@ -201,7 +201,8 @@ def _checked(problem: _Problem, race: Race, found: _Found) -> RacePlan:
     if found.status not in _SOLVED or not worst < _TOLERANCE:
         raise AirworthyError(
             f"No plan was found through the race {race.name!r}: the solver says {found.status} with defects of {worst:.2g},"
-            f" expected below {_TOLERANCE:g}; raise iterations or nodes, or lower margin."
+            f" expected below {_TOLERANCE:g}; check that its gates can be flown, or change RacePlanOptions: raise iterations or"
+            " nodes, or lower margin."
         )
     return plan
 

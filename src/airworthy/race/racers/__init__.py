@@ -34,7 +34,7 @@ def race_vehicle(race: Race, name: str = "") -> Vehicle:
     word = name or race.vehicle
     if not word:
         known = ", ".join((*racer_names(), "flightgoggles_2019"))
-        raise AirworthyError(f"The race {race.name!r} names no vehicle; give one: {known}, or another of the catalogue.")
+        raise AirworthyError(f"The race {race.name!r} names no vehicle; give one (--vehicle): {known}, or another.")
     if word in racer_names() and word not in vehicle_names():
         file = f"{word}.toml"
         return vehicle_from_table(parse_toml(files(__name__).joinpath(file).read_text("utf-8"), file), file)

@@ -21,7 +21,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.pilots.containment import PilotFailure, contained
-from airworthy.race.background import NOTE_LENGTH, NOTES_MAX, Charge, Desk, DeskNote, DeskRecord, desk_of
+from airworthy.race.background import NOTE_LENGTH, NOTES_MAX, Charge, Desk, DeskNote, DeskRecord, desk_of, is_note
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth, checked_command
 from airworthy.race.wall.records import CLOSE, COMMAND, FAILURE, READY, facts_message, record_message
 from airworthy.race.wall.wire import Link, LinkFailure, Message, within
@@ -293,9 +293,9 @@ class SocketSeat:
         if not isinstance(noted, list) or len(self.notes) + len(noted) > NOTES_MAX:
             raise PilotFailure(f"its answer says of its notes what is no list, or there are more than {NOTES_MAX}")
         for row in noted:
-            pair = isinstance(row, list) and len(row) == 2 and type(row[0]) in (int, float) and type(row[1]) is str
-            if not pair or not math.isfinite(row[0]) or not 0 < len(row[1]) <= NOTE_LENGTH:
-                raise PilotFailure(f"its answer holds a note that is no time with a word of up to {NOTE_LENGTH} letters")
+            pair = isinstance(row, list) and len(row) == 2 and type(row[0]) in (int, float) and is_note(row[1])
+            if not pair or not math.isfinite(row[0]):
+                raise PilotFailure(f"its answer holds a note that is no time with a line of up to {NOTE_LENGTH} letters")
             self.notes.append(DeskNote(float(row[0]), row[1]))
 
 
