@@ -250,6 +250,17 @@ def test_command_says_why_pilots_ended_and_why_a_table_lacks_them(tmp_path: Path
     assert "nan" not in said
 
 
+def test_a_pilot_that_names_no_sensor_is_refused_before_others_are_flown(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(
+        "class Odd:\n    sensors = ('beacon',)\n\n    def begin(self, facts):\n        pass\n\n"
+        "    def command(self, onboard):\n        pass\n"
+    )
+    config = RaceBenchConfig(pilot=f"servo,{tmp_path / 'odd.py'}:Odd", in_process=True, out=str(tmp_path / "out"))
+    with pytest.raises(AirworthyError, match="names the sensor 'beacon'; the race 'alphapilot' gives imu, beacons"):
+        run_race_bench(config)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_sentence_has_the_most_frequent_notes_of_a_pilot() -> None:
     notes = {f"note {k:02}": {"count": 1 + (k == 7), "flights": 1} for k in range(25)}
     said = noted_text({"runs": 3, "notes": notes})

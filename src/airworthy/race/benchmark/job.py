@@ -31,7 +31,7 @@ from airworthy.race.background import CHARGE_S, MEASURED, charge_of
 from airworthy.race.benchmark.contact import SWEPT, Detector
 from airworthy.race.benchmark.crew import check_rate
 from airworthy.race.benchmark.flight import check_flyable, fly_races
-from airworthy.race.benchmark.imaging import BEACONS
+from airworthy.race.benchmark.imaging import BEACONS, check_sensors
 from airworthy.race.benchmark.recording import trace_content, trace_of
 from airworthy.race.benchmark.tables import pilot_summary, row_of, rules_mark, tables_of
 from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing, timing_text
@@ -177,6 +177,7 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
     charge = charge_of(config.charge_compute)
     for entry in entries:
         check_rate(entry, PHYSICS_HZ)
+        check_sensors(race, entry.name, entry.sensors, entry.rate)
     names = course_names(config.courses)
     for name in names:
         course_of(race, name)  # refuses it before anything is written
