@@ -47,10 +47,11 @@ def test_what_does_nothing_is_told_with_the_conditions_that_it_holds_of() -> Non
         # That of `extreme` acts on the motion, too.
         "noise of what is sensed is nothing to mpc, told the true state": ["noise:assisted"],
     }
-    # One of two who sees is enough. A gate stands near the stage's course, and nothing in an empty room.
-    assert _idle(("lighting", "noise:assisted"), "hover", PLACE, EXPERT, SEEING) == {}
-    reason = "near the course 'line' the scene 'empty_room' has no gate and no ladder and no monitor"
-    assert _idle(("static",), "line", "empty_room") == {reason: ["static"]}
+    # One of two who sees is enough.
+    assert _idle(("lighting", "noise:assisted", "blindfold"), "hover", PLACE, EXPERT, SEEING) == {}
+    assert _idle(("blindfold", "frozen"), "line", "empty_room", EXPERT) == {
+        "images are nothing to mpc, without a camera": ["blindfold", "frozen"]
+    }
 
 
 def test_a_tracker_carries_no_camera() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+from airworthy.benchmarks.tracking.condition_change import change_text
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.endings import told_endings
 from airworthy.benchmarks.tracking.job import Evaluated, evaluate
@@ -43,7 +44,17 @@ def main(argv: list[str]) -> int:
 
 def _json_summary(done: Evaluated) -> dict[str, Any]:
     state = {"folder": str(done.folder), "report": None if done.report is None else str(done.report)}
-    names = ("command", "state", "aggregate", "endings", "against_first_pilot", "against_baseline", "adaptation")
+    names = (
+        "command",
+        "state",
+        "changes",
+        "left_out",
+        "aggregate",
+        "endings",
+        "against_first_pilot",
+        "against_baseline",
+        "adaptation",
+    )
     return {**state, "interrupted": done.interrupted, **{name: done.summary[name] for name in names}}
 
 
@@ -73,6 +84,9 @@ def _show(done: Evaluated, protocol: TrackingProtocol) -> None:
         )
     if rows:
         show_table("", columns, rows)
+    for name, change in done.summary["changes"].items():
+        if change:
+            print(f"{name}: {change_text(change)}.")
     for line in told_endings(done.summary["endings"]):
         print(line)
     print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")

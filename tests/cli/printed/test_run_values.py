@@ -181,6 +181,8 @@ def test_evaluating(told: Transcript, monkeypatch: Patch) -> None:
     ):
         ended = {"pilot": "mpc", "outcome": "off_course", "cause": "1 m off", "flights": 3, "of": 8} if finished == 4 else None
         summary = {"aggregate": entries, "endings": [ended] if ended else [], "more": 1, **{key: f"of {key}" for key in names}}
+        changes = {"baseline": {}, "wind": {"gust": 1.5}} if finished == 4 else {}
+        summary |= {"changes": changes, "left_out": {"static": "near nothing"}}
         done = Evaluated(Path("out"), summary, finished, 4, finished < 4, report_file)
         monkeypatch.setattr(evaluate, "evaluate", told.fake("evaluate", done))
         for words in ("--pilot mpc --pilot svnet --conditions baseline wind", "--json"):

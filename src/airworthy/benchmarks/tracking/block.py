@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.benchmarks.tracking.adaptation import estimated_ratio, flown_ratio
+from airworthy.benchmarks.tracking.condition_edits import moved_scene, splat_boxes, without_boxes
 from airworthy.benchmarks.tracking.condition_scene import WalkableGround, Walkers, free_ground, place_of
 from airworthy.benchmarks.tracking.conditions import Condition, noise_level
 from airworthy.benchmarks.tracking.methods import (
@@ -22,6 +23,7 @@ from airworthy.benchmarks.tracking.methods import (
     equip,
     keys_of,
 )
+from airworthy.benchmarks.tracking.seen_images import SeenImages
 from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
@@ -31,6 +33,7 @@ from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
 from airworthy.pilots import FlightPlan, FlightRun, fly
 from airworthy.scenes import Scene, SceneBatch, scene
+from airworthy.scenes.splats.editing import EditBox
 from airworthy.sensors import carried_sensors
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.carried import POLICY_SIDE, vehicle_camera
@@ -253,7 +256,19 @@ class Setting:
     @cached_property
     def scene(self) -> Scene:
         """As the condition wants it."""
-        return place_of(self._plain, self.condition, self.points.position)
+        scene = place_of(self._plain, self.condition, self.points.position)
+        scene = without_boxes(scene, self.splat_boxes(self._plain))
+        return moved_scene(scene, self.offset) if self.condition.shift else scene
+
+    def splat_boxes(self, scene: Scene) -> list[EditBox]:
+        """Return the boxes of a scene's gaussians that the condition takes out."""
+        return splat_boxes(scene, self.points.position, self.condition.boxes) if self.condition.boxes else []
+
+    @property
+    def offset(self) -> Array:
+        """By which the condition moves the place: to the left of the heading at the start, world [m], (3,)."""
+        yaw = float(self.points.yaw[0])
+        return self.condition.shift * np.array([-np.sin(yaw), np.cos(yaw), 0.0])
 
     @cached_property
     def ground(self) -> WalkableGround:
@@ -333,7 +348,11 @@ def fly_block(
     sensors = dict(method.sensors(vehicle)) if method.sensors else {}
     mounted = MountedSensors(simulator, batch, sensors, move_scene=False) if sensors else None
     pilot = WatchedPilot(
-        method.make(simulator, setting.course, mounted), condition.noise if method.senses else "baseline", keys, every
+        method.make(simulator, setting.course, mounted),
+        condition.noise if method.senses else "baseline",
+        keys,
+        every,
+        SeenImages(condition) if condition.sees_otherwise else None,
     )
     flown = fly(simulator, pilot, replace(_plan(setting, batch), record_every=every), True, mounted)
     if flown.interrupted:

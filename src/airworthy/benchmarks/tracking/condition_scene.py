@@ -27,7 +27,7 @@ from airworthy.scenes.people import person
 from airworthy.scenes.record import Color, Instance, Material, SplatPlacement
 from airworthy.scenes.splats import Splats
 from airworthy.scenes.splats.editing import EditBox, selected
-from airworthy.scenes.splats.placing import placed
+from airworthy.scenes.splats.placing import SURFACE, placed
 
 __all__ = [
     "PERSON_HEIGHT",
@@ -43,6 +43,7 @@ __all__ = [
     "place_of",
     "populated",
     "without",
+    "without_nearest",
 ]
 
 
@@ -78,6 +79,8 @@ def place_of(scene: Scene, condition: Condition, path: Array) -> Scene:
         scene = covered(scene, path)
     if condition.removed:
         scene = without(scene, path, condition.removed)
+    if condition.nearest:
+        scene = without_nearest(scene, path, condition.nearest)
     if condition.light != 1.0:
         scene = relit(scene, condition.light)
     return populated(scene, condition.people) if condition.people else scene
@@ -107,6 +110,19 @@ def cleared(scene: Scene, path: Array, radius: float) -> Scene:
     """
     gone = [item for item in scene.instances if item.semantic not in ROOM and distance(scene, item, path) <= radius]
     return _removed(scene, gone)
+
+
+def without_nearest(scene: Scene, path: Array, count: int) -> Scene:
+    """Return a scene without those things, no part of the room, whose boxes are nearest to a path.
+
+    Args:
+        scene: That is edited; it stays as it is.
+        path: Points of the course [m], world frame, (n, 3).
+        count: How many; fewer where there are fewer.
+    """
+    things = [item for item in scene.instances if item.semantic not in ROOM and item.shape != SURFACE]
+    nearest = sorted(things, key=lambda item: distance(scene, item, path))
+    return _removed(scene, nearest[:count])
 
 
 def _removed(scene: Scene, gone: list[Instance]) -> Scene:

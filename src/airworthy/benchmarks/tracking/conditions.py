@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from math import isfinite
 from typing import Any
@@ -17,6 +17,7 @@ __all__ = [
     "Sweep",
     "condition",
     "condition_names",
+    "described",
     "expanded",
     "noise_level",
     "noise_levels",
@@ -64,6 +65,24 @@ class Condition:
     scene: str = ""
     clear: float = 0.0
     """Everything that stands on the floor this near the path is taken out [m]."""
+    position_spread: float = 0.0
+    """Starts lie within this of the course's, along each axis [m], where the run's own spread is not wider."""
+    velocity_spread: float = 0.0
+    """So do their velocities [m/s]."""
+    attitude_spread: float = 0.0
+    """So do the components of their quaternions."""
+    blind: bool = False
+    """Images are black."""
+    freeze: float = 0.0
+    """From this time on images stay as they are [s]; 0: never."""
+    image_delay: float = 0.0
+    """Images arrive so much later [s]."""
+    shift: float = 0.0
+    """The place, with everything in it, lies so far to the left of where it was, as seen from the start of the course [m]."""
+    nearest: int = 0
+    """So many things that are no part of the room, those nearest to the path, are taken out."""
+    boxes: int = 0
+    """So many boxes of gaussians of 1 m, those nearest to the path, are taken out."""
 
     def __post_init__(self) -> None:
         numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.type == "float"}
@@ -80,9 +99,37 @@ class Condition:
                 raise AirworthyError(f"Condition {self.name!r} has {name} {numbers[name]:g}; expected 0 to {most:g}.")
         if not 0.0 <= self.delay <= 0.5:
             raise AirworthyError(f"Condition {self.name!r} delays commands by {self.delay} s; expected 0 to 0.5.")
+        for name, most in (("image_delay", 10.0), ("freeze", 3600.0), ("shift", 100.0), ("position_spread", 10.0),
+                           ("velocity_spread", 10.0), ("attitude_spread", 10.0)):  # fmt: skip
+            if numbers[name] > most:
+                raise AirworthyError(f"Condition {self.name!r} has {name} {numbers[name]:g}; expected 0 to {most:g}.")
+        for name in ("nearest", "boxes"):
+            value = getattr(self, name)
+            if not (isinstance(value, int) and 0 <= value <= 100):
+                raise AirworthyError(f"Condition {self.name!r} has {name} {value}; expected a whole number of 0 to 100.")
         if not 0 <= self.people <= 32:
             raise AirworthyError(f"Condition {self.name!r} has {self.people} people; expected 0 to 32.")
         noise_level(self.noise)
+
+    @property
+    def edits(self) -> bool:
+        """Whether things are taken out of its scene, or covered."""
+        return bool(self.removed or self.covered or self.clear or self.nearest or self.boxes)
+
+    @property
+    def sees_otherwise(self) -> bool:
+        """Whether its images are others than those of the camera."""
+        return self.blind or self.freeze > 0.0 or self.image_delay > 0.0
+
+
+LATER = {"position_spread", "velocity_spread", "attitude_spread", "blind", "freeze", "image_delay", "shift", "nearest", "boxes"}
+"""Fields that came after results had been written: what does not use them is described without them, and is still itself."""
+
+
+def described(item: Condition) -> dict[str, Any]:
+    """Return a condition as plain data, but those fields of `LATER` that it does not use."""
+    usual = {field.name: field.default for field in fields(Condition)}
+    return {name: value for name, value in asdict(item).items() if name not in LATER or value != usual[name]}
 
 
 @dataclass(frozen=True)
@@ -165,7 +212,9 @@ def condition(name: str) -> Condition:
     if not colon or sweep is None:
         points = [f"{item.name}:VALUE" for item in sweeps()]
         raise unknown_name("condition", name, condition_names(), f"Points of sweeps are {', '.join(points)}.")
-    value = text if sweep.field == "noise" else _number(name, text)
+    value: Any = text if sweep.field == "noise" else _number(name, text)
+    if sweep.field in ("nearest", "boxes"):
+        value = int(value) if value == int(value) else value
     shown = text if sweep.field == "noise" else f"{_spelled(value)} {sweep.unit}"
     base = condition(_ROOT)
     changed: dict[str, Any] = {sweep.field: value}

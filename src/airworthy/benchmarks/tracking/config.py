@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from airworthy import __version__
 from airworthy.benchmarks.fly.job import check_device
 from airworthy.benchmarks.tracking.block import PHYSICS_RATE, ConditionBlock
-from airworthy.benchmarks.tracking.conditions import Condition, expanded
+from airworthy.benchmarks.tracking.conditions import Condition, described, expanded
 from airworthy.benchmarks.tracking.methods import TrackingMethod, VehicleSpread, families_of
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import json_text, sha256
@@ -56,10 +56,12 @@ class EvaluateConfig:
     scene: str = "hall"
     """Where: a scene's name or file."""
     conditions: tuple[str, ...] = ("table_2",)
-    """Conditions (baseline, lighting, dynamic, static, payload, wind, drones, extended, cluttered), points of sweeps (wind:2.5,
-    a push of 2.5 m/s^2 for a second, no speed of air as in `airworthy fly --wind`; lighting:0.3 of full; delay:0.02 s;
-    payload:1.5 times the mass; noise:extreme), whole sweeps (wind_sweep, lighting_sweep, delay_sweep, payload_sweep,
-    noise_levels), and groups (table_2, multi_objective, skills, sweeps, all)."""
+    """Conditions (baseline, lighting, dynamic, static, payload, wind, drones, extended, cluttered; of any place blindfold,
+    frozen, late_images, shifted, without_nearest, without_boxes; sousvide_test, the published test set), points of sweeps
+    (wind:2.5, a push of 2.5 m/s^2 for a second, no speed of air as in `airworthy fly --wind`; lighting:0.3 of full; delay:0.02
+    s; payload:1.5 times the mass; noise:extreme), whole sweeps (wind_sweep, lighting_sweep, delay_sweep, payload_sweep,
+    noise_levels, ...), and groups (table_2, any_place, multi_objective, skills, sweeps, all). One that changes nothing is
+    refused, or left out of a group."""
     flights: int = 20
     """Per pilot, family and condition."""
     family: tuple[Family, ...] = ()
@@ -230,7 +232,7 @@ def identity_of(
         flown: The vehicle; None: it is read.
     """
     chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
-    conditions = [asdict(item) for item in expanded(config.conditions)]
+    conditions = [described(item) for item in expanded(config.conditions)]
     pilots = {item.name: dict(item.identity) for item in methods}
     identity = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(scenes)}
     flown = vehicle_of(config) if flown is None else flown

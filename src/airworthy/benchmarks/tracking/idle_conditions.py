@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from airworthy.benchmarks.tracking.block import Setting
 from airworthy.benchmarks.tracking.conditions import Condition, noise_level
 from airworthy.benchmarks.tracking.methods import TrackingMethod
 from airworthy.benchmarks.tracking.trial import GUST_AT, GUST_LASTS
@@ -37,23 +35,10 @@ def idle_reasons(
         vehicle: What they fly.
     """
     found: dict[str, list[str]] = {}
-    # Surfaces alone: clouds take long to edit, and go with the things that they belong to.
-    bare = {name: replace(one, clouds={}, splats=()) for name, one in scenes.items()}
     for item in conditions:
-        for reason in (*_nothing_taken(item, flown, place, bare), *_reasons(item, item.course or flown, methods, vehicle)):
+        for reason in _reasons(item, item.course or flown, methods, vehicle):
             found.setdefault(reason, []).append(item.name)
     return found
-
-
-def _nothing_taken(item: Condition, flown: str, place: str, bare: dict[str, Scene]) -> list[str]:
-    """Return that a condition which edits its scene leaves it as it is, if it does."""
-    if not (item.removed or item.covered or item.clear):
-        return []
-    setting = Setting(replace(item, light=1.0, people=0), flown, place, bare)
-    if setting.scene is not bare[item.scene or place]:
-        return []
-    wanted = item.removed or (("pillar",) if item.covered else ("thing",))
-    return [f"near the course {setting.course.name!r} the scene {item.scene or place!r} has no {' and no '.join(wanted)}"]
 
 
 def _reasons(item: Condition, flown: str, methods: Sequence[TrackingMethod], vehicle: Vehicle) -> list[str]:
@@ -71,6 +56,8 @@ def _reasons(item: Condition, flown: str, methods: Sequence[TrackingMethod], veh
     # The image of what a flight sees is darker all the same: the flights are those of the baseline.
     if item.light != 1.0 and len(blind) == len(methods):
         said.append(f"light is nothing to {_named(blind)}, without a camera")
+    if item.sees_otherwise and len(blind) == len(methods):
+        said.append(f"images are nothing to {_named(blind)}, without a camera")
     told = [one.name for one in methods if not one.senses]
     level = noise_level(item.noise)
     if item.noise != "baseline" and len(told) == len(methods) and not any(level.model):

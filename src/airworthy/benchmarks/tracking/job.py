@@ -13,6 +13,7 @@ from airworthy import __version__
 from airworthy.benchmarks.tracking import report_text
 from airworthy.benchmarks.tracking.adaptation import check_formula
 from airworthy.benchmarks.tracking.block import CONTROL_RATE, BlockResult, ConditionBlock, Setting, file_name, fly_block
+from airworthy.benchmarks.tracking.condition_change import change_of, drop_unchanged
 from airworthy.benchmarks.tracking.condition_scene import ROOM, extent
 from airworthy.benchmarks.tracking.conditions import Condition, Sweep, expanded, sweeps
 from airworthy.benchmarks.tracking.config import (
@@ -411,6 +412,11 @@ def evaluate(
     for item in conditions:
         name = item.scene or config.scene
         scenes[name] = scenes.get(name) or scene(name)
+    changes = {item.name: change_of(item, config.course, config.scene, scenes) for item in conditions}
+    dropped = drop_unchanged(config.conditions, conditions, changes, config.course, config.scene)
+    if dropped:
+        conditions = tuple(item for item in conditions if item.name not in dropped)
+        config = replace(config, conditions=tuple(item.name for item in conditions))
     identity = identity_of(config, flying, {name: scene_digest(item) for name, item in scenes.items()}, flown_by)
     blocks = blocks_of(config, flying)
     warn_where_idle(conditions, config.course, config.scene, scenes, flying, flown_by)
@@ -426,7 +432,8 @@ def evaluate(
             finished, lambda block, result: store.keep(block.name, result, _meta(block, config, rates[block.method])), step
         )
         done = done_of(blocks, store)
-        summary = _written(config, conditions, done, len(blocks), store)
+        told = {"changes": {item.name: changes[item.name] for item in conditions}, "left_out": dropped}
+        summary = _written(config, conditions, done, len(blocks), store, told)
         report = None
         if config.report and done:
             report = write_report(config, conditions, done, store, summary)
@@ -487,14 +494,19 @@ def _meta(block: ConditionBlock, config: EvaluateConfig, rate: float) -> dict[st
 
 
 def _written(
-    config: EvaluateConfig, conditions: Sequence[Condition], done: Sequence[ConditionBlock], planned: int, store: TrackingStore
+    config: EvaluateConfig,
+    conditions: Sequence[Condition],
+    done: Sequence[ConditionBlock],
+    planned: int,
+    store: TrackingStore,
+    told: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the table of results and the summary."""
+    """Write the table of results and the summary; `told` is what conditions change."""
     names = [item.name for item in done]
     store.write_results(names)
     rows = [row for name in names for row in store.rows(name)]
     summary = summarize(rows, conditions, config)
     state = {"complete": len(done) == planned, "blocks": planned, "blocks_finished": len(done), "digest": store.digest}
-    summary |= {"state": state, "hardware": describe_machine()}
+    summary |= {**told, "state": state, "hardware": describe_machine()}
     write_json(store.folder / SUMMARY_FILE, summary)
     return summary

@@ -128,14 +128,15 @@ def draw_drones(
         vehicle: The nominal one.
         path: Whose state at time 0 starts are drawn around.
         spread: Half widths: position [m], velocity [m/s], quaternion [1], mass and thrust as shares.
-        condition: Factor of mass, and wider spreads of mass and thrust.
+        condition: Factor of mass, and wider spreads of starts, mass and thrust.
         seed: Of the run.
         number: Of the flights, (n,); draws depend on nothing else.
     """
     key = keys_of(seed, number)
     sample = path.sample(np.zeros(1))
     wanted = np.concatenate([sample.position[0], sample.velocity[0], kinematic_state(sample, vehicle.gravity).attitude[0]])
-    half = np.repeat([spread.position, spread.velocity, spread.attitude], [3, 3, 4])
+    widest = [max(getattr(spread, name), getattr(condition, f"{name}_spread")) for name in ("position", "velocity", "attitude")]
+    half = np.repeat(widest, [3, 3, 4])
     start = wanted + half * (2.0 * uniforms(key, _START, Stream.SYNTHESIS, 10) - 1.0)
     start[:, 6:] /= np.linalg.norm(start[:, 6:], axis=1, keepdims=True)
     share = 2.0 * uniforms(key, _DRONE, Stream.SYNTHESIS, 2) - 1.0

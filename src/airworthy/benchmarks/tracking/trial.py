@@ -11,6 +11,7 @@ import numpy as np
 from airworthy.benchmarks.tracking.condition_scene import Walkers
 from airworthy.benchmarks.tracking.conditions import Condition, noise_level
 from airworthy.benchmarks.tracking.methods import Drones
+from airworthy.benchmarks.tracking.seen_images import SeenImages
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike, ArrayU32
 from airworthy.core.random import Stream, normals
 from airworthy.pilots.pilot import Observation, Pilot
@@ -130,10 +131,11 @@ class WatchedPilot:
         keys: (n, 4) of the flights.
         every: Decisions to a tick: within one, what is sensed is off by the same, as an estimate's error lasts, and the first
             decision of each is kept.
+        seen: What it is shown instead of what its cameras see; None: what they see.
     """
 
-    def __init__(self, pilot: Pilot, noise: str, keys: ArrayU32, every: int = 1):
-        self.inner, self._keys, self._every = pilot, keys, every
+    def __init__(self, pilot: Pilot, noise: str, keys: ArrayU32, every: int = 1, seen: SeenImages | None = None):
+        self.inner, self._keys, self._every, self._seen = pilot, keys, every, seen
         self.name, self.level, self.observes = pilot.name, pilot.level, pilot.observes
         self._sensor = np.array(noise_level(noise).sensor)
         self._asked = 0
@@ -144,6 +146,7 @@ class WatchedPilot:
 
     def command(self, observation: Observation) -> Any:
         """Return the pilot's command."""
+        observation = observation if self._seen is None else self._seen.of(observation)
         given = self.inner.command(self._sensed(observation) if self._sensor.any() else observation)
         self._asked += 1
         if (self._asked - 1) % self._every:
