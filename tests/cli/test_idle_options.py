@@ -34,6 +34,7 @@ from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
 from airworthy.learning.task_training.config import TaskConfig
 from airworthy.race.benchmark.job import RaceBenchConfig
+from airworthy.race.learned.config import RacePolicyOptions
 from airworthy.race.pilots.catalogue import race_pilot
 from airworthy.scenes import Scene, scene
 from airworthy.scenes.catalogue import SceneArguments
@@ -129,6 +130,26 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_bare(TrainHoverConfig, rotors=Path("rotors.toml")),),
     ],
     "airworthy train motor_command": [(_bare(MotorCommandConfig, device="cuda", mirror="y"),)],
+    "airworthy train race": [
+        (
+            _bare(
+                RacePolicyOptions,
+                updates=20,
+                env_count=64,
+                rollout=32,
+                hold=2,
+                warm_up=3,
+                from_start=0.5,
+                ppo_learning_rate=1e-3,
+                initial_std=0.2,
+                margin=0.2,
+                margin_cost=1.0,
+                crash_cost=5.0,
+                smoothness_cost=0.1,
+            ),
+        ),
+        (_bare(RacePolicyOptions, trainer="ppo", margin=0.2, margin_cost=0.0),),
+    ],
     "airworthy train TASK": [
         (
             _bare(
@@ -267,6 +288,7 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
         ((TrainHoverConfig(trainer="native_ppo", steps=100_000),), "airworthy train hover"),
         ((TrainHoverConfig(trainer="ppo", steps=100_000, device="auto"),), "airworthy train hover"),
         ((MotorCommandConfig(trainer="ppo", device="cuda:1", mirror="xy"),), "airworthy train motor_command"),
+        ((RacePolicyOptions(trainer="ppo", updates=20, hold=2, margin=0.2),), "airworthy train race"),
         ((BoundaryOptions(alpha=5.0, rate_step=20, gamma=0.5, noise_on="physical"),), "airworthy train boundary"),
         ((SvNetOptions(history_epochs=3, view=112, form="code"),), "airworthy train svnet"),
     ],
@@ -357,6 +379,7 @@ def test_python_calls_refuse_before_anything_is_written(call: Callable[[Path], o
         ("bench navigation --least-distance 5", "--least-distance 5 changes nothing without --scenes"),
         ("fly --course line --time-limit 5", "--time-limit 5 changes nothing for a pilot that follows a course, whose end"),
         ("bench navigation --trials 2 --configurations 1", "--trials 2 changes nothing beside --configurations"),
+        ("train race --updates 9", "--updates 9 changes nothing for the trainer imitation"),
         ("bench smoke --quick", "--quick changes nothing for airworthy bench smoke"),
         ("bench gates --courses line --quick --network oracle --off-grid 5", "--off-grid 5 changes nothing where no network"),
         ("scenes render forest --eye 0 0 1 --target 1 0 1 --view top", "--view top changes nothing with --eye"),

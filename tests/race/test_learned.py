@@ -22,13 +22,13 @@ from airworthy.learning.distill.training import imitation_gradient
 from airworthy.race import load_race, race_class
 from airworthy.race.benchmark.flight import RaceFlight, fly_races
 from airworthy.race.learned import contract
+from airworthy.race.learned.batch import CourseBatch, FlightNoise
 from airworthy.race.learned.config import RacePolicyOptions
 from airworthy.race.learned.contract import read_race_folder, write_race_folder
 from airworthy.race.learned.observing import RacerView, commanded, network_outputs, observed_numbers, wanted_outputs
 from airworthy.race.learned.pilot import PolicyPilot
 from airworthy.race.learned.reference import MovedReference, eased
 from airworthy.race.learned.run import train_race
-from airworthy.race.learned.surrogate import FlightNoise, _Flights
 from airworthy.race.learned.training import RacePolicyTraining, course_flights
 from airworthy.race.onboard import Onboard, onboard_facts
 from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
@@ -38,7 +38,7 @@ from airworthy.sensors import rig
 from airworthy.vehicles import vehicle
 
 RACE = load_race("alphapilot")
-FEW = RacePolicyOptions(hidden=8, rounds=3, flights=4, flight_s=0.2, kept=40, steps=6, batch=16)
+FEW = RacePolicyOptions(trainer="imitation", hidden=8, rounds=3, flights=4, flight_s=0.2, kept=40, steps=6, batch=16)
 GATES = len(RACE.order)
 
 
@@ -235,7 +235,7 @@ def test_what_was_saved_goes_on_to_the_same_bits() -> None:
 def test_a_folder_that_flies_and_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     few = ["--hidden", "8", "--rounds", "2", "--flights", "2", "--flight-s", "0.2", "--kept", "100", "--steps", "3"]
-    asked = ["train", "race", "--out", str(tmp_path), *few, "--judged", "2"]
+    asked = ["train", "race", "--out", str(tmp_path), "--trainer", "imitation", *few, "--judged", "2"]
     assert main([*asked, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["protocol"]["flights"] == 2
@@ -266,7 +266,7 @@ def test_a_stopped_training_goes_on_to_the_same_file(tmp_path: Path) -> None:
 
 def test_from_python(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    few = {name: getattr(FEW, name) for name in ("hidden", "flights", "flight_s", "kept", "steps", "batch")}
+    few = {name: getattr(FEW, name) for name in ("trainer", "hidden", "flights", "flight_s", "kept", "steps", "batch")}
     done = aw.train("race", None, tmp_path, rounds=1, judged=1, **few)
     assert done.summary["protocol"]["flights"] == 1
     with pytest.raises(AirworthyError, match="draws itself"):
@@ -358,7 +358,7 @@ def test_the_shipped_policy_is_what_the_command_gives() -> None:
     pilot.begin(facts())
     noted = pilot.contract.training
     assert noted["options"] == asdict(RacePolicyOptions())
-    assert noted["iterations"] == RacePolicyOptions().rounds
+    assert noted["iterations"] == RacePolicyOptions().iterations
     place = Path(str(files("airworthy.race.learned").joinpath("alphapilot")))
     assert sum(path.stat().st_size for path in place.iterdir()) < 300_000
 
@@ -396,7 +396,7 @@ def test_a_policy_whose_outputs_mean_something_else_is_refused(
 
 
 def test_what_is_not_in_view_grows_older_frame_by_frame(course: Any) -> None:
-    batch = _Flights(course, np.random.default_rng(2), 16, 0.5, FlightNoise())
+    batch = CourseBatch(course, np.random.default_rng(2), 16, 0.5, FlightNoise())
     batch.unseen[:] = 0.5
     before = batch.known.copy()
     batch.look()

@@ -26,8 +26,9 @@ __all__ = ["main"]
 PROG = "airworthy train race"
 _DESCRIPTION = (
     "Learn to fly the AlphaPilot race from estimates of the own state and of the gates: the expert, a stored plan moved with"
-    " the gates and its tracker, says what it would have done where the policy comes to (DAgger). No solver runs. A stopped"
-    " training goes on where it was, to the same bits as one that was not stopped."
+    " the gates and its tracker, says what it would have done where the policy comes to (DAgger). With --trainer ppo it goes"
+    " on by reward, for time and against passing close to edges. No solver runs. A stopped training goes on where it was, to"
+    " the same bits as one that was not stopped."
 )
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
+from airworthy.core.errors import AirworthyError
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.machine import SEED_MAX, TrainingOptions
+from airworthy.learning.seeds import refuse_judged_seed
+from airworthy.race.learned.reward import RaceReward
 
-__all__ = ["RacePolicyOptions"]
+__all__ = ["IDLE_RULES", "JUDGED_SEED", "RacePolicyOptions"]
+
+JUDGED_SEED = 7919
+"""Of the flights on which policies are judged (specification, learning by reward, section 8)."""
 
 # Defaults are ours.
 
@@ -55,10 +62,73 @@ class RacePolicyOptions(TrainingOptions):
     doubt: Annotated[float, Bound(0.0, 1.0, "m")] = 0.03
     """Standard deviation of the error of its own place as it believes it; of velocity, in m/s, twice that."""
 
+    trainer: Literal["imitation", "ppo"] = "imitation"
+    """What learns: "imitation", of the expert alone, or "ppo", by reward from what imitation has learnt."""
+    updates: Annotated[int, Bound(1, 100_000)] = 240
+    """Of PPO: rollouts that are flown and learnt from."""
+    env_count: Annotated[int, Bound(16, 65_536)] = 256
+    """Of PPO: flights at once, a multiple of 16."""
+    rollout: Annotated[int, Bound(8, 4096)] = 64
+    """Of PPO: decisions of each flight in an update, a multiple of 8."""
+    hold: Literal[1, 2, 4] = 4
+    """Of PPO: commands that a decision is held for in training; policies fly with a decision for each."""
+    warm_up: Annotated[int, Bound(0, 100_000)] = 10
+    """Of PPO: updates over which only the critic learns."""
+    from_start: Annotated[float, Bound(0.0, 1.0)] = 0.25
+    """Of PPO: share of flights that begin at the start, the others somewhere on the course."""
+    ppo_learning_rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 1.5e-4
+    """Of PPO: learning rate at first; it falls to nothing, linearly."""
+    initial_std: Annotated[float, Bound(1e-3, 1.0)] = 0.12
+    """Of PPO: standard deviation of outputs at first; it stays above half of that."""
+    margin: Annotated[float, Bound(0.0, 5.0, "m", above=True)] = 0.3
+    """Of PPO: distance between vehicle and edges of openings from which on a passage costs nothing."""
+    margin_cost: Annotated[float, Bound(0.0, 100.0, "s")] = 0.3
+    """Of PPO: cost of a passage that touches an edge; by the square of what is lacking."""
+    crash_cost: Annotated[float, Bound(0.0, 1000.0, "s")] = 3.0
+    """Of PPO: cost of a flight that is over before its course is."""
+    smoothness_cost: Annotated[float, Bound(0.0, 100.0, "s")] = 0.001
+    """Of PPO: cost of outputs that change by 1 from one decision to the next, by the square."""
+
     def __post_init__(self) -> None:
         check_fields(self)
+        refuse_idle(self, IDLE_RULES)
+        refuse_judged_seed([self.seed], JUDGED_SEED, "flights on which policies are judged")
+        if self.trainer == "ppo":
+            self._check_batch()
+
+    def _check_batch(self) -> None:
+        if self.env_count % 16 or self.rollout % 8:
+            raise AirworthyError(
+                f"{self.env_count} flights at once x {self.rollout} decisions cannot be shared out; expected a multiple of 16"
+                " flights (env_count) and of 8 decisions (rollout)."
+            )
+        if self.warm_up >= self.updates:
+            raise AirworthyError(
+                f"warm_up is {self.warm_up} of {self.updates} updates, and the policy would learn in none: choose fewer, or"
+                " more updates."
+            )
+
+    @property
+    def reward(self) -> RaceReward:
+        """Weights of the reward."""
+        return RaceReward(self.margin, self.margin_cost, self.crash_cost, self.smoothness_cost)
 
     @property
     def iterations(self) -> int:
-        """Rounds, as trainings count."""
-        return self.rounds
+        """Rounds, and updates behind them, as trainings count."""
+        return self.rounds + (self.updates if self.trainer == "ppo" else 0)
+
+
+IDLE_RULES = (
+    IdleRule(
+        (
+            "updates", "env_count", "rollout", "hold", "warm_up", "from_start", "ppo_learning_rate", "initial_std", "margin",
+            "margin_cost", "crash_cost", "smoothness_cost",
+        ),
+        lambda asked: asked.trainer != "ppo",
+        "for the trainer imitation, which learns of the expert alone",
+        "learn with --trainer ppo",
+    ),
+    IdleRule(("margin",), lambda asked: asked.margin_cost == 0.0, "with --margin-cost 0", "raise that"),
+)  # fmt: skip
+"""What only learning by reward reads."""

@@ -3,7 +3,7 @@
 training.json     what is learnt; written first
 checkpoints/      while it is not finished
 weights.safetensors, contract.json   the policy, also of a training that was stopped
-metrics.jsonl     error, flights lost, steps and time, a line per round
+metrics.jsonl     error or reward, flights lost, steps and time, a line per round and update
 report.html       curves, and what its flights came to
 summary.json      figures; written last: where it lies, all is done
 """
@@ -11,7 +11,7 @@ summary.json      figures; written last: where it lies, all is done
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,7 +106,16 @@ class _RaceFolder(FlownFolder[Policy]):
             "weights": sum(w.size for w in network[1]),
         }
         judged = self.evidence(network, {})
-        return flown_summary(work, about, judged, self.protocol, split=self.split, command=self.command, packages=_PACKAGES)
+        return flown_summary(
+            work,
+            about,
+            judged,
+            self.protocol,
+            split=self.split,
+            command=self.command,
+            packages=_PACKAGES,
+            more={"stages": _stages(work, judged, self.protocol)},
+        )
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: Policy, work: TimedTraining[Any] | None
@@ -125,7 +134,7 @@ def train_race(
     tensorboard: bool = False,
     quiet: bool = True,
 ) -> Trained:
-    """Learn to fly the AlphaPilot race of the expert of `race:stored`, or go on where it was stopped.
+    """Learn to fly the AlphaPilot race of the expert of `race:stored`, and on by reward, or go on where it was stopped.
 
     Args:
         out: Folder.
@@ -162,18 +171,39 @@ def _evidence(training: RacePolicyTraining, network: Policy, protocol: RacePolic
     """Return what of `summary.json` its flights say, and in how many seconds they were flown."""
     begun, cpu = time.perf_counter(), time.process_time()
     say(quiet, f"Judging it on {protocol.flights:,} flights.")
-    flown = training.judged(network[1], protocol.flights, protocol.seconds)
-    times = flown.finish[np.isfinite(flown.finish)]
+    found = _flown(training, network[1], protocol)
     return {
-        "finished_flights": len(times),
-        "finished_percent": 100.0 * len(times) / protocol.flights,
-        # Nobody finished: there is no time.
-        "mean_time_s": float(np.mean(times)) if len(times) else None,
-        "gates_passed": flown.crossed,
-        "gates_hit": flown.hit,
+        **found,
         "decision_us": _decision_us(network),
         "seconds": {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
     }
+
+
+def _stages(work: TimedTraining[Any], learnt: Mapping[str, Any], protocol: RacePolicyProtocol) -> list[dict[str, Any]]:
+    """Return what flights say of the policy behind each stage, and what the stage took; one row where there is one."""
+    training, rounds = work.training, work.training.options.rounds
+    figures = {name: learnt[name] for name in _FLOWN}
+    # The row behind the last round: the log has one for each of so few, or else the last before.
+    split = max((row["cpu_s"] for row in work.metrics if row["iteration"] <= rounds), default=0.0)
+    if training.trainer == "imitation":
+        return [{"stage": "imitation", "iterations": rounds, "cpu_s": work.cpu_s, **figures}]
+    before = _flown(training, training.imitated, protocol)
+    return [
+        {"stage": "imitation", "iterations": rounds, "cpu_s": split, **before},
+        {"stage": training.trainer, "iterations": training.options.updates, "cpu_s": work.cpu_s - split, **figures},
+    ]
+
+
+_FLOWN = ("finished_flights", "finished_percent", "mean_time_s", "gates_passed", "gates_hit")
+
+
+def _flown(training: RacePolicyTraining, weights: Sequence[Any], protocol: RacePolicyProtocol) -> dict[str, Any]:
+    flown = training.judged(weights, protocol.flights, protocol.seconds)
+    times = flown.finish[np.isfinite(flown.finish)]
+    # Nobody finished: there is no time.
+    mean = float(np.mean(times)) if len(times) else None
+    share = 100.0 * len(times) / protocol.flights
+    return dict(zip(_FLOWN, (len(times), share, mean, flown.crossed, flown.hit), strict=True))
 
 
 def _decision_us(network: Policy) -> float:
@@ -187,7 +217,8 @@ def _decision_us(network: Policy) -> float:
 
 
 def _write_report(path: Path, found: Mapping[str, Any], metrics: Rows) -> Path:
-    wall = [(row["wall_s"], row["cost"]) for row in metrics]
+    imitated = [(row["wall_s"], row["cost"]) for row in metrics if row["stage"] == "imitation"]
+    gained = [(row["wall_s"], row["gained"]) for row in metrics if row["stage"] != "imitation"]
     gone = [(row["wall_s"], float(row["lost_in_round"])) for row in metrics]
     mean = found["mean_time_s"]
     page = page_of(
@@ -205,8 +236,20 @@ def _write_report(path: Path, found: Mapping[str, Any], metrics: Rows) -> Path:
             card("network", fixed(found["decision_us"], 0), "us", f"a decision; {found['weights']:,} numbers"),
         ],
         curves=[
-            ("Squared error of outputs", lines("error", "wall time [s]", [Line("error", "flown", wall)])),
+            ("Squared error of outputs", lines("error", "wall time [s]", [Line("error", "flown", imitated)])),
+            ("Reward per second of flight [s]", lines("gained", "wall time [s]", [Line("gained", "flown", gained)], False)),
             ("Flights lost in a round", lines("lost", "wall time [s]", [Line("lost", "bad", gone)], False)),
+        ],
+        stages=[
+            (
+                stage["stage"],
+                f"{stage['iterations']:,}",
+                fixed(stage["cpu_s"], 0),
+                f"{stage['finished_flights']} of {found['protocol']['flights']}",
+                DASH if stage["mean_time_s"] is None else fixed(stage["mean_time_s"], 2),
+                f"{stage['gates_hit']} of {stage['gates_passed']}",
+            )
+            for stage in found["stages"]
         ],
         split=[(name.removesuffix("_s").replace("_", " "), fixed(s, 2)) for name, s in found["seconds"].items()],
         options=flat_options(found["options"]),

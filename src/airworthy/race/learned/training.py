@@ -1,4 +1,5 @@
-"""A race pilot under way: rounds of flights in which the expert says what it would have done, and descent on what was flown.
+"""A race pilot under way: rounds of flights in which the expert says what it would have done, and descent on what was flown;
+behind them, updates by reward (`airworthy.race.learned.improvement`).
 
 Ross, Gordon and Bagnell 2011, "A Reduction of Imitation Learning and Structured Prediction to No-Regret Online Learning"
 (DAgger), with a window over the last rounds. The expert is that of `race:stored`: the stored plan with glances, stretched and
@@ -12,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +21,18 @@ from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.gradient.descent import Descent
 from airworthy.learning.gradient.trainer import initial_weights
+from airworthy.learning.native_ppo.options import PpoUpdate
 from airworthy.learning.ppo.threads import one_thread
 from airworthy.race.briefing import race_briefing
 from airworthy.race.classes import race_class
-from airworthy.race.learned.config import RacePolicyOptions
+from airworthy.race.learned.batch import FlightNoise
+from airworthy.race.learned.config import JUDGED_SEED, RacePolicyOptions
 from airworthy.race.learned.contract import RacePolicyContract, course_mark
 from airworthy.race.learned.descent import error_gradient, outputs
+from airworthy.race.learned.improvement import RaceImprovement
 from airworthy.race.learned.observing import observed_numbers
 from airworthy.race.learned.reference import MovedReference, centred, eased
-from airworthy.race.learned.surrogate import CourseFlights, CourseRound, FlightNoise
+from airworthy.race.learned.surrogate import CourseFlights, CourseRound
 from airworthy.race.pilots.tracker import RaceTracker
 from airworthy.race.planning.horizon import whole_openings
 from airworthy.race.planning.nominal import nominal_plan
@@ -42,8 +46,9 @@ __all__ = ["RacePolicyTraining", "course_flights"]
 _RACE, _CLASS = "alphapilot", "noisy"
 _CLIP, _LAST = 1.0, 0.01
 """Largest norm of a gradient, and share of the learning rate at the end; ours, as usual."""
-_JUDGING = 1 << 32
-"""Number of the draws of flights that judge; rounds are fewer."""
+_COUNTS = ("env_steps", "samples", "lost", "crossed", "hit")
+_PPO = "ppo_"
+"""Begins names of PPO's arrays in a checkpoint."""
 
 
 def course_flights(options: RacePolicyOptions) -> CourseFlights:
@@ -70,13 +75,11 @@ def course_flights(options: RacePolicyOptions) -> CourseFlights:
 
 
 class RacePolicyTraining:
-    """A policy that learns what `race:stored` would have done where it comes to itself.
+    """A policy that learns what `race:stored` would have done where it comes to itself, and then by reward.
 
     Args:
         options: How.
     """
-
-    trainer: ClassVar[str] = "imitation"
 
     def __init__(self, options: RacePolicyOptions | None = None):
         self.options = o = options or RacePolicyOptions()
@@ -85,16 +88,32 @@ class RacePolicyTraining:
         self._descent = Descent(
             initial_weights(((o.hidden, observed), (o.hidden, o.hidden), (4, o.hidden)), np.zeros(4), o.seed)
         )
-        self.weights = self._descent.weights
         # A ring: what was seen in the newest round takes the place of the oldest.
         self._seen, self._wanted = np.zeros((o.kept, observed), np.float32), np.zeros((o.kept, 4), np.float32)
+        self._improvement: RaceImprovement | None = None
         self.iteration = self.env_steps = self.samples = self.lost = self.crossed = self.hit = 0
         self._last: tuple[int, int, int] = (0, 0, 0)
+        self._told: PpoUpdate | None = None
+
+    @property
+    def trainer(self) -> str:
+        """What learns last."""
+        return self.options.trainer
 
     @property
     def finished(self) -> bool:
-        """Whether all rounds are behind it."""
-        return self.iteration >= self.options.rounds
+        """Whether all rounds and updates are behind it."""
+        return self.iteration >= self.options.iterations
+
+    @property
+    def weights(self) -> list[ArrayF32]:
+        """Weight and bias of each layer of the policy."""
+        return self._improvement.weights if self._improvement else self._descent.weights
+
+    @property
+    def imitated(self) -> list[ArrayF32]:
+        """Those that imitation alone has learnt."""
+        return self._descent.weights
 
     def prepare(self) -> None:
         """Do nothing: there is nothing to build."""
@@ -114,14 +133,22 @@ class RacePolicyTraining:
         )
 
     def metrics(self, cost: float) -> dict[str, Any]:
-        """Return what is written down of a round that came to this cost."""
+        """Return what is written down of a round or an update that came to this cost; what the other stage has is None."""
         crossed, hit, lost = self._last
+        told = self._told
+        second = self.contract.rate / self.options.hold
         return {
+            "stage": "ppo" if told else "imitation",
             "cost": cost,
             "lost": self.lost,
             "lost_in_round": lost,
             "hit_share": hit / crossed if crossed else None,
-            "tutored": self._by_expert(),
+            "tutored": None if told else self._by_expert(),
+            "gained": second * told.reward if told else None,
+            "terms": {name: second * value for name, value in told.terms.items()} if told else {},
+            "divergence": told.divergence if told else None,
+            "explained": _number(told.explained) if told else None,
+            "std": told.std if told else None,
         }
 
     def _by_expert(self) -> float:
@@ -130,9 +157,16 @@ class RacePolicyTraining:
         return max(0.0, 1.0 - self.iteration / end) if end > 0.0 else 0.0
 
     def step(self) -> float:
-        """Fly and learn a round; returns the mean squared error of outputs where the policy came to, before it learnt."""
+        """Fly and learn a round or, behind the last, an update.
+
+        Returns:
+            Of a round the mean squared error of outputs where the policy came to, before it learnt; of an update minus the
+            reward per second of flight.
+        """
         with one_thread():
-            return self._round(np.random.default_rng([self.options.seed, self.iteration]))
+            if self.iteration < self.options.rounds:
+                return self._round(np.random.default_rng([self.options.seed, self.iteration]))
+            return self._update()
 
     def _round(self, rng: np.random.Generator) -> float:
         o = self.options
@@ -167,15 +201,28 @@ class RacePolicyTraining:
             share = _LAST + (1.0 - _LAST) * 0.5 * (1.0 + math.cos(math.pi * (done + k) / total))
             self._descent.step(gradient, o.learning_rate * share, _CLIP, done + k)
 
+    def _update(self) -> float:
+        o = self.options
+        improving = self._improvement = self._improvement or RaceImprovement(self.course, o, self._descent.weights)
+        before = improving.environments.counts
+        self._told = told = improving.update()
+        crossed, hit, lost = (after - b for after, b in zip(improving.environments.counts, before, strict=True))
+        self._last = crossed, hit, lost
+        self.crossed, self.hit, self.lost = self.crossed + crossed, self.hit + hit, self.lost + lost
+        # Counted as of rounds: commands, not decisions.
+        self.env_steps += o.env_count * o.rollout * o.hold
+        self.iteration += 1
+        return -told.reward * self.contract.rate / o.hold
+
     def judged(self, weights: Sequence[ArrayF32], flights: int, seconds: float) -> CourseRound:
-        """Fly whole courses without gusts, each of its own draw, from the start.
+        """Fly whole courses without gusts, each of its own draw, from the start: the same ones for every policy.
 
         Args:
             weights: Of the policy.
             flights: How many.
             seconds: How long.
         """
-        rng = np.random.default_rng([self.options.seed, _JUDGING])
+        rng = np.random.default_rng(JUDGED_SEED)
         every = round(seconds * self.contract.rate)
         with one_thread():
             return self.course.fly(partial(outputs, weights), rng, flights, seconds, on_the_way=0.0, keep_every=every)
@@ -183,23 +230,35 @@ class RacePolicyTraining:
     # ---- stopping and going on ---------------------------------------------------------------------------------------
 
     def save(self) -> Checkpoint:
-        """Return everything that the next round depends on."""
+        """Return everything that the next round or update depends on."""
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        arrays: dict[str, ArrayAny] = {"flat": self._descent.flat}
+        if self._improvement:
+            # What was flown for imitation is of no use any more.
+            inner = self._improvement.save()
+            arrays |= {f"{_PPO}{name}": x for name, x in inner.arrays.items()}
+            return Checkpoint(self.iteration, arrays, {**counts, "ppo": dict(inner.notes), "updates": inner.number})
         rows = min(self.samples, self.options.kept)
-        arrays: dict[str, ArrayAny] = {
-            "flat": self._descent.flat,
-            "moments": self._descent.moments,
-            "seen": self._seen[:rows],
-            "wanted": self._wanted[:rows],
-        }
-        counts = {name: getattr(self, name) for name in ("env_steps", "samples", "lost", "crossed", "hit")}
+        arrays |= {"moments": self._descent.moments, "seen": self._seen[:rows], "wanted": self._wanted[:rows]}
         return Checkpoint(self.iteration, {name: np.array(x) for name, x in arrays.items()}, counts)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave, to the same bits."""
         arrays = checkpoint.arrays
-        self._descent.flat[:], self._descent.moments[:] = arrays["flat"], arrays["moments"]
-        rows = len(arrays["seen"])
-        self._seen[:rows], self._wanted[:rows] = arrays["seen"], arrays["wanted"]
+        self._descent.flat[:] = arrays["flat"]
+        if "ppo" in checkpoint.notes:
+            self._improvement = RaceImprovement(self.course, self.options, self._descent.weights)
+            inner = {name.removeprefix(_PPO): x for name, x in arrays.items() if name.startswith(_PPO)}
+            self._improvement.restore(Checkpoint(int(checkpoint.notes["updates"]), inner, checkpoint.notes["ppo"]))
+        else:
+            self._descent.moments[:] = arrays["moments"]
+            rows = len(arrays["seen"])
+            self._seen[:rows], self._wanted[:rows] = arrays["seen"], arrays["wanted"]
         self.iteration = checkpoint.number
-        for name in ("env_steps", "samples", "lost", "crossed", "hit"):
+        for name in _COUNTS:
             setattr(self, name, int(checkpoint.notes[name]))
+
+
+def _number(value: float) -> float | None:
+    """Return a number as JSON takes it: None for what is none."""
+    return value if math.isfinite(value) else None
