@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +38,6 @@ class CourseEnvironments:
         seed: Of all that is drawn, with the number of the rollout.
     """
 
-    action_count: ClassVar[int] = 4
-    terms: ClassVar[tuple[str, ...]] = ("progress", "margin", "lost", "smooth")
-
     def __init__(
         self,
         course: CourseFlights,
@@ -52,6 +49,8 @@ class CourseEnvironments:
         seed: int,
     ) -> None:
         self.course, self.reward, self.env_count, self.hold = course, reward, env_count, hold
+        self.action_count = 4
+        self.terms: tuple[str, ...] = ("progress", "margin", "lost", "smooth")
         self.observation_count = observed_numbers(course.passages)
         self.hover_action = np.zeros(4, np.float32)
         self.flight_ids = np.arange(env_count)
