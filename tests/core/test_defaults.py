@@ -18,7 +18,7 @@ airworthy.control.levels.Mode position=0.0 velocity=0.0 vehicle_frame=0.0 hold_y
 airworthy.control.levels.ControlConfig rotor_lead=0.0
 airworthy.control.linear.LinearLoop delay=0.0
 airworthy.control.mpc.stage.MpcConfig horizon=40 rate=20.0 position=0.5 velocity=0.05 attitude=0.05 thrust=1.0
-  rates=(0.1,0.1,0.01) terminal=0.05 rate_max=5.0 iterations=20 tolerance=1e-06
+  rates=(0.1,0.1,0.01) terminal=0.05 rate_max=5.0 iterations=200 tolerance=1e-06
 airworthy.control.rate_loop.WaypointParameters position_gain=7.0 velocity_gain=3.0 attitude_gain=10.0 rate_max=8.0
   acceleration_max=3.0 speed_max=3.0
 airworthy.core.schema.Bound low=-inf high=inf

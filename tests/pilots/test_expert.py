@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.pilots import expert
 from airworthy.pilots.expert import ExpertPilot, expert_for, expert_reference, full_thrust, full_thrust_of
 from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.simulation.flights import read_flight_meta
 from airworthy.trajectories import Keyframe, course, course_names, minimum_snap
 from airworthy.vehicles import vehicle
 
@@ -106,6 +108,7 @@ def test_flights_begin_with_hover_as_their_vehicles_believe_it() -> None:
         _full=np.array([20.0, 40.0, 50.0]),
         _command=np.full((3, 4), 7.0),
         failures=np.array([3, 3, 3]),
+        cut_off=np.array([2, 2, 2]),
         observes=("position",),
         solver=SimpleNamespace(reset=lambda ids: asked.append([i in ids for i in range(3)])),
     )
@@ -122,7 +125,7 @@ def test_flights_begin_with_hover_as_their_vehicles_believe_it() -> None:
         return ExpertPilot.command(pilot, seen)  # type: ignore[arg-type]
 
     np.testing.assert_allclose(command(0.0, 0.0, 0.0), [[15.0, 0, 0, 0], [20.0, 0, 0, 0], [10.0, 0, 0, 0]])
-    assert pilot.failures.tolist() == [0, 0, 0]
+    assert pilot.failures.tolist() == pilot.cut_off.tolist() == [0, 0, 0]
     assert solved == [([0.0, 0.5, 1.0], [True] * 3)]
     # A tick is early by up to a thousandth of a period, and no flight begins with it.
     command(0.04994, 0.04996, 0.05)
@@ -163,7 +166,8 @@ def test_a_failed_problem_keeps_the_last_command_and_is_counted_once() -> None:
 
     def solve(state: Any, full: Any, row: Any, last: Any, gravity: Any, flights: Any) -> Any:
         asked.update(state=state, full=full, row=row, last=last, gravity=gravity, flights=flights)
-        return SimpleNamespace(inputs=inputs, failed=failed, iterations=np.array([3, 4, 5, 6]))
+        cut_off = np.array([True, False, True, False])
+        return SimpleNamespace(inputs=inputs, failed=failed, cut_off=cut_off, iterations=np.array([3, 4, 5, 6]))
 
     def nearest(state: Any, time: Any, path: Any, search: Any) -> Any:
         asked.update(looked_up=state)
@@ -180,6 +184,7 @@ def test_a_failed_problem_keeps_the_last_command_and_is_counted_once() -> None:
         _search=None,
         _command=before.copy(),
         failures=np.array([0, 5, 0, 0]),
+        cut_off=np.array([7, 0, 0, 0]),
         iterations=np.zeros(count, np.int64),
     )
     state = np.zeros((count, 10))
@@ -189,6 +194,7 @@ def test_a_failed_problem_keeps_the_last_command_and_is_counted_once() -> None:
     np.testing.assert_array_equal(pilot._command[0], [0.5 * first[0, 0], *first[0, 1:]])
     np.testing.assert_array_equal(pilot._command[1:], before[1:])
     assert pilot.failures.tolist() == [0, 6, 0, 0]
+    assert pilot.cut_off.tolist() == [8, 0, 0, 0]
     assert pilot.iterations.tolist() == [3, 4, 0, 0]
     assert not asked["looked_up"].any()  # a diverged flight still looks a row up
     assert asked["state"] is state
@@ -196,3 +202,10 @@ def test_a_failed_problem_keeps_the_last_command_and_is_counted_once() -> None:
     assert asked["last"].tolist() == [10, 20, 20, 10]
     assert asked["flights"] is new
     assert asked["shifted"] is new
+
+
+def test_the_flights_record_says_where_the_expert_was_no_example(tmp_path: Path) -> None:
+    import airworthy as aw
+
+    aw.fly(vehicle="carl", pilot="mpc", course="hover", envs=2, out=tmp_path / "run", report=False)
+    assert read_flight_meta(tmp_path / "run")["mpc"] == {"failed_ticks": [0, 0], "cut_off_ticks": [0, 0]}

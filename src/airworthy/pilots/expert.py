@@ -190,6 +190,9 @@ class ExpertPilot:
         self._command = np.zeros((count, 4))
         self.failures = np.zeros(count, np.int64)
         """(env,) ticks at which no solution was found, since the flight began."""
+        self.cut_off = np.zeros(count, np.int64)
+        """(env,) ticks at which the solver used up its iterations before it settled, since the flight began: flown, since they
+        are near the optimum, but no example to learn from."""
         self.iterations = np.zeros(count, np.int64)
         """(env,) of the last tick."""
 
@@ -209,7 +212,7 @@ class ExpertPilot:
     def _begin(self, ids: ArrayIndex) -> None:
         """Begin new flights: nothing of the last ones counts."""
         self.solver.reset(ids)
-        self.failures[ids] = 0
+        self.failures[ids] = self.cut_off[ids] = 0
         self._command[ids] = 0.0
         # Hover, in the thrust that the vehicle's own allocation believes in, until the first problem is solved.
         self._command[ids, 0] = (self._mass * self._gravity * self._believed / self._full)[ids]
@@ -224,6 +227,7 @@ class ExpertPilot:
         good = new & ~found.failed
         self._command[good] = np.concatenate([self._believed[:, None] * first[:, :1], first[:, 1:]], axis=1)[good]
         self.failures[new & found.failed] += 1
+        self.cut_off[new & found.cut_off] += 1
         self.iterations[new] = found.iterations[new]
         self.solver.shift(new)
 

@@ -58,7 +58,7 @@ from airworthy.core.jobs.progress import stoppable
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.own_modules import not_copied
 from airworthy.evaluation.statistics import SUMMARY_FILE
-from airworthy.pilots import FlightPlan, FlightRun, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
+from airworthy.pilots import ExpertPilot, FlightPlan, FlightRun, Pilot, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.reports.film.files import SUFFIXES
 from airworthy.reports.flight_report import REPORT_FILE
 from airworthy.simulation import Ground, Imu, MountedSensors, Simulator, SimulatorConfig, Wind, read_flight_meta, write_flight
@@ -177,7 +177,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
                 with stoppable():  # what was flown is saved before anything stops the run
                     open_files.close()
                     pictures = [] if mounted is None or scene is None or not config.report else _sensor_pictures(mounted)
-                    _write_flights(run.path, flown_config, flown, simulator, config, plans)
+                    _write_flights(run.path, flown_config, flown, simulator, config, plans, pilot)
                     write_record(run.path, config, flown_config, vehicles, trajectory, scene, level, parameters, pictures)
                     run.keep()
                     if not run.replaces:
@@ -426,12 +426,20 @@ def exactly_turned(simulator: Simulator) -> list[str]:
 
 
 def _write_flights(
-    folder: Path, flown_config: FlyConfig, flown: FlightRun, simulator: Simulator, asked: FlyConfig, own_way: bool
+    folder: Path,
+    flown_config: FlyConfig,
+    flown: FlightRun,
+    simulator: Simulator,
+    asked: FlyConfig,
+    own_way: bool,
+    pilot: Pilot,
 ) -> None:
     """Write the flights and how they were asked for."""
     names = [item.name for item in simulator.vehicles[: len(asked.vehicle)]]
     labels = labels_of(flown_config, flown_config.course, flown_config.waypoints, own_way)
     meta = _meta(asked, flown, names, labels) | {"exact_rotors": exactly_turned(simulator)}
+    if isinstance(pilot, ExpertPilot):  # by flight: ticks that kept the last command, and those flown short of the optimum
+        meta |= {"mpc": {"failed_ticks": pilot.failures.tolist(), "cut_off_ticks": pilot.cut_off.tolist()}}
     write_flight(folder, flown.table, meta)
     write_json(folder / CONFIG_FILE, resolved(asked))
 

@@ -47,7 +47,7 @@ _ARGUMENTS = """
     inputs: float32[]  # guess, then solution (horizon, 4, stride)
     # output
     states: float32[]  # (horizon + 1, 10, stride)
-    result: float32[]  # cost, iterations (2, stride)
+    result: float32[]  # cost, iterations, whether it was cut off (3, stride)
     work: float32[]
     stride: int
     horizon: int
@@ -115,6 +115,9 @@ class MpcSolution:
     """(n,)"""
     failed: ArrayBool
     """(n,) where no finite solution was found; the inputs are then the reference's."""
+    cut_off: ArrayBool
+    """(n,) where the last iteration allowed still lowered the cost by more than `tolerance`: the inputs are the best so far,
+    not the optimum."""
 
 
 class MpcSolver:
@@ -154,7 +157,7 @@ class MpcSolver:
         # Whole blocks of lanes: the problems that fill up the last block are solved, too, and nobody reads them.
         self._stride = -(-count // CPU_LANES) * CPU_LANES
         shapes = {"start": (STATE_SIZE,), "params": (2,), "inputs": (horizon, INPUT_SIZE)}
-        shapes |= {"states": (horizon + 1, STATE_SIZE), "result": (2,)}
+        shapes |= {"states": (horizon + 1, STATE_SIZE), "result": (3,)}
         self._host: dict[str, Any] = {name: np.zeros((*shape, self._stride), np.float32) for name, shape in shapes.items()}
         self._host["window"] = np.zeros((2, self._stride), np.int32)
         self._host["weights"] = _weights(self.config)
@@ -264,7 +267,8 @@ class MpcSolver:
         n, host = self.count, self._host
         cost = host["result"][0, :n]
         inputs, states = (np.moveaxis(host[name][..., :n], -1, 0) for name in ("inputs", "states"))
-        return MpcSolution(inputs, states, cost, host["result"][1, :n].astype(np.int64), ~np.isfinite(cost))
+        counted, cut = host["result"][1, :n].astype(np.int64), host["result"][2, :n] > 0.0
+        return MpcSolution(inputs, states, cost, counted, ~np.isfinite(cost), cut)
 
 
 def _weights(config: MpcConfig) -> ArrayF32:

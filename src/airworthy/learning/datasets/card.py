@@ -240,7 +240,7 @@ def _courses(dataset: ExpertDataset) -> Content:
     notes = [
         "Dynamics are the published point mass with attitude kinematics: no inertia, motor lag, drag or wind.",
         "Start states are uniform boxes round the course; nothing keeps them out of furniture, as published.",
-        f"The expert found no solution at {failed:,} ticks; roll-outs with any are not kept.",
+        f"The expert found no optimum at {failed:,} ticks; roll-outs with any are not kept.",
     ]
     drone = dataset.vehicle
     for item in dropped_of(dataset.config, dataset.flown, drone.rotor_count, drone.gravity):

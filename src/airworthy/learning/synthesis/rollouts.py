@@ -43,9 +43,9 @@ class Rollouts:
     end_error: Array
     """(n,) distance from the end to the nearest sample of the course [m]."""
     kept: ArrayBool
-    """(n,) ended close enough to the course, with a solution at every tick."""
+    """(n,) ended close enough to the course, with an optimum at every tick."""
     failures: ArrayInt
-    """(n,) ticks without a solution."""
+    """(n,) ticks without a solution, or with one that was cut off before its optimum."""
 
     def selected(self, which: ArrayBool) -> Rollouts:
         """Return some of them, by mask."""
@@ -95,10 +95,12 @@ def roll_out(
     error = _end_error(plan, starts.course, states[:, -1, :3])
     # 0 keeps every roll-out.
     kept = (error <= config.keep_within) | (config.keep_within == 0.0)
-    # A tick without a solution holds the command before: an expert that did not decide is nothing to imitate.
-    kept &= (pilot.failures == 0) & np.isfinite(states).all((1, 2))
+    # A tick without a solution holds the command before: an expert that did not decide is nothing to imitate, and one that was
+    # cut off before its optimum is a wrong example.
+    failures = pilot.failures + pilot.cut_off
+    kept &= (failures == 0) & np.isfinite(states).all((1, 2))
     values = (starts.number, starts.course, starts.time, starts.mass, starts.force, states, sensed, np.stack(command, axis=1))
-    return Rollouts(*values, error, kept, pilot.failures.copy())
+    return Rollouts(*values, error, kept, failures)
 
 
 def sensed_states(plan: RolloutPlan, number: ArrayInt, states: Array) -> Array:

@@ -134,5 +134,7 @@ for (int iteration = 0; iteration < iterations && N::any(active); ++iteration) {
 for (int r = 0; r < (horizon + 1) * NX; ++r) N::store(AT(states, r), N::load(WORK(X_OLD + r)));
 N::store(AT(result, 0), best);
 N::store(AT(result, 1), count);
+// What was still getting better when the iterations were used up has not settled.
+N::store(AT(result, 2), N::select(active, N::c(1.0f), N::c(0.0f)));
 #undef AT
 #undef WORK
