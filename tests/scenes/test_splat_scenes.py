@@ -328,7 +328,17 @@ def test_a_vehicle_hits_placed_splats(tmp_path: Path) -> None:
     for name, more in (("seen", ""), ("solid", "solid = true\ncell = 0.1\n")):
         (tmp_path / name).mkdir()
         placed_file(tmp_path / name, more)
-        line = ["--scene", str(tmp_path / name / "scene.toml"), "--waypoints=0,1,2", "6,1,2", "--hold", "0", "--no-report"]
+        line = [
+            "--scene",
+            str(tmp_path / name / "scene.toml"),
+            "--waypoints=0,1,2",
+            "6,1,2",
+            "--hold",
+            "0",
+            "--no-report",
+            "--course-check",
+            "warn",
+        ]
         main(["fly", "--vehicle", "carl", *line, "--out", str(tmp_path / name / "run")])
         outcomes.append(json.loads((tmp_path / name / "run" / "summary.json").read_text())["flights"][0]["outcome"])
     assert outcomes == ["success", "collision"]

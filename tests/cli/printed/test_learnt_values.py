@@ -237,7 +237,7 @@ def test_exports(told: Transcript, monkeypatch: Patch) -> None:
 def test_seals(told: Transcript, monkeypatch: Patch) -> None:
     from airworthy.verification import sealing
 
-    for made in (True, False):
+    for made in ("sealed", "rewritten", ""):
         monkeypatch.setattr(sealing, "seal", told.fake("seal", made))
         told.run(f"seal, made: {made}", lambda: seal.main(["there"]))
     told.check(FILES / "seals.txt")
@@ -255,6 +255,7 @@ def test_data_sets(told: Transcript, monkeypatch: Patch) -> None:
     new = {"shards": 2, "rollouts": 10, "kept": 5, "pairs": 100}
     whole = Made(Path("out"), (shard("a", 500), shard("a", 600), shard("b", 700)), 3, new, 8.0, run["stages_s"])
     monkeypatch.setattr(synthesize, "_written_card", told.fake("card", Path("out/card.html")))
+    monkeypatch.setattr(synthesize, "_explain", told.fake("explain", None))
     for name, made in (
         ("whole", whole),
         ("stopped", replace(whole, shards=whole.shards[:1], interrupted=True)),
