@@ -173,6 +173,20 @@ def _avoid(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Res
     return _left(train_avoid(out, what, how, run.training_run, quiet=quiet))
 
 
+def _visuomotor(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy.learning.visuomotor import VisuomotorOptions, VisuomotorProtocol
+
+    _unused("visuomotor", data, "makes its own data: name scene= and course=")
+    rest = dict(options)
+    told = {name: rest.pop(name) for name in ("threads", "tensorboard") if name in rest}
+    judge = rest.pop("judge", None) or VisuomotorProtocol()
+    (what,) = configured("train visuomotor", rest, VisuomotorOptions)
+    # Behind the checks: it loads torch.
+    from airworthy.learning.visuomotor.run import train_visuomotor
+
+    return _left(train_visuomotor(out, what, judge, quiet=quiet, **told))
+
+
 def _navigation(kind: str) -> Callable[[Any, Path, bool, Mapping[str, Any]], Result]:
     def called(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
         from airworthy.learning.navigation.options import NavigationOptions, NavigationRunOptions, RoomsProtocol
@@ -240,6 +254,7 @@ KINDS: Mapping[str, Callable[[Any, Path, bool, Mapping[str, Any]], Result]] = {
     "depth_navigation": _navigation("depth_navigation"),
     "lidar_navigation": _navigation("lidar_navigation"),
     "dce": _dce,
+    "visuomotor": _visuomotor,
     "svnet": _svnet,
     "boundary": _boundary,
 }

@@ -14,7 +14,7 @@ from airworthy.pilots.expert import believed_thrust
 from airworthy.pilots.pilot import HEIGHT, SENSOR, Observation
 from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy
 from airworthy.pilots.svnet.contract_text import EARLY, RATE_MAX
-from airworthy.pilots.svnet.features import History, observable, to_command, to_objective, z_down
+from airworthy.pilots.svnet.features import History, from_command, observable, to_command, to_objective, z_down
 from airworthy.pilots.svnet.network import Reading, SvNetwork
 from airworthy.pilots.trackers import HoverFrame
 from airworthy.sensors.carried import policy_cut, vehicle_camera
@@ -209,6 +209,18 @@ class SvNetPilot:
             self._tick = tick
             self._decide(observation, new)
         return self._command.copy() if self._frame is None else self._frame.to_body(self._command)
+
+    def note_applied(self, command: Array, which: ArrayBool) -> None:
+        """Take note that other commands act than were decided, so that the history tells of what is flown.
+
+        Args:
+            command: (env, 4) collective thrust [N] and body rates [rad/s].
+            which: (env,) whose.
+        """
+        if self._frame is not None and self._frame.leans:
+            raise AirworthyError("What acts on a vehicle that leans in hover cannot be noted: its history is of another frame.")
+        share = np.concatenate([command[:, :1] / self._full[:, None], command[:, 1:]], axis=1)
+        self._given[which] = from_command(share)[which]
 
     def _begin(self, ids: ArrayIndex) -> None:
         """Begin new flights: nothing of the last ones counts."""

@@ -1,0 +1,153 @@
+"""What a user chooses about a visuomotor policy, and what follows from how many minutes it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.datasets.config import DatasetConfig
+from airworthy.learning.machine import SEED_MAX, TrainingOptions
+
+__all__ = ["JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol"]
+
+JUDGED_SEED = 7919
+"""Of the flights by which policies are judged in the end; nothing is learnt of them (specification, learning by reward, section
+8)."""
+
+# Defaults are ours.
+_PAIRS_PER_MINUTE = 1200.0
+"""Of the expert that are made, by the minutes there are: a fifth of the time, at 5 ms an image on two cores."""
+_PAIRS = (800, 24_000)
+"""At least, and at most: beyond it the policy's own flights teach more."""
+_ROLLOUT_PAIRS = 40
+_REPETITIONS = 6
+_ROUNDS_PER_MINUTE = 1.0
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How looks differ from the image; all numbers are ours, 0 leaves a change out."""
+
+    light: Annotated[float, Bound(0.0, 0.95)] = 0.6
+    """Linear light is scaled by a factor between 1 - this and 1 / (1 - this), as many stops up as down."""
+    contrast: Annotated[float, Bound(0.0, 0.9)] = 0.25
+    """Exposure curves: display values are raised to a power of up to 1 + this, or one over it."""
+    paste: Annotated[float, Bound(0.0, 1.0)] = 0.6
+    """Share of looks into which things are pasted that do not belong there, people among them as upright rectangles."""
+    blur: Annotated[float, Bound(0.0, 1.0)] = 0.3
+    """Share of looks that are blurred by motion, over up to five pixels."""
+    noise: Annotated[float, Bound(0.0, 100.0)] = 4.0
+    """Standard deviation of a pixel's noise [counts of 255], at most; each look draws its own."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Augmentation.")
+
+
+@dataclass(frozen=True)
+class VisuomotorOptions(TrainingOptions):
+    """How a policy that sees learns to fly a course in a place.
+
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+
+    scene: str = "hall"
+    """Where: a scene's name or file (see `airworthy scenes`)."""
+    course: tuple[str, ...] = ("robustness",)
+    """What is flown: names or JSON files; of several the policy is told which by its objective."""
+    vehicle: str = "carl"
+    """What flies: a catalogue name or a vehicle TOML file, with a camera."""
+    features: str = "hall"
+    """Frozen features of images: hall (of the policy that comes with the package), random, or a file of SqueezeNet 1.1's
+    weights (.safetensors)."""
+    minutes: Annotated[float, Bound(1.0, 1440.0, "min")] = 10.0
+    """What all of it may take, evaluation included, on a machine with nothing else to do: a round that would not end in time is
+    not begun. Fewer pairs are made for fewer minutes."""
+    rounds: Annotated[int, Bound(0, 1000)] = 0
+    """Rounds of flights of its own that it learns from, whatever the clock says, so that the same bits come out anywhere; 0: as
+    many as there is time for, and fewer where flights say that it is good."""
+    flights: Annotated[int, Bound(2, 1000)] = 16
+    """In a round: half with the equations of a rigid body, half semi-kinematic."""
+    drones: Annotated[float, Bound(0.0, 0.9)] = 0.3
+    """Mass and thrust of drones that are learnt from are within this share of the record's."""
+    delay: Annotated[float, Bound(0.0, 0.2, "s")] = 0.04
+    """Of commands, at most, in rounds; each round draws its own."""
+    start: Annotated[float, Bound(0.0, 2.0, "m")] = 0.3
+    """By which starts of rounds lie off the course's, along each axis; velocities by as much [m/s]."""
+    channels: Annotated[int, Bound(8, 512)] = 64
+    """Kept of a cell's features."""
+    looks: Annotated[int, Bound(1, 8)] = 2
+    """At each image: as it is, and changed."""
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    """How changed looks differ."""
+    good_percent: Annotated[float, Bound(0.0, 100.0)] = 100.0
+    """It is good where this share of a round's flights succeeds without help, twice in a row, and"""
+    good_m: Annotated[float, Bound(0.0, 10.0, "m")] = 0.1
+    """their mean tracking error is no more than this."""
+    seed: Annotated[int, Bound(0, SEED_MAX)] = 0
+    """Of everything that is drawn."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not self.course:
+            raise AirworthyError("A policy needs a course to fly, as --course robustness.")
+        if self.seed == JUDGED_SEED:
+            raise AirworthyError(f"Seed {JUDGED_SEED} is that of the flights on which policies are judged; take another.")
+        if self.flights % 2:
+            raise AirworthyError(f"flights is {self.flights}; expected an even number, half for each family of dynamics.")
+
+    @property
+    def iterations(self) -> int:
+        """Steps at most: imitation, then rounds; without a number of them about as many as there is ever time for."""
+        return 1 + (self.rounds or max(1, round(_ROUNDS_PER_MINUTE * self.minutes)))
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of the expert that are aimed at."""
+        least, most = _PAIRS
+        return int(min(max(_PAIRS_PER_MINUTE * self.minutes, least), most))
+
+    def dataset(self, seconds: float) -> DatasetConfig:
+        """Return what the expert's pairs are made of.
+
+        Args:
+            seconds: Of all courses together.
+        """
+        points = self.pairs / (_ROLLOUT_PAIRS * _REPETITIONS)
+        return DatasetConfig(
+            courses=self.course,
+            vehicle=self.vehicle,
+            per_second=max(0.1, round(points / seconds, 3)),
+            repetitions=_REPETITIONS,
+            mass=self.drones,
+            thrust=self.drones,
+            # By the published rule, but on a finer grid: at 2 m/s samples at 10 Hz lie 0.2 m apart.
+            keep_rate=100.0,
+            scene=self.scene,
+            view="112",
+            shard=20,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True)
+class VisuomotorProtocol:
+    """How the policy is judged in the end: `airworthy evaluate` with these.
+
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+
+    conditions: tuple[str, ...] = ("baseline", "drones")
+    """As of `airworthy evaluate`."""
+    flights: Annotated[int, Bound(1, 10_000)] = 20
+    """Per condition and family."""
+    family: tuple[str, ...] = ("rigid",)
+    """Equations of motion."""
+    seed: Annotated[int, Bound(0, SEED_MAX)] = JUDGED_SEED
+    """Of the flights."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -1,0 +1,127 @@
+"""The page of a visuomotor policy: the verdict first, what it stands on, what the policy saw, and how it was learnt."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from airworthy.core.files import read_bytes, write_text
+from airworthy.learning.gradient.report import flat_options
+from airworthy.reports.page import DASH, card, fixed, page_of
+from airworthy.reports.svg import Line, lines
+
+__all__ = ["write_visuomotor_report"]
+
+_PICTURE_LIMIT_BYTES = 8 << 20
+_STAGES = {
+    "data_s": "the expert's roll-outs and what a camera would see",
+    "features_s": "features of images",
+    "history_s": "history network",
+    "flights_s": "flights of its own, with labels",
+    "heads_s": "learning of the heads",
+    "evaluate_s": "judging",
+}
+_STOPPED = {
+    "flights": "Two rounds in a row flew as well as was asked for, so no further one was flown.",
+    "clock": "A further round would not have ended within the minutes there were.",
+    "rounds": "As many rounds were flown as were asked for, or as there is ever time for.",
+}
+
+
+def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write the page.
+
+    Args:
+        folder: Of the training, with the flights by which it was judged.
+        path: Of the page.
+        found: What `summary.json` holds.
+        rows: Of the training log.
+    """
+    flown = [row for row in rows if row.get("flights")]
+    pairs = [(row["wall_s"] / 60.0, float(row["pairs"])) for row in rows]
+    alone = [(row["wall_s"] / 60.0, 100.0 * row["alone"] / row["flights"]) for row in flown]
+    error = [(row["wall_s"] / 60.0, 100.0 * row["tracking_error_m"]) for row in flown]
+    total = sum(row["flights"] for row in found["conditions"])
+    good = sum(row["successes"] for row in found["conditions"])
+    minutes = (found["training_wall_s"] + found["seconds"]["evaluate_s"]) / 60.0
+    page = page_of(
+        "airworthy.learning.visuomotor",
+        found=found,
+        cards=[
+            card("fit to fly here", "yes" if found["fit"] else "no", "", f"{good} of {total} flights", _tone(found["fit"])),
+            card("all of it took", fixed(minutes, 1), "min", f"{_cpu(found):.0f} s of processor time"),
+            card("learnt of", f"{found['pairs']:,}", "pairs", f"{found['rounds']} rounds of flights of its own"),
+            card("tracking error", _worst(found), "cm", "in the worst condition"),
+        ],
+        conditions=[_condition(row) for row in found["conditions"]],
+        folders=sorted({row["folder"] for row in found["conditions"]}),
+        pictures=_pictures(folder),
+        curves=[
+            (
+                "Flights without help that succeeded [%]",
+                lines("share", "wall time [min]", [Line("share", "flown", alone)], False),
+            ),
+            ("Tracking error [cm]", lines("error", "wall time [min]", [Line("error", "flown", error)], False)),
+            ("Pairs", lines("pairs", "wall time [min]", [Line("pairs", "flown", pairs)], False)),
+        ],
+        steps=[_step(row) for row in found["steps"]],
+        stopped=_STOPPED[found["stopped_by"]],
+        split=[(name, fixed(found["seconds"][key], 1)) for key, name in _STAGES.items() if key in found["seconds"]],
+        options=flat_options(found["options"]),
+    )
+    return write_text(path, page)
+
+
+def _tone(fit: bool) -> str:
+    return "good" if fit else "poor"
+
+
+def _cpu(found: Mapping[str, Any]) -> float:
+    return float(found["training_cpu_s"] + found["seconds"]["evaluate_cpu_s"])
+
+
+def _worst(found: Mapping[str, Any]) -> str:
+    errors = [row["tracking_error_m"] for row in found["conditions"] if row["tracking_error_m"] is not None]
+    return fixed(100.0 * max(errors), 0) if errors else DASH
+
+
+def _condition(row: Mapping[str, Any]) -> list[str]:
+    low, high = row["interval_percent"]
+    error = row["tracking_error_m"]
+    return [
+        row["course"],
+        row["condition"],
+        row["family"].replace("_", " "),
+        f"{row['successes']} of {row['flights']}",
+        f"{low:.0f} to {high:.0f}",
+        fixed(None if error is None else 100.0 * error, 1),
+        fixed(row["proximity_percent"], 1),
+        f"{row['collisions']}",
+        row["ended"][0] if row["ended"] else DASH,
+    ]
+
+
+def _step(row: Mapping[str, Any]) -> list[str]:
+    if not row.get("flights"):
+        return ["imitation", DASH, DASH, DASH, f"{row['pairs']:,}", fixed(row["step_s"], 0)]
+    return [
+        "round",
+        f"{row['alone']} of {row['flights']}",
+        fixed(100.0 * row["tracking_error_m"], 1),
+        fixed(row["helped_percent"], 1),
+        f"{row['pairs']:,}",
+        fixed(row["step_s"], 0),
+    ]
+
+
+def _pictures(folder: Path) -> list[tuple[str, str]]:
+    """Return what the first flight of each condition saw, with the condition's folder."""
+    found = []
+    for path in sorted((folder / "evaluate").glob("course_*/flights/*/seen.png")):
+        data = base64.b64encode(read_bytes(path, _PICTURE_LIMIT_BYTES)).decode("ascii")
+        # "svnet__rigid__baseline__00000": who, how, under what, which flights.
+        parts = path.parent.name.split("__")
+        found.append((" ".join(parts[1:3]).replace("_", " "), f"data:image/png;base64,{data}"))
+    return found

@@ -1,0 +1,324 @@
+"""From a place and a course to a policy that flies there by sight, and the evidence: `airworthy train visuomotor`.
+
+training.json     what is learnt, and where it began; written first
+data/             the expert's roll-outs, a data set of its own
+checkpoints/      while it is not finished
+weights.safetensors, contract.json   the policy, an SV-Net of variant sv_grid, also of a training that was stopped
+metrics.jsonl     flights, successes, errors and seconds, a line per step
+evaluate/         the flights by which it was judged, with a page of their own
+report.html       the verdict, what it stands on, and how it was learnt
+summary.json      figures; written last: where it lies, all is done
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from airworthy.benchmarks.tracking.conditions import expanded
+from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.job import evaluate
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import json_text, sha256
+from airworthy.evaluation.statistics import wilson_interval
+from airworthy.learning.folder_training import Rows, TorchFolder, plain_options
+from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
+from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, refuse_other_training, say
+from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
+from airworthy.learning.visuomotor.report import write_visuomotor_report
+from airworthy.learning.visuomotor.training import VisuomotorTraining
+from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
+from airworthy.scenes import scene, scene_digest
+from airworthy.trajectories import course
+from airworthy.vehicles import named_vehicle
+from airworthy.vehicles.trim import hover_trim
+
+__all__ = ["EVALUATE_FOLDER", "train_visuomotor", "verdict_of"]
+
+SCHEMA_VERSION = 1
+EVALUATE_FOLDER = "evaluate"
+_NAMES = TrainingNames(
+    "a policy",
+    "its place, its course or its vehicle was another",
+    "it was begun by another version of this program",
+    "step",
+    SUMMARY_FILE,
+    # Its `flights` and `seed` are those of learning.
+    {"flights": "judged"},
+)
+_FIT_PERCENT = 95.0
+"""Ours: a policy is called fit to fly where at least this share of flights succeeded under every condition of its judgement."""
+
+Policy = tuple[PolicyContract, Mapping[str, Any]]
+
+
+@dataclass(kw_only=True)
+class _VisuomotorFolder(TorchFolder[Policy]):
+    names = _NAMES
+
+    options: VisuomotorOptions
+    protocol: VisuomotorProtocol
+    begun: float
+    """When the job began (`time.perf_counter`) [s]."""
+    folder: Path = field(default_factory=Path)
+
+    def identity(self, folder: Path) -> dict[str, Any]:
+        self.folder = folder
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "visuomotor",
+            "options": plain_options(self.options),
+            "data": _place_digests(self.options),
+            "protocol": plain_options(self.protocol),
+        }
+
+    def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
+        conditions = len(expanded(self.protocol.conditions)) * len(self.protocol.family) * len(self.options.course)
+        training = VisuomotorTraining(
+            self.options,
+            folder,
+            machine.threads,
+            time.perf_counter() - self.begun,
+            conditions * self.protocol.flights,
+            self.quiet,
+        )
+        return self.timed(training, _line(self.options))
+
+    def write(self, folder: Path, work: TimedTraining[Any]) -> None:
+        write_policy(folder, work.training.contract, work.training.weights)
+
+    def read(self, folder: Path) -> Policy:
+        return read_policy(folder)
+
+    def learnt(self, work: TimedTraining[Any]) -> Policy:
+        return work.training.contract, work.training.weights
+
+    def evidence(self, network: Policy, found: Mapping[str, Any]) -> dict[str, Any]:
+        if found:
+            # Judged before, by another protocol: its flights are none of this one's.
+            shutil.rmtree(self.folder / EVALUATE_FOLDER, ignore_errors=True)
+        return _evidence(self.folder, self.options, self.protocol, self.quiet)
+
+    def summary(self, work: TimedTraining[Any], network: Policy, machine: Machine) -> dict[str, Any]:
+        training: VisuomotorTraining = work.training
+        judged = self.evidence(network, {})
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "visuomotor",
+            "scene": self.options.scene,
+            "courses": list(self.options.course),
+            "vehicle": self.options.vehicle,
+            "seed": self.options.seed,
+            "iterations": training.iteration,
+            "rounds": training.iteration - 1,
+            "stopped_by": training.stopped_by,
+            "pairs": training.log[-1]["pairs"],
+            "env_steps": training.env_steps,
+            "training_wall_s": work.wall_s,
+            "training_cpu_s": work.cpu_s,
+            "steps": training.log,
+            **judged,
+            "seconds": {**_stage_seconds(training), **judged["seconds"]},
+            "machine": asdict(machine),
+            "hardware": hardware_found(),
+            "options": plain_options(self.options),
+            "protocol": plain_options(self.protocol),
+            "command": self.command,
+        }
+
+    def report(
+        self, folder: Path, found: Mapping[str, Any], rows: Rows, network: Policy, work: TimedTraining[Any] | None
+    ) -> None:
+        write_visuomotor_report(folder, folder / REPORT_FILE, found, rows)
+
+    def curves(self, work: TimedTraining[Any]) -> TrainingCurves:
+        return TrainingCurves(work.metrics, _scalars)
+
+
+def train_visuomotor(
+    out: str | Path,
+    options: VisuomotorOptions | None = None,
+    protocol: VisuomotorProtocol | None = None,
+    *,
+    threads: int = 0,
+    command: str = "",
+    tensorboard: bool = False,
+    quiet: bool = True,
+    begun: float | None = None,
+) -> Trained:
+    """Learn to fly a course in a place by sight, or go on where it was stopped, and judge what was learnt.
+
+    Args:
+        out: Folder.
+        options: What to learn, and how.
+        protocol: How it is judged.
+        threads: Of the CPU; 0: all it has.
+        command: That makes the training again, for page and summary.
+        tensorboard: Write event files of TensorBoard, too.
+        quiet: Say nothing but what is wrong.
+        begun: When the clock of `minutes` began (`time.perf_counter`) [s]; None: now.
+
+    Raises:
+        AirworthyError: A course leads into something of the place, the vehicle has no camera or hovers leaning, or the folder
+            holds another training or something that is none.
+        KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
+        ModuleNotFoundError: torch is missing; it comes with the extra `learn`.
+    """
+    begun = time.perf_counter() if begun is None else begun
+    options, protocol = options or VisuomotorOptions(), protocol or VisuomotorProtocol()
+    _check_together(options, protocol)
+    refuse_other_training(Path(out), options)
+    run = TrainingRunOptions(device="cpu", threads=threads, checkpoint_minutes=0.01, tensorboard=tensorboard)
+    made = _VisuomotorFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, begun=begun)
+    return made.train(out)
+
+
+def _check_together(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> None:
+    flown = named_vehicle(options.vehicle)
+    if hover_trim(flown).tilt > 0.0:
+        raise AirworthyError(
+            f"{options.vehicle!r} hovers leaning, and visuomotor policies are learnt for vehicles that hover level: fly one"
+            " whose rotors push along its z axis."
+        )
+    for item in expanded(protocol.conditions):
+        if item.course or item.scene:
+            raise AirworthyError(
+                f"The condition {item.name!r} has a course or a place of its own, in which nothing is learnt here: judge by"
+                " conditions of any place, as baseline, drones, payload, wind, lighting, any_place, and evaluate others with"
+                " `airworthy evaluate`."
+            )
+
+
+def _place_digests(options: VisuomotorOptions) -> dict[str, Any]:
+    """Return what files hold that options only name."""
+    return {
+        "scene": scene_digest(scene(options.scene)),
+        "courses": [sha256(json_text(course(name))) for name in options.course],
+        "vehicle": sha256(json_text(named_vehicle(options.vehicle))),
+    }
+
+
+def _evidence(folder: Path, options: VisuomotorOptions, protocol: VisuomotorProtocol, quiet: bool) -> dict[str, Any]:
+    """Return flights by condition, the verdict, and what judging took."""
+    begun, cpu = time.perf_counter(), time.process_time()
+    count = protocol.flights * len(protocol.family) * len(options.course)
+    say(quiet, f"Judging it: {', '.join(protocol.conditions)}, {count} flights of each.")
+    rows: list[dict[str, Any]] = []
+    flights: list[dict[str, Any]] = []
+    for number, name in enumerate(options.course):
+        config = EvaluateConfig(
+            pilot=(f"svnet:{folder}",),
+            course=name,
+            scene=options.scene,
+            conditions=protocol.conditions,
+            flights=protocol.flights,
+            family=protocol.family,  # type: ignore[arg-type]
+            vehicle=options.vehicle,
+            seed=protocol.seed,
+            out=folder / EVALUATE_FOLDER / f"course_{number}",
+        )
+        done = evaluate(config, quiet)
+        if done.interrupted:
+            raise KeyboardInterrupt
+        flights += [dict(row) for row in done.summary["flights"]]
+        rows += _condition_rows(done.summary, Path(config.out).relative_to(folder).as_posix())
+    fit, why = verdict_of(rows)
+    return {
+        "fit": fit,
+        "verdict": why,
+        "conditions": rows,
+        "flights": flights,
+        "seconds": {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
+    }
+
+
+def _condition_rows(summary: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+    """Return a row per condition and family: flights, successes with Wilson's interval, errors, what ended the others."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in summary["flights"]:
+        found.setdefault((row["condition"], row["family"]), []).append(row)
+    rows = []
+    for (condition, family), flights in found.items():
+        good = sum(str(row["outcome"]).startswith("success") for row in flights)
+        rate = wilson_interval(good, len(flights))
+        errors = [row["tracking_error_m"] for row in flights if row["tracking_error_m"] is not None]
+        lost = [row for row in flights if not str(row["outcome"]).startswith("success")]
+        rows.append(
+            {
+                "course": flights[0]["course"],
+                "condition": condition,
+                "family": family,
+                "flights": len(flights),
+                "successes": good,
+                "interval_percent": [100.0 * rate.low, 100.0 * rate.high],
+                "collisions": int(sum(row["collisions"] for row in flights)),
+                "tracking_error_m": sum(errors) / len(errors) if errors else None,
+                "proximity_percent": sum(row["proximity_percent"] for row in flights) / len(flights),
+                "ended": [f"{row['outcome'].replace('_', ' ')}: {row['cause']}" for row in lost],
+                "folder": where,
+            }
+        )
+    return rows
+
+
+def verdict_of(rows: list[dict[str, Any]]) -> tuple[bool, str]:
+    """Return whether a policy is fit to fly where it was judged, and why, in a sentence.
+
+    It is where at least 95 % of its flights succeeded under every condition; a sentence says how many did, and with what
+    confidence that bounds the share.
+
+    Args:
+        rows: Of `summary.json`, a row per course, condition and family.
+    """
+    worst = min(rows, key=lambda row: row["successes"] / row["flights"])
+    fit = 100.0 * worst["successes"] >= _FIT_PERCENT * worst["flights"]
+    total, good = (sum(row[name] for row in rows) for name in ("flights", "successes"))
+    rate = wilson_interval(good, total)
+    if fit:
+        errors = [row["tracking_error_m"] for row in rows if row["tracking_error_m"] is not None]
+        beside = f", {100.0 * max(errors):.0f} cm off the course in the worst condition" if errors else ""
+        return True, (
+            f"yes, since {good} of {total} flights succeeded (Wilson {100.0 * rate.low:.0f} to {100.0 * rate.high:.0f} %), at"
+            f" least {worst['successes']} of {worst['flights']} under every condition{beside}."
+        )
+    first = f"; the first: {worst['ended'][0]}" if worst["ended"] else ""
+    named = f"{worst['condition']}, {str(worst['family']).replace('_', ' ')}"
+    return False, (
+        f"no, since {worst['flights'] - worst['successes']} of {worst['flights']} flights failed under {named!r}, where at most"
+        f" {100.0 - _FIT_PERCENT:g} % may{first}."
+    )
+
+
+def _stage_seconds(training: VisuomotorTraining) -> dict[str, float]:
+    """Return seconds by stage, summed over all steps: by the clock, as stages take turns."""
+    found: dict[str, float] = {}
+    for row in training.log:
+        for name, value in row["seconds"].items():
+            found[f"{name}_s"] = found.get(f"{name}_s", 0.0) + value
+    return found
+
+
+def _scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
+    return row["iteration"], {name: value for name, value in row.items() if isinstance(value, int | float)}
+
+
+def _line(options: VisuomotorOptions) -> Callable[[Mapping[str, Any]], str]:
+    """Return what says of a row of the log what was flown, with what success, and how much time is left."""
+
+    def line(row: Mapping[str, Any]) -> str:
+        left = "" if options.rounds else f", {max(0.0, options.minutes - row['wall_s'] / 60.0):.1f} min left"
+        clock = f"{row['wall_s'] / 60.0:.1f} min{left}"
+        if row["flights"] is None:
+            return f"Imitated {row['pairs']:,} pairs of the expert; {clock}."
+        return (
+            f"Round {row['iteration'] - 1}: {row['alone']} of {row['flights']} new flights succeeded without help,"
+            f" {100.0 * row['tracking_error_m']:.0f} cm off, the expert flew {row['helped_percent']:.1f} % of the time; now"
+            f" {row['pairs']:,} pairs; {clock}."
+        )
+
+    return line

@@ -1,0 +1,351 @@
+"""A visuomotor training under way: imitation of the expert's roll-outs first, then rounds of flights of its own.
+
+Each step ends with heads that fly. A round is flown by the heads of the step before it, on starts and drones that are new to
+them: its flights first say how good they are, and then they are learnt from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from airworthy.benchmarks.tracking.block import ConditionBlock, Setting
+from airworthy.benchmarks.tracking.methods import VehicleSpread
+from airworthy.core.arrays import ArrayF32, ArrayU8, NDArray
+from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.checkpoints import Checkpoint
+from airworthy.learning.datasets import ExpertDataset
+from airworthy.learning.datasets.job import synthesize_dataset
+from airworthy.learning.svnet.data import TrainingData, batch_order, training_data
+from airworthy.learning.svnet.data_loader import DataLoader
+from airworthy.learning.svnet.model import SvNet
+from airworthy.learning.svnet.options import SvNetOptions
+from airworthy.learning.svnet.stages import HistoryStage
+from airworthy.learning.svnet.training import contract_of
+from airworthy.learning.visuomotor.augment import augmented
+from airworthy.learning.visuomotor.config import VisuomotorOptions
+from airworthy.learning.visuomotor.dagger import DaggerFlights, dagger_condition, dagger_flights
+from airworthy.learning.visuomotor.features import VARIANT, FrozenTrunk, Whitening
+from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors
+from airworthy.learning.visuomotor.pairs import Pairs
+from airworthy.learning.visuomotor.sources import trunk_weights
+from airworthy.pilots.svnet.contract import PolicyContract
+from airworthy.pilots.svnet.network import SvNetwork
+from airworthy.pilots.svnet.variants import variant
+from airworthy.scenes import Scene
+from airworthy.trajectories import course
+from airworthy.vehicles import named_vehicle
+
+__all__ = ["DATA_FOLDER", "VisuomotorTraining"]
+
+DATA_FOLDER = "data"
+"""Of the expert's roll-outs, a data set as `airworthy synthesize` makes it."""
+_HISTORY = SvNetOptions(
+    variant=VARIANT,
+    history_epochs=6,
+    history_batch=256,
+    history_rate=1e-3,
+    history_dropout=0.0,
+    normalize=True,
+    schedule="cosine",
+)
+"""How the history network learns: in a second or two, as well as by the published settings (docs/howto/svnet.md)."""
+# Ours: between 1,000 and 3,000 minibatches of the first step held-out error changed by less than seeds do.
+_FIRST, _AGAIN = HeadLearning(minibatches=1500), HeadLearning(minibatches=700, rate=5e-4)
+"""How heads learn after imitation, and behind each round, from where they were."""
+_PROJECTED = 4000
+"""Images, at most, by which features are whitened."""
+_NOISES = ("baseline", "assisted", "challenged")
+_GUST = 2.0
+"""Most of a round's lateral pushes [m/s^2]."""
+_LIGHT = (0.5, 1.3)
+"""Factors of linear radiance that rounds are flown in."""
+_ROUNDS, _LOOKS, _LEARNING = 11, 12, 13
+"""Streams of what is drawn here."""
+
+
+class VisuomotorTraining:
+    """Begun; see `TimedWork`.
+
+    Args:
+        options: What to learn, and how.
+        folder: Of the training; the expert's data lie below it.
+        threads: Most of a CPU.
+        setup_s: Of the minutes there are, spent before this object was asked for [s].
+        judged_flights: That come behind learning, and for which time is kept.
+        quiet: Say nothing.
+
+    Raises:
+        AirworthyError: Scene, course, vehicle and features do not fit together.
+    """
+
+    def __init__(
+        self,
+        options: VisuomotorOptions,
+        folder: Path,
+        threads: int | None,
+        setup_s: float = 0.0,
+        judged_flights: int = 0,
+        quiet: bool = True,
+    ):
+        begun = time.perf_counter()
+        self.options, self.iteration, self._quiet = options, 0, quiet
+        self._folder, self._threads, self._judged = folder, threads, judged_flights
+        self.trunk = trunk_weights(options.features, options.seed)
+        self.vehicle = named_vehicle(options.vehicle)
+        self.courses = [course(name) for name in options.course]
+        self._see = FrozenTrunk(self.trunk, threads)
+        self._known: dict[str, Scene] = {}
+        self.whitening: Whitening | None = None
+        self.heads = Heads(options.channels, options.seed)
+        self.history: dict[str, ArrayF32] = {}
+        self.pairs: Pairs | None = None
+        self.log: list[dict[str, Any]] = []
+        """A row per step: flights, successes, errors, seconds by stage."""
+        self.stopped_by = ""
+        """Why no more rounds are flown: flights, clock or rounds; empty while it learns."""
+        self._contract: PolicyContract | None = None
+        self._row: dict[str, Any] = {}
+        self._setup_s = setup_s + time.perf_counter() - begun
+
+    # ---- What a folder asks of a training ------------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is learnt."""
+        return bool(self.stopped_by)
+
+    @property
+    def env_steps(self) -> int:
+        """Decisions flown by the policy so far."""
+        return int(sum(row.get("decisions", 0) for row in self.log))
+
+    def step(self) -> float:
+        """Imitate the expert, or fly a round and learn from it; returns the error of what was learnt."""
+        begun = time.perf_counter()
+        self._row = {"seconds": {}}
+        loss = self._imitate() if self.iteration == 0 else self._round()
+        self.iteration += 1
+        self._row |= {"step_s": time.perf_counter() - begun, "pairs": len(self._all), "error": loss}
+        self.log.append(self._row)
+        self.stopped_by = self._why_stop()
+        return loss
+
+    def metrics(self, cost: float) -> dict[str, Any]:
+        """Return what is written down of the last step."""
+        names = ("flights", "successes", "alone", "tracking_error_m", "helped_percent", "pairs", "error", "dropped")
+        row = {name: self._row.get(name) for name in names}
+        return {"cost": cost, **row, **{f"{name}_s": round(value, 3) for name, value in self._row["seconds"].items()}}
+
+    @property
+    def contract(self) -> PolicyContract:
+        """What the policy is."""
+        if self._contract is None:
+            pairs: Any = ExpertDataset.open(self._folder / DATA_FOLDER, verify=False)
+            self._contract = self._contract_of(training_data(pairs, variant(VARIANT)))
+        return replace(self._contract, training={**self._contract.training, "rounds": max(0, self.iteration - 1)})
+
+    @property
+    def weights(self) -> dict[str, ArrayF32]:
+        """Tensors of the policy as it is."""
+        assert self.whitening is not None
+        return policy_tensors(self.trunk, self.whitening, self.heads, self.history)
+
+    def save(self) -> Checkpoint:
+        """Return everything that the next step depends on."""
+        arrays = {f"heads.{key}": value.detach().numpy().copy() for key, value in self.heads.state_dict().items()}
+        arrays |= {f"history.{key}": value for key, value in self.history.items()}
+        if self.whitening is not None and self.pairs is not None:
+            arrays |= {"whitening.mean": self.whitening.mean, "whitening.matrix": self.whitening.matrix}
+            arrays |= {f"pairs.{key}": value for key, value in self.pairs.arrays().items()}
+        return Checkpoint(self.iteration, arrays, {"log": self.log, "stopped_by": self.stopped_by})
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave, to the same bits."""
+        arrays = checkpoint.arrays
+        self.heads.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in _under(arrays, "heads.").items()})
+        self.heads.eval()
+        self.history = {key: np.asarray(value, np.float32) for key, value in _under(arrays, "history.").items()}
+        if "whitening.mean" in arrays:
+            self.whitening = Whitening(np.asarray(arrays["whitening.mean"]), np.asarray(arrays["whitening.matrix"]))
+            self.pairs = Pairs.of_arrays(_under(arrays, "pairs."))
+        self.log, self.stopped_by = list(checkpoint.notes["log"]), str(checkpoint.notes["stopped_by"])
+        self.iteration = checkpoint.number
+        self._row = self.log[-1] if self.log else {}
+
+    # ---- Imitation -----------------------------------------------------------------------------------------------------------
+
+    def _imitate(self) -> float:
+        with self._clocked("data"):
+            data = self._expert_data()
+        assert data.images is not None
+        which = data.train
+        with self._clocked("features"):
+            images = data.images.take(np.arange(len(data.state)))
+            every = max(1, len(which) // _PROJECTED)
+            self.whitening = Whitening.of(self._see(images[which[::every]]), self.options.channels)
+            features = self._features(images[which], (0,))
+        with self._clocked("history"):
+            self.history, self._row["ratio_error"] = _history_network(data, self.options.seed)
+        self.pairs = Pairs(features, data.state[which], data.objective[which], data.history[which], data.command[which])
+        self._contract = self._contract_of(data)
+        with self._clocked("heads"):
+            latent = self._latent(self.pairs.history)
+            scaled = {"state": self.pairs.state, "objective": self.pairs.objective, "command": self.pairs.command}
+            self.heads.scale_by({**scaled, "latent": latent})
+            return self._learn(_FIRST, latent)
+
+    def _expert_data(self) -> TrainingData:
+        config = self.options.dataset(sum(item.trajectory().duration for item in self.courses))
+        made = synthesize_dataset(config, self._folder / DATA_FOLDER, quiet=self._quiet)
+        if made.interrupted:
+            raise KeyboardInterrupt
+        pairs: Any = ExpertDataset.open(self._folder / DATA_FOLDER)
+        data = training_data(pairs, variant(VARIANT))
+        self._row["kept_rollouts"] = int(made.total("kept"))
+        return data
+
+    def _contract_of(self, data: TrainingData) -> PolicyContract:
+        o = self.options
+        about = {"job": "visuomotor", "features": o.features, "minutes": o.minutes, "seed": o.seed}
+        return contract_of(data, SvNetOptions(variant=VARIANT), about)
+
+    # ---- Rounds --------------------------------------------------------------------------------------------------------------
+
+    def _round(self) -> float:
+        with self._clocked("flights"):
+            flown = self._flown()
+        self._judge(flown)
+        with self._clocked("features"):
+            features = self._features(flown.images, (self.iteration,))
+        new = Pairs(features, flown.state, flown.objective, flown.history, flown.command)
+        self.pairs = Pairs.joined([self._all, new])
+        with self._clocked("heads"):
+            return self._learn(_AGAIN, self._latent(self.pairs.history))
+
+    def _flown(self) -> DaggerFlights:
+        """Return the round's flights: blocks by family and course, each under a condition that the round draws."""
+        o, parts = self.options, []
+        network = SvNetwork(self.contract, self.weights, threads=self._threads)
+        rng = np.random.default_rng([o.seed, _ROUNDS, self.iteration])
+        each = max(1, o.flights // (2 * len(self.courses)))
+        for number, (family, name) in enumerate((f, c) for f in ("rigid", "semi_kinematic") for c in o.course):
+            condition = dagger_condition(
+                f"round_{self.iteration}_{number}",
+                o.drones,
+                o.start,
+                str(rng.choice(_NOISES)),
+                # Whole physics steps of both families.
+                round(float(rng.uniform(0.0, o.delay)), 2),
+                float(rng.uniform(0.0, _GUST)),
+                float(np.exp(rng.uniform(*np.log(_LIGHT)))),
+            )
+            first = each * (self.iteration * 2 * len(o.course) + number)
+            block = ConditionBlock("dagger", family, condition, name, o.scene, first, each)
+            setting = Setting(condition, name, o.scene, self._known)
+            flown = dagger_flights(network, self.contract, block, setting, self.vehicle, VehicleSpread(), _flight_seed(o.seed))
+            if flown is None:
+                raise KeyboardInterrupt
+            parts.append(flown)
+        return DaggerFlights.joined(parts)
+
+    def _judge(self, flown: DaggerFlights) -> None:
+        rows = flown.rows
+        self._row |= {
+            "flights": len(rows),
+            "successes": sum(str(row["outcome"]).startswith("success") for row in rows),
+            "alone": sum(bool(row["alone"]) for row in rows),
+            "tracking_error_m": float(np.mean([row["tracking_error_m"] for row in rows])),
+            "helped_percent": float(np.mean([row["helped_percent"] for row in rows])),
+            "decisions": len(flown.state) + flown.dropped,
+            "dropped": flown.dropped,
+        }
+
+    def _why_stop(self) -> str:
+        """Return why no other round is flown; empty: one is."""
+        o, rounds = self.options, self.iteration - 1
+        if o.rounds or self.iteration >= o.iterations:
+            return "rounds" if self.iteration >= o.iterations else ""
+        good = [row for row in self.log[-2:] if row.get("flights") and self._good(row)]
+        if len(good) == 2:
+            return "flights"
+        # The next round takes about as long as the last one, imitation's own flights apart; then it is judged.
+        took = self.log[-1]["step_s"] if rounds else 0.4 * self.log[-1]["step_s"]
+        flights = self.log[-1].get("flights", 0)
+        behind = self._judged * (self.log[-1]["seconds"]["flights"] / flights if flights else took / o.flights)
+        spent = self._setup_s + sum(row["step_s"] for row in self.log)
+        return "clock" if spent + took + behind > 60.0 * o.minutes else ""
+
+    def _good(self, row: Mapping[str, Any]) -> bool:
+        o = self.options
+        return bool(100.0 * row["alone"] >= o.good_percent * row["flights"] and row["tracking_error_m"] <= o.good_m)
+
+    # ---- What both do --------------------------------------------------------------------------------------------------------
+
+    @property
+    def _all(self) -> Pairs:
+        assert self.pairs is not None
+        return self.pairs
+
+    def _features(self, images: ArrayU8, part: tuple[int, ...]) -> NDArray[np.float16]:
+        """Return (n, looks, cells^2, channels): the first look is the image as it is."""
+        assert self.whitening is not None
+        looks = [self._see.whitened(images, self.whitening)]
+        for look in range(1, self.options.looks):
+            changed = augmented(images, self.options.augmentation, (self.options.seed, _LOOKS, *part, look))
+            looks.append(self._see.whitened(changed, self.whitening))
+        return np.stack(looks, axis=1)
+
+    def _learn(self, how: HeadLearning, latent: ArrayF32) -> float:
+        return learn_heads(self.heads, self._all, latent, how, (self.options.seed, _LEARNING, self.iteration))
+
+    def _latent(self, history: ArrayF32) -> ArrayF32:
+        model = SvNet(VARIANT, 0)
+        model.load_state_dict({key: torch.from_numpy(value) for key, value in self.history.items()}, strict=False)
+        with torch.no_grad():
+            return np.asarray(model.history(torch.from_numpy(history))[0].numpy())
+
+    @contextmanager
+    def _clocked(self, name: str) -> Iterator[None]:
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._row["seconds"][name] = self._row["seconds"].get(name, 0.0) + time.perf_counter() - begun
+
+
+def _flight_seed(seed: int) -> int:
+    """Return the seed of a training's flights: none of them is one that policies are judged by, whatever the seed."""
+    return int(np.random.SeedSequence([seed, _ROUNDS]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def _history_network(data: TrainingData, seed: int) -> tuple[dict[str, ArrayF32], float]:
+    """Return tensors `history.*` of a network that learnt mass and force of a rotor, and its error of their ratio."""
+    options = replace(_HISTORY, seed=seed)
+    model = SvNet(VARIANT, seed)
+    stage = HistoryStage(model, DataLoader(replace(data, images=None), torch.device("cpu")), options)
+    number = 0
+    for epoch in range(options.history_epochs):
+        for which in batch_order(data.train, options.history_batch, seed, "history", epoch):
+            if not np.isfinite(stage.learn(number, which, None)):
+                raise AirworthyError("The history network met numbers that are not finite: look at the vehicle's record.")
+            number += 1
+    state = stage.finish(dict(model.state_dict()))
+    model.load_state_dict(state)
+    with torch.no_grad():
+        told = model.history(torch.from_numpy(data.history[data.held_out]))[1].numpy().astype(float)
+    true = data.parameters[data.held_out].astype(float)
+    error = np.abs((told[:, 1] / told[:, 0]) / (true[:, 1] / true[:, 0]) - 1.0)
+    found = {key: value.detach().numpy().copy() for key, value in state.items() if key.startswith("history.")}
+    return found, float(np.median(error))
+
+
+def _under(arrays: Mapping[str, Any], head: str) -> dict[str, Any]:
+    return {key[len(head) :]: value for key, value in arrays.items() if key.startswith(head)}

@@ -1,0 +1,121 @@
+"""Parts of the visuomotor training, each against what it is said to do: whitening, heads, looks, verdicts, sources."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from airworthy.core.errors import AirworthyError, AssetError  # noqa: E402
+from airworthy.learning.visuomotor.augment import augmented  # noqa: E402
+from airworthy.learning.visuomotor.config import JUDGED_SEED, Augmentation, VisuomotorOptions  # noqa: E402
+from airworthy.learning.visuomotor.features import VIEW, FrozenTrunk, Whitening  # noqa: E402
+from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors, predicted  # noqa: E402
+from airworthy.learning.visuomotor.pairs import Pairs  # noqa: E402
+from airworthy.learning.visuomotor.run import verdict_of  # noqa: E402
+from airworthy.learning.visuomotor.sources import trunk_weights  # noqa: E402
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy, shipped_policy  # noqa: E402
+from airworthy.pilots.svnet.network import Reading, SvNetwork  # noqa: E402
+
+CHANNELS = 8
+
+
+def drawn_pairs(count: int, features: np.ndarray, rng: np.random.Generator) -> Pairs:
+    state, history = rng.normal(size=(count, 8)), rng.normal(size=(count, 75))
+    command = np.column_stack([features[:, 0, 0, 0], state[:, 1:4]])
+    numbers = (state, np.tile(np.arange(18.0), (count, 1)), history, command)
+    return Pairs(features, *(np.asarray(item, np.float32) for item in numbers))
+
+
+def test_whitened_channels_have_no_correlation() -> None:
+    rng = np.random.default_rng(0)
+    features = (rng.normal(size=(200, 4, 16)) @ rng.normal(size=(16, 16))).astype(np.float32)
+    white = Whitening.of(features, 5)(features).reshape(-1, 5)
+    # By definition: mean 0, covariance the unit matrix; float32 sums of 800 rows.
+    np.testing.assert_allclose(white.mean(axis=0), 0.0, atol=1e-4)
+    np.testing.assert_allclose(white.T @ white / len(white), np.eye(5), atol=1e-3)
+
+
+def test_a_folded_classifier_does_what_one_behind_the_whitening_does() -> None:
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(50, 4, 16)).astype(np.float32)
+    whitening, weight, bias = Whitening.of(features, 5), rng.normal(size=(3, 5)), rng.normal(size=3)
+    folded, offset = whitening.folded(weight, bias)
+    np.testing.assert_allclose(features @ folded.T + offset, whitening(features) @ weight.T + bias, atol=1e-4)
+
+
+def test_what_was_learnt_is_what_flies() -> None:
+    rng = np.random.default_rng(2)
+    images = rng.integers(0, 255, (48, VIEW, VIEW, 3), np.uint8)
+    trunk = trunk_weights("random", 3)
+    see = FrozenTrunk(trunk, 1)
+    whitening = Whitening.of(see(images), CHANNELS)
+    pairs = drawn_pairs(48, see.whitened(images, whitening)[:, None], rng)
+    _, shipped = read_policy(shipped_policy("hall"))
+    history = {key: value for key, value in shipped.items() if key.startswith("history.")}
+    contract = PolicyContract("sv_grid", PolicyImage.of_side(VIEW))
+    heads = Heads(CHANNELS, 0)
+    tensors = policy_tensors(trunk, whitening, heads, history)
+    latent = SvNetwork(contract, tensors, threads=1)._body(pairs.history)
+    heads.scale_by({"state": pairs.state, "objective": pairs.objective, "latent": latent, "command": pairs.command})
+    how = HeadLearning(minibatches=400, batch=32, dropout=0.0)
+    before = np.mean((predicted(heads, pairs, latent) - pairs.command) ** 2)
+    learn_heads(heads, pairs, latent, how, (0,))
+    told = predicted(heads, pairs, latent)
+    assert np.mean((told - pairs.command) ** 2) < 0.5 * before
+    flown = SvNetwork(contract, policy_tensors(trunk, whitening, heads, history), threads=1)
+    decided = flown(Reading(pairs.state, pairs.objective, pairs.history, images)).command
+    # Features were kept in half precision: 11 bits of mantissa, of numbers of size 1.
+    np.testing.assert_allclose(decided, told, atol=2e-2)
+    again = Heads(CHANNELS, 0)
+    again.scale_by({"state": pairs.state, "objective": pairs.objective, "latent": latent, "command": pairs.command})
+    learn_heads(again, pairs, latent, how, (0,))
+    assert all(torch.equal(a, b) for a, b in zip(heads.parameters(), again.parameters(), strict=True))
+
+
+def test_looks_depend_on_their_seed_alone_and_nothing_is_nothing() -> None:
+    images = np.random.default_rng(4).integers(0, 255, (6, 32, 32, 3), np.uint8)
+    first, again, other = (augmented(images, Augmentation(), (seed,)) for seed in (1, 1, 2))
+    assert first.dtype == np.uint8
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    none = Augmentation(light=0.0, contrast=0.0, paste=0.0, blur=0.0, noise=0.0)
+    np.testing.assert_array_equal(augmented(images, none, (1,)), images)
+
+
+def test_random_features_have_the_deviation_of_he() -> None:
+    weights = trunk_weights("random", 0)["features.12.expand3x3.weight"]
+    # Var = 2 / fan in, of 64 x 3 x 3 inputs; 147,456 numbers.
+    np.testing.assert_allclose(weights.std(), np.sqrt(2.0 / (64 * 9)), rtol=0.01)
+    assert trunk_weights("hall").keys() == trunk_weights("random").keys()
+
+
+def test_what_is_no_file_of_features_is_told(tmp_path) -> None:
+    with pytest.raises(AssetError, match=r"'hall', 'random' or a \.safetensors"):
+        trunk_weights("imagenet")
+    (tmp_path / "a.safetensors").write_bytes(b"no")
+    with pytest.raises(AssetError, match="not a usable safetensors"):
+        trunk_weights(str(tmp_path / "a.safetensors"))
+
+
+def row(condition: str, successes: int) -> dict:
+    return {"condition": condition, "family": "rigid", "flights": 20, "successes": successes, "tracking_error_m": 0.1,
+            "ended": [] if successes == 20 else ["off course: far"]}  # fmt: skip
+
+
+def test_a_verdict_stands_on_its_worst_condition() -> None:
+    fit, why = verdict_of([row("baseline", 20), row("drones", 19)])
+    assert fit
+    assert "39 of 40" in why
+    fit, why = verdict_of([row("baseline", 20), row("drones", 18)])
+    assert not fit
+    assert "2 of 20 flights failed under 'drones, rigid'" in why
+
+
+def test_options_that_are_none_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="judged"):
+        VisuomotorOptions(seed=JUDGED_SEED)
+    with pytest.raises(AirworthyError, match="even"):
+        VisuomotorOptions(flights=3)
+    # A minute more is 1,200 pairs more, up to 24,000.
+    assert VisuomotorOptions(minutes=5.0).pairs == 6000
+    assert VisuomotorOptions(minutes=100.0).pairs == 24_000
