@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.svnet.model import draw_masks
 from airworthy.learning.visuomotor.features import CELLS, CLASSES, VARIANT, Whitening
 from airworthy.learning.visuomotor.pairs import Pairs
@@ -41,14 +43,21 @@ _WARMUP = 100
 
 @dataclass(frozen=True)
 class HeadLearning:
-    """How heads learn."""
+    """How heads learn.
 
-    minibatches: int = 2000
-    batch: int = 256
-    rate: float = 1e-3
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+
+    minibatches: Annotated[int, Bound(1, 1_000_000)] = 2000
+    batch: Annotated[int, Bound(1, 100_000)] = 256
+    rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 1e-3
     """Of AdamW's step at first; it falls to 0 by a cosine."""
-    dropout: float = 0.1
+    dropout: Annotated[float, Bound(0.0, 0.9)] = 0.1
     """Share of numbers dropped behind hidden layers."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "HeadLearning.")
 
 
 class Heads(nn.Module):
