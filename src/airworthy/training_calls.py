@@ -187,6 +187,18 @@ def _visuomotor(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -
     return _left(train_visuomotor(out, what, judge, quiet=quiet, **told))
 
 
+def _backbone(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy.learning.backbone import BackboneOptions, ProbeOptions
+    from airworthy.learning.navigation.options import NavigationRunOptions
+
+    _unused("backbone", data, "learns from images of places that it draws itself")
+    what, how, run = configured("train backbone", options, BackboneOptions, ProbeOptions, NavigationRunOptions)
+    # Behind the checks: it loads torch.
+    from airworthy.learning.backbone.run import train_backbone
+
+    return _left(train_backbone(out, what, how, run.training_run, quiet=quiet))
+
+
 def _navigation(kind: str) -> Callable[[Any, Path, bool, Mapping[str, Any]], Result]:
     def called(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
         from airworthy.learning.navigation.options import NavigationOptions, NavigationRunOptions, RoomsProtocol
@@ -255,6 +267,7 @@ KINDS: Mapping[str, Callable[[Any, Path, bool, Mapping[str, Any]], Result]] = {
     "lidar_navigation": _navigation("lidar_navigation"),
     "dce": _dce,
     "visuomotor": _visuomotor,
+    "backbone": _backbone,
     "svnet": _svnet,
     "boundary": _boundary,
 }

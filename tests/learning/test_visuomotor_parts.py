@@ -5,14 +5,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from airworthy.core.errors import AirworthyError, AssetError  # noqa: E402
+from airworthy.core.errors import AirworthyError  # noqa: E402
+from airworthy.learning.backbone import backbone_weights  # noqa: E402
 from airworthy.learning.visuomotor.augment import augmented  # noqa: E402
 from airworthy.learning.visuomotor.config import JUDGED_SEED, Augmentation, VisuomotorOptions  # noqa: E402
 from airworthy.learning.visuomotor.features import VIEW, FrozenTrunk, Whitening  # noqa: E402
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors, predicted  # noqa: E402
 from airworthy.learning.visuomotor.pairs import Pairs  # noqa: E402
 from airworthy.learning.visuomotor.run import verdict_of  # noqa: E402
-from airworthy.learning.visuomotor.sources import trunk_weights  # noqa: E402
 from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy, shipped_policy  # noqa: E402
 from airworthy.pilots.svnet.network import Reading, SvNetwork  # noqa: E402
 
@@ -46,7 +46,7 @@ def test_a_folded_classifier_does_what_one_behind_the_whitening_does() -> None:
 def test_what_was_learnt_is_what_flies() -> None:
     rng = np.random.default_rng(2)
     images = rng.integers(0, 255, (48, VIEW, VIEW, 3), np.uint8)
-    trunk = trunk_weights("random", 3)
+    trunk = backbone_weights("random", 3)
     see = FrozenTrunk(trunk, 1)
     whitening = Whitening.of(see(images), CHANNELS)
     pairs = drawn_pairs(48, see.whitened(images, whitening)[:, None], rng)
@@ -80,21 +80,6 @@ def test_looks_depend_on_their_seed_alone_and_nothing_is_nothing() -> None:
     assert (first != other).any()
     none = Augmentation(light=0.0, contrast=0.0, paste=0.0, blur=0.0, noise=0.0)
     np.testing.assert_array_equal(augmented(images, none, (1,)), images)
-
-
-def test_random_features_have_the_deviation_of_he() -> None:
-    weights = trunk_weights("random", 0)["features.12.expand3x3.weight"]
-    # Var = 2 / fan in, of 64 x 3 x 3 inputs; 147,456 numbers.
-    np.testing.assert_allclose(weights.std(), np.sqrt(2.0 / (64 * 9)), rtol=0.01)
-    assert trunk_weights("hall").keys() == trunk_weights("random").keys()
-
-
-def test_what_is_no_file_of_features_is_told(tmp_path) -> None:
-    with pytest.raises(AssetError, match=r"'hall', 'random' or a \.safetensors"):
-        trunk_weights("imagenet")
-    (tmp_path / "a.safetensors").write_bytes(b"no")
-    with pytest.raises(AssetError, match="not a usable safetensors"):
-        trunk_weights(str(tmp_path / "a.safetensors"))
 
 
 def row(condition: str, successes: int) -> dict:

@@ -120,6 +120,7 @@ KINDS = {
     "lidar_navigation": "the same by a LiDAR",
     "dce": "the Deep Collision Encoder that depth_navigation may read images by",
     "visuomotor": "a policy that flies a course by sight, in a place of one's own, from nothing, in ten minutes",
+    "backbone": "convolutions that see, pre-trained on drawn places, for visuomotor --features",
     "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
     "boundary": "a network from gates to speeds and times, from labelled situations (airworthy synthesize gates)",
     "adaptation": "no training: what the history network of a trained SV-Net knows in flight",
@@ -226,6 +227,10 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_visuomotor import main as train_visuomotor
 
         return train_visuomotor(argv[1:])
+    if kind_name == "backbone":
+        from airworthy.cli.learning.train_backbone import main as train_backbone
+
+        return train_backbone(argv[1:])
     if kind_name == "boundary":
         from airworthy.cli.learning.train_boundary import main as train_boundary
 
@@ -254,6 +259,7 @@ def _help() -> str:
         f"       {PROG} lidar_navigation [options]",
         f"       {PROG} dce [options]",
         f"       {PROG} visuomotor --scene PLACE --course COURSE [options]",
+        f"       {PROG} backbone [options]",
         f"       {PROG} svnet DATA [options]",
         f"       {PROG} boundary LABELS [options]",
     ]

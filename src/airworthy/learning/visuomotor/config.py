@@ -59,9 +59,9 @@ class VisuomotorOptions(TrainingOptions):
     """What is flown: names or JSON files; of several the policy is told which by its objective."""
     vehicle: str = "carl"
     """What flies: a catalogue name or a vehicle TOML file, with a camera."""
-    features: str = "hall"
-    """Frozen features of images: hall (of the policy that comes with the package), random, or a file of SqueezeNet 1.1's
-    weights (.safetensors)."""
+    features: str = "own"
+    """Frozen features of images: own (the backbone that comes with the package), hall (the shipped policy's), random,
+    a folder of `airworthy train backbone`, or a .safetensors file of SqueezeNet 1.1."""
     minutes: Annotated[float, Bound(1.0, 1440.0, "min")] = 10.0
     """What all of it may take, evaluation included, on a machine with nothing else to do: a round that would not end in time is
     not begun. Fewer pairs are made for fewer minutes."""

@@ -21,6 +21,7 @@ from airworthy.benchmarks.tracking.methods import VehicleSpread
 from airworthy.core.arrays import ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.checkpoints import Checkpoint
+from airworthy.learning.backbone import backbone_weights
 from airworthy.learning.datasets import ExpertDataset
 from airworthy.learning.datasets.job import synthesize_dataset
 from airworthy.learning.svnet.data import TrainingData, batch_order, training_data
@@ -35,7 +36,6 @@ from airworthy.learning.visuomotor.dagger import DaggerFlights, dagger_condition
 from airworthy.learning.visuomotor.features import VARIANT, FrozenTrunk, Whitening
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors
 from airworthy.learning.visuomotor.pairs import Pairs
-from airworthy.learning.visuomotor.sources import trunk_weights
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.network import SvNetwork
 from airworthy.pilots.svnet.variants import variant
@@ -98,7 +98,7 @@ class VisuomotorTraining:
         begun = time.perf_counter()
         self.options, self.iteration, self._quiet = options, 0, quiet
         self._folder, self._threads, self._judged = folder, threads, judged_flights
-        self.trunk = trunk_weights(options.features, options.seed)
+        self.trunk = backbone_weights(options.features, options.seed)
         self.vehicle = named_vehicle(options.vehicle)
         self.courses = [course(name) for name in options.course]
         self._see = FrozenTrunk(self.trunk, threads)

@@ -1,0 +1,268 @@
+"""Backbones: pre-training to the same bits, places kept for judging, the probe's arithmetic, words and their errors."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.core.arrays import ArrayF32
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import sha256_file
+from airworthy.learning.backbone.config import HELD_OUT_SEED, BackboneOptions
+from airworthy.learning.backbone.contract import read_backbone, trunk_shapes, trunk_tensors, write_backbone
+from airworthy.learning.backbone.halls import drawn_hall
+from airworthy.learning.backbone.pictures import CELLS, POSE, SIDE, SUBCELLS, PlacePictures, pictures_of
+from airworthy.learning.backbone.probe import HELD_OUT, ProbeOptions, ProbePlace, held_out_places, probe_backbone, ridge
+from airworthy.learning.backbone.sources import backbone_weights, shipped_backbone
+from airworthy.pilots.svnet.contract import shipped_policy
+from airworthy.scenes import Scene
+
+torch = pytest.importorskip("torch")
+
+import airworthy as aw  # noqa: E402
+from airworthy.learning.backbone import run, training  # noqa: E402
+from airworthy.learning.backbone.training import BackboneTraining  # noqa: E402
+from airworthy.learning.backbone.trunk import BackboneTrunk, PlaceSolver  # noqa: E402
+from airworthy.learning.machine import TrainingRunOptions  # noqa: E402
+from airworthy.learning.svnet.data_loader import normalized  # noqa: E402
+
+SMALL = BackboneOptions(iterations=4, places=2, images=4, renew=2, batch_places=2, batch_images=4)
+PROBE = ProbeOptions(probed=("drawn_hall:0@7919",), fitted_images=12, judged_images=4)
+
+
+@pytest.fixture(autouse=True)
+def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw and render each place once for all tests: it takes a second, and what it gives is tested by itself."""
+    monkeypatch.setattr(training, "drawn_hall", lambda number, seed: SimpleNamespace(name=f"drawn_hall:{number}@{seed}"))
+    monkeypatch.setattr(training, "pictures_of", lambda scene, *rest: _looked(scene.name, json.dumps(rest)))
+
+
+@cache
+def _looked(name: str, rest: str) -> PlacePictures:
+    number, _, seed = name.removeprefix("drawn_hall:").partition("@")
+    return pictures_of(drawn_hall(int(number), int(seed)), *json.loads(rest))
+
+
+@cache
+def probed() -> list[ProbePlace]:
+    return held_out_places(PROBE, 1)
+
+
+def same(one: dict[str, ArrayF32], other: dict[str, ArrayF32]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(value, other[name]) for name, value in one.items())
+
+
+# ---- Learning ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_training_goes_on_to_the_same_bits_past_a_renewal() -> None:
+    whole, first, second = (BackboneTraining(SMALL, 1) for _ in range(3))
+    for _ in range(4):
+        whole.step()
+    assert whole.finished
+    assert whole.seen == {"places": 3, "images": 12, "drawn": 32}
+    for _ in range(3):
+        first.step()
+    second.restore(first.save())
+    second.step()
+    assert same(second.weights, whole.weights)
+
+
+def test_another_seed_learns_otherwise() -> None:
+    one, other = BackboneTraining(SMALL, 1), BackboneTraining(replace(SMALL, seed=1), 1)
+    one.step()
+    other.step()
+    assert not same(one.weights, other.weights)
+
+
+def test_a_folder_is_stopped_gone_on_with_probed_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "held_out_places", lambda options: probed())
+    short = TrainingRunOptions("cpu", 1, 1.0, minutes=1e-9)
+    assert not run.train_backbone(tmp_path / "a", SMALL, PROBE, short).finished
+    done = run.train_backbone(tmp_path / "a", SMALL, PROBE)
+    assert done.finished
+    assert done.report.is_file()
+    assert set(done.figures["probe"]) == {"this", *run.COMPARED}
+    straight = aw.train("backbone", out=tmp_path / "b", **{**vars(SMALL), **vars(PROBE)}, threads=1)
+    assert same(backbone_weights(str(tmp_path / "a")), backbone_weights(str(tmp_path / "b")))
+    assert straight.summary["probe"] == done.figures["probe"]
+    again = run.train_backbone(tmp_path / "a", SMALL, PROBE)
+    assert again.read_back
+    assert again.figures == json.loads((tmp_path / "a" / "summary.json").read_text())
+
+
+def test_folded_normalisations_do_the_same() -> None:
+    torch.manual_seed(0)
+    trunk = BackboneTrunk()
+    images = np.random.default_rng(0).integers(0, 255, (16, SIDE, SIDE, 3), np.uint8)
+    for _ in range(3):
+        trunk(normalized(torch.from_numpy(images)))
+    with torch.no_grad():
+        wanted = trunk.eval()(normalized(torch.from_numpy(images)))
+    from airworthy.learning.visuomotor.features import FrozenTrunk
+
+    found = FrozenTrunk(trunk.folded(), 1)(images)
+    np.testing.assert_allclose(found, wanted.flatten(2).transpose(1, 2), atol=2e-3 * float(wanted.abs().max()))
+
+
+def test_the_solver_leaves_one_out_as_if_it_were_fitted_without_it() -> None:
+    rng = np.random.default_rng(1)
+    solver, features = PlaceSolver(), torch.from_numpy(rng.normal(size=(1, 6, 512, 6, 6)).astype(np.float32))
+    pose = torch.from_numpy(rng.normal(size=(1, 6, POSE)).astype(np.float32))
+    with torch.no_grad():
+        found = solver.pose_errors(features, pose)[0]
+        held = torch.relu(solver.pose(features[0])).flatten(1).double()
+        held = held - held.mean(0)
+        gram = held @ held.T
+        gram = gram / (gram.diagonal().mean() + 1e-6) + 1.0
+        for left in range(6):
+            kept = [k for k in range(6) if k != left]
+            fixed = gram[kept][:, kept] + 0.1 * torch.eye(5)
+            made = gram[left, kept] @ torch.linalg.solve(fixed, pose[0, kept].double())
+            np.testing.assert_allclose(found[left], pose[0, left] - made, atol=1e-4)
+
+
+def test_a_step_needs_points_that_are_seen_only_where_there_are_any() -> None:
+    rng = np.random.default_rng(2)
+    solver, features = PlaceSolver(), torch.from_numpy(rng.normal(size=(2, 4, 512, 6, 6)).astype(np.float32))
+    points = torch.from_numpy(rng.normal(size=(2, 4, 6, 6, 3)).astype(np.float32))
+    valid = torch.from_numpy(rng.random((2, 4, 6, 6, 1)) < 0.7)
+    other = torch.where(valid, points, 99.0)
+    errors, changed = (solver.point_errors(features, x, valid) * valid for x in (points, other))
+    np.testing.assert_allclose(errors.detach(), changed.detach(), atol=1e-4)
+
+
+# ---- Places -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_hall_is_of_its_number_and_seed() -> None:
+    one, again, other, more = (drawn_hall(*key) for key in ((3, 5), (3, 5), (4, 5), (3, 6)))
+    assert one.name == "drawn_hall:3@5"
+    assert one.instances == again.instances
+    assert one.materials == again.materials
+    assert one.lights == again.lights
+    assert one.bounds not in (other.bounds, more.bounds)
+
+
+def test_nothing_is_learnt_where_backbones_or_policies_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AirworthyError, match=rf"Seed {HELD_OUT_SEED} is that of the halls"):
+        BackboneOptions(seed=HELD_OUT_SEED)
+    seen: list[str] = []
+
+    def told(scene: Scene, *rest: Any) -> PlacePictures:
+        seen.append(scene.name)
+        return _looked(scene.name, json.dumps(rest))
+
+    monkeypatch.setattr(training, "pictures_of", told)
+    pool = training.PlacePool(SMALL, 1)
+    for first in (0, 1):
+        pool.hold(first)
+    assert seen == ["drawn_hall:0@0", "drawn_hall:1@0", "drawn_hall:2@0"]
+    assert not set(seen) & set(HELD_OUT)
+
+
+def test_images_do_not_depend_on_how_many_there_are() -> None:
+    few, many = (pictures_of(drawn_hall(0, 0), count, [0, 0, 1], 1) for count in (3, 5))
+    assert few.images.shape == (3, SIDE, SIDE, 3)
+    assert few.log_depth.shape[1:] == (CELLS * SUBCELLS, CELLS * SUBCELLS)
+    assert few.points.shape[1:] == (CELLS, CELLS, 3)
+    for name in ("images", "pose", "log_depth", "points"):
+        np.testing.assert_array_equal(getattr(few, name), getattr(many, name)[:3], err_msg=name)
+
+
+# ---- The probe --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_ridge_finds_what_is_linear_and_nothing_in_noise() -> None:
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(120, 8)).repeat(20, axis=1).astype(np.float32)
+    told = np.column_stack([features[:, 0] - 2.0 * features[:, 20] + 3.0, rng.normal(size=120)])
+    made = ridge(features, told, 80)
+    np.testing.assert_allclose(made[:, 0], told[80:, 0], atol=0.02)
+    # Of what is not there the mean is the best that can be said.
+    assert np.square(made[:, 1] - told[80:, 1]).mean() < 1.3 * np.square(told[80:, 1] - told[:80, 1].mean()).mean()
+
+
+def test_a_probe_is_of_its_images_alone() -> None:
+    one, other = (probe_backbone(backbone_weights("random", 4), probed(), 1) for _ in range(2))
+    assert one == other
+    assert {"position_m", "heading_deg", "tilt_deg", "depth_percent"} < set(one[0])
+    assert one[0]["images"] == 16
+
+
+# ---- Words and files --------------------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_backbone_is_what_its_contract_vouches_for() -> None:
+    folder = shipped_backbone()
+    table = json.loads((folder / "contract.json").read_text())
+    assert table["weights"]["sha256"] == sha256_file(folder / "weights.safetensors")
+    assert table["weights"]["bytes"] < 1_500_000
+    told, tensors = read_backbone(folder)
+    # What its command gives: the defaults of the options.
+    assert told["options"] == json.loads(json.dumps(vars(BackboneOptions())))
+    assert told["iterations"] == BackboneOptions().iterations
+    assert {name: value.shape for name, value in tensors.items()} == trunk_shapes()
+    assert same(tensors, backbone_weights("own"))
+
+
+@pytest.mark.parametrize("word", ["own", "hall", "random"])
+def test_words_give_tensors_of_one_kind(word: str) -> None:
+    found = backbone_weights(word)
+    assert {name: value.shape for name, value in found.items()} == trunk_shapes()
+    assert all(value.dtype == np.float32 and np.isfinite(value).all() for value in found.values())
+
+
+def test_random_weights_are_of_their_seed() -> None:
+    assert same(backbone_weights("random", 2), backbone_weights("random", 2))
+    assert not same(backbone_weights("random", 2), backbone_weights("random", 3))
+
+
+def test_a_file_with_torchvisions_names_is_read_with_or_without_classifier(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    tensors = backbone_weights("random", 5)
+    save_file({**tensors, "classifier.1.weight": np.zeros((1000, 512, 1, 1), np.float32)}, tmp_path / "a.safetensors")
+    assert same(backbone_weights(str(tmp_path / "a.safetensors")), tensors)
+
+
+def test_what_is_no_backbone_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    from safetensors.numpy import save
+
+    with pytest.raises(AssetError, match="There is no backbone 'owm'; expected own, hall, random, a folder of"):
+        backbone_weights("owm")
+    with pytest.raises(AssetError, match="does not hold a backbone"):
+        backbone_weights(str(tmp_path))
+    with pytest.raises(AssetError, match=r"contract of a backbone"):
+        backbone_weights(str(shipped_policy("hall")))
+    tensors = backbone_weights("random")
+    name = "features.0.bias"
+    for changed, reason in (
+        ({key: value for key, value in tensors.items() if key != name}, "is missing"),
+        ({**tensors, name: np.zeros(3, np.float32)}, r"has shape \(3,\), expected \(64,\)"),
+        ({**tensors, name: np.full(64, np.nan, np.float32)}, "not finite"),
+    ):
+        with pytest.raises(AssetError, match=rf"holds no SqueezeNet 1.1: the tensor '{name}' .*{reason}"):
+            trunk_tensors(save(changed), "x")
+    with pytest.raises(AirworthyError, match="cannot be written: the tensor 'more' does not belong there"):
+        write_backbone(tmp_path / "a", {**tensors, "more": np.zeros(1, np.float32)}, {})
+    with pytest.raises(AirworthyError, match="not finite"):
+        write_backbone(tmp_path / "a", {**tensors, name: np.full(64, 1e6, np.float32)}, {})
+    write_backbone(tmp_path / "b", tensors, {})
+    data = bytearray((tmp_path / "b" / "weights.safetensors").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "b" / "weights.safetensors").write_bytes(bytes(data))
+    with pytest.raises(AssetError, match="changed or damaged"):
+        backbone_weights(str(tmp_path / "b"))
+
+
+def test_options_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="batch_places is 5, but there are 4 places"):
+        BackboneOptions(places=4, batch_places=5)
+    with pytest.raises(AirworthyError, match="expected an even number"):
+        BackboneOptions(batch_images=5)
