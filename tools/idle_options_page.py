@@ -32,6 +32,7 @@ from airworthy.learning.native_ppo.config import IDLE_RULES as MOTOR_COMMAND_RUL
 from airworthy.learning.svnet.options import IDLE_RULES as SVNET_RULES
 from airworthy.learning.svnet.options import RUN_RULES
 from airworthy.learning.task_training.config import IDLE_RULES as TASK_CONFIG_RULES
+from airworthy.learning.visuomotor.config import IDLE_RULES as VISUOMOTOR_RULES
 from airworthy.race.benchmark.job import IDLE_RULES as RACE_RULES
 from airworthy.race.learned.config import IDLE_RULES as RACE_POLICY_RULES
 from airworthy.scenes.catalogue import IDLE_RULES as SOURCE_RULES
@@ -45,6 +46,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy train hover": (*HOVER_RULES, *ROTORS_RULES),
     "airworthy train motor_command": MOTOR_COMMAND_RULES,
     "airworthy train race": RACE_POLICY_RULES,
+    "airworthy train visuomotor": VISUOMOTOR_RULES,
     "airworthy train TASK": (*TASK_CONFIG_RULES, *TASK_RULES),
     "airworthy train svnet": (*SVNET_RULES, *RUN_RULES),
     "airworthy train boundary": BOUNDARY_RULES,

@@ -232,13 +232,14 @@ def train(kind: str, data: Any = None, out: str | Path | None = None, *, quiet: 
     Args:
         kind: hover, a policy that commands motors; motor_command, the same by Aerial Gym's task; foundation, one policy for all
             quadrotors; distill, one of several teachers; avoid, a policy that sees a small depth image; depth_navigation and
-            lidar_navigation, policies that fly through rooms of obstacles; dce, an encoder of depth images for them; svnet, a
-            visuomotor policy; boundary, a network from gates to speeds and times; or another learning task
-            (`learning.learning_tasks`), or FILE.py:NAME of one's own.
+            lidar_navigation, policies that fly through rooms of obstacles; dce, an encoder of depth images for them;
+            visuomotor, a policy that flies a course in a place by sight (`scene=`, `course=`); backbone, the features that it
+            learns on; svnet, a visuomotor policy from a data set; boundary, a network from gates to speeds and times; or
+            another learning task (`learning.learning_tasks`), or FILE.py:NAME of one's own.
         data: Of hover the vehicle, a record, a name or a file; of other tasks the vehicle, None being the task's own; of
-            motor_command, foundation, avoid and dce nothing; of depth_navigation the folder of an encoder, or nothing; of
-            distill folders of motor policies, or what made them; else the folder of a data set (`synthesize`) or of labels, or
-            what made it.
+            motor_command, foundation, avoid, dce, visuomotor and backbone nothing; of depth_navigation the folder of an
+            encoder, or nothing; of distill folders of motor policies, or what made them; else the folder of a data set
+            (`synthesize`) or of labels, or what made it.
         out: Folder of the training; None: runs/KIND.
         quiet: Show no progress.
         options: Of hover fields of `learning.HoverConfig`, of motor_command of `learning.MotorCommandConfig`, of foundation of

@@ -33,6 +33,7 @@ from airworthy.learning.datasets import DatasetConfig, synthesize_dataset
 from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
 from airworthy.learning.task_training.config import TaskConfig
+from airworthy.learning.visuomotor.config import Augmentation, VisuomotorOptions
 from airworthy.race.benchmark.job import RaceBenchConfig
 from airworthy.race.learned.config import RacePolicyOptions
 from airworthy.race.pilots.catalogue import race_pilot
@@ -149,6 +150,11 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
             ),
         ),
         (_bare(RacePolicyOptions, trainer="ppo", margin=0.2, margin_cost=0.0),),
+    ],
+    "airworthy train visuomotor": [
+        (_bare(VisuomotorOptions, rounds=2, good_percent=90.0, good_m=0.2, augmentation=Augmentation()),),
+        (_bare(VisuomotorOptions, looks=1, augmentation=Augmentation(0.1, 0.1, 0.1, 0.1, 1.0)),),
+        (_bare(VisuomotorOptions, delay=0.004, augmentation=Augmentation()),),
     ],
     "airworthy train TASK": [
         (
@@ -289,6 +295,7 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
         ((TrainHoverConfig(trainer="ppo", steps=100_000, device="auto"),), "airworthy train hover"),
         ((MotorCommandConfig(trainer="ppo", device="cuda:1", mirror="xy"),), "airworthy train motor_command"),
         ((RacePolicyOptions(trainer="ppo", updates=20, hold=2, margin=0.2),), "airworthy train race"),
+        ((VisuomotorOptions(good_m=0.2, delay=0.01, augmentation=Augmentation(light=0.1)),), "airworthy train visuomotor"),
         ((BoundaryOptions(alpha=5.0, rate_step=20, gamma=0.5, noise_on="physical"),), "airworthy train boundary"),
         ((SvNetOptions(history_epochs=3, view=112, form="code"),), "airworthy train svnet"),
     ],

@@ -13,6 +13,7 @@ from airworthy.learning.visuomotor.features import VIEW, FrozenTrunk, Whitening 
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors, predicted  # noqa: E402
 from airworthy.learning.visuomotor.pairs import Pairs  # noqa: E402
 from airworthy.learning.visuomotor.run import verdict_of  # noqa: E402
+from airworthy.learning.visuomotor.training import mean_of_finite  # noqa: E402
 from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy, shipped_policy  # noqa: E402
 from airworthy.pilots.svnet.network import Reading, SvNetwork  # noqa: E402
 
@@ -104,3 +105,17 @@ def test_options_that_are_none_are_refused() -> None:
     # A minute more is 1,200 pairs more, up to 24,000.
     assert VisuomotorOptions(minutes=5.0).pairs == 6000
     assert VisuomotorOptions(minutes=100.0).pairs == 24_000
+
+
+def test_options_without_effect_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="--rounds"):
+        VisuomotorOptions(rounds=2, good_m=0.2)
+    with pytest.raises(AirworthyError, match="--looks 1"):
+        VisuomotorOptions(looks=1, augmentation=Augmentation(light=0.1))
+    with pytest.raises(AirworthyError, match="hundredth"):
+        VisuomotorOptions(delay=0.004)
+
+
+def test_flights_without_figures_count_in_no_mean() -> None:
+    assert mean_of_finite([1.0, None, float("nan"), 3.0]) == 2.0
+    assert mean_of_finite([None, float("nan")]) is None

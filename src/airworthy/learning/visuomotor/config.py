@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.datasets.config import DatasetConfig
 from airworthy.learning.machine import SEED_MAX, TrainingOptions
 
-__all__ = ["JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol"]
+__all__ = ["IDLE_RULES", "JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol"]
 
 JUDGED_SEED = 7919
 """Of the flights by which policies are judged in the end; nothing is learnt of them (specification, learning by reward, section
@@ -69,11 +70,12 @@ class VisuomotorOptions(TrainingOptions):
     """Rounds of flights of its own that it learns from, whatever the clock says, so that the same bits come out anywhere; 0: as
     many as there is time for, and fewer where flights say that it is good."""
     flights: Annotated[int, Bound(2, 1000)] = 16
-    """In a round: half with the equations of a rigid body, half semi-kinematic."""
+    """In a round: half with the equations of a rigid body, half semi-kinematic; of several courses as many of each, at least so
+    many in all."""
     drones: Annotated[float, Bound(0.0, 0.9)] = 0.3
     """Mass and thrust of drones that are learnt from are within this share of the record's."""
     delay: Annotated[float, Bound(0.0, 0.2, "s")] = 0.04
-    """Of commands, at most, in rounds; each round draws its own."""
+    """Of commands, at most, in rounds; each round draws its own, in hundredths of a second."""
     start: Annotated[float, Bound(0.0, 2.0, "m")] = 0.3
     """By which starts of rounds lie off the course's, along each axis; velocities by as much [m/s]."""
     channels: Annotated[int, Bound(8, 512)] = 64
@@ -91,6 +93,7 @@ class VisuomotorOptions(TrainingOptions):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        refuse_idle(self, IDLE_RULES)
         if not self.course:
             raise AirworthyError("A policy needs a course to fly, as --course robustness.")
         if self.seed == JUDGED_SEED:
@@ -130,6 +133,29 @@ class VisuomotorOptions(TrainingOptions):
             shard=20,
             seed=self.seed,
         )
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("good_percent", "good_m"),
+        lambda asked: asked.rounds > 0,
+        "with --rounds, all of which are flown",
+        "leave --rounds out",
+    ),
+    IdleRule(
+        tuple(f"augmentation.{item.name}" for item in fields(Augmentation)),
+        lambda asked: asked.looks == 1,
+        "with --looks 1, the image as it is",
+        "raise that",
+    ),
+    IdleRule(
+        ("delay",),
+        lambda asked: 0.0 < asked.delay < 0.005,
+        "below half a hundredth of a second, in which it is drawn",
+        "raise it",
+    ),
+)
+"""Options that change nothing beside the others."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
     flown = [row for row in rows if row.get("flights")]
     pairs = [(row["wall_s"] / 60.0, float(row["pairs"])) for row in rows]
     alone = [(row["wall_s"] / 60.0, 100.0 * row["alone"] / row["flights"]) for row in flown]
-    error = [(row["wall_s"] / 60.0, 100.0 * row["tracking_error_m"]) for row in flown]
+    known = [row for row in flown if row["tracking_error_m"] is not None]
+    error = [(row["wall_s"] / 60.0, 100.0 * row["tracking_error_m"]) for row in known]
     total = sum(row["flights"] for row in found["conditions"])
     good = sum(row["successes"] for row in found["conditions"])
     minutes = (found["training_wall_s"] + found["seconds"]["evaluate_s"]) / 60.0
@@ -109,7 +110,7 @@ def _step(row: Mapping[str, Any]) -> list[str]:
     return [
         "round",
         f"{row['alone']} of {row['flights']}",
-        fixed(100.0 * row["tracking_error_m"], 1),
+        fixed(None if row["tracking_error_m"] is None else 100.0 * row["tracking_error_m"], 1),
         fixed(row["helped_percent"], 1),
         f"{row['pairs']:,}",
         fixed(row["step_s"], 0),

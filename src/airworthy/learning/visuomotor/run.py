@@ -31,7 +31,7 @@ from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Train
 from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, refuse_other_training, say
 from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
 from airworthy.learning.visuomotor.report import write_visuomotor_report
-from airworthy.learning.visuomotor.training import VisuomotorTraining
+from airworthy.learning.visuomotor.training import VisuomotorTraining, mean_of_finite
 from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
 from airworthy.scenes import scene, scene_digest
 from airworthy.trajectories import course
@@ -246,7 +246,6 @@ def _condition_rows(summary: Mapping[str, Any], where: str) -> list[dict[str, An
     for (condition, family), flights in found.items():
         good = sum(str(row["outcome"]).startswith("success") for row in flights)
         rate = wilson_interval(good, len(flights))
-        errors = [row["tracking_error_m"] for row in flights if row["tracking_error_m"] is not None]
         lost = [row for row in flights if not str(row["outcome"]).startswith("success")]
         rows.append(
             {
@@ -257,8 +256,7 @@ def _condition_rows(summary: Mapping[str, Any], where: str) -> list[dict[str, An
                 "successes": good,
                 "interval_percent": [100.0 * rate.low, 100.0 * rate.high],
                 "collisions": int(sum(row["collisions"] for row in flights)),
-                "tracking_error_m": sum(errors) / len(errors) if errors else None,
-                "proximity_percent": sum(row["proximity_percent"] for row in flights) / len(flights),
+                **{name: mean_of_finite([row[name] for row in flights]) for name in ("tracking_error_m", "proximity_percent")},
                 "ended": [f"{row['outcome'].replace('_', ' ')}: {row['cause']}" for row in lost],
                 "folder": where,
             }
@@ -315,10 +313,11 @@ def _line(options: VisuomotorOptions) -> Callable[[Mapping[str, Any]], str]:
         clock = f"{row['wall_s'] / 60.0:.1f} min{left}"
         if row["flights"] is None:
             return f"Imitated {row['pairs']:,} pairs of the expert; {clock}."
+        error = row["tracking_error_m"]
+        off = "" if error is None else f" {100.0 * error:.0f} cm off,"
         return (
-            f"Round {row['iteration'] - 1}: {row['alone']} of {row['flights']} new flights succeeded without help,"
-            f" {100.0 * row['tracking_error_m']:.0f} cm off, the expert flew {row['helped_percent']:.1f} % of the time; now"
-            f" {row['pairs']:,} pairs; {clock}."
+            f"Round {row['iteration'] - 1}: {row['alone']} of {row['flights']} new flights succeeded without help,{off}"
+            f" the expert flew {row['helped_percent']:.1f} % of the time; now {row['pairs']:,} pairs; {clock}."
         )
 
     return line

@@ -6,8 +6,9 @@ them: its flights first say how good they are, and then they are learnt from.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,7 @@ from airworthy.scenes import Scene
 from airworthy.trajectories import course
 from airworthy.vehicles import named_vehicle
 
-__all__ = ["DATA_FOLDER", "VisuomotorTraining"]
+__all__ = ["DATA_FOLDER", "VisuomotorTraining", "mean_of_finite"]
 
 DATA_FOLDER = "data"
 """Of the expert's roll-outs, a data set as `airworthy synthesize` makes it."""
@@ -235,7 +236,7 @@ class VisuomotorTraining:
         o, parts = self.options, []
         network = SvNetwork(self.contract, self.weights, threads=self._threads)
         rng = np.random.default_rng([o.seed, _ROUNDS, self.iteration])
-        each = max(1, o.flights // (2 * len(self.courses)))
+        each = math.ceil(o.flights / (2 * len(self.courses)))
         for number, (family, name) in enumerate((f, c) for f in ("rigid", "semi_kinematic") for c in o.course):
             condition = dagger_condition(
                 f"round_{self.iteration}_{number}",
@@ -262,7 +263,7 @@ class VisuomotorTraining:
             "flights": len(rows),
             "successes": sum(str(row["outcome"]).startswith("success") for row in rows),
             "alone": sum(bool(row["alone"]) for row in rows),
-            "tracking_error_m": float(np.mean([row["tracking_error_m"] for row in rows])),
+            "tracking_error_m": mean_of_finite([row["tracking_error_m"] for row in rows]),
             "helped_percent": float(np.mean([row["helped_percent"] for row in rows])),
             "decisions": len(flown.state) + flown.dropped,
             "dropped": flown.dropped,
@@ -285,7 +286,8 @@ class VisuomotorTraining:
 
     def _good(self, row: Mapping[str, Any]) -> bool:
         o = self.options
-        return bool(100.0 * row["alone"] >= o.good_percent * row["flights"] and row["tracking_error_m"] <= o.good_m)
+        near = row["tracking_error_m"] is not None and row["tracking_error_m"] <= o.good_m
+        return bool(100.0 * row["alone"] >= o.good_percent * row["flights"] and near)
 
     # ---- What both do --------------------------------------------------------------------------------------------------------
 
@@ -319,6 +321,12 @@ class VisuomotorTraining:
             yield
         finally:
             self._row["seconds"][name] = self._row["seconds"].get(name, 0.0) + time.perf_counter() - begun
+
+
+def mean_of_finite(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the numbers among values; None: there is none, as of flights that diverged at once."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return float(np.mean(known)) if known else None
 
 
 def _flight_seed(seed: int) -> int:
