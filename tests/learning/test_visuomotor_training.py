@@ -1,4 +1,4 @@
-"""Whole steps of the visuomotor training in a small place: imitation, a round of flights of its own, stopped and gone on with."""
+"""Whole steps of the visuomotor training in a small place: imitation, a round of its own flights, stopped and gone on with."""
 
 from pathlib import Path
 
