@@ -101,12 +101,26 @@ def test_an_evaluation_in_which_nothing_succeeded_says_first_why() -> None:
         _ended(("a", "collision", "touched the ground at 0.5 s"), ("a", "collision", "touched the ground at 0.6 s"))
     )
     state = {"complete": True}
-    entry = {"condition": "baseline", "flights": 2, "classes": {"success": 0, "success_recovered": 0}, "distinct_flights": 2}
+    classes = {"success": 0, "success_recovered": 0}
+    entry = {"condition": "baseline", "pilot": "a", "flights": 2, "classes": classes, "distinct_flights": 2}
     assert report_text._verdict([entry], state, ended) == (
         "0 of 2 simulated flights succeeded. a: 2 of 2 flights ended as collision: the first touched the ground at 0.5 s."
     )
     one = {**entry, "classes": {"success": 1, "success_recovered": 0}}
     assert report_text._verdict([one], state, ended) == "1 of 2 simulated flights succeeded."
+
+
+def test_headline_and_outcomes_do_not_pool_a_policy_and_the_expert() -> None:
+    def entry(pilot: str, condition: str, success: int, partial: int) -> dict[str, Any]:
+        classes = {**dict.fromkeys(report_text.CLASSES, 0), "success": success, "partial": partial}
+        return {"condition": condition, "pilot": pilot, "flights": 5, "classes": classes, "distinct_flights": 5}
+
+    entries = [entry("mine", "baseline", 5, 0), entry("mine", "wind", 1, 4), entry("mpc", "baseline", 5, 0)]
+    entries.append({**entry("mine", "baseline", 6, 4), "condition": "all:mine"})
+    said = report_text._verdict(entries, {"complete": True})
+    assert said == "Simulated flights that succeeded: mine 6 of 10, mpc 5 of 5."
+    bars = report_text._bars(entries)
+    assert [(bar["pilot"], [part["count"] for part in bar["parts"]]) for bar in bars] == [("mine", [6, 4]), ("mpc", [5])]
 
 
 def test_flights_that_ended_at_their_start_have_no_error_beside_their_cause() -> None:

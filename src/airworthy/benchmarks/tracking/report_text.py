@@ -62,7 +62,7 @@ def content(
         "title": f"{' and '.join(dict.fromkeys(row['pilot'] for row in rows))} on {config.course} in {config.scene}",
         "verdict": _verdict(entries, summary["state"], summary["endings"]),
         "cards": _cards(entries, rows, config.protocol),
-        "classes": _bar(entries),
+        "classes": _bars(entries),
         "command": summary["command"],
         "facts": _facts(summary, config, identity),
         "config": json_text(dict(identity)),
@@ -90,9 +90,13 @@ def content(
 
 def _verdict(entries: Sequence[Mapping[str, Any]], state: Mapping[str, Any], ended: Sequence[Mapping[str, Any]] = ()) -> str:
     single = [entry for entry in entries if not entry["condition"].startswith("all:")]
-    count = sum(entry["flights"] for entry in single)
-    good = sum(entry["classes"]["success"] + entry["classes"]["success_recovered"] for entry in single)
-    sentences = [f"{good} of {count} simulated flights succeeded."]
+    by_pilot = {name: [entry for entry in single if entry["pilot"] == name] for name in _pilots(single)}
+    told = [(name, *_successes(mine)) for name, mine in by_pilot.items()]
+    count, good = sum(item[2] for item in told), sum(item[1] for item in told)
+    if len(told) > 1:  # a policy's flights and the expert's are no one number
+        sentences = [f"Simulated flights that succeeded: {', '.join(f'{name} {n} of {of}' for name, n, of in told)}."]
+    else:
+        sentences = [f"{good} of {count} simulated flights succeeded."]
     if count and not good:  # what ended them comes before all tables of nothing
         sentences += told_endings(ended, FIRST_ENDINGS)
     if not state["complete"]:
@@ -149,15 +153,30 @@ def _cell(entry: Mapping[str, Any], name: str) -> dict[str, str]:
     }
 
 
-def _bar(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _pilots(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(entry["pilot"] for entry in entries))
+
+
+def _successes(entries: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """Return how many flights succeeded, of how many."""
+    good = sum(entry["classes"]["success"] + entry["classes"]["success_recovered"] for entry in entries)
+    return good, sum(entry["flights"] for entry in entries)
+
+
+def _bars(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return outcomes pilot by pilot, in the paper's order."""
     single = [entry for entry in entries if not entry["condition"].startswith("all:")]
     styles = ("success", "success_recovered", "partial", "failure", "failure", "failure")
-    counts = [sum(entry["classes"][name] for entry in single) for name in CLASSES]
-    return [
-        {"name": name, "count": count, "style": style}
-        for name, count, style in zip(CLASS_NAMES, counts, styles, strict=True)
-        if count
-    ]
+    found = []
+    for pilot in _pilots(single):
+        counts = [sum(entry["classes"][name] for entry in single if entry["pilot"] == pilot) for name in CLASSES]
+        parts = [
+            {"name": name, "count": count, "style": style}
+            for name, count, style in zip(CLASS_NAMES, counts, styles, strict=True)
+            if count
+        ]
+        found.append({"pilot": pilot, "parts": parts})
+    return found
 
 
 def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,11 +31,13 @@ __all__ = ["DEMO_FILE", "PARTS", "DemoManifest", "DemoPart", "parts_of", "write_
 
 # ---- The parts of the demo: each a command that anyone can call by itself ---------------------------------------------------
 
-PARTS = ("hover", "hover_flight", "expert", "data", "training", "first_flights", "evidence", "statues", "policy")
+PARTS = ("hover", "hover_flight", "expert", "visuomotor", "evidence", "statues", "policy")
 """Names, in order; each is a folder of the demo's. What learns in a second comes first, since it shows the most the soonest."""
 COURSE, HALL, STATUES, VEHICLE = "robustness", "hall", "hall_statues", "carl"
-VIEW = "112"
-"""Of the shipped policy, and of the small data set [px]."""
+OWN = "visuomotor"
+"""The part that learns to fly by sight; its policy is called by the name of its folder."""
+_MINUTES = 5.0
+"""Ours: that its own policy learns in; the whole demo is to end within ten."""
 _NO_TORCH = "Training needs torch: pip install torch==2.13.0, then the same command makes the rest."
 _NO_STATUES = "Their splats are reference files, found through AIRWORTHY_DATA, which is not set or does not hold them."
 
@@ -79,7 +81,6 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
     """
     same = ["--seed", str(seed), "--device", device]
     torch, statues = find_spec("torch") is not None, _has_statues()
-    name = STATUES if statues else HALL
     families = ["semi_kinematic"] if quick else ["semi_kinematic", "rigid"]
     conditions = ["baseline", "payload"] if quick else ["table_2"]
 
@@ -89,7 +90,7 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
     def evaluated(pilots: list[str], *tokens: str) -> list[str]:
         return ["evaluate", "--pilot", *pilots, *tokens]
 
-    learnt = f"svnet:{out / 'training'}"
+    own = [f"svnet:{out / OWN}"] if torch else []
     count = ["--flights", str(flights)]
     return [
         _hover(out, seed, quick),
@@ -99,26 +100,23 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
             ["fly", "--vehicle", VEHICLE, "--course", COURSE, "--pilot", f"policy:{out / 'hover'}"],
         ),
         part("expert", "The expert, which knows everything, flies the course", _filmed("mpc", HALL, quick)),
-        part("data", "What it does from other states with other drones, and what it would see", _data(quick)),
-        _training(out, seed, "" if torch else _NO_TORCH, quick),
-        part(
-            "first_flights",
-            "The network that has just been trained flies",
-            evaluated([learnt], "--conditions", "baseline", *count),
-            "" if torch else _NO_TORCH,
-        ),
+        _visuomotor(out, seed, "" if torch else _NO_TORCH, quick),
         part(
             "evidence",
-            "The policy that comes with this version, under every condition, beside the expert",
-            evaluated(["svnet", "mpc"], "--family", *families, "--conditions", *conditions, *count),
+            "What was learnt here, under every condition, beside the policy that comes with this version and the expert",
+            evaluated([*own, "svnet", "mpc"], "--family", *families, "--conditions", *conditions, *count),
         ),
         part(
             "statues",
-            "The same policy in the hall with captured statues and a captured sign, which it has never seen",
-            evaluated(["svnet"], "--scene", STATUES, "--conditions", "baseline", *count),
+            "The same in the hall with captured statues and a captured sign, which neither policy has ever seen",
+            evaluated([*own, "svnet"], "--scene", STATUES, "--conditions", "baseline", *count),
             "" if statues else _NO_STATUES,
         ),
-        part("policy", "The same policy on film", _filmed("svnet", name, quick)),
+        part(
+            "policy",
+            "What was learnt here, on film" if torch else "The shipped policy on film",
+            _filmed((*own, "svnet")[0], HALL, quick),
+        ),
     ]
 
 
@@ -136,30 +134,23 @@ def _filmed(pilot: str, scene: str, quick: bool) -> list[str]:
     return [*tokens, "--video-rate", "4" if quick else "20", "--video-size", *size]
 
 
-def _data(quick: bool) -> list[str]:
-    starts = "1" if quick else "4"
-    small = ["--per-second", starts, "--repetitions", "1", "--shard", "3" if quick else "10"]
-    return ["synthesize", "--courses", COURSE, "--scene", HALL, "--view", VIEW, *small]
-
-
-def _training(out: Path, seed: int, left_out: str, quick: bool) -> DemoPart:
-    """Return a short training; the rates are higher than published, since it has a minute and not half a day."""
-    epochs = ["--epochs", "2" if quick else "14", "--history-epochs", "5" if quick else "40"]
-    rates = ["--rate", "1e-3", "--schedule", "cosine", "--warmup", "100", "--clip", "1.0", "--balance", "--dropout", "0.1"]
-    history = ["--normalize", "--history-dropout", "0", "--history-rate", "1e-3", "--history-batch", "256"]
+def _visuomotor(out: Path, seed: int, left_out: str, quick: bool) -> DemoPart:
+    """Return a whole training by sight, with the flights by which it is judged; as quick, a round of two flights."""
+    little = ["--rounds", "1", "--flights", "2", "--judge.flights", "2"] if quick else ["--judge.flights", "10"]
     tokens = [
         "train",
-        "svnet",
-        str(out / "data"),
-        *epochs,
-        *rates,
-        *history,
-        "--seed",
-        str(seed),
-        "--out",
-        str(out / "training"),
+        "visuomotor",
+        "--scene",
+        HALL,
+        "--course",
+        COURSE,
+        "--vehicle",
+        VEHICLE,
+        "--minutes",
+        "1" if quick else f"{_MINUTES:g}",
     ]
-    return DemoPart("training", "A network learns from these data, from scratch", tuple(tokens), left_out)
+    title = "A policy learns to fly the course by sight, from nothing, in minutes"
+    return DemoPart(OWN, title, (*tokens, *little, "--seed", str(seed), "--out", str(out / OWN)), left_out)
 
 
 def _has_statues() -> bool:
@@ -279,7 +270,7 @@ def _changed(before: Sequence[str], now: Sequence[str], version: str) -> str:
 Content = dict[str, Any]
 _PAGE_LIMIT_BYTES = 64 << 20
 SHEET_IMAGES, SHEET_COLUMNS = 32, 8
-POLICY = "svnet:hall"
+POLICY, EXPERT = "svnet:hall", "mpc"
 
 
 def write_page(folder: Path, parts: Sequence[DemoPart], manifest: DemoManifest) -> Path:
@@ -298,16 +289,15 @@ def write_page(folder: Path, parts: Sequence[DemoPart], manifest: DemoManifest) 
         "hover": _part_content(_page_hover, folder, "hover", manifest),
         "hover_flight": _part_content(_flown, folder, "hover_flight", manifest),
         "expert": _part_content(_flown, folder, "expert", manifest),
-        "data": _part_content(_page_data, folder, "data", manifest),
-        "training": _part_content(_page_training, folder, "training", manifest),
-        "first": _part_content(_flights, folder, "first_flights", manifest),
-        "evidence": _part_content(_evidence, folder, "evidence", manifest),
-        "statues": _part_content(_flights, folder, "statues", manifest),
+        "sight": _part_content(_page_sight, folder, OWN, manifest),
+        "evidence": _part_content(_page_evidence, folder, "evidence", manifest),
+        "statues": _part_content(_page_evidence, folder, "statues", manifest),
         "policy": _part_content(_flown, folder, "policy", manifest),
     }
     content |= {"verdict": _verdict(content), "cards": _cards(content), "parts": _parts(parts, manifest)}
     content |= {"metric_heads": heads(CONDITION, short=True), "real_heads": heads(PAIRED, short=True)}
     content |= {"hardware": _hardware(manifest), "total": _duration(sum(manifest.seconds.values()))}
+    content |= {"own": OWN, "shipped": POLICY, "filmed": "What was learnt here" if content["sight"] else "The shipped policy"}
     content["beside"] = any(shown and shown["film"] and shown["film"]["beside"] for shown in _films(content))
     return write_text(folder / REPORT_FILE, page_of("airworthy.cli.demo", "page.html.j2", **content))
 
@@ -368,80 +358,82 @@ def _page_hover(folder: Path) -> Content:
     }
 
 
-def _page_data(folder: Path) -> Content:
-    """Return the contact sheet of a data set, and its counts."""
+def _page_sight(folder: Path) -> Content:
+    """Return how a policy learnt to fly by sight: its data, its rounds, the flights by which it was judged, its verdict."""
+    from airworthy.learning.timed_training import log_rows
+    from airworthy.learning.training_folder import TRAINING_LOG_FILE
+    from airworthy.learning.visuomotor.report import STEP_COLUMNS, learning_curves, step_cells
+
+    found, rows = _json(folder / SUMMARY_FILE), log_rows(folder / TRAINING_LOG_FILE, _PAGE_LIMIT_BYTES)
+    curves = [(title, markup(svg)) for title, svg in learning_curves(rows) if svg]
+    took = found["training_wall_s"] + found["seconds"]["evaluate_s"]
+    return {
+        **_expert_data(folder),
+        "fit": bool(found["fit"]),
+        "verdict": str(found["verdict"]),
+        "took": _duration(took),
+        "minutes": fixed(took / 60.0, 1),
+        "pairs": f"{found['pairs']:,}",
+        "rounds": int(found["rounds"]),
+        "curves": curves[:2],
+        "columns": STEP_COLUMNS,
+        "steps": [step_cells(row) for row in found["steps"]],
+        "report": f"{folder.name}/{REPORT_FILE}",
+    }
+
+
+def _expert_data(folder: Path) -> Content:
+    """Return the contact sheet of the expert's data that a training has made, and their count."""
     from airworthy.learning.datasets import ExpertDataset
     from airworthy.learning.datasets.card_pictures import data_uri, sheet, spread_pairs
-    from airworthy.learning.datasets.config import CARD_FILE, RUN_FILE
+    from airworthy.learning.datasets.config import CARD_FILE
+    from airworthy.learning.visuomotor.config import DATA_FOLDER
 
-    dataset = ExpertDataset.open(folder, verify=False)
+    dataset = ExpertDataset.open(folder / DATA_FOLDER, verify=False)
     assert dataset.images is not None
     pairs = spread_pairs(dataset, SHEET_IMAGES)
     picture = data_uri(sheet(dataset.images, pairs, [f"{dataset.true[k, 0]:.1f} s" for k in pairs], SHEET_COLUMNS))
-    run = _json(folder / RUN_FILE)
     return {
         "sheet": picture,
-        "card": f"{folder.name}/{CARD_FILE}",
-        "pairs": f"{dataset.count:,}",
+        "card": f"{folder.name}/{DATA_FOLDER}/{CARD_FILE}",
+        "expert_pairs": f"{dataset.count:,}",
         "rollouts": f"{dataset.rollouts:,}",
         "side": int(dataset.images.shape[1]),
-        "speed": _number(run.get("pairs_per_second"), 0),
-        "keep_rate": _number(100.0 * float(dataset.flown["kept"].mean()), 1),
     }
 
 
-def _page_training(folder: Path) -> Content:
-    """Curves, and how much of the expert's commands is explained."""
-    from airworthy.learning.svnet.report import training_curves
-    from airworthy.learning.timed_training import log_rows
-    from airworthy.learning.training_folder import FIGURES_FILE, TRAINING_LOG_FILE
-
-    figures, rows = _json(folder / FIGURES_FILE), log_rows(folder / TRAINING_LOG_FILE, _PAGE_LIMIT_BYTES)
-    curves = [(title, markup(svg)) for title, svg in training_curves(rows, figures) if svg]
-    share = 1.0 - figures["command_mse"] / max(figures["command_mse_of_mean"], 1e-30)
-    return {
-        "curves": curves[:2],
-        "report": f"{folder.name}/{REPORT_FILE}",
-        "pairs": f"{figures['pairs_trained_on']:,}",
-        "explained": _explained(100.0 * share),
-        "speed": _number(figures["pairs_per_second"].get("command"), 0),
-        "seconds": _duration(sum(figures["seconds"].values())),
-    }
-
-
-def _explained(percent: float) -> str:
-    if not percent > 0.0:
-        return "On roll-outs that were held out it does not beat the expert's mean command yet."
-    return f"It explains {_number(percent, 1)} % of the expert's commands on roll-outs that were held out."
-
-
-def _flights(folder: Path) -> Content:
-    """Return the baseline of one pilot."""
-    summary = _json(folder / SUMMARY_FILE)
-    entries = _single(summary)
-    counts = {"good": sum(map(_successes, entries)), "count": sum(entry["flights"] for entry in entries)}
-    return {"rows": [_row(entry) for entry in entries], "report": f"{folder.name}/{REPORT_FILE}", **counts}
-
-
-def _evidence(folder: Path) -> Content:
-    """Return every condition, beside what was published."""
+def _page_evidence(folder: Path) -> Content:
+    """Return every condition, pilot by pilot, beside what was published."""
+    from airworthy.benchmarks.tracking.conditions import condition
     from airworthy.benchmarks.tracking.figures import figure_published, series_of
 
     summary = _json(folder / SUMMARY_FILE)
     entries = _single(summary)
-    svg = figure_published(entries, series_of(summary["flights"]))
-    mine = [entry for entry in entries if entry["pilot"] == POLICY]
-    base = next(entry for entry in mine if entry["condition"] == "baseline")
+    policies = [entry for entry in entries if entry["pilot"] != EXPERT]
+    order = list(dict.fromkeys(entry["condition"] for entry in policies))
+    failed = dict.fromkeys(entry["condition"] for entry in policies if _successes(entry) < entry["flights"])
+    base = next(entry for entry in policies if entry["condition"] == "baseline")
     return {
-        "figure": markup(svg),
-        "rows": [_row(entry) for entry in mine],
+        "figure": markup(figure_published(entries, series_of(summary["flights"]))),
+        "rows": [_row(entry) for entry in sorted(policies, key=lambda entry: order.index(entry["condition"]))],
         "report": f"{folder.name}/{REPORT_FILE}",
-        "good": sum(_successes(entry) for entry in mine),
-        "count": sum(entry["flights"] for entry in mine),
-        "conditions": len({entry["condition"] for entry in mine}),
+        "pilots": {name: _counted(entries, name) for name in dict.fromkeys(entry["pilot"] for entry in entries)},
+        "failed": [(item.title, item.says) for item in map(condition, failed)],
+        "first": policies[0]["pilot"],
         "error": measured("tracking_error_m", base["tracking_error_m"]["mean"]),
         "published": base["published"],
     }
+
+
+def _counted(entries: Sequence[Mapping[str, Any]], pilot: str) -> Content:
+    """Return successes and flights of one pilot, whole and by condition."""
+    mine = [entry for entry in entries if entry["pilot"] == pilot]
+    found: dict[str, tuple[int, int]] = {}
+    for entry in mine:
+        good, count = found.get(entry["title"], (0, 0))
+        found[entry["title"]] = (good + _successes(entry), count + entry["flights"])
+    good, count = (sum(column) for column in zip(*found.values(), strict=True))
+    return {"good": good, "count": count, "conditions": found}
 
 
 def _single(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -475,42 +467,43 @@ def _row(entry: Mapping[str, Any]) -> Content:
 
 
 def _verdict(content: Mapping[str, Any]) -> str:
-    evidence = content["evidence"]
+    """Return whether what was learnt here is fit to fly here, and under what else it is, pilot by pilot."""
+    sight, evidence, statues = content["sight"], content["evidence"], content["statues"]
     if evidence is None:
         return "The demo has not come to the evidence yet; the same command goes on where it was."
-    statues = content["statues"]
-    unseen = f" In the hall with captured statues: {statues['good']} of {statues['count']}." if statues else ""
-    return (
-        f"{evidence['good']} of {evidence['count']} simulated flights of the policy succeeded, under {evidence['conditions']}"
-        f" conditions.{unseen} It sees through one camera and is told its height, velocity and attitude, never where it is."
-    )
+    told = [f"Fit to fly here: {sight['verdict']}"] if sight else ["Nothing was learnt by sight here."]
+    names = {OWN: "the policy learnt here", POLICY: "the shipped one", EXPERT: "the expert, which knows everything,"}
+    told += [_told(names.get(name, name), counted) for name, counted in evidence["pilots"].items()]
+    if statues:
+        beside = " and ".join(f"{found['good']} of {found['count']} ({name})" for name, found in statues["pilots"].items())
+        told.append(f"Among captured statues: {beside}.")
+    return " ".join(told)
+
+
+def _told(name: str, counted: Mapping[str, Any]) -> str:
+    """Return a sentence: under how many conditions all flights of a pilot succeeded, and under which not."""
+    lost = [f"{title.lower()} {good} of {count}" for title, (good, count) in counted["conditions"].items() if good < count]
+    whole = f"Under {len(counted['conditions'])} conditions {counted['good']} of {counted['count']} flights of {name} succeeded"
+    return f"{whole}{'; ' + ', '.join(lost) if lost else ''}."
 
 
 def _cards(content: Mapping[str, Any]) -> list[Content]:
-    hover, expert, data, training, evidence = (content[name] for name in ("hover", "expert", "data", "training", "evidence"))
+    hover, expert, sight, evidence = (content[name] for name in ("hover", "expert", "sight", "evidence"))
     cards = []
-    if evidence:
-        share = 100.0 * evidence["good"] / evidence["count"]
-        tone = "good" if share >= 90.0 else ""
-        cards.append(card("flights that succeeded", f"{share:.0f}", "%", "policy, all conditions", tone))
-        real = evidence["published"]
-        published_note = f"real, published: {measured('tracking_error_m', real['tracking_error_m'])}" if real else ""
+    if sight:
         cards.append(
-            card(
-                metric("tracking_error_m").label(),
-                evidence["error"],
-                metric("tracking_error_m").unit,
-                f"baseline; {published_note}" if published_note else "baseline",
-            )
+            card("fit to fly here", "yes" if sight["fit"] else "no", "", "learnt here", "good" if sight["fit"] else "poor")
         )
+        cards.append(card("learnt by sight in", sight["minutes"], "min", f"{sight['pairs']} pairs, judged"))
+    if evidence:
+        real = evidence["published"]
+        note = f"{evidence['first']}, baseline"
+        note += f"; real, published: {measured('tracking_error_m', real['tracking_error_m'])}" if real else ""
+        cards.append(card(metric("tracking_error_m").label(), evidence["error"], metric("tracking_error_m").unit, note))
     if expert:
         cards.append(card("the expert's", expert["error"], "m", "it knows everything"))
-    if data:
-        cards.append(card("pairs made", data["pairs"], "", f"{data['speed']} a second, with images"))
     if hover:
         cards.append(card("learnt to hover in", hover["seconds"], "s", f"{hover['kept']} % kept, {hover['error']} cm off"))
-    if training:
-        cards.append(card("trained in", training["seconds"], "", f"{training['speed']} images/s"))
     return cards
 
 

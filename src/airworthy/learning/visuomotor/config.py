@@ -11,8 +11,10 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.datasets.config import DatasetConfig
 from airworthy.learning.machine import SEED_MAX, TrainingOptions
 
-__all__ = ["IDLE_RULES", "JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol"]
+__all__ = ["DATA_FOLDER", "IDLE_RULES", "JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol"]
 
+DATA_FOLDER = "data"
+"""Of the expert's roll-outs in a training's folder, a data set as `airworthy synthesize` makes it."""
 JUDGED_SEED = 7919
 """Of the flights by which policies are judged in the end; nothing is learnt of them (specification, learning by reward, section
 8)."""

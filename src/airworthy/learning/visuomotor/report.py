@@ -12,7 +12,7 @@ from airworthy.learning.gradient.report import flat_options
 from airworthy.reports.page import DASH, card, fixed, page_of
 from airworthy.reports.svg import Line, lines
 
-__all__ = ["write_visuomotor_report"]
+__all__ = ["STEP_COLUMNS", "learning_curves", "step_cells", "write_visuomotor_report"]
 
 _PICTURE_LIMIT_BYTES = 8 << 20
 _STAGES = {
@@ -39,11 +39,6 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         found: What `summary.json` holds.
         rows: Of the training log.
     """
-    flown = [row for row in rows if row.get("flights")]
-    pairs = [(row["wall_s"] / 60.0, float(row["pairs"])) for row in rows]
-    alone = [(row["wall_s"] / 60.0, 100.0 * row["alone"] / row["flights"]) for row in flown]
-    known = [row for row in flown if row["tracking_error_m"] is not None]
-    error = [(row["wall_s"] / 60.0, 100.0 * row["tracking_error_m"]) for row in known]
     total = sum(row["flights"] for row in found["conditions"])
     good = sum(row["successes"] for row in found["conditions"])
     minutes = (found["training_wall_s"] + found["seconds"]["evaluate_s"]) / 60.0
@@ -59,20 +54,37 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         conditions=[_condition(row) for row in found["conditions"]],
         folders=sorted({row["folder"] for row in found["conditions"]}),
         pictures=_pictures(folder),
-        curves=[
-            (
-                "Flights without help that succeeded [%]",
-                lines("share", "wall time [min]", [Line("share", "flown", alone)], False),
-            ),
-            ("Tracking error [cm]", lines("error", "wall time [min]", [Line("error", "flown", error)], False)),
-            ("Pairs", lines("pairs", "wall time [min]", [Line("pairs", "flown", pairs)], False)),
-        ],
-        steps=[_step(row) for row in found["steps"]],
+        curves=learning_curves(rows),
+        columns=STEP_COLUMNS,
+        steps=[step_cells(row) for row in found["steps"]],
         stopped=_STOPPED[found["stopped_by"]],
         split=[(name, fixed(found["seconds"][key], 1)) for key, name in _STAGES.items() if key in found["seconds"]],
         options=flat_options(found["options"]),
     )
     return write_text(path, page)
+
+
+def learning_curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return titled curves over wall time, as SVG: flights that succeeded without help, their error, pairs.
+
+    Args:
+        rows: Of the training log.
+    """
+    flown = [row for row in rows if row.get("flights")]
+    known = [row for row in flown if row["tracking_error_m"] is not None]
+    values = (
+        (
+            "Flights without help that succeeded [%]",
+            "share",
+            [(row["wall_s"], 100.0 * row["alone"] / row["flights"]) for row in flown],
+        ),
+        ("Tracking error [cm]", "error", [(row["wall_s"], 100.0 * row["tracking_error_m"]) for row in known]),
+        ("Pairs", "pairs", [(row["wall_s"], float(row["pairs"])) for row in rows]),
+    )
+    return [
+        (title, lines(name, "wall time [min]", [Line(name, "flown", [(wall / 60.0, y) for wall, y in points])], False))
+        for title, name, points in values
+    ]
 
 
 def _tone(fit: bool) -> str:
@@ -104,7 +116,12 @@ def _condition(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _step(row: Mapping[str, Any]) -> list[str]:
+STEP_COLUMNS = ("step", "succeeded without help", "error [cm]", "flown by the expert [%]", "pairs learnt of", "took [s]")
+"""Heads of `step_cells`."""
+
+
+def step_cells(row: Mapping[str, Any]) -> list[str]:
+    """Return a step of the summary as cells of a table."""
     if not row.get("flights"):
         return ["imitation", DASH, DASH, DASH, f"{row['pairs']:,}", fixed(row["step_s"], 0)]
     return [

@@ -32,7 +32,7 @@ from airworthy.learning.svnet.options import SvNetOptions
 from airworthy.learning.svnet.stages import HistoryStage
 from airworthy.learning.svnet.training import contract_of
 from airworthy.learning.visuomotor.augment import augmented
-from airworthy.learning.visuomotor.config import VisuomotorOptions
+from airworthy.learning.visuomotor.config import DATA_FOLDER, VisuomotorOptions
 from airworthy.learning.visuomotor.dagger import DaggerFlights, dagger_condition, dagger_flights
 from airworthy.learning.visuomotor.features import VARIANT, FrozenTrunk, Whitening
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors
@@ -44,10 +44,8 @@ from airworthy.scenes import Scene
 from airworthy.trajectories import course
 from airworthy.vehicles import named_vehicle
 
-__all__ = ["DATA_FOLDER", "VisuomotorTraining", "mean_of_finite"]
+__all__ = ["VisuomotorTraining", "mean_of_finite"]
 
-DATA_FOLDER = "data"
-"""Of the expert's roll-outs, a data set as `airworthy synthesize` makes it."""
 _HISTORY = SvNetOptions(
     variant=VARIANT,
     history_epochs=6,
