@@ -60,7 +60,7 @@ def test_parts_are_commands_that_each_can_be_called(tmp_path: Path) -> None:
 def test_the_evidence_is_the_published_table_in_both_families(tmp_path: Path) -> None:
     command = next(part.tokens for part in parts_of(tmp_path, 5, 0, "cpu") if part.name == "evidence")
     text = " ".join(command)
-    assert "--pilot svnet mpc" in text
+    assert f"--pilot svnet:{tmp_path / 'visuomotor'} svnet mpc" in text
     assert "--family semi_kinematic rigid" in text
     assert "--conditions table_2 --flights 5" in text
 
@@ -69,7 +69,7 @@ def test_all_parts_run_once(ran: list[str], capsys: Output) -> None:
     assert main(["demo", "--out", "demo"]) == 0
     assert ran == list(PARTS)
     printed = capsys.readouterr().out
-    assert re.findall(r"^\[(\d)/9\]", printed, re.MULTILINE) == list("123456789")
+    assert re.findall(r"^\[(\d)/7\]", printed, re.MULTILINE) == list("1234567")
     assert "airworthy view demo" in printed
     assert main(["demo", "--out", "demo"]) == 0
     assert ran == list(PARTS)
@@ -80,10 +80,10 @@ def test_all_parts_run_once(ran: list[str], capsys: Output) -> None:
 
 def test_a_stopped_demo_goes_on(ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     whole = DemoPart.run
-    monkeypatch.setattr(DemoPart, "run", lambda part: 130 if part.name == "training" else whole(part))
+    monkeypatch.setattr(DemoPart, "run", lambda part: 130 if part.name == "visuomotor" else whole(part))
     assert main(["demo", "--out", "demo"]) == 130
-    assert ran == ["hover", "hover_flight", "expert", "data"]
-    assert "stopped in part 5 of 9" in capsys.readouterr().err
+    assert ran == ["hover", "hover_flight", "expert"]
+    assert "stopped in part 4 of 7" in capsys.readouterr().err
     monkeypatch.setattr(DemoPart, "run", whole)
     assert main(["demo", "--out", "demo", "--json"]) == 0
     assert ran == list(PARTS)
@@ -104,7 +104,7 @@ def test_a_signal_anywhere_in_a_part_stops_the_demo_in_a_sentence(
 
     monkeypatch.setattr(DemoPart, "run", stopped)
     assert main(["demo", "--out", "demo"]) == code
-    assert capsys.readouterr().err == "The demo stopped in part 1 of 9; the same command goes on there.\n"
+    assert capsys.readouterr().err == "The demo stopped in part 1 of 7; the same command goes on there.\n"
     assert json.loads(Path("demo/demo.json").read_text())["made"] == []
     assert signal.getsignal(signal.SIGTERM) is not None
 
@@ -126,15 +126,15 @@ def test_a_part_that_fails_is_named(ran: list[str], monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(DemoPart, "run", fail)
     assert main(["demo", "--out", "demo"]) == 2
-    said = "Could not write 'x': No space left on device. This was in part 1 of 9; the same command goes on there.\n"
+    said = "Could not write 'x': No space left on device. This was in part 1 of 7; the same command goes on there.\n"
     assert capsys.readouterr().err == said
 
 
 def test_a_part_whose_folder_is_deleted_is_made_again(ran: list[str]) -> None:
     assert main(["demo", "--out", "demo"]) == 0
-    shutil.rmtree("demo/data")
+    shutil.rmtree("demo/visuomotor")
     assert main(["demo", "--out", "demo"]) == 0
-    assert ran == [*PARTS, "data"]
+    assert ran == [*PARTS, "visuomotor"]
     assert sorted(json.loads(Path("demo/demo.json").read_text())["made"]) == sorted(PARTS)
 
 
@@ -147,7 +147,7 @@ def test_a_demo_may_be_moved(ran: list[str], tmp_path: Path) -> None:
 
 def test_what_a_part_left_and_cannot_be_shown_is_named(tmp_path: Path) -> None:
     parts = parts_of(tmp_path, 1, 0, "cpu", quick=True)
-    for name, content in (("evidence", "{}"), ("evidence", "{"), ("data", "")):
+    for name, content in (("evidence", "{}"), ("evidence", "{"), ("visuomotor", "{}")):
         (tmp_path / name).mkdir(exist_ok=True)
         (tmp_path / name / "summary.json").write_text(content)
         with pytest.raises(AssetError, match=f"{name}' cannot be shown. .* Delete that folder, and the same command makes"):
@@ -159,9 +159,10 @@ def test_what_cannot_be_made_is_left_out_and_said(ran: list[str], monkeypatch: p
     monkeypatch.setattr(makers, "find_spec", lambda name: None)
     monkeypatch.setattr(makers, "_has_statues", lambda: False)
     assert main(["demo", "--out", "demo"]) == 0
-    assert ran == ["hover", "hover_flight", "expert", "data", "evidence", "policy"]
+    assert ran == ["hover", "hover_flight", "expert", "evidence", "policy"]
     printed = capsys.readouterr().out
-    assert printed.count("pip install torch==2.13.0") == 2
+    assert printed.count("pip install torch==2.13.0") == 1
+    assert "--pilot svnet mpc" in printed
     assert "AIRWORTHY_DATA" in printed
 
 
@@ -210,21 +211,46 @@ def test_what_learns_first_stands_beside_the_controller_it_is_judged_by(tmp_path
     assert "by its target" not in text
 
 
-def test_a_network_that_has_learnt_nothing_is_not_praised() -> None:
-    from airworthy.cli.demo.page import _explained
-
-    assert "does not beat the expert's mean" in _explained(-14.1)
-    assert "does not beat the expert's mean" in _explained(float("nan"))
-    assert "explains 61.2 %" in _explained(61.2)
+def counted(good: int, count: int, **conditions: tuple[int, int]) -> dict[str, Any]:
+    return {"good": good, "count": count, "conditions": conditions}
 
 
-def test_the_verdict_counts_what_failed_among_the_statues() -> None:
+def test_the_verdict_is_of_what_was_learnt_here_and_tells_pilots_apart() -> None:
     from airworthy.cli.demo.page import _verdict
 
-    evidence = {"good": 9, "count": 10, "conditions": 5}
-    verdict = _verdict({"evidence": evidence, "statues": {"good": 0, "count": 1}})
-    assert verdict.startswith("9 of 10 simulated flights")
-    assert "In the hall with captured statues: 0 of 1." in verdict
+    pilots = {"visuomotor": counted(7, 10, Baseline=(5, 5), Static=(2, 5)), "mpc": counted(5, 5, Baseline=(5, 5))}
+    sight = {"verdict": "yes, since 20 of 20 flights succeeded."}
+    statues = {"pilots": {"visuomotor": counted(0, 1, Baseline=(0, 1))}}
+    assert _verdict({"sight": sight, "evidence": {"pilots": pilots}, "statues": statues}) == (
+        "Fit to fly here: yes, since 20 of 20 flights succeeded. Under 2 conditions 7 of 10 flights of the policy learnt here"
+        " succeeded; static 2 of 5. Under 1 conditions 5 of 5 flights of the expert, which knows everything, succeeded. Among"
+        " captured statues: 0 of 1 (visuomotor)."
+    )
+    assert _verdict({"sight": None, "evidence": {"pilots": pilots}, "statues": None}).startswith("Nothing was learnt by sight")
+
+
+def test_what_failed_is_explained_where_it_stands(tmp_path: Path) -> None:
+    from airworthy.cli.demo.page import _page_evidence
+
+    def entry(pilot: str, condition: str, success: int) -> dict[str, Any]:
+        metrics = {name: {"mean": 0.1, "low": 0.1, "high": 0.1} for name in ("tracking_error_m", "proximity_percent")}
+        classes = {"success": success, "success_recovered": 0, "partial": 5 - success}
+        named = {"pilot": pilot, "condition": condition, "title": condition.title(), "family": "rigid", "flights": 5}
+        return {**named, **metrics, "collisions_per_m_pooled": 0.0, "classes": classes, "published": None}
+
+    whole = [entry(pilot, "baseline", 5) for pilot in ("visuomotor", "svnet:hall", "mpc")]
+    static = [entry("visuomotor", "static", 1), entry("svnet:hall", "static", 5), entry("mpc", "static", 0)]
+    folder = tmp_path / "evidence"
+    folder.mkdir()
+    (folder / "summary.json").write_text(json.dumps({"aggregate": [*whole, *static], "flights": []}))
+    found = _page_evidence(folder)
+    assert [title for title, _ in found["failed"]] == ["Static"]
+    assert "None of the five published real flights was a clean success" in found["failed"][0][1]
+    assert [(row["title"], row["pilot"], row["success"]) for row in found["rows"]] == [
+        ("Baseline", "visuomotor", "5 of 5"), ("Baseline", "svnet:hall", "5 of 5"),
+        ("Static", "visuomotor", "1 of 5"), ("Static", "svnet:hall", "5 of 5"),
+    ]  # fmt: skip
+    assert found["pilots"]["mpc"] == {"good": 5, "count": 10, "conditions": {"Baseline": (5, 5), "Static": (0, 5)}}
 
 
 def test_numbers_that_one_flight_cannot_have() -> None:
@@ -253,7 +279,8 @@ def test_the_whole_demo(capsys: Output) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["made"] == [name for name in PARTS if name not in found["left_out"]]
     text = Path("demo/report.html").read_text()
-    assert "2 of 2 simulated flights" in text
+    assert re.search(r'<p class="verdict">Fit to fly here: (yes|no), since', text)
+    assert "2 of 2 flights of the shipped one succeeded" in text
     assert text.count("<video") == 2 or text.count('alt="The film"') == 2
     assert not re.search(r'(src|href)="(https?:)?//', text)
     subject = load_subject("demo")

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from airworthy.learning.visuomotor.config import VisuomotorOptions
+from airworthy.learning.visuomotor.config import DATA_FOLDER, VisuomotorOptions
 from airworthy.learning.visuomotor.dagger import TAKEN_OVER
-from airworthy.learning.visuomotor.training import DATA_FOLDER, VisuomotorTraining
+from airworthy.learning.visuomotor.training import VisuomotorTraining
 from airworthy.pilots.svnet.contract import read_policy, write_policy
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "own_place.md"
@@ -26,7 +26,7 @@ def written_place(folder: Path) -> tuple[str, str]:
 @pytest.mark.slow
 def test_a_round_behind_a_checkpoint_gives_the_same_bits(tmp_path: Path) -> None:
     place, path = written_place(tmp_path)
-    options = VisuomotorOptions(scene=place, course=(path,), minutes=1.0, rounds=1, flights=2, features="random")
+    options = VisuomotorOptions(scene=(place,), course=(path,), minutes=1.0, rounds=1, flights=2, features="random")
     first = VisuomotorTraining(options, tmp_path, threads=2)
     first.step()
     assert not first.finished

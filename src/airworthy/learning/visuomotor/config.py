@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.datasets.config import DatasetConfig
 from airworthy.learning.machine import SEED_MAX, TrainingOptions
 
-__all__ = ["DATA_FOLDER", "IDLE_RULES", "JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol"]
+__all__ = ["DATA_FOLDER", "IDLE_RULES", "JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol", "place_names"]
 
 DATA_FOLDER = "data"
 """Of the expert's roll-outs in a training's folder, a data set as `airworthy synthesize` makes it."""
@@ -24,6 +25,8 @@ _PAIRS_PER_MINUTE = 1200.0
 """Of the expert that are made, by the minutes there are: a fifth of the time, at 5 ms an image on two cores."""
 _PAIRS = (800, 24_000)
 """At least, and at most: beyond it the policy's own flights teach more."""
+_PAIRS_OF_PLACES = 120_000
+"""At most in several places together; ours: 1.1 GB of features."""
 _ROLLOUT_PAIRS = 40
 _REPETITIONS = 6
 _ROUNDS_PER_MINUTE = 1.0
@@ -56,10 +59,11 @@ class VisuomotorOptions(TrainingOptions):
         AirworthyError: A number is out of range.
     """
 
-    scene: str = "hall"
-    """Where: a scene's name or file (see `airworthy scenes`)."""
+    scene: tuple[str, ...] = ("hall",)
+    """Where: names or files of scenes (see `airworthy scenes`); mid_gate:0-199@1 names 200 drawn ones. One policy learns in
+    all of them."""
     course: tuple[str, ...] = ("robustness",)
-    """What is flown: names or JSON files; of several the policy is told which by its objective."""
+    """What is flown, in every place: names or JSON files; of several the policy is told which by its objective."""
     vehicle: str = "carl"
     """What flies: a catalogue name or a vehicle TOML file, with a camera."""
     features: str = "own"
@@ -72,8 +76,8 @@ class VisuomotorOptions(TrainingOptions):
     """Rounds of flights of its own that it learns from, whatever the clock says, so that the same bits come out anywhere; 0: as
     many as there is time for, and fewer where flights say that it is good."""
     flights: Annotated[int, Bound(2, 1000)] = 16
-    """In a round: half with the equations of a rigid body, half semi-kinematic; of several courses as many of each, at least so
-    many in all."""
+    """In a round: half with the equations of a rigid body, half semi-kinematic; of several courses and places as many of each,
+    at least so many in all, or, where there are more of them, in turn."""
     drones: Annotated[float, Bound(0.0, 0.9)] = 0.3
     """Mass and thrust of drones that are learnt from are within this share of the record's."""
     delay: Annotated[float, Bound(0.0, 0.2, "s")] = 0.04
@@ -96,12 +100,18 @@ class VisuomotorOptions(TrainingOptions):
     def __post_init__(self) -> None:
         check_fields(self)
         refuse_idle(self, IDLE_RULES)
+        place_names(self.scene)
         if not self.course:
             raise AirworthyError("A policy needs a course to fly, as --course robustness.")
         if self.seed == JUDGED_SEED:
             raise AirworthyError(f"Seed {JUDGED_SEED} is that of the flights on which policies are judged; take another.")
         if self.flights % 2:
             raise AirworthyError(f"flights is {self.flights}; expected an even number, half for each family of dynamics.")
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Names of all scenes."""
+        return place_names(self.scene)
 
     @property
     def iterations(self) -> int:
@@ -112,25 +122,31 @@ class VisuomotorOptions(TrainingOptions):
     def pairs(self) -> int:
         """Pairs of the expert that are aimed at."""
         least, most = _PAIRS
+        most = most if len(self.places) == 1 else _PAIRS_OF_PLACES
         return int(min(max(_PAIRS_PER_MINUTE * self.minutes, least), most))
 
-    def dataset(self, seconds: float) -> DatasetConfig:
-        """Return what the expert's pairs are made of.
+    def dataset(self, seconds: float, place: str) -> DatasetConfig:
+        """Return what the expert's pairs in a place are made of.
 
         Args:
             seconds: Of all courses together.
+            place: Name of the scene.
         """
-        points = self.pairs / (_ROLLOUT_PAIRS * _REPETITIONS)
+        count = len(self.places)
+        # Few pairs of a place are spread along its courses rather than drawn again from one start.
+        repetitions = _REPETITIONS if count == 1 else 1
+        points = self.pairs / (count * _ROLLOUT_PAIRS * repetitions)
+        least = 0.1 if count == 1 else 0.01
         return DatasetConfig(
             courses=self.course,
             vehicle=self.vehicle,
-            per_second=max(0.1, round(points / seconds, 3)),
-            repetitions=_REPETITIONS,
+            per_second=max(least, round(points / seconds, 3)),
+            repetitions=repetitions,
             mass=self.drones,
             thrust=self.drones,
             # By the published rule, but on a finer grid: at 2 m/s samples at 10 Hz lie 0.2 m apart.
             keep_rate=100.0,
-            scene=self.scene,
+            scene=place,
             view="112",
             shard=20,
             seed=self.seed,
@@ -174,8 +190,44 @@ class VisuomotorProtocol:
     """Per condition and family."""
     family: tuple[str, ...] = ("rigid",)
     """Equations of motion."""
+    scene: tuple[str, ...] = ()
+    """Places, as of --scene; none: those that it learns in."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = JUDGED_SEED
     """Of the flights."""
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.scene:
+            place_names(self.scene)
+
+
+_RANGE = re.compile(r"(?P<head>.+:)(?P<first>\d{1,6})-(?P<last>\d{1,6})(?P<tail>@\d+)?")
+_PLACES_MAX = 10_000
+
+
+def place_names(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of places: `mid_gate:0-199@1` stands for `mid_gate:0@1` to `mid_gate:199@1`.
+
+    Args:
+        words: Names, files, and such ranges.
+
+    Raises:
+        AirworthyError: There is none, a range is empty, or a place is named twice.
+    """
+    found: list[str] = []
+    for word in words:
+        made = _RANGE.fullmatch(word)
+        if made is None:
+            found.append(word)
+            continue
+        first, last = int(made["first"]), int(made["last"])
+        if not first <= last < first + _PLACES_MAX:
+            raise AirworthyError(
+                f"{word!r} names places {first} to {last}; expected a range of 1 to {_PLACES_MAX:,}, as mid_gate:0-199@1."
+            )
+        found += [f"{made['head']}{number}{made['tail'] or ''}" for number in range(first, last + 1)]
+    if not found:
+        raise AirworthyError("A policy needs a place to fly in, as --scene hall.")
+    if twice := next((name for name in found if found.count(name) > 1), ""):
+        raise AirworthyError(f"The place {twice!r} is named twice; name each once.")
+    return tuple(found)

@@ -53,6 +53,7 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         ],
         conditions=[_condition(row) for row in found["conditions"]],
         folders=sorted({row["folder"] for row in found["conditions"]}),
+        places=_places(found),
         pictures=_pictures(folder),
         curves=learning_curves(rows),
         columns=STEP_COLUMNS,
@@ -85,6 +86,13 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         (title, lines(name, "wall time [min]", [Line(name, "flown", [(wall / 60.0, y) for wall, y in points])], False))
         for title, name, points in values
     ]
+
+
+def _places(found: Mapping[str, Any]) -> str:
+    """Return where it learnt and was judged, where that is more than one place."""
+    if found["places"] == found["judged_places"] == 1:
+        return ""
+    return f"It learnt in {found['places']} places, and was judged in {found['judged_places']}."
 
 
 def _tone(fit: bool) -> str:

@@ -14,22 +14,23 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airworthy.benchmarks.tracking.conditions import expanded
+from airworthy.benchmarks.tracking.conditions import Condition, condition, expanded
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, sha256
+from airworthy.core.jobs.progress import progress
 from airworthy.evaluation.statistics import wilson_interval
 from airworthy.learning.folder_training import Rows, TorchFolder, plain_options
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
 from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, refuse_other_training, say
-from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
+from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol, place_names
 from airworthy.learning.visuomotor.report import write_visuomotor_report
 from airworthy.learning.visuomotor.training import VisuomotorTraining, mean_of_finite
 from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
@@ -51,6 +52,10 @@ _NAMES = TrainingNames(
     # Its `flights` and `seed` are those of learning.
     {"flights": "judged"},
 )
+_DIGESTED = 8
+"""Places whose content is looked at, at most, when a training is told from another; of more only those that are files."""
+_TOLD_STOPS = 4
+"""So many evaluations are one line of progress; fewer have their own."""
 _FIT_PERCENT = 95.0
 """Ours: a policy is called fit to fly where at least this share of flights succeeded under every condition of its judgement."""
 
@@ -73,12 +78,13 @@ class _VisuomotorFolder(TorchFolder[Policy]):
             "schema_version": SCHEMA_VERSION,
             "kind": "visuomotor",
             "options": plain_options(self.options),
-            "data": _place_digests(self.options),
+            "data": _place_digests(self.options, self.protocol),
             "protocol": plain_options(self.protocol),
         }
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
         conditions = len(expanded(self.protocol.conditions)) * len(self.protocol.family) * len(self.options.course)
+        conditions *= len(_judged_places(self.options, self.protocol))
         training = VisuomotorTraining(
             self.options,
             folder,
@@ -110,7 +116,9 @@ class _VisuomotorFolder(TorchFolder[Policy]):
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": "visuomotor",
-            "scene": self.options.scene,
+            "scene": ", ".join(self.options.scene),
+            "places": len(self.options.places),
+            "judged_places": len(_judged_places(self.options, self.protocol)),
             "courses": list(self.options.course),
             "vehicle": self.options.vehicle,
             "seed": self.options.seed,
@@ -185,7 +193,13 @@ def _check_together(options: VisuomotorOptions, protocol: VisuomotorProtocol) ->
             f"{options.vehicle!r} hovers leaning, and visuomotor policies are learnt for vehicles that hover level: fly one"
             " whose rotors push along its z axis."
         )
-    for item in expanded(protocol.conditions):
+    wanted = expanded(protocol.conditions)
+    if all(map(is_control, wanted)):
+        raise AirworthyError(
+            f"Under {', '.join(item.name for item in wanted)} a policy that sees is meant to fail, so nothing is judged: add"
+            " baseline to the conditions."
+        )
+    for item in wanted:
         if item.course or item.scene:
             raise AirworthyError(
                 f"The condition {item.name!r} has a course or a place of its own, in which nothing is learnt here: judge by"
@@ -194,10 +208,16 @@ def _check_together(options: VisuomotorOptions, protocol: VisuomotorProtocol) ->
             )
 
 
-def _place_digests(options: VisuomotorOptions) -> dict[str, Any]:
+def _judged_places(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> tuple[str, ...]:
+    return place_names(protocol.scene) if protocol.scene else options.places
+
+
+def _place_digests(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> dict[str, Any]:
     """Return what files hold that options only name."""
+    names = dict.fromkeys((*options.places, *_judged_places(options, protocol)))
+    # Drawn places are functions of their names.
     return {
-        "scene": scene_digest(scene(options.scene)),
+        "scenes": {name: scene_digest(scene(name)) for name in names if len(names) <= _DIGESTED or Path(name).exists()},
         "courses": [sha256(json_text(course(name))) for name in options.course],
         "vehicle": sha256(json_text(named_vehicle(options.vehicle))),
     }
@@ -206,27 +226,31 @@ def _place_digests(options: VisuomotorOptions) -> dict[str, Any]:
 def _evidence(folder: Path, options: VisuomotorOptions, protocol: VisuomotorProtocol, quiet: bool) -> dict[str, Any]:
     """Return flights by condition, the verdict, and what judging took."""
     begun, cpu = time.perf_counter(), time.process_time()
-    count = protocol.flights * len(protocol.family) * len(options.course)
+    places = _judged_places(options, protocol)
+    count = protocol.flights * len(protocol.family) * len(options.course) * len(places)
     say(quiet, f"Judging it: {', '.join(protocol.conditions)}, {count} flights of each.")
-    rows: list[dict[str, Any]] = []
     flights: list[dict[str, Any]] = []
-    for number, name in enumerate(options.course):
+    stops = [(c, p) for c in range(len(options.course)) for p in range(len(places))]
+    for c, p in progress(stops, "Judging in places", quiet=quiet or len(stops) < _TOLD_STOPS):
+        name = options.course[c]
         config = EvaluateConfig(
             pilot=(f"svnet:{folder}",),
             course=name,
-            scene=options.scene,
+            scene=places[p],
             conditions=protocol.conditions,
             flights=protocol.flights,
             family=protocol.family,  # type: ignore[arg-type]
             vehicle=options.vehicle,
-            seed=protocol.seed,
-            out=folder / EVALUATE_FOLDER / f"course_{number}",
+            # Of each place its own, else all places would see the same starts and drones.
+            seed=protocol.seed + p,
+            out=folder / EVALUATE_FOLDER / (f"course_{c}" if len(places) == 1 else f"course_{c}_place_{p:04d}"),
         )
-        done = evaluate(config, quiet)
+        done = evaluate(config, quiet or len(stops) >= _TOLD_STOPS)
         if done.interrupted:
             raise KeyboardInterrupt
-        flights += [dict(row) for row in done.summary["flights"]]
-        rows += _condition_rows(done.summary, Path(config.out).relative_to(folder).as_posix())
+        where = Path(config.out).relative_to(folder).as_posix()
+        flights += [{**row, "course_index": c, "place": places[p], "folder": where} for row in done.summary["flights"]]
+    rows = _condition_rows(flights)
     fit, why = verdict_of(rows)
     return {
         "fit": fit,
@@ -237,20 +261,21 @@ def _evidence(folder: Path, options: VisuomotorOptions, protocol: VisuomotorProt
     }
 
 
-def _condition_rows(summary: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
-    """Return a row per condition and family: flights, successes with Wilson's interval, errors, what ended the others."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in summary["flights"]:
-        found.setdefault((row["condition"], row["family"]), []).append(row)
+def _condition_rows(all_flights: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row per course, condition and family, all places together: successes with Wilson's interval, errors, endings."""
+    found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = {}
+    for row in all_flights:
+        found.setdefault((row["course_index"], row["condition"], row["family"]), []).append(row)
     rows = []
-    for (condition, family), flights in found.items():
+    for (_, named, family), flights in found.items():
         good = sum(str(row["outcome"]).startswith("success") for row in flights)
         rate = wilson_interval(good, len(flights))
         lost = [row for row in flights if not str(row["outcome"]).startswith("success")]
         rows.append(
             {
                 "course": flights[0]["course"],
-                "condition": condition,
+                "places": len({row["place"] for row in flights}),
+                "condition": named,
                 "family": family,
                 "flights": len(flights),
                 "successes": good,
@@ -258,21 +283,27 @@ def _condition_rows(summary: Mapping[str, Any], where: str) -> list[dict[str, An
                 "collisions": int(sum(row["collisions"] for row in flights)),
                 **{name: mean_of_finite([row[name] for row in flights]) for name in ("tracking_error_m", "proximity_percent")},
                 "ended": [f"{row['outcome'].replace('_', ' ')}: {row['cause']}" for row in lost],
-                "folder": where,
+                "folder": flights[0]["folder"],
             }
         )
     return rows
 
 
-def verdict_of(rows: list[dict[str, Any]]) -> tuple[bool, str]:
+def is_control(item: Condition) -> bool:
+    """Tell whether a condition takes a policy's eyes away: who flies by sight fails, and who does not was not led by sight."""
+    return item.blind or item.freeze > 0.0
+
+
+def verdict_of(all_rows: list[dict[str, Any]]) -> tuple[bool, str]:
     """Return whether a policy is fit to fly where it was judged, and why, in a sentence.
 
-    It is where at least 95 % of its flights succeeded under every condition; a sentence says how many did, and with what
-    confidence that bounds the share.
+    It is where at least 95 % of its flights succeeded under every condition that leaves it its eyes; a sentence says how many
+    did, and with what confidence that bounds the share.
 
     Args:
-        rows: Of `summary.json`, a row per course, condition and family.
+        all_rows: Of `summary.json`, a row per course, condition and family.
     """
+    rows = [row for row in all_rows if not is_control(condition(row["condition"]))]
     worst = min(rows, key=lambda row: row["successes"] / row["flights"])
     fit = 100.0 * worst["successes"] >= _FIT_PERCENT * worst["flights"]
     total, good = (sum(row[name] for row in rows) for name in ("flights", "successes"))

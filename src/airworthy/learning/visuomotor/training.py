@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +24,21 @@ from airworthy.core.arrays import ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.backbone import backbone_weights
-from airworthy.learning.datasets import ExpertDataset
-from airworthy.learning.datasets.job import synthesize_dataset
-from airworthy.learning.svnet.data import TrainingData, batch_order, training_data
+from airworthy.learning.svnet.data import TrainingData, batch_order
 from airworthy.learning.svnet.data_loader import DataLoader
 from airworthy.learning.svnet.model import SvNet
 from airworthy.learning.svnet.options import SvNetOptions
 from airworthy.learning.svnet.stages import HistoryStage
 from airworthy.learning.svnet.training import contract_of
 from airworthy.learning.visuomotor.augment import augmented
-from airworthy.learning.visuomotor.config import DATA_FOLDER, VisuomotorOptions
+from airworthy.learning.visuomotor.config import VisuomotorOptions
 from airworthy.learning.visuomotor.dagger import DaggerFlights, dagger_condition, dagger_flights
 from airworthy.learning.visuomotor.features import VARIANT, FrozenTrunk, Whitening
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors
 from airworthy.learning.visuomotor.pairs import Pairs
+from airworthy.learning.visuomotor.places import expert_data, flown_in, joined_numbers
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.network import SvNetwork
-from airworthy.pilots.svnet.variants import variant
 from airworthy.scenes import Scene
 from airworthy.trajectories import course
 from airworthy.vehicles import named_vehicle
@@ -66,6 +65,8 @@ _GUST = 2.0
 """Most of a round's lateral pushes [m/s^2]."""
 _LIGHT = (0.5, 1.3)
 """Factors of linear radiance that rounds are flown in."""
+_SCENES_KEPT = 16
+"""Read for rounds, at most at once."""
 _ROUNDS, _LOOKS, _LEARNING = 11, 12, 13
 """Streams of what is drawn here."""
 
@@ -147,8 +148,9 @@ class VisuomotorTraining:
     def contract(self) -> PolicyContract:
         """What the policy is."""
         if self._contract is None:
-            pairs: Any = ExpertDataset.open(self._folder / DATA_FOLDER, verify=False)
-            self._contract = self._contract_of(training_data(pairs, variant(VARIANT)))
+            seconds = sum(item.trajectory().duration for item in self.courses)
+            parts, _ = expert_data(self.options, self._folder, seconds, True)
+            self._contract = self._contract_of(joined_numbers(parts), parts[0])
         return replace(self._contract, training={**self._contract.training, "rounds": max(0, self.iteration - 1)})
 
     @property
@@ -183,38 +185,28 @@ class VisuomotorTraining:
 
     def _imitate(self) -> float:
         with self._clocked("data"):
-            data = self._expert_data()
-        assert data.images is not None
+            seconds = sum(item.trajectory().duration for item in self.courses)
+            parts, self._row["kept_rollouts"] = expert_data(self.options, self._folder, seconds, self._quiet)
+        data = joined_numbers(parts)
         which = data.train
         with self._clocked("features"):
-            images = data.images.take(np.arange(len(data.state)))
             every = max(1, len(which) // _PROJECTED)
-            self.whitening = Whitening.of(self._see(images[which[::every]]), self.options.channels)
-            features = self._features(images[which], (0,))
+            self.whitening = Whitening.of(self._see(_images_of(parts, every)), self.options.channels)
+            features = np.concatenate([self._features(*seen) for seen in _numbered_images(parts)])
         with self._clocked("history"):
             self.history, self._row["ratio_error"] = _history_network(data, self.options.seed)
         self.pairs = Pairs(features, data.state[which], data.objective[which], data.history[which], data.command[which])
-        self._contract = self._contract_of(data)
+        self._contract = self._contract_of(data, parts[0])
         with self._clocked("heads"):
             latent = self._latent(self.pairs.history)
             scaled = {"state": self.pairs.state, "objective": self.pairs.objective, "command": self.pairs.command}
             self.heads.scale_by({**scaled, "latent": latent})
             return self._learn(_FIRST, latent)
 
-    def _expert_data(self) -> TrainingData:
-        config = self.options.dataset(sum(item.trajectory().duration for item in self.courses))
-        made = synthesize_dataset(config, self._folder / DATA_FOLDER, quiet=self._quiet)
-        if made.interrupted:
-            raise KeyboardInterrupt
-        pairs: Any = ExpertDataset.open(self._folder / DATA_FOLDER)
-        data = training_data(pairs, variant(VARIANT))
-        self._row["kept_rollouts"] = int(made.total("kept"))
-        return data
-
-    def _contract_of(self, data: TrainingData) -> PolicyContract:
+    def _contract_of(self, data: TrainingData, first: TrainingData) -> PolicyContract:
         o = self.options
         about = {"job": "visuomotor", "features": o.features, "minutes": o.minutes, "seed": o.seed}
-        return contract_of(data, SvNetOptions(variant=VARIANT), about)
+        return contract_of(replace(data, images=first.images), SvNetOptions(variant=VARIANT), about)
 
     # ---- Rounds --------------------------------------------------------------------------------------------------------------
 
@@ -234,8 +226,8 @@ class VisuomotorTraining:
         o, parts = self.options, []
         network = SvNetwork(self.contract, self.weights, threads=self._threads)
         rng = np.random.default_rng([o.seed, _ROUNDS, self.iteration])
-        each = math.ceil(o.flights / (2 * len(self.courses)))
-        for number, (family, name) in enumerate((f, c) for f in ("rigid", "semi_kinematic") for c in o.course):
+        stops, each = flown_in(o, self.iteration)
+        for number, (family, (name, place)) in enumerate(product(("rigid", "semi_kinematic"), stops)):
             condition = dagger_condition(
                 f"round_{self.iteration}_{number}",
                 o.drones,
@@ -246,9 +238,11 @@ class VisuomotorTraining:
                 float(rng.uniform(0.0, _GUST)),
                 float(np.exp(rng.uniform(*np.log(_LIGHT)))),
             )
-            first = each * (self.iteration * 2 * len(o.course) + number)
-            block = ConditionBlock("dagger", family, condition, name, o.scene, first, each)
-            setting = Setting(condition, name, o.scene, self._known)
+            first = each * (self.iteration * 2 * len(stops) + number)
+            if len(self._known) >= _SCENES_KEPT:
+                self._known.clear()
+            block = ConditionBlock("dagger", family, condition, name, place, first, each)
+            setting = Setting(condition, name, place, self._known)
             flown = dagger_flights(network, self.contract, block, setting, self.vehicle, VehicleSpread(), _flight_seed(o.seed))
             if flown is None:
                 raise KeyboardInterrupt
@@ -319,6 +313,18 @@ class VisuomotorTraining:
             yield
         finally:
             self._row["seconds"][name] = self._row["seconds"].get(name, 0.0) + time.perf_counter() - begun
+
+
+def _images_of(parts: Sequence[TrainingData], every: int) -> ArrayU8:
+    """Return every so many-th image to learn from, of all places."""
+    return np.concatenate([images.take(part.train[::every]) for part in parts if (images := part.images) is not None])
+
+
+def _numbered_images(parts: Sequence[TrainingData]) -> Iterator[tuple[ArrayU8, tuple[int, ...]]]:
+    """Yield the images of each place to learn from, with what its looks are drawn by."""
+    for number, part in enumerate(parts):
+        if part.images is not None and len(part.train):
+            yield part.images.take(part.train), (0,) if len(parts) == 1 else (0, number)
 
 
 def mean_of_finite(values: Sequence[float | None]) -> float | None:

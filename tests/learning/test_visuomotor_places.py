@@ -1,0 +1,133 @@
+"""Several places and courses in one policy: their words, their data as one, and which of them a round is flown in."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from airworthy.core.errors import AirworthyError
+from airworthy.learning.svnet.data import TrainingData
+from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol, place_names
+from airworthy.learning.visuomotor.places import _part, flown_in, joined_numbers
+from airworthy.learning.visuomotor.run import _check_together, _condition_rows, verdict_of
+
+
+def test_words_for_many_places() -> None:
+    assert place_names(("hall", "mid_gate:9-11@5", "forest:3")) == (
+        "hall", "mid_gate:9@5", "mid_gate:10@5", "mid_gate:11@5", "forest:3"
+    )  # fmt: skip
+    assert len(VisuomotorOptions(scene=("mid_gate:0-199@1",)).places) == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "needs a place to fly in"),
+        (("mid_gate:5-2",), "names places 5 to 2; expected a range"),
+        (("mid_gate:0-10000",), "expected a range of 1 to 10,000"),
+        (("mid_gate:0-2", "mid_gate:1"), "'mid_gate:1' is named twice"),
+    ],
+)
+def test_words_that_name_no_places_are_refused(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(AirworthyError, match=said):
+        VisuomotorOptions(scene=words)
+    if words:
+        with pytest.raises(AirworthyError, match=said):
+            VisuomotorProtocol(scene=words)
+
+
+def test_pairs_are_shared_by_places() -> None:
+    """A pair costs the same wherever it is made, so that minutes allow as many in several places as in one."""
+    one = VisuomotorOptions(minutes=10.0)
+    many = VisuomotorOptions(minutes=10.0, scene=("mid_gate:0-3",))
+    assert many.pairs == one.pairs
+    made = [item.dataset(20.0, "x") for item in (one, many)]
+    rollouts = [20.0 * config.per_second * config.repetitions for config in made]
+    assert rollouts[1] == pytest.approx(rollouts[0] / 4, rel=0.02)
+    assert (made[0].repetitions, made[1].repetitions) == (6, 1)
+
+
+def test_a_round_flies_every_course_in_every_place_where_it_can() -> None:
+    options = VisuomotorOptions(scene=("a", "b"), course=("x", "y"), flights=16)
+    stops, each = flown_in(options, 3)
+    assert Counter(stops) == {("x", "a"): 1, ("x", "b"): 1, ("y", "a"): 1, ("y", "b"): 1}
+    assert each == 2
+    # As for one place, whose flights were always at least one of each course and family.
+    assert flown_in(replace(options, scene=("a",), flights=2), 1) == ([("x", "a"), ("y", "a")], 1)
+
+
+def test_rounds_take_turns_through_more_places_than_they_have_flights() -> None:
+    options = VisuomotorOptions(scene=("m:0-9",), course=("x", "y"), flights=16, seed=4)
+    rounds = [flown_in(options, number) for number in range(1, 6)]
+    assert all(len(stops) * each * 2 == 16 for stops, each in rounds)
+    # 5 rounds of 4 stops: each of the 20 once, in an order of its own.
+    flown = [stop for stops, _ in rounds for stop in stops]
+    assert len(set(flown)) == 20
+    assert flown != sorted(flown)
+    assert flown_in(options, 6) == rounds[0]
+
+
+class _Rollouts:
+    """Of a place: `count` roll-outs of 5 ticks, as a data set tells of them."""
+
+    camera = {"view": "112", "fx": 1.0, "fy": 1.0, "cx": 1.0, "cy": 1.0}  # noqa: RUF012
+    digest, folder = "d", "place"
+
+    def __init__(self, count: int):
+        self.rollouts, self.count = count, 5 * count
+        rng = np.random.default_rng(count)
+        self.rollout = np.repeat(np.arange(count), 5)
+        self.sensed = rng.normal(size=(5 * count, 11))
+        self.command, self.parameters = rng.uniform(size=(5 * count, 4)), rng.uniform(size=(count, 2))
+        self.objective, self.course = rng.normal(size=(count, 18)), np.full(count, "x")
+        self.images = np.zeros((5 * count, 8, 8, 3), np.uint8)
+
+    def of_rollouts(self, values: Any) -> Any:
+        return np.asarray(values).reshape(self.rollouts, 5, -1)
+
+
+def test_every_twentieth_rollout_of_all_places_is_held_out() -> None:
+    sources: list[Any] = [_Rollouts(count) for count in (13, 4, 30)]
+    parts: list[TrainingData] = []
+    for source in sources:
+        parts.append(_part(source, sum(made.rollouts for made in sources[: len(parts)])))
+    together = joined_numbers(parts)
+    of_all = np.concatenate([source.rollout + first for source, first in zip(sources, (0, 13, 17), strict=True)])
+    assert sorted({int(k) for k in of_all[together.held_out]}) == [19, 39]
+    assert sorted([*together.train, *together.held_out]) == list(range(47 * 5))
+    commands = np.concatenate([part.command for part in parts])
+    np.testing.assert_array_equal(together.command, commands)
+    assert together.images is None
+    assert together.digest != parts[0].digest
+    # One place is what it was: its data set's own split, its digest.
+    assert joined_numbers(parts[:1]).digest == parts[0].digest
+
+
+def _flights(course: int, place: str, condition: str, outcomes: tuple[str, ...]) -> list[dict[str, Any]]:
+    row = {"course": f"c{course}", "course_index": course, "place": place, "condition": condition, "family": "rigid"}
+    numbers = {"collisions": 0, "tracking_error_m": 0.1, "proximity_percent": 99.0, "cause": "", "folder": f"f_{place}"}
+    return [{**row, **numbers, "outcome": outcome} for outcome in outcomes]
+
+
+def test_places_are_one_row_and_blind_flights_no_part_of_the_verdict() -> None:
+    good, bad = ("success",) * 2, ("collision",) * 2
+    flights = [
+        *_flights(0, "a", "baseline", good), *_flights(0, "b", "baseline", good),
+        *_flights(0, "a", "blindfold", bad), *_flights(0, "b", "blindfold", bad),
+    ]  # fmt: skip
+    rows = _condition_rows(flights)
+    told = [(row["condition"], row["flights"], row["successes"], row["places"]) for row in rows]
+    assert told == [("baseline", 4, 4, 2), ("blindfold", 4, 0, 2)]
+    fit, why = verdict_of(rows)
+    assert fit
+    assert why.startswith("yes, since 4 of 4 flights succeeded")
+    assert not verdict_of(_condition_rows([*flights, *_flights(1, "a", "baseline", bad)]))[0]
+
+
+def test_nothing_is_judged_by_flights_without_eyes_alone() -> None:
+    with pytest.raises(AirworthyError, match="meant to fail, so nothing is judged: add baseline"):
+        _check_together(VisuomotorOptions(), VisuomotorProtocol(conditions=("blindfold", "frozen")))
