@@ -16,7 +16,8 @@ from airworthy.core.files import sha256
 from airworthy.core.jobs.progress import progress
 from airworthy.learning.datasets import ExpertDataset
 from airworthy.learning.datasets.config import DatasetConfig
-from airworthy.learning.datasets.job import check_place, synthesize_dataset
+from airworthy.learning.datasets.job import synthesize_dataset
+from airworthy.learning.datasets.place_check import check_place
 from airworthy.learning.svnet.data import TrainingData, training_data
 from airworthy.learning.visuomotor.config import DATA_FOLDER, VisuomotorOptions
 from airworthy.learning.visuomotor.features import VARIANT
@@ -52,7 +53,7 @@ def expert_data(options: VisuomotorOptions, folder: Path, seconds: float, quiet:
     """
     configs = [options.dataset(seconds, name) for name in options.places]
     if len(configs) == 1:
-        data = _made(configs[0], folder / DATA_FOLDER, quiet)
+        data: Any = _made(configs[0], folder / DATA_FOLDER, quiet)
         return [training_data(data, variant(VARIANT))], int(data.flown["kept"].sum())
     for config in progress(configs, "Looking at courses in places", quiet=quiet):
         check_place(config, scene(config.scene), "refuse")
