@@ -30,6 +30,11 @@ _PAIRS_OF_PLACES = 120_000
 _ROLLOUT_PAIRS = 40
 _REPETITIONS = 6
 _ROUNDS_PER_MINUTE = 1.0
+# [M] 5,600 pairs of the hall, imitation alone: of what the expert says on a policy's first flights heads explain 38 % of roll and
+# 45 % of pitch rates, where those who learnt of undisturbed roll-outs explain 11 and 7 %.
+_NOISE = "disturbed"
+_KEPT_WITHIN = 1.0
+"""Of roll-outs' ends [m]: who is pushed about does not end on the course."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,8 @@ class VisuomotorOptions(TrainingOptions):
             thrust=self.drones,
             # By the published rule, but on a finer grid: at 2 m/s samples at 10 Hz lie 0.2 m apart.
             keep_rate=100.0,
+            noise=_NOISE,
+            keep_within=_KEPT_WITHIN,
             scene=place,
             view="112",
             shard=20,
