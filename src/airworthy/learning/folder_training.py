@@ -98,11 +98,14 @@ class FolderTraining(ABC, Generic[Network]):
             work.forget()
         return Trained(folder, True, found, work.training.iteration)
 
+    def steps_left(self, work: TimedTraining[Any]) -> int | None:
+        """Return how many steps are left, at most; None: nobody knows, since a clock decides."""
+        return work.training.options.iterations - work.training.iteration
+
     def _learn(self, held: TrainingFolder, work: TimedTraining[Any]) -> bool:
-        left = work.training.options.iterations - work.training.iteration
         # Whoever stops it, or kills it, has a policy that flies.
         saved = partial(self._save, held.folder, work)
-        return held.learn(work, work.steps, left, self.run, self.follow(work), saved, self.curves(work))
+        return held.learn(work, work.steps, self.steps_left(work), self.run, self.follow(work), saved, self.curves(work))
 
     def _save(self, folder: Path, work: TimedTraining[Any]) -> None:
         self.write(folder, work)

@@ -311,7 +311,7 @@ class TrainingFolder:
         self,
         work: TrainingWork,
         steps: Callable[[Stopped], Iterator[object]],
-        count: int,
+        count: int | None,
         run: TrainingRunOptions,
         stepped: Callable[[], None] = lambda: None,
         saved: Callable[[], None] = lambda: None,
@@ -322,7 +322,7 @@ class TrainingFolder:
         Args:
             work: Begun.
             steps: Makes the steps; behind each it may be saved. It is given what says whether somebody wants it to stop.
-            count: Steps that are left, at most.
+            count: Steps that are left, at most; None: nobody knows.
             run: For how long, and how often it is saved.
             stepped: Called behind each step.
             saved: Called behind each checkpoint.

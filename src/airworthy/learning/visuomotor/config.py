@@ -30,8 +30,8 @@ _PAIRS_OF_PLACES = 120_000
 _ROLLOUT_PAIRS = 40
 _REPETITIONS = 6
 _ROUNDS_PER_MINUTE = 1.0
-# [M] 5,600 pairs of the hall, imitation alone: of what the expert says on a policy's first flights heads explain 38 % of roll and
-# 45 % of pitch rates, where those who learnt of undisturbed roll-outs explain 11 and 7 %.
+# [M] 5,600 pairs of the hall, imitation alone: of the rates that the expert asks for on a policy's first flights heads explain
+# 38 % (roll) and 45 % (pitch); of undisturbed roll-outs they had learnt to explain 11 and 7 %.
 _NOISE = "disturbed"
 _KEPT_WITHIN = 1.0
 """Of roll-outs' ends [m]: who is pushed about does not end on the course."""

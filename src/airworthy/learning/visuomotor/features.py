@@ -7,7 +7,7 @@ what flies is an ordinary SV-Net of variant `sv_grid`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,12 +63,21 @@ class FrozenTrunk:
         """
         return self._backbone(images).reshape(len(images), CELLS**2, TRUNK_CHANNELS)
 
-    def whitened(self, images: ArrayU8, whitening: Whitening) -> NDArray[np.float16]:
-        """Return (n, cells^2, count) of images, in half precision."""
+    def whitened(
+        self, images: ArrayU8, whitening: Whitening, seen: Callable[[int], None] = lambda count: None
+    ) -> NDArray[np.float16]:
+        """Return (n, cells^2, count) of images, in half precision.
+
+        Args:
+            images: (n, 112, 112, 3).
+            whitening: Of what the trunk gives.
+            seen: Told now and then how many images are done.
+        """
         found = np.empty((len(images), CELLS**2, whitening.count), np.float16)
         for first in range(0, len(images), _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
             found[some] = whitening(self(images[some]))
+            seen(min(first + _AT_ONCE, len(images)))
         return found
 
 

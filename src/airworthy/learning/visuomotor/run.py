@@ -95,6 +95,9 @@ class _VisuomotorFolder(TorchFolder[Policy]):
         )
         return self.timed(training, _line(self.options))
 
+    def steps_left(self, work: TimedTraining[Any]) -> int | None:
+        return super().steps_left(work) if self.options.rounds else None
+
     def write(self, folder: Path, work: TimedTraining[Any]) -> None:
         write_policy(folder, work.training.contract, work.training.weights)
 

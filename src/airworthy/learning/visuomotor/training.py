@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from airworthy.benchmarks.tracking.methods import VehicleSpread
 from airworthy.core.arrays import ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.checkpoints import Checkpoint
+from airworthy.core.jobs.progress import ProgressLine
 from airworthy.learning.backbone import backbone_weights
 from airworthy.learning.svnet.data import TrainingData, batch_order
 from airworthy.learning.svnet.data_loader import DataLoader
@@ -291,14 +293,21 @@ class VisuomotorTraining:
     def _features(self, images: ArrayU8, part: tuple[int, ...]) -> NDArray[np.float16]:
         """Return (n, looks, cells^2, channels): the first look is the image as it is."""
         assert self.whitening is not None
-        looks = [self._see.whitened(images, self.whitening)]
+        told = self._line("Looking at images", len(images) * self.options.looks)
+        looks = [self._see.whitened(images, self.whitening, told)]
         for look in range(1, self.options.looks):
             changed = augmented(images, self.options.augmentation, (self.options.seed, _LOOKS, *part, look))
-            looks.append(self._see.whitened(changed, self.whitening))
+            further = partial(_further, told, look * len(images))
+            looks.append(self._see.whitened(changed, self.whitening, further))
         return np.stack(looks, axis=1)
 
     def _learn(self, how: HeadLearning, latent: ArrayF32) -> float:
-        return learn_heads(self.heads, self._all, latent, how, (self.options.seed, _LEARNING, self.iteration))
+        told = self._line("Learning from pairs", how.minibatches)
+        return learn_heads(self.heads, self._all, latent, how, (self.options.seed, _LEARNING, self.iteration), told)
+
+    def _line(self, text: str, total: int) -> Callable[[int], None]:
+        """Return what is told how far a part of a step is, and says it each half minute."""
+        return (lambda done: None) if self._quiet else ProgressLine(text, total).at
 
     def _latent(self, history: ArrayF32) -> ArrayF32:
         model = SvNet(VARIANT, 0)
@@ -313,6 +322,10 @@ class VisuomotorTraining:
             yield
         finally:
             self._row["seconds"][name] = self._row["seconds"].get(name, 0.0) + time.perf_counter() - begun
+
+
+def _further(told: Callable[[int], None], before: int, count: int) -> None:
+    told(before + count)
 
 
 def _images_of(parts: Sequence[TrainingData], every: int) -> ArrayU8:
