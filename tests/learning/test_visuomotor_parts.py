@@ -1,5 +1,7 @@
 """Parts of the visuomotor training, each against what it is said to do: whitening, heads, looks, verdicts, sources."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ CHANNELS = 8
 def drawn_pairs(count: int, features: np.ndarray, rng: np.random.Generator) -> Pairs:
     state, history = rng.normal(size=(count, 8)), rng.normal(size=(count, 75))
     command = np.column_stack([features[:, 0, 0, 0], state[:, 1:4]])
-    numbers = (state, np.tile(np.arange(18.0), (count, 1)), history, command)
+    numbers = (state, np.tile(np.arange(18.0), (count, 1)), history, command, command[:, :3])
     return Pairs(features, *(np.asarray(item, np.float32) for item in numbers))
 
 
@@ -57,7 +59,15 @@ def test_what_was_learnt_is_what_flies() -> None:
     heads = Heads(CHANNELS, 0)
     tensors = policy_tensors(trunk, whitening, heads, history)
     latent = SvNetwork(contract, tensors, threads=1)._body(pairs.history)
-    heads.scale_by({"state": pairs.state, "objective": pairs.objective, "latent": latent, "command": pairs.command})
+    heads.scale_by(
+        {
+            "state": pairs.state,
+            "objective": pairs.objective,
+            "latent": latent,
+            "command": pairs.command,
+            "position": pairs.position,
+        }
+    )
     how = HeadLearning(minibatches=400, batch=32, dropout=0.0)
     before = np.mean((predicted(heads, pairs, latent) - pairs.command) ** 2)
     learn_heads(heads, pairs, latent, how, (0,))
@@ -68,9 +78,48 @@ def test_what_was_learnt_is_what_flies() -> None:
     # Features were kept in half precision: 11 bits of mantissa, of numbers of size 1.
     np.testing.assert_allclose(decided, told, atol=2e-2)
     again = Heads(CHANNELS, 0)
-    again.scale_by({"state": pairs.state, "objective": pairs.objective, "latent": latent, "command": pairs.command})
+    again.scale_by(
+        {
+            "state": pairs.state,
+            "objective": pairs.objective,
+            "latent": latent,
+            "command": pairs.command,
+            "position": pairs.position,
+        }
+    )
     learn_heads(again, pairs, latent, how, (0,))
     assert all(torch.equal(a, b) for a, b in zip(heads.parameters(), again.parameters(), strict=True))
+
+
+def test_heads_learn_to_tell_where_they_are_and_a_policy_does_not_carry_it() -> None:
+    """Position is a linear map of what is seen: asked for it, the features that commands are made of hold it."""
+    rng = np.random.default_rng(5)
+    features = rng.normal(size=(256, 1, 36, CHANNELS)).astype(np.float16)
+    pairs = drawn_pairs(256, features, rng)
+    pairs = replace(pairs, position=5.0 + 2.0 * features[:, 0, :3, 1].astype(np.float32))
+    latent = rng.normal(size=(256, 8)).astype(np.float32)
+    heads = Heads(CHANNELS, 0)
+    names = ("state", "objective", "command", "position")
+    heads.scale_by({**{name: getattr(pairs, name) for name in names}, "latent": latent})
+
+    def error() -> float:
+        shown = torch.from_numpy(features[:, 0]).float()
+        given = (heads.scaled(name, torch.from_numpy(values)) for name, values in (
+            ("state", pairs.state), ("objective", pairs.objective), ("latent", latent)))  # fmt: skip
+        with torch.no_grad():
+            told = heads(shown, *given, None)[1].numpy()
+        # In metres: the spread of what is told is 2.
+        return float(np.sqrt(np.mean((told * pairs.position.std(axis=0) + pairs.position.mean(axis=0) - pairs.position) ** 2)))
+
+    before = error()
+    learn_heads(heads, pairs, latent, HeadLearning(minibatches=300, batch=64, dropout=0.0), (0,))
+    assert before > 1.5
+    assert error() < 0.5
+    _, shipped = read_policy(shipped_policy("hall"))
+    history = {key: value for key, value in shipped.items() if key.startswith("history.")}
+    whitening = Whitening(np.zeros(512), np.eye(CHANNELS, 512))
+    tensors = policy_tensors(backbone_weights("random", 0), whitening, heads, history)
+    assert not [name for name in tensors if "position" in name]
 
 
 def test_looks_depend_on_their_seed_alone_and_nothing_is_nothing() -> None:

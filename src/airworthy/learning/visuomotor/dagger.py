@@ -55,6 +55,8 @@ class DaggerFlights:
     """(k, 75)"""
     command: ArrayF32
     """(k, 4) of the expert: thrust in [-1, 0], body rates [rad/s]."""
+    position: ArrayF32
+    """(k, 3) true, world [m]."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     """One per flight: outcome, tracking error, share of ticks with help, ..."""
     dropped: int = 0
@@ -65,7 +67,7 @@ class DaggerFlights:
         """Return all of several, in order."""
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("images", "state", "objective", "history", "command")
+            for name in ("images", "state", "objective", "history", "command", "position")
         }
         return cls(**arrays, rows=[row for part in parts for row in part.rows], dropped=sum(part.dropped for part in parts))
 
@@ -119,7 +121,7 @@ class DaggerPilot:
         lost = self._expert.failures + self._expert.cut_off
         right = self._expert.command(Observation(observation.time, truth))
         sound = (self._expert.failures + self._expert.cut_off == lost) & np.isfinite(right).all(axis=1)
-        self._keep(np.flatnonzero(self._learner.decisions != decided), right, sound)
+        self._keep(np.flatnonzero(self._learner.decisions != decided), right, sound, truth["position"])
         away = path_distance(np.where(np.isfinite(truth["position"]), truth["position"], 1e6), self._points)
         self._helped = np.where(away > TAKEN_OVER, True, self._helped & (away > TAKEN_BACK))
         self.helped.append(self._helped.copy())
@@ -129,7 +131,7 @@ class DaggerPilot:
             given = np.where(self._helped[:, None], right, given)
         return given
 
-    def _keep(self, ids: ArrayInt, right: Array, sound: ArrayBool) -> None:
+    def _keep(self, ids: ArrayInt, right: Array, sound: ArrayBool, position: Array) -> None:
         network: Any = self._learner.network
         reading = network.reading
         if not ids.size or reading is None:
@@ -145,6 +147,7 @@ class DaggerPilot:
                 "objective": np.asarray(reading.objective, np.float32),
                 "history": np.asarray(reading.history, np.float32),
                 "command": from_command(share[ids]).astype(np.float32),
+                "position": position[ids].astype(np.float32),
             }
         )
 
@@ -207,7 +210,8 @@ def _gathered(pilot: DaggerPilot, flown: ArrayInt, rows: list[dict[str, Any]]) -
         raise AssertionError("a policy that sees decided nothing")
     found = {name: np.concatenate([part[name] for part in pilot.parts]) for name in pilot.parts[0]}
     good = found.pop("sound") & (found.pop("tick") < flown[found.pop("env")])
-    good &= np.isfinite(found["state"]).all(axis=1) & np.isfinite(found["history"]).all(axis=1)
+    for name in ("state", "history", "position"):
+        good &= np.isfinite(found[name]).all(axis=1)
     helped = np.array(pilot.helped)
     for k, row in enumerate(rows):
         mine = helped[: max(1, int(flown[k])), k]

@@ -27,6 +27,8 @@ class Pairs:
     """(k, 75)"""
     command: ArrayF32
     """(k, 4) of the expert: thrust in [-1, 0], body rates [rad/s]."""
+    position: ArrayF32
+    """(k, 3) where the vehicle truly was, world [m]; no policy is told, but heads learn faster that are asked."""
 
     def __len__(self) -> int:
         return len(self.state)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayInt
+from airworthy.core.arrays import ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256
 from airworthy.core.jobs.progress import progress
@@ -24,7 +24,7 @@ from airworthy.learning.visuomotor.features import VARIANT
 from airworthy.pilots.svnet.variants import variant
 from airworthy.scenes import scene
 
-__all__ = ["expert_data", "flown_in", "joined_numbers"]
+__all__ = ["Shown", "expert_data", "flown_in", "joined_numbers"]
 
 _HELD_OUT = 20
 """Of roll-outs in several places every so many-th is held out from the history network; ours."""
@@ -35,7 +35,16 @@ Stop = tuple[str, str]
 """A course, and the place that it is flown in."""
 
 
-def expert_data(options: VisuomotorOptions, folder: Path, seconds: float, quiet: bool) -> tuple[list[TrainingData], int]:
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the expert shows in a place."""
+
+    data: TrainingData
+    position: ArrayF32
+    """(k, 3) true, world [m]."""
+
+
+def expert_data(options: VisuomotorOptions, folder: Path, seconds: float, quiet: bool) -> tuple[list[Shown], int]:
     """Make what the expert shows, or read it where it lies already.
 
     Args:
@@ -54,15 +63,15 @@ def expert_data(options: VisuomotorOptions, folder: Path, seconds: float, quiet:
     configs = [options.dataset(seconds, name) for name in options.places]
     if len(configs) == 1:
         data: Any = _made(configs[0], folder / DATA_FOLDER, quiet)
-        return [training_data(data, variant(VARIANT))], int(data.flown["kept"].sum())
+        return [Shown(training_data(data, variant(VARIANT)), _positions(data))], int(data.flown["kept"].sum())
     for config in progress(configs, "Looking at courses in places", quiet=quiet):
         check_place(config, scene(config.scene), "refuse")
     parts, first, kept = [], 0, 0
     for number, config in enumerate(progress(configs, "Flying the expert in places", quiet=quiet)):
         made = _made(config, folder / DATA_FOLDER / f"place_{number:04d}", True)
-        parts.append(_part(made, first))
+        parts.append(Shown(_part(made, first), _positions(made)))
         first, kept = first + made.rollouts, kept + int(made.flown["kept"].sum())
-    if not any(len(part.held_out) for part in parts):
+    if not any(len(part.data.held_out) for part in parts):
         raise AirworthyError(
             f"The expert's roll-outs in {len(configs)} places are {first}, of which none is left to judge the history network"
             f" by; expected at least {_HELD_OUT}: allow more --minutes."
@@ -111,6 +120,11 @@ def _made(config: DatasetConfig, folder: Path, quiet: bool) -> ExpertDataset:
     if synthesize_dataset(config, folder, quiet=quiet).interrupted:
         raise KeyboardInterrupt
     return ExpertDataset.open(folder)
+
+
+def _positions(pairs: ExpertDataset) -> ArrayF32:
+    # Behind the time.
+    return np.asarray(pairs.true[:, 1:4], np.float32)
 
 
 class _Whole:

@@ -151,7 +151,7 @@ class VisuomotorTraining:
         """What the policy is."""
         if self._contract is None:
             seconds = sum(item.trajectory().duration for item in self.courses)
-            parts, _ = expert_data(self.options, self._folder, seconds, True)
+            parts = [part.data for part in expert_data(self.options, self._folder, seconds, True)[0]]
             self._contract = self._contract_of(joined_numbers(parts), parts[0])
         return replace(self._contract, training={**self._contract.training, "rounds": max(0, self.iteration - 1)})
 
@@ -188,8 +188,9 @@ class VisuomotorTraining:
     def _imitate(self) -> float:
         with self._clocked("data"):
             seconds = sum(item.trajectory().duration for item in self.courses)
-            parts, self._row["kept_rollouts"] = expert_data(self.options, self._folder, seconds, self._quiet)
-        data = joined_numbers(parts)
+            shown, self._row["kept_rollouts"] = expert_data(self.options, self._folder, seconds, self._quiet)
+        parts = [part.data for part in shown]
+        data, position = joined_numbers(parts), np.concatenate([part.position for part in shown])
         which = data.train
         with self._clocked("features"):
             every = max(1, len(which) // _PROJECTED)
@@ -197,12 +198,14 @@ class VisuomotorTraining:
             features = np.concatenate([self._features(*seen) for seen in _numbered_images(parts)])
         with self._clocked("history"):
             self.history, self._row["ratio_error"] = _history_network(data, self.options.seed)
-        self.pairs = Pairs(features, data.state[which], data.objective[which], data.history[which], data.command[which])
+        self.pairs = Pairs(
+            features, data.state[which], data.objective[which], data.history[which], data.command[which], position[which]
+        )
         self._contract = self._contract_of(data, parts[0])
         with self._clocked("heads"):
             latent = self._latent(self.pairs.history)
-            scaled = {"state": self.pairs.state, "objective": self.pairs.objective, "command": self.pairs.command}
-            self.heads.scale_by({**scaled, "latent": latent})
+            names = ("state", "objective", "command", "position")
+            self.heads.scale_by({**{name: getattr(self.pairs, name) for name in names}, "latent": latent})
             return self._learn(_FIRST, latent)
 
     def _contract_of(self, data: TrainingData, first: TrainingData) -> PolicyContract:
@@ -218,7 +221,7 @@ class VisuomotorTraining:
         self._judge(flown)
         with self._clocked("features"):
             features = self._features(flown.images, (self.iteration,))
-        new = Pairs(features, flown.state, flown.objective, flown.history, flown.command)
+        new = Pairs(features, flown.state, flown.objective, flown.history, flown.command, flown.position)
         self.pairs = Pairs.joined([self._all, new])
         with self._clocked("heads"):
             return self._learn(_AGAIN, self._latent(self.pairs.history))
