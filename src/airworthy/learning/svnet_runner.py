@@ -7,6 +7,7 @@ long a decision takes. `airworthy export FOLDER --out policy.onnx` writes the mo
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -148,7 +149,7 @@ def check(path: str) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or not os.path.isfile(sys.argv[1]):
         raise SystemExit(__doc__)
     off, median = check(sys.argv[1])
     print(f"worked example: at most {off:.1e} off; {1e3 * median:.2f} ms a decision")
