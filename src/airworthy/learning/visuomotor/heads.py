@@ -38,8 +38,8 @@ _LEAST_SPREAD = 1e-5
 _DECAY = 1e-2
 """Of weights, in AdamW."""
 _GRADIENT_NORM = 1.0
-# [M] 5,600 disturbed pairs of the hall, imitation alone, mean squared error of commands on a policy's first flights, in units of
-# the expert's spread: 2.79 without, 2.66 at 0.3, 2.40 at 3, 2.36 at 10, 2.37 at 30.
+# [M] 5,600 disturbed pairs of the hall, imitation alone, mean squared error of commands on a policy's first flights, in units
+# of the expert's spread: 2.79 without, 2.66 at 0.3, 2.40 at 3, 2.36 at 10, 2.37 at 30.
 _POSITION_WEIGHT = 10.0
 """Of the error of positions beside that of commands, both in units of their spread."""
 _WARMUP = 100
