@@ -21,8 +21,8 @@ from airworthy.core.schema import check_fields
 PROG = "airworthy demo"
 _DESCRIPTION = (
     "Learn to hover by motor commands, from nothing, in about a second. Then fly the expert through a hall of Gaussian splats,"
-    " learn to fly there by sight, from nothing, in five minutes, and put what was learnt through every condition of the tracking"
-    " protocol; one page says whether it is fit to fly there, and what it stands on."
+    " learn to fly there by sight, from nothing, in five minutes, and put what was learnt through every condition of the"
+    " tracking protocol; one page says whether it is fit to fly there, and what it stands on."
     " Each part is a command of its own, which is printed. A stopped demo goes on where it was."
 )
 
