@@ -13,6 +13,7 @@ from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import parse_toml, read_text
 from airworthy.core.table_schema import TableSchema, check_header
 from airworthy.race.gate_geometry import gate_shape
+from airworthy.race.gates_apart import check_apart
 from airworthy.race.record import REVERSED, Race, RaceGate
 
 VERSION = 1
@@ -114,6 +115,7 @@ def check_race(race: Race) -> None:
     _check_rules(race)
     _check_information(race)
     _check_places(race)
+    check_apart(race)
 
 
 def _check_names(race: Race) -> None:
