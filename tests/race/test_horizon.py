@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -264,3 +265,60 @@ def test_which_answers_can_be_flown() -> None:
     assert not flown(slack=through + 0.02)
     assert flown(aside=0.3)
     assert not flown(aside=4.0)
+
+
+class Answers:
+    """Answers what it is told to, and keeps what it was asked."""
+
+    def __init__(self, *usable: bool) -> None:
+        self.usable, self.asked = list(usable), list[Any]()
+
+    def solve(self, state: Any, gates: Any, guess: Any, needs: Any, caps: Any = None) -> Any:
+        self.asked.append((state, gates, guess, list(needs), caps))
+        return SimpleNamespace(usable=self.usable.pop(0), plan=STORED)
+
+
+def replanned(monkeypatch: pytest.MonkeyPatch, solver: Answers, **changes: Any) -> tuple[TimedPlan | None, RaceReplanner]:
+    monkeypatch.setattr("airworthy.race.planning.replanner.horizon_planner", lambda *_: solver)
+    replanner = RaceReplanner(RACER, STORED, CENTERS, OPTIONS)
+    # In force is a plan 2 m above the stored one, so that guesses from either are told apart.
+    above = STORED.states + np.array([0.0, 0.0, 2.0, *(10 * [0.0])])
+    flown = TimedPlan(replace(STORED, states=above), 0.0, 0)
+    return replanner.plan(replace(believed(0.5), **changes), flown, 0.1)(), replanner
+
+
+def test_a_plan_that_failed_is_tried_again_from_the_stored_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Answers(False, True)
+    made, replanner = replanned(monkeypatch, solver)
+    assert made is not None
+    assert replanner.failures == 0
+    first, second = (asked[2].states[1:, 2] for asked in solver.asked)
+    assert np.max(first[: NODES // 2] - second[: NODES // 2]) > 1.0
+    solver = Answers(True)
+    assert replanned(monkeypatch, solver)[0] is not None
+    assert len(solver.asked) == 1
+    solver = Answers(False, False)
+    made, replanner = replanned(monkeypatch, solver)
+    assert made is None
+    assert (replanner.failures, len(solver.asked)) == (1, 2)
+
+
+def test_who_slows_down_to_a_gate_looks_at_it_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan can ask for so many looks at most: the one for which it slows down must be the first of them."""
+    lacking = tuple((Glance(k, 0, 2), 0.1) for k in (1, 2, 3, 4, 5))
+    solver = Answers(True)
+    replanned(monkeypatch, solver, lacking=lacking, slow=6.0)
+    *_, looks, caps = solver.asked[0]
+    assert len(looks) == 6 > OPTIONS.horizon.glances
+    assert np.array_equal(looks[0].target, CENTERS[0])
+    assert looks[0].seconds == OPTIONS.need
+    # On its own leg alone, and not where it would be too late.
+    counted = np.flatnonzero(looks[0].steps)
+    assert np.array_equal(counted, np.arange(len(counted)))
+    assert 0 < len(counted) < NODES
+    assert np.isfinite(caps[: NODES + 1]).all()
+    solver = Answers(True)
+    replanned(monkeypatch, solver, lacking=lacking)
+    *_, looks, caps = solver.asked[0]
+    assert len(looks) == 5
+    assert caps is None
