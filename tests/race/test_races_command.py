@@ -67,3 +67,94 @@ def test_pilots_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "external:PORT" in said
     assert main(["races", "pilots", "--json"]) == 0
     assert [row["pilot"] for row in json.loads(capsys.readouterr().out)] == list(race_pilots())
+
+
+def test_plans_and_flights_refuse_what_cannot_be_written_and_who_cannot_fly_before_they_solve(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("casadi")
+
+    def solve(*_: object) -> None:
+        raise AssertionError("it began to solve")
+
+    monkeypatch.setattr("airworthy.race.planning.minimum_time._Problem.solve", solve)
+    for words, said in (
+        (["fly", "lsy_0", "--out", str(tmp_path)], "it is a folder"),
+        (["plan", "lsy_0", "--out", str(tmp_path / "no" / "plan.json")], "No such file"),
+        (["fly", "uzh_split_s", "--vehicle", "carl"], "The vehicle 'carl' has unlike rotors"),
+    ):
+        assert main(["races", *words]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert told.count("\n") == 1
+
+
+def yard(tmp_path: Path, other: str, size: float, more: str = "") -> Path:
+    """A race whose second gate stands elsewhere, and may be of another size."""
+    file = tmp_path / "yard.toml"
+    file.write_text(YARD.format(other=other, size=size, more=more))
+    return file
+
+
+YARD = """
+airworthy = "race"
+version = 1
+name = "yard"
+title = "Two gates"
+source = "drawn here"
+vehicle = "kingfisher"
+order = ["A", "B"]
+start = {{ position = [0.0, 0.0, 1.5] }}
+limits = {{ time_s = 20.0 }}
+score = {{ rule = "time" }}
+
+[[gates]]
+name = "A"
+position = [5.0, 0.0, 1.8]
+opening = [2.0, 2.0]
+
+[[gates]]
+name = "B"
+position = {other}
+opening = [{size}, {size}]
+{more}
+"""
+
+
+def test_a_gate_within_a_gate_is_found_by_check_plan_and_flight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("casadi")
+    file = yard(tmp_path, "[5.0, 0.0, 1.8]", 1.0)
+    for word in ("check", "plan", "fly"):
+        assert main(["races", word, str(file)]) == 2
+        told = capsys.readouterr().err
+        assert "A bar of gate 'B' stands in the opening of gate 'A' (their centres are 0 m apart)" in told
+        assert told.count("\n") == 1
+
+
+def test_a_gate_that_plans_have_no_way_through_is_told_without_solving(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("casadi")
+    file = yard(tmp_path, "[5.2, 0.0, 1.8]", 2.0)
+    said = "No plan leads through gate 'A' of the race 'yard': gate 'B' is in its way (their centres are 0.2 m apart)"
+    assert main(["races", "check", str(file)]) == 0
+    assert f"note: {said}" in capsys.readouterr().out
+    for word in ("plan", "fly"):
+        assert main(["races", word, str(file)]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_course_on_which_gates_meet_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = yard(tmp_path, "[5.0, 4.5, 1.8]", 2.0, "bound = { x = 0.0, y = 4.0 }")
+    assert main(["races", "check", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "on its course fresh/0/" in said
+    assert "stands in the opening of gate" in said
+
+
+def test_a_gate_too_narrow_to_keep_off_its_edges_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = yard(tmp_path, "[9.0, 0.0, 1.8]", 0.3)
+    assert main(["races", "check", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "note: gate 'B' leaves 0.13 m between plans and its edges" in said
+    assert "gate 'A'" not in said

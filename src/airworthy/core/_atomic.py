@@ -26,7 +26,7 @@ def make_folder(path: str | Path) -> Path:
     """Make a folder and its parents where missing; raises AirworthyError where that is impossible."""
     folder = Path(path)
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise AirworthyError(f"{str(path)!r} is a file; expected a folder, which is made where it is missing.")
+        raise AirworthyError(f"Could not make the folder {str(path)!r}: a file is there; choose another name.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -9,11 +9,17 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.race.gate_geometry import GateShape
-from airworthy.race.record import GateFrames
+from airworthy.race.record import GateFrames, Race
 
-__all__ = ["GateBar", "gate_bars"]
+__all__ = ["GateBar", "frames_of", "gate_bars"]
 
 _SIDES = (("left", "left", 1.0), ("right", "left", -1.0), ("top", "up", 1.0), ("bottom", "up", -1.0))
+
+
+def frames_of(race: Race) -> GateFrames | None:
+    """Return the bars around a race's gates: its own, or those that the scene built from its file has; None of a race in a scene
+    that has its gates itself."""
+    return race.frames or (None if race.scene else GateFrames())
 
 
 @dataclass(frozen=True)

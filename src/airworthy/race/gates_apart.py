@@ -8,7 +8,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.race.gate_bars import gate_bars
+from airworthy.race.gate_bars import frames_of, gate_bars
 from airworthy.race.gate_geometry import GateShape, gate_shape
 from airworthy.race.record import GateFrames, Race
 
@@ -29,9 +29,9 @@ def check_apart(race: Race) -> None:
     Raises:
         AirworthyError: One sentence, with both gates.
     """
-    if race.scene:
+    frames = frames_of(race)
+    if race.scene or frames is None:
         return
-    frames = race.frames or GateFrames()
     names, shapes = [gate.name for gate in race.gates], [gate_shape(gate) for gate in race.gates]
     centers = np.array([shape.center for shape in shapes])
     reach = np.array([np.hypot(shape.half_width, shape.half_height) for shape in shapes]) + frames.width + frames.depth

@@ -190,7 +190,7 @@ def _greeting(opened: Opened, until: float) -> Mapping[str, Any]:
         raise LinkFailure(f"its hello has the rate {repr(rate)[:40]}; expected commands per second")
     named = isinstance(sensors, list) and len(sensors) <= _SENSORS_MAX
     if not named or not all(isinstance(name, str) and len(name) <= _NAME_MAX and name.isprintable() for name in sensors):
-        raise LinkFailure("its hello has sensors that are no list of printable names")
+        raise LinkFailure("its hello has sensors that are no list of names")
     return fields
 
 
