@@ -17,7 +17,7 @@ _SIDES = (("left", "left", 1.0), ("right", "left", -1.0), ("top", "up", 1.0), ("
 
 
 def frames_of(race: Race) -> GateFrames | None:
-    """Return the bars around a race's gates: its own, or those that the scene built from its file has; None of a race in a scene
+    """Return the bars around a race's gates: its own, or those that the scene built from its file has; None of one in a scene
     that has its gates itself."""
     return race.frames or (None if race.scene else GateFrames())
 
