@@ -23,7 +23,7 @@ from airworthy.race.planning.course_planner import CoursePlanner, plan_options
 from airworthy.race.planning.minimum_time import RacePlanOptions, _Found, _Problem, rest_plan
 from airworthy.race.planning.obstacles import obstacles_of
 from airworthy.race.planning.plan import flown_gates, start_state
-from airworthy.race.record import GateFrames, MoveBound
+from airworthy.race.record import GateFrames, MoveBound, Race, RaceGate, RaceLimits, RaceScore, RaceStart
 from airworthy.race.scenery import race_scene
 from airworthy.race.scoring import RaceResult
 from airworthy.simulation import Simulator, SimulatorConfig
@@ -362,3 +362,24 @@ def test_plans_keep_off_the_bars_that_the_scene_has_also_where_the_file_names_no
     assert len(bars) == 4 * len(race.gates)
     # The hall has its gates itself, and plans in it stay what they are.
     assert obstacles_of(load_race("alphapilot"), 0.35, 0.2).frames == ()
+
+
+def test_a_gate_that_comes_later_is_flown_past_and_not_into() -> None:
+    """A bar of B stands on the line from A to C, and the race names no frames: it ended there, with the true state."""
+    pytest.importorskip("casadi")
+    a, b, c = (RaceGate(name, position=(x, y, 1.8), opening=(2.0, 2.0)) for name, x, y in GATES)
+    race = Race(
+        name="row",
+        title="",
+        order=("A", "C", "B"),
+        start=RaceStart((0.0, 0.0, 1.8)),
+        limits=RaceLimits(20.0),
+        score=RaceScore("time"),
+        gates=(a, replace(b, yaw_deg=180.0), c),
+        vehicle="kingfisher",
+    )
+    (flight,) = fly_race_courses(race, ["nominal"])
+    assert (flight.result.end, flight.part) == ("finished", "")
+
+
+GATES = (("A", 5.0, 0.0), ("B", 10.0, 1.1), ("C", 15.0, 0.0))

@@ -160,9 +160,9 @@ def refuse_other_training(folder: Path, options: TrainingOptions) -> None:
     path, where = folder / IDENTITY_FILE, repr(str(folder))
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise AirworthyError(f"{where} is a file; --out names a folder, which is made where it is missing.")
-    _refuse_other_kinds(folder)
     before = _read_identity(path) if path.is_file() else None
     if before is None:
+        _refuse_other_kinds(folder)
         return
     # Each trainer has options of its own; those that a later version adds are not in an older folder.
     if foreign := sorted(set(before["options"]) - {item.name for item in fields(options)}):
