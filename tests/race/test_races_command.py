@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.race.test_race_files import SMALL
 
 from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
 from airworthy.race import race_names
 from airworthy.race.pilots.catalogue import race_pilots
 
@@ -158,3 +161,27 @@ def test_a_gate_too_narrow_to_keep_off_its_edges_is_noted(tmp_path: Path, capsys
     said = capsys.readouterr().out
     assert "note: gate 'B' leaves 0.13 m between plans and its edges" in said
     assert "gate 'A'" not in said
+
+
+@pytest.mark.parametrize("words", [["plan"], ["plan", "--glances"], ["fly"]])
+def test_who_waits_for_a_plan_is_told_that_it_is_being_solved(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def waiting(text: str, *, quiet: bool = False) -> Iterator[None]:
+        told.append(text)
+        yield
+        told.append("over")
+
+    def solved(*_: object, **__: object) -> None:
+        told.append("solving")
+        raise AirworthyError("none")
+
+    monkeypatch.setattr("airworthy.cli.races.waiting", waiting)
+    for name in ("minimum_time_plan", "glancing_plan", "fly_race_courses"):
+        monkeypatch.setattr(f"airworthy.cli.races.{name}", solved)
+    assert main(["races", *words, "lsy_0", "--out", str(tmp_path / "x.json")]) == 2
+    assert told[0].startswith("lsy_0: planning")
+    assert told[1:] == ["solving"]
