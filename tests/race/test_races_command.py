@@ -13,7 +13,9 @@ from tests.race.test_race_files import SMALL
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.race import race_names
+from airworthy.race.benchmark.course_flight import CourseFlight
 from airworthy.race.pilots.catalogue import race_pilots
+from airworthy.race.scoring import RaceResult
 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,3 +187,24 @@ def test_who_waits_for_a_plan_is_told_that_it_is_being_solved(
     assert main(["races", *words, "lsy_0", "--out", str(tmp_path / "x.json")]) == 2
     assert told[0].startswith("lsy_0: planning")
     assert told[1:] == ["solving"]
+
+
+def test_flights_before_a_course_without_a_plan_are_kept_and_it_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("casadi")
+    result = RaceResult("finished", "success", True, 3.0, 4, 3.0, (), (), (), 0, "")
+
+    def flown(race: object, courses: list[str], *_: object, **__: object) -> list[CourseFlight]:
+        if courses == ["fresh/0/1"]:
+            raise AirworthyError("No plan was found.")
+        return [CourseFlight(courses[0], result, "", "", 2.0, 5.0, 3.0, 1, 0, 0.05)]
+
+    monkeypatch.setattr("airworthy.race.benchmark.course_job.fly_courses", flown)
+    out = tmp_path / "flown.json"
+    assert main(["races", "fly", "lsy_1", "--courses", "fresh:0/3", "--out", str(out)]) == 2
+    assert "No plan was found. This was the course 'fresh/0/1', behind 1 that were flown." in capsys.readouterr().err
+    kept = json.loads(out.read_text())
+    assert (kept["runs"], kept["not_flown"]) == (1, ["fresh/0/1", "fresh/0/2"])
+    assert main(["races", "fly", "lsy_1", "--courses", "fresh:0/1", "--out", str(out)]) == 0
+    assert json.loads(out.read_text())["not_flown"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -314,7 +315,10 @@ def _fly(config: FlyRaceConfig) -> int:
     if config.seed and race.spread is None:
         raise AirworthyError(f"--seed changes nothing: vehicles of the race {race.name!r} are all alike; leave it out.")
 
+    flown: list[CourseFlight] = []
+
     def told(flight: CourseFlight) -> None:
+        flown.append(flight)
         result = flight.result
         end = f"{result.time_s:.3f} s" if result.completed else f"{result.end} {flight.part}".strip()
         print(
@@ -324,10 +328,13 @@ def _fly(config: FlyRaceConfig) -> int:
     if config.out is not None:
         refuse_unwritable(config.out)
     with waiting(f"{race.name}: planning and flying", quiet=config.json):
-        flights = fly_race_courses(race, names, seed=config.seed, flown=told)
-    summary = summary_of(race, flights, config.seed)
-    if config.out is not None:
-        write_json(config.out, summary)
+        try:
+            fly_race_courses(race, names, seed=config.seed, flown=told)
+        except AirworthyError:
+            # What was flown before a course without a plan took minutes: it is kept, and says what it lacks.
+            _keep(config, race, flown, names)
+            raise
+    summary = _keep(config, race, flown, names)
     if config.json:
         emit_json(summary)
         return 0
@@ -352,6 +359,16 @@ def _fly(config: FlyRaceConfig) -> int:
     if summary["warning"]:
         print(f"{summary['warning']}.")
     return 0
+
+
+def _keep(config: FlyRaceConfig, race: Race, flown: list[CourseFlight], names: Sequence[str]) -> dict[str, Any]:
+    """Write what was flown, and return it; nothing where there is nothing."""
+    if not flown:
+        return {}
+    summary = summary_of(race, flown, config.seed) | {"not_flown": list(names[len(flown) :])}
+    if config.out is not None:
+        write_json(config.out, summary)
+    return summary
 
 
 def _percent(rate: dict[str, float]) -> str:

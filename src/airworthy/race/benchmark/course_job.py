@@ -68,7 +68,10 @@ def fly_race_courses(
     flights: list[CourseFlight] = []
     for name in courses:
         # Alone: a plan in flight takes a second, a batch would wait for each of them and gain nothing.
-        flights += fly_courses(race, [name], planned, seed=seed)
+        try:
+            flights += fly_courses(race, [name], planned, seed=seed)
+        except AirworthyError as error:
+            raise AirworthyError(f"{error} This was the course {name!r}, behind {len(flights)} that were flown.") from error
         flown(flights[-1])
     return tuple(flights)
 
