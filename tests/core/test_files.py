@@ -502,3 +502,26 @@ def test_what_goes_wrong_with_a_copy_is_told_of_the_file_that_it_is_of(tmp_path:
     assert (target.read_bytes(), sorted(tmp_path.iterdir())) == (OLD, [source, target])
     assert files.copy_file(source, target) == target
     assert target.read_bytes() == source.read_bytes()
+
+
+def test_what_cannot_be_written_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    files.refuse_unwritable(tmp_path / "new.json")
+    kept = tmp_path / "old.json"
+    kept.write_text("old")
+    files.refuse_unwritable(kept)
+    assert [item.name for item in tmp_path.iterdir()] == ["old.json"]
+    assert kept.read_text() == "old"
+    for path, said in ((tmp_path, "it is a folder"), (tmp_path / "no" / "x.json", "No such file"), (kept / "x", "Not a dir")):
+        with pytest.raises(AirworthyError, match=f"Could not write .*: {said}"):
+            files.refuse_unwritable(path)
+
+
+def test_a_folder_that_is_a_file_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("")
+    with pytest.raises(AirworthyError, match=r"Could not make the folder .*mine.py': a file is there; choose another name"):
+        files.make_folder(tmp_path / "mine.py")
+
+
+def test_words_from_elsewhere_are_harmless() -> None:
+    assert files.harmless("a\x1b[31mred\x07 b\n\u202ec\x9b") == "a?[31mred? b??c?"
+    assert files.harmless("Größe 5 °") == "Größe 5 °"

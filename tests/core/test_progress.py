@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Iterable
 
 import pytest
 
-from airworthy.core.jobs.progress import progress
+from airworthy.core.jobs.progress import WAITING_EVERY_S, progress, waiting
 
 
 def test_short_work_says_nothing_where_standard_error_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,3 +70,30 @@ def test_an_error_in_the_work_passes_through(monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(ValueError, match="fell down"):
         fly()
+
+
+def test_what_is_waited_for_says_so_with_a_terminal_or_without(capsys: pytest.CaptureFixture[str]) -> None:
+    said, over = [], threading.Event()
+
+    class Heard:
+        def write(self, text: str) -> int:
+            said.append(text)
+            if "".join(said).count("so far") >= 2:
+                over.set()
+            return len(text)
+
+        def flush(self) -> None:
+            pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", Heard())
+        with waiting("yard: planning", every_s=1e-3):
+            assert over.wait(60.0)
+    assert "".join(said).startswith("yard: planning: 0 s so far\n")
+    # What is over at once, or quiet, says nothing; what was raised goes on.
+    with pytest.raises(RuntimeError, match="enough"), waiting("yard: planning"):
+        raise RuntimeError("enough")
+    with waiting("yard: planning", quiet=True, every_s=0.0):
+        pass
+    assert capsys.readouterr() == ("", "")
+    assert WAITING_EVERY_S <= 30.0

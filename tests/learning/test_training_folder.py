@@ -14,7 +14,14 @@ import pytest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.machine import TrainingOptions, TrainingRunOptions
-from airworthy.learning.training_folder import FIGURES_FILE, IDENTITY_FILE, TrainingFolder, TrainingNames, write_training_log
+from airworthy.learning.training_folder import (
+    FIGURES_FILE,
+    IDENTITY_FILE,
+    TrainingFolder,
+    TrainingNames,
+    refuse_other_training,
+    write_training_log,
+)
 
 NAMED = TrainingNames("a thing", "its data were others", "its version was another", "step")
 IDENTITY = {"schema_version": 1, "network": "counter", "options": {"steps": 5, "word": ""}, "data": "abc"}
@@ -125,6 +132,17 @@ def test_what_is_no_training_is_refused(tmp_path: Path) -> None:
     (tmp_path / "contract.json").write_text("{}")
     with pytest.raises(AirworthyError, match=r"holds a thing but no training\.json"):
         opened(tmp_path)
+
+
+def test_a_folder_of_another_kind_says_what_it_holds(tmp_path: Path) -> None:
+    """A benchmark has a summary.json, too, and was taken for a policy that lacks its training.json."""
+    (tmp_path / "race_bench.json").write_text("{}")
+    (tmp_path / FIGURES_FILE).write_text("{}")
+    for refused in (lambda: opened(tmp_path), lambda: refuse_other_training(tmp_path, Options())):
+        with pytest.raises(AirworthyError, match="holds a race benchmark, over which nothing is learnt: choose another folder"):
+            refused()
+    with pytest.raises(AirworthyError, match="is a file; --out names a folder"):
+        refuse_other_training(tmp_path / FIGURES_FILE, Options())
 
 
 def test_a_finished_training_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:

@@ -215,6 +215,9 @@ def test_python_call(own: str, tmp_path: Path) -> None:
         ("--decoy-beacons", "--decoy-beacons changes nothing for servo, truth:race and pilots whose sensors name no beacons"),
         ("--pilot nowhere.py:Pilot", "There is no file 'nowhere.py'"),
         ("--class easy", "Unknown class of the race 'easy'"),
+        ("--class hard --conditions noisy", "The class is given 2 times (--class, --conditions)"),
+        ("--class=hard --class=noisy", "The class is given 2 times (--class=hard, --class=noisy)"),
+        ("--pilot policy:", "The race pilot 'policy:' names no folder; expected policy:FOLDER"),
         ("--courses published/25", "expected 0 to 24"),
         ("--race uzh_split_s", "airworthy races fly uzh_split_s"),
         ("--look 61", "--look is 61"),
@@ -267,3 +270,58 @@ def test_a_sentence_has_the_most_frequent_notes_of_a_pilot() -> None:
     assert said.startswith("Out of the ordinary: note 07 2 (in 1 of 3 flights), note 00 1 (in 1 of 3 flights), ")
     assert said.endswith("note 09 1 (in 1 of 3 flights), and 15 others.")
     assert noted_text({"runs": 3, "notes": {"braked": {"count": 2, "flights": 1}}}).endswith("braked 2 (in 1 of 3 flights).")
+
+
+NEEDY = """
+class Needy:
+    def __init__(self, gains):
+        pass
+
+    def begin(self, facts):
+        pass
+
+    def command(self, onboard):
+        return [0.0, 0.0, 0.0, 0.0]
+
+
+class Easy(Needy):
+    def __init__(self, gains=1.0, *others, **more):
+        raise RuntimeError("\\x1b[31mred\\x07\\u202e")
+"""
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_a_class_that_is_made_with_something_is_refused_at_the_start(tmp_path: Path, in_process: bool) -> None:
+    (tmp_path / "needy.py").write_text(NEEDY)
+    out = tmp_path / "out"
+    config = RaceBenchConfig(pilot=f"{tmp_path / 'needy.py'}:Needy", in_process=in_process, out=str(out))
+    with pytest.raises(AirworthyError, match="class 'Needy' that is made with 'gains'; race pilots are made without arguments"):
+        run_race_bench(config)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_escape_codes_of_a_pilot_reach_neither_terminal_nor_page(
+    tmp_path: Path, in_process: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "needy.py").write_text(NEEDY)
+    words = ["--pilot", f"{tmp_path / 'needy.py'}:Easy", "--courses", "nominal", "--out", str(tmp_path / "out")]
+    assert main(["bench", "race", *words, *["--in-process"] * in_process]) == 0
+    said = capsys.readouterr()
+    page = (tmp_path / "out" / "report.html").read_text()
+    for text in (said.out, said.err, page, (tmp_path / "out" / "summary.json").read_text()):
+        assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "RuntimeError: ?[31mred??" in said.out
+
+
+def test_a_block_that_is_a_folder_is_named_before_anything_is_flown(own: str, tmp_path: Path) -> None:
+    config = RaceBenchConfig(pilot=own, courses="nominal,published/0", in_process=True, out=str(tmp_path / "out"))
+    run_race_bench(config)
+    (block,) = (tmp_path / "out" / "blocks").iterdir()
+    block.unlink()
+    block.mkdir()
+    flown: list[str] = []
+    with pytest.raises(AirworthyError, match="is no file, as a block's is: move it away") as error:
+        run_race_bench(config, step=flown.append)
+    assert str(block) in str(error.value)
+    assert not flown

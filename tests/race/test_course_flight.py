@@ -13,20 +13,24 @@ from tests.race.flights import strict_race
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.race import Post, RaceInformation, RacerModel, load_race, minimum_time_plan, race_vehicle
-from airworthy.race.benchmark.course_flight import Told, _Knowledge, fly_courses
-from airworthy.race.benchmark.course_job import _informed, fly_race_courses, summary_of
+from airworthy.race.benchmark.course_flight import CourseFlight, Told, _Knowledge, fly_courses
+from airworthy.race.benchmark.course_job import _informed, fly_race_courses, summary_of, warning_of
 from airworthy.race.benchmark.flight import check_flyable
+from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.pilots.rotor_pilot import RotorInverse
 from airworthy.race.planning.beginnings import _beyond, slowly
 from airworthy.race.planning.course_planner import CoursePlanner, plan_options
 from airworthy.race.planning.minimum_time import RacePlanOptions, _Found, _Problem, rest_plan
 from airworthy.race.planning.obstacles import obstacles_of
 from airworthy.race.planning.plan import flown_gates, start_state
-from airworthy.race.record import GateFrames, MoveBound
+from airworthy.race.record import GateFrames, MoveBound, Race, RaceGate, RaceLimits, RaceScore, RaceStart
+from airworthy.race.scenery import race_scene
+from airworthy.race.scoring import RaceResult
 from airworthy.simulation import Simulator, SimulatorConfig
 
 KINGFISHER = race_vehicle(load_race("uzh_split_s"))
 CRAZYFLIE = race_vehicle(load_race("lsy_0"))
+RESULT = RaceResult("finished", "success", True, 1.0, 4, 1.0, (), (), (), 0, "")
 
 
 def test_drag_of_body_axes_against_matrices() -> None:
@@ -228,7 +232,7 @@ class Solves:
         count, nodes = len(problem.gates), problem.options.nodes
         plan = PLAN[0]
         states, inputs = plan.states[-count * nodes - 1 :], plan.inputs[-count * nodes :]
-        return _Found(states, inputs, plan.legs[-count:], np.full((3, count), slack), cost, status)
+        return _Found(states, inputs, plan.legs[-count:], np.full((3, count), slack), cost, status, "")
 
 
 PLAN: list[Any] = []
@@ -319,3 +323,63 @@ def test_a_beginning_on_the_other_side_of_a_post() -> None:
     nearest = away[np.argmin(np.abs(away[:, 0]))]
     assert nearest[1] > 0.0
     assert np.max(away[:, 1]) == pytest.approx(1.2 * 0.4, rel=0.2)
+
+
+def test_what_hits_something_with_the_true_state_is_warned_of() -> None:
+    race = strict_race(vehicle="kingfisher", frames=GateFrames())
+    result = replace(RESULT, end="contact")
+    flight = CourseFlight("nominal", result, "gate 2, left bar", "", 9.0, 5.0, 1.0, 1, 0, 0.41)
+    calm = replace(flight, result=RESULT, part="", error_max=0.1)
+    assert warning_of(race, [calm]) == ""
+    said = warning_of(race, [calm, flight])
+    assert "1 of 2 flights hit something although the true state was known (gate 2, left bar)" in said
+    assert "up to 0.41 m off plans that keep 0.35 m from frames" in said
+    assert "1 of 1 flights were lucky to hit nothing" in warning_of(race, [replace(calm, error_max=0.36)])
+    assert summary_of(race, [flight], 0)["warning"] == warning_of(race, [flight])
+
+
+def test_a_plan_that_is_not_found_says_what_it_does_not_keep() -> None:
+    pytest.importorskip("casadi")
+    race = strict_race(vehicle="kingfisher", frames=GateFrames())
+    gate = gate_shape(race.gates[0])
+    # Two posts before the first gate, with less between them than plans keep off.
+    beside = [gate.center + side * 0.45 * gate.left - 0.5 * gate.normal for side in (-1.0, 1.0)]
+    walled = replace(race, posts=tuple(Post((float(x), float(y)), 50.0, 0.4) for x, y, _ in beside))
+    model = RacerModel.of(race_vehicle(race))
+    few = replace(plan_options(race, race_vehicle(race)), iterations=40, nodes=8)
+    with pytest.raises(AirworthyError, match=r"No plan was found .* ends with a path that does not keep .*\(by [0-9.e-]+\)"):
+        minimum_time_plan(walled, model, few)
+
+
+def test_plans_keep_off_the_bars_that_the_scene_has_also_where_the_file_names_none() -> None:
+    """Frames that are left out are built all the same: plans that did not know of them led through bars."""
+    race = strict_race(vehicle="kingfisher")
+    assert race.frames is None
+    usual, named = (obstacles_of(item, 0.35, 0.2).frames for item in (race, replace(race, frames=GateFrames())))
+    assert [frame.half.tolist() for frame in usual] == [frame.half.tolist() for frame in named]
+    assert len(usual) == len(race.gates)
+    bars = [item for item in race_scene(race).instances if item.carries]
+    assert len(bars) == 4 * len(race.gates)
+    # The hall has its gates itself, and plans in it stay what they are.
+    assert obstacles_of(load_race("alphapilot"), 0.35, 0.2).frames == ()
+
+
+def test_a_gate_that_comes_later_is_flown_past_and_not_into() -> None:
+    """A bar of B stands on the line from A to C, and the race names no frames: it ended there, with the true state."""
+    pytest.importorskip("casadi")
+    a, b, c = (RaceGate(name, position=(x, y, 1.8), opening=(2.0, 2.0)) for name, x, y in GATES)
+    race = Race(
+        name="row",
+        title="",
+        order=("A", "C", "B"),
+        start=RaceStart((0.0, 0.0, 1.8)),
+        limits=RaceLimits(20.0),
+        score=RaceScore("time"),
+        gates=(a, replace(b, yaw_deg=180.0), c),
+        vehicle="kingfisher",
+    )
+    (flight,) = fly_race_courses(race, ["nominal"])
+    assert (flight.result.end, flight.part) == ("finished", "")
+
+
+GATES = (("A", 5.0, 0.0), ("B", 10.0, 1.1), ("C", 15.0, 0.0))

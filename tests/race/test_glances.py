@@ -88,3 +88,39 @@ def test_gates_are_passed_from_before_to_behind_near_their_centre() -> None:
     assert at(10.0)
     assert progress.over
     assert not at(11.0)
+
+
+def test_a_gate_counts_from_its_own_side_alone_also_right_behind_the_last() -> None:
+    """Two gates two metres apart, the second flown the other way: who is through the first stands behind the second already."""
+    centers, normals = np.array([[0.0, 0.0, 2.0], [2.0, 0.0, 2.0]]), np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+    progress = GateProgress(2)
+
+    def at(x: float) -> bool:
+        return progress.update(np.array([x, 0.0, 2.0]), centers, normals)
+
+    assert not at(-0.1)
+    assert at(0.1)
+    assert not at(0.2)
+    assert progress.next == 1
+    assert not at(2.1)
+    assert at(1.9)
+
+
+def test_a_gate_is_taken_back_and_has_to_be_come_round_to() -> None:
+    centers, normals = np.array([[0.0, 0.0, 2.0], [9.0, 0.0, 2.0]]), np.tile([1.0, 0.0, 0.0], (2, 1))
+    progress = GateProgress(2)
+    progress.take_back()
+    assert progress.next == 0  # there is none before the first
+
+    def at(x: float) -> bool:
+        return progress.update(np.array([x, 0.0, 2.0]), centers, normals)
+
+    assert not at(-1.0)
+    assert at(0.5)
+    assert not at(1.0)  # before the second, which is what it knows of itself there
+    progress.take_back()
+    assert progress.next == 0
+    assert not at(1.1)
+    assert not at(-0.5)
+    assert at(0.1)
+    assert progress.next == 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -209,7 +210,7 @@ def test_a_plan_begins_where_the_racer_will_be() -> None:
 
 
 def test_the_stored_plan_with_glances() -> None:
-    """Measured: 13.798 s, 0.44 s more than without looking."""
+    """Measured: 13.797 s, 0.43 s more than without looking."""
     assert STORED.duration == pytest.approx(13.80, abs=0.05)
     assert stored_plan(NOMINAL, RACER).duration < STORED.duration
     assert np.max(STORED.defects()) < 1e-3
@@ -239,17 +240,85 @@ def test_options_are_checked() -> None:
 
 
 def test_which_answers_can_be_flown() -> None:
-    """Of those that were not solved, what errs by 3 cm or 3 cm/s at most; none that leaves a window by half a metre."""
+    """Whatever a solver says: what errs by a millimetre or a millimetre a second at most (acceptance 6), crosses gates in their
+    planes, and leaves no window by half a metre."""
     through = np.full(11, 0.49)
 
-    def flown(defect: float, solved: bool = False, slack: np.ndarray = through) -> bool:
+    def flown(defect: float = 0.0, ahead: float = 0.0, aside: float = 0.0, slack: np.ndarray = through) -> bool:
         states = STORED.states.copy()
-        states[-1, 0] += defect
+        states[-1, 5] += defect
         plan = RacePlan(states, STORED.inputs, STORED.legs, RACER, "", {})
-        return horizon_answer(plan, "of some kind", solved, 60, (slack, np.zeros(0))).usable
+        gates = windows(shift=ahead * normals + aside * lefts)
+        answer = horizon_answer(plan, gates, "of some kind", 60, (slack, np.zeros(0)))
+        assert answer.defect == pytest.approx(np.max(plan.defects()), nan_ok=True) or np.isnan(defect)
+        return answer.usable
 
-    assert flown(0.028)
-    assert not flown(0.032)
-    assert flown(0.032, solved=True)
-    assert not flown(0.0, solved=True, slack=through + 0.02)
-    assert not flown(np.nan, solved=True)
+    normals, lefts = (np.array([getattr(gate, name) for gate in GATES]) for name in ("normal", "left"))
+    assert flown()
+    assert flown(0.8e-3)
+    assert not flown(1.2e-3)
+    assert not flown(np.nan)
+    assert flown(ahead=0.8e-3)
+    assert not flown(ahead=-1.2e-3)
+    assert not flown(ahead=0.25)
+    # A solver's slack is what it meant to leave a window by; where the path leaves it by more, that counts.
+    assert not flown(slack=through + 0.02)
+    assert flown(aside=0.3)
+    assert not flown(aside=4.0)
+
+
+class Answers:
+    """Answers what it is told to, and keeps what it was asked."""
+
+    def __init__(self, *usable: bool) -> None:
+        self.usable, self.asked = list(usable), list[Any]()
+
+    def solve(self, state: Any, gates: Any, guess: Any, needs: Any, caps: Any = None) -> Any:
+        self.asked.append((state, gates, guess, list(needs), caps))
+        return SimpleNamespace(usable=self.usable.pop(0), plan=STORED)
+
+
+def replanned(monkeypatch: pytest.MonkeyPatch, solver: Answers, **changes: Any) -> tuple[TimedPlan | None, RaceReplanner]:
+    monkeypatch.setattr("airworthy.race.planning.replanner.horizon_planner", lambda *_: solver)
+    replanner = RaceReplanner(RACER, STORED, CENTERS, OPTIONS)
+    # In force is a plan 2 m above the stored one, so that guesses from either are told apart.
+    above = STORED.states + np.array([0.0, 0.0, 2.0, *(10 * [0.0])])
+    flown = TimedPlan(replace(STORED, states=above), 0.0, 0)
+    return replanner.plan(replace(believed(0.5), **changes), flown, 0.1)(), replanner
+
+
+def test_a_plan_that_failed_is_tried_again_from_the_stored_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Answers(False, True)
+    made, replanner = replanned(monkeypatch, solver)
+    assert made is not None
+    assert replanner.failures == 0
+    first, second = (asked[2].states[1:, 2] for asked in solver.asked)
+    assert np.max(first[: NODES // 2] - second[: NODES // 2]) > 1.0
+    solver = Answers(True)
+    assert replanned(monkeypatch, solver)[0] is not None
+    assert len(solver.asked) == 1
+    solver = Answers(False, False)
+    made, replanner = replanned(monkeypatch, solver)
+    assert made is None
+    assert (replanner.failures, len(solver.asked)) == (1, 2)
+
+
+def test_who_slows_down_to_a_gate_looks_at_it_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan can ask for so many looks at most: the one for which it slows down must be the first of them."""
+    lacking = tuple((Glance(k, 0, 2), 0.1) for k in (1, 2, 3, 4, 5))
+    solver = Answers(True)
+    replanned(monkeypatch, solver, lacking=lacking, slow=6.0)
+    *_, looks, caps = solver.asked[0]
+    assert len(looks) == 6 > OPTIONS.horizon.glances
+    assert np.array_equal(looks[0].target, CENTERS[0])
+    assert looks[0].seconds == OPTIONS.need
+    # On its own leg alone, and not where it would be too late.
+    counted = np.flatnonzero(looks[0].steps)
+    assert np.array_equal(counted, np.arange(len(counted)))
+    assert 0 < len(counted) < NODES
+    assert np.isfinite(caps[: NODES + 1]).all()
+    solver = Answers(True)
+    replanned(monkeypatch, solver, lacking=lacking)
+    *_, looks, caps = solver.asked[0]
+    assert len(looks) == 5
+    assert caps is None

@@ -21,6 +21,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.learning.distill.training import imitation_gradient
 from airworthy.race import load_race, race_class
 from airworthy.race.benchmark.flight import RaceFlight, fly_races
+from airworthy.race.briefing import BeaconFrame
 from airworthy.race.learned import contract
 from airworthy.race.learned.batch import CourseBatch, FlightNoise
 from airworthy.race.learned.config import RacePolicyOptions
@@ -406,3 +407,20 @@ def test_what_is_not_in_view_grows_older_frame_by_frame(course: Any) -> None:
     assert np.any(~seen)
     assert np.all(batch.unseen[seen] == 0.0)
     np.testing.assert_allclose(batch.unseen[~seen], 0.5 + 1.0 / 60.0)
+
+
+def test_a_sight_is_as_old_as_its_frame_is_late(folder: Path) -> None:
+    """A frame that arrives late shows what was so at its stamp; what was seen before arming is as old as the clock."""
+    pilot = PolicyPilot(folder)
+    pilot.begin(facts())
+    pixel = np.full((1, GATES, 4, 2), np.nan)
+    pixel[0, 2] = 100.0
+    pixel[0, 4, :2] = 100.0  # two corners are no sight
+
+    pilot._notice(0.5, (BeaconFrame(0.45, pixel),))
+    assert pilot._unseen[0, 2] == pytest.approx(0.05)
+    assert np.isinf(np.delete(pilot._unseen[0], 2)).all()
+    pilot._notice(0.75)
+    assert pilot._unseen[0, 2] == pytest.approx(0.3)
+    pilot._notice(0.8, (BeaconFrame(-0.2, pixel),))
+    assert pilot._unseen[0, 2] == pytest.approx(0.8)

@@ -172,7 +172,7 @@ def test_plans_are_charged_in_the_pilots_process_and_told(own: Callable[[str], s
         ("Dies", "its process ended with exit code 3"),
         ("Killed", "its process was killed by SIGKILL"),
         ("Hangs", "it gave no answer in time: none within 4 s"),
-        ("Babbles", "it sent no message of the protocol: a header of"),
+        ("Babbles", "it does not speak this protocol: it began with the letters 'thru'"),
         ("NoBeginning", "KeyboardInterrupt"),
     ],
 )
@@ -425,7 +425,8 @@ READY_BYTES = packed(Message(READY))
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ((b"GET / HTTP/1.1\r\n\r\n",), "it sent no message of the protocol: a header of"),
+        ((b"HTTP/1.1 400 Bad Request\r\n\r\n",), "it does not speak this protocol: it began with the letters 'HTTP', as a web"),
+        ((READY_BYTES, packed(Message("failure", {"said": "\x1b[2Jgone\n"}))), "?[2Jgone?"),
         ((READY_BYTES, packed(Message("command"))), "its answer held no command"),
         ((READY_BYTES, packed(Message("surprise"))), "it answered 'surprise'; expected 'command'"),
         ((READY_BYTES, packed(Message("failure", {"said": "no way through"}))), "no way through"),

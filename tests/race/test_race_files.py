@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import data_dir
 from airworthy.race import check_race, gate_shape, load_race, moved_gate, race_from_text, race_names, with_corners
+from airworthy.race.gate_geometry import placed_gate
+from airworthy.race.gates_apart import check_apart
 
 SMALL = """
 airworthy = "race"
@@ -261,3 +263,24 @@ def test_moving_turns_corners_and_direction_alike(yaw: float) -> None:
         replace(gate, corners=moved_gate(gate, [0, 0, 0, yaw]).corners, direction=tuple(there.normal)), [0, 0, 0, -yaw]
     )
     np.testing.assert_allclose(back.corners, gate.corners, atol=1e-9)
+
+
+def test_words_of_a_race_are_printable() -> None:
+    for field in ("title", "source"):
+        line = f'{field} = "a\\u001b[31mb"'
+        text = SMALL.replace('title = "Two gates"', line if field == "title" else f'title = "x"\n{line}')
+        with pytest.raises(AssetError, match=f"The {field} of the race holds letters that cannot be printed"):
+            race_from_text(text, "small.toml")
+
+
+def test_gates_that_cross_and_share_a_bar_are_races() -> None:
+    """Openings may meet, as those of a2rl do, where no bar stands in them; stacked gates share theirs."""
+    check_apart(load_race("a2rl"))
+    race = race_from_text(SMALL.replace("[6.0, 1.0, 2.0], [6.0, -1.0, 2.0]", "[6.0, 1.0, 1.9], [6.0, -1.0, 1.9]"), "x")
+    a, b = race.gates
+    shape = gate_shape(b)
+    stacked = shape.corners + np.array([0.0, 0.0, 2.0 * shape.half_height])
+    check_apart(replace(race, gates=(placed_gate(a, stacked, shape.normal), b)))
+    for shift in ([0.0, 0.6, 0.0], [0.05, 0.0, 0.8], [0.0, 0.0, 0.9]):
+        with pytest.raises(AirworthyError, match="A bar of gate"):
+            check_apart(replace(race, gates=(placed_gate(a, shape.corners + shift, shape.normal), b)))

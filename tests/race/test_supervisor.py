@@ -362,3 +362,36 @@ def test_desk_takes_what_it_says() -> None:
     desk = Desk()
     Supervisor(RACER, WIDE, desk.note).strayed(np.zeros(13), STORED, 5.0)
     assert [note.word for note in desk.notes] == ["planned from where it was"]
+
+
+def test_it_asks_for_a_slow_plan_once_and_for_a_fast_one_when_the_gate_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leg that is to be stretched asks for a plan at once; the plan that knows it is not asked for again at each look."""
+    asked: list[float] = []
+
+    class Stretches(RacingPilot):
+        """Holds its next gate for unknown at first, knows it for a while, and loses it again."""
+
+        def __init__(self) -> None:
+            super().__init__(ReplanOptions(horizon=HorizonOptions(ahead=1)))
+
+        def begin(self, facts: Any) -> None:
+            super().begin(facts)
+            # An ordinary plan at first, and another one behind the slow one.
+            due = {0: 0.0, 2: 1.0}
+            monkeypatch.setattr(self._replanner, "wanted", lambda belief, *_: belief.time >= due.get(len(asked), np.inf))
+            monkeypatch.setattr(self._replanner, "plan", self._asked)
+
+        def _asked(self, belief: RacerBelief, flown: TimedPlan, late: float) -> Any:
+            asked.append(belief.slow)
+            return lambda: flown
+
+        def _slow(self, belief: RacerBelief) -> bool:
+            return bool(0.4 < belief.time < 0.9 or belief.time > 1.3)
+
+        def command(self, onboard: Any) -> Array:
+            if onboard.time >= 1.7:
+                raise RuntimeError("enough")
+            return super().command(onboard)
+
+    fly(Stretches, "nominal")
+    assert asked == [np.inf, OPTIONS.slow, np.inf, OPTIONS.slow]

@@ -140,3 +140,16 @@ def test_errors_tilt_a_coasting_racer_no_farther_than_one_that_hovers() -> None:
     # Where the plan pushes with more it changes nothing at all.
     inputs = np.array([[2.0 * RACER.mass * RACER.gravity, 0.0, 0.0, 0.0]])
     assert turned(1.0) == turned(0.0)
+
+
+def test_the_plans_angular_acceleration_is_about_the_plans_axes() -> None:
+    """Turned away from the plan a racer is asked for the same acceleration in the world, not for the same numbers."""
+    reference, _ = PLAN.at(TIMES[:1])
+    state, still = reference.copy(), np.array([[9.81, 0.0, 0.0, 0.0]])
+    state[:, 6:10] = frames.multiply(reference[:, 6:10], frames.from_rotation_vector(np.array([[0.0, 0.0, 0.4]])))
+    tracker, wanted = RaceTracker(RACER), np.array([20.0, -10.0, 5.0])
+    turning = np.array([[9.81, *wanted]])
+    given = tracker.command(state, reference, still, turning)[1] - tracker.command(state, reference, still, still)[1]
+    world = frames.rotate(reference[0, 6:10], wanted)
+    assert given[0] == pytest.approx(frames.rotate(frames.conjugate(state[0, 6:10]), world), abs=1e-6)
+    assert abs(given[0, 0] - wanted[0]) > 4.0

@@ -98,6 +98,8 @@ def framed(header: bytes) -> bytes:
     [
         (struct.pack("<I", HEADER_MAX + 1), "a header of 1,048,577 bytes"),
         (struct.pack("<I", 0), "a header of 0 bytes"),
+        (b"SSH-2.0-x", "it does not speak this protocol: it began with the letters 'SSH-'$"),
+        (b"\x1b[2J", r"a header of 1,244,814,107 bytes"),
         (framed(b"\xff\xff"), "no message"),
         (framed(b"[1]"), "no kind"),
         (framed(b'{"kind": 1, "arrays": []}'), "no kind"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,14 +14,15 @@ from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import write_json
+from airworthy.core.files import refuse_unwritable, write_json
+from airworthy.core.jobs.progress import waiting
 from airworthy.core.schema import SEED
 from airworthy.race import (
     Race,
+    RacePlanOptions,
     RacerModel,
     check_race,
     course_of,
-    courses_of,
     gate_shape,
     glancing_plan,
     load_race,
@@ -32,6 +34,8 @@ from airworthy.race.benchmark.course_flight import CourseFlight
 from airworthy.race.benchmark.course_job import fly_race_courses, summary_of
 from airworthy.race.pilots.catalogue import race_pilots
 from airworthy.race.planning.course_planner import plan_options
+from airworthy.race.planning.obstacles import obstacles_of
+from airworthy.race.planning.ways import check_ways
 from airworthy.race.racers import race_vehicle, racer_names
 from airworthy.scenes import scene_generators
 from airworthy.scenes.generators.halls import course_names
@@ -243,8 +247,11 @@ def _check(config: CheckRaceConfig) -> int:
     print(
         f"{config.file}: {race.name} is valid ({head['passages']} passages of {head['gates']} gates, {head['length_m']:.4g} m)."
     )
-    for course in courses_of(race, "fresh:0/10") if race.is_drawn else ():
-        check_race(course)
+    for name in course_names("fresh:0/10") if race.is_drawn and not race.scene else ():
+        try:
+            check_race(course_of(race, name))
+        except AirworthyError as error:
+            raise AirworthyError(f"{config.file}: on its course {name}: {error}") from error
     for what, word, known in (
         ("vehicle", race.vehicle, (*vehicle_names(), *racer_names())),
         ("scene", race.scene, scene_generators()),
@@ -253,7 +260,30 @@ def _check(config: CheckRaceConfig) -> int:
             print(f"note: no {what} of this package is called {word!r}")
     if not race.source:
         print("note: no source is given")
+    for note in _plan_notes(race):
+        print(f"note: {note}")
     return 0
+
+
+def _plan_notes(race: Race) -> list[str]:
+    """Return what keeps plans of this package from the race, or near to its frames, as far as can be told without solving."""
+    if race.scene:
+        return []
+    known = race.vehicle in (*vehicle_names(), *racer_names())
+    options = plan_options(race, race_vehicle(race)) if known else RacePlanOptions()
+    try:
+        check_ways(race, obstacles_of(race, options.clearance, options.wall), options)
+    except AirworthyError as error:
+        return [str(error)]
+    margins = {
+        gate.name: min(half) for gate in race.gates for half in [(gate_shape(gate).half_width, gate_shape(gate).half_height)]
+    }
+    return [
+        f"gate {name!r} leaves {half - options.window:.3g} m between plans and its edges, less than the {options.margin:.3g} m"
+        " that flying and the vehicle take: a flight with the true state may hit it"
+        for name, half in margins.items()
+        if half - options.window < options.margin - 1e-9
+    ]
 
 
 def _spread(race: Race) -> list[float]:
@@ -266,11 +296,13 @@ def _plan(config: PlanRaceConfig) -> int:
     race = course_of(load_race(config.name), config.course)
     flown_by = race_vehicle(race, config.vehicle)
     racer = RacerModel.of(flown_by)
-    if config.glances:
-        plan = glancing_plan(race, racer, sigma=_spread(load_race(config.name)))
-    else:
-        # Races of the hall are planned as ever: their stored plan says by what.
-        plan = minimum_time_plan(race, racer, None if race.scene else plan_options(race, flown_by))
+    refuse_unwritable(config.out)
+    with waiting(f"{race.name}: planning"):
+        if config.glances:
+            plan = glancing_plan(race, racer, sigma=_spread(load_race(config.name)))
+        else:
+            # Races of the hall are planned as ever: their stored plan says by what.
+            plan = minimum_time_plan(race, racer, None if race.scene else plan_options(race, flown_by))
     write_plan(plan, config.out)
     print(f"{config.out}: {plan.duration:.3f} s through {len(plan.legs)} gates, largest defect {plan.defects().max():.1g}")
     return 0
@@ -283,17 +315,26 @@ def _fly(config: FlyRaceConfig) -> int:
     if config.seed and race.spread is None:
         raise AirworthyError(f"--seed changes nothing: vehicles of the race {race.name!r} are all alike; leave it out.")
 
+    flown: list[CourseFlight] = []
+
     def told(flight: CourseFlight) -> None:
+        flown.append(flight)
         result = flight.result
         end = f"{result.time_s:.3f} s" if result.completed else f"{result.end} {flight.part}".strip()
         print(
             f"{race.name} {flight.course}: {end}, {result.passed} of {len(race.passes)} passages", file=sys.stderr, flush=True
         )
 
-    flights = fly_race_courses(race, names, seed=config.seed, flown=told)
-    summary = summary_of(race, flights, config.seed)
     if config.out is not None:
-        write_json(config.out, summary)
+        refuse_unwritable(config.out)
+    with waiting(f"{race.name}: planning and flying", quiet=config.json):
+        try:
+            fly_race_courses(race, names, seed=config.seed, flown=told)
+        except AirworthyError:
+            # What was flown before a course without a plan took minutes: it is kept, and says what it lacks.
+            _keep(config, race, flown, names)
+            raise
+    summary = _keep(config, race, flown, names)
     if config.json:
         emit_json(summary)
         return 0
@@ -315,7 +356,19 @@ def _fly(config: FlyRaceConfig) -> int:
     rate = summary["statistics"]["completion"]
     mean = "" if summary["mean_time_s"] is None else f", mean {summary['mean_time_s']:.3f} s"
     print(f"{summary['completed']} of {summary['runs']} completed ({_percent(rate)}){mean}. {summary['note']}.")
+    if summary["warning"]:
+        print(f"{summary['warning']}.")
     return 0
+
+
+def _keep(config: FlyRaceConfig, race: Race, flown: list[CourseFlight], names: Sequence[str]) -> dict[str, Any]:
+    """Write what was flown, and return it; nothing where there is nothing."""
+    if not flown:
+        return {}
+    summary = summary_of(race, flown, config.seed) | {"not_flown": list(names[len(flown) :])}
+    if config.out is not None:
+        write_json(config.out, summary)
+    return summary
 
 
 def _percent(rate: dict[str, float]) -> str:

@@ -25,6 +25,8 @@ _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EACCES}
 def make_folder(path: str | Path) -> Path:
     """Make a folder and its parents where missing; raises AirworthyError where that is impossible."""
     folder = Path(path)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise AirworthyError(f"Could not make the folder {str(path)!r}: a file is there; choose another name.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -64,6 +66,16 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
         if temporary is not None:
             _remove(temporary)
     return Path(path)
+
+
+def refuse_unwritable(path: str | Path) -> None:
+    """Refuse a file that cannot be written, before work of minutes is done for it; raises AirworthyError as `write_atomic`."""
+    target = Path(os.path.realpath(path))
+    try:
+        _mode_of(target)
+        _remove(_create_temporary(target))
+    except OSError as error:
+        raise AirworthyError(f"Could not write {str(path)!r}: {error.strerror or error}.") from error
 
 
 def write_bytes(path: str | Path, data: bytes | bytearray | memoryview) -> Path:

@@ -21,7 +21,15 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from airworthy.core._atomic import json_text, make_folder, write_atomic, write_bytes, write_json, write_text
+from airworthy.core._atomic import (
+    json_text,
+    make_folder,
+    refuse_unwritable,
+    write_atomic,
+    write_bytes,
+    write_json,
+    write_text,
+)
 from airworthy.core._staged import StagedFolder, lock_folder, staged_folder
 from airworthy.core.errors import AirworthyError, AssetError
 
@@ -34,6 +42,7 @@ __all__ = [
     "Untrusted",
     "copy_file",
     "data_dir",
+    "harmless",
     "image_kind",
     "json_text",
     "lock_folder",
@@ -45,6 +54,7 @@ __all__ = [
     "read_json",
     "read_text",
     "read_toml",
+    "refuse_unwritable",
     "sha256",
     "sha256_file",
     "shown",
@@ -123,9 +133,15 @@ class Untrusted:
         return Path(path)
 
 
+def harmless(text: str) -> str:
+    """Return words from elsewhere without what would disturb a terminal or a page: escape codes, line ends, changes of
+    direction, each as a question mark."""
+    return UNPRINTABLE.sub("?", text)
+
+
 def shown(text: str) -> str:
     """Return a string of a file as a message quotes it: short, and without what would disturb a terminal."""
-    text = UNPRINTABLE.sub("?", text)
+    text = harmless(text)
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from airworthy.core.errors import AirworthyError, AssetError, telling_broken
 from airworthy.core.files import json_text, read_json, write_json, write_text
+from airworthy.core.jobs.block_job import KINDS, kind_of
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.jobs.progress import progress, stoppable
 from airworthy.learning.held_figures import NOT_WHOLE, learnt_steps, refuse_several, telling_figures
@@ -157,8 +158,11 @@ def refuse_other_training(folder: Path, options: TrainingOptions) -> None:
         AirworthyError: The folder holds a training by another trainer, or with other options.
     """
     path, where = folder / IDENTITY_FILE, repr(str(folder))
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise AirworthyError(f"{where} is a file; --out names a folder, which is made where it is missing.")
     before = _read_identity(path) if path.is_file() else None
     if before is None:
+        _refuse_other_kinds(folder)
         return
     # Each trainer has options of its own; those that a later version adds are not in an older folder.
     if foreign := sorted(set(before["options"]) - {item.name for item in fields(options)}):
@@ -167,6 +171,13 @@ def refuse_other_training(folder: Path, options: TrainingOptions) -> None:
             " the same trainer."
         )
     _refuse_changed(where, options.differences(before["options"]))
+
+
+def _refuse_other_kinds(folder: Path) -> None:
+    """Refuse a folder in which another kind of work than a training left its results."""
+    held = kind_of(folder)
+    if held not in ("", KINDS[IDENTITY_FILE], KINDS[CONTRACT_FILE]):
+        raise AirworthyError(f"{str(folder)!r} holds {held}, over which nothing is learnt: choose another folder.")
 
 
 def _read_identity(path: Path) -> dict[str, Any]:
@@ -370,6 +381,7 @@ class TrainingFolder:
         """Return how this training began before; None: it did not. Refuses a folder of another."""
         path, where = self.folder / IDENTITY_FILE, repr(str(self.folder))
         if not path.is_file():
+            _refuse_other_kinds(self.folder)
             if any((self.folder / name).exists() for name in (CHECKPOINTS, self._named.figures_file, CONTRACT_FILE)):
                 # Results without an identity may be anybody's: nothing is written over them.
                 refuse_several(self.folder, IDENTITY_FILE)

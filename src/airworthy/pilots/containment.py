@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import airworthy
+from airworthy.core.files import harmless
 from airworthy.core.own_modules import ImportFailure
 
 __all__ = ["PilotFailure", "cause_of", "contained", "import_contained", "stops_noted"]
@@ -112,7 +113,7 @@ def cause_of(error: BaseException) -> str:
 def _words(error: BaseException) -> str:
     """Return the first line of what was raised; what a stranger's exception says of itself is a stranger's code, too."""
     try:
-        return "".join((str(error).splitlines() or [""])[0])[:_REASON_LENGTH]
+        return harmless("".join((str(error).splitlines() or [""])[0])[:_REASON_LENGTH])
     except Exception as second:
         return f"its message cannot be had: {type(second).__name__}"
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.core.files import parse_toml, read_text
+from airworthy.core.files import UNPRINTABLE, parse_toml, read_text
 from airworthy.core.table_schema import TableSchema, check_header
 from airworthy.race.gate_geometry import gate_shape
+from airworthy.race.gates_apart import check_apart
 from airworthy.race.record import REVERSED, Race, RaceGate
 
 VERSION = 1
@@ -114,6 +115,7 @@ def check_race(race: Race) -> None:
     _check_rules(race)
     _check_information(race)
     _check_places(race)
+    check_apart(race)
 
 
 def _check_names(race: Race) -> None:
@@ -124,6 +126,9 @@ def _check_names(race: Race) -> None:
             f"The race is called {race.name!r}; expected letters, digits, dots, hyphens and underscores, the first a letter or"
             " a digit, as 'yard' or 'lsy_2'."
         )
+    for what in ("title", "description", "source"):
+        if UNPRINTABLE.search(getattr(race, what)):
+            raise AirworthyError(f"The {what} of the race holds letters that cannot be printed; expected one line of text.")
     for name in names:
         if not name.isprintable():
             raise AirworthyError(f"The name {name!r} holds letters that cannot be printed; expected one line of text.")

@@ -12,6 +12,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.geometry import Box
+from airworthy.race.gate_bars import gate_bars
 from airworthy.race.gate_geometry import GateShape, gate_shape
 from airworthy.race.record import GateFrames, Race
 from airworthy.scenes.generators.halls.builder import Builder, along
@@ -25,7 +26,6 @@ _HEADROOM = 5.0
 """Height of the bounds above the highest gate, likewise [m]."""
 _SUN = (-0.45, 0.35, -0.82)
 """Direction of the light; that of the race hall."""
-_SIDES = (("left", "left", 1.0), ("right", "left", -1.0), ("top", "up", 1.0), ("bottom", "up", -1.0))
 
 
 def race_scene(race: Race) -> Scene:
@@ -97,32 +97,16 @@ def _gate(b: Builder, name: str, shape: GateShape, frames: GateFrames, others: l
         others: Openings of the other gates, which bars are not to close.
     """
     orange = b.material("race_gate", base_color=(0.95, 0.33, 0.02, 1.0), roughness=0.4, emissive=(0.10, 0.03, 0.0))
-    axes = {"left": (shape.left, shape.half_width), "up": (shape.up, shape.half_height)}
-    for side, across, sign in _SIDES:
-        axis, half = axes[across]
-        beside, reach = axes["up" if across == "left" else "left"]
-        out = sign * axis
-        middle = shape.center + (half + 0.5 * frames.width) * out
-        if any(_inside(other, middle) for other in others):
-            # Stacked gates share this side: one bar stands on the edge, half of it in each opening.
-            middle = shape.center + half * out
-        # Uprights are as long as the whole frame, level bars fill in between: corners are closed once.
-        length = reach + (frames.width if across == "left" else 0.0)
-        # The box's local x lies as near to its heading as can be: depth along the flight, width across it.
-        yaw = math.atan2(float(shape.normal[1]), float(shape.normal[0]))
-        box = Box((0.5 * frames.depth, 0.5 * frames.width, length))
+    # The box's local x lies as near to its heading as can be: depth along the flight, width across it.
+    yaw = math.atan2(float(shape.normal[1]), float(shape.normal[0]))
+    for bar in gate_bars(shape, frames, others):
+        length = float(bar.half[2])
         kind = f"bar_{frames.depth:.4g}x{frames.width:.4g}x{2.0 * length:.4g}"
-        b.shapes.setdefault(kind, box)
-        turn = along(beside.tolist(), yaw)
-        part = Instance(kind, _vector(middle), turn, 1.0, (orange,), "gate", name=f"gate {name}, {side} bar", carries=name)
+        b.shapes.setdefault(kind, Box((0.5 * frames.depth, 0.5 * frames.width, length)))
+        turn = along(bar.along.tolist(), yaw)
+        what = f"gate {name}, {bar.side} bar"
+        part = Instance(kind, _vector(bar.center), turn, 1.0, (orange,), "gate", name=what, carries=name)
         b.instances.append(part)
-
-
-def _inside(shape: GateShape, point: Array) -> bool:
-    """Tell whether a point lies in an opening, and near its plane."""
-    away = point - shape.center
-    near = abs(float(away @ shape.normal)) < 0.1
-    return near and abs(float(away @ shape.left)) < shape.half_width and abs(float(away @ shape.up)) < shape.half_height
 
 
 def _frame(name: str, shape: GateShape) -> GateFrame:

@@ -36,6 +36,11 @@ def fly_one(argv: list[str]) -> int:
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     # "class" is no name that a field could have.
+    named = [word for word in argv if word.split("=")[0] in ("--class", "--conditions")]
+    if len(named) > 1:
+        raise AirworthyError(
+            f"The class is given {len(named)} times ({', '.join(named)}): --class and --conditions are one; give it once."
+        )
     words = ["--conditions" + word.removeprefix("--class") if word.split("=")[0] == "--class" else word for word in argv]
     config = run_tyro(RaceBenchConfig, words, "airworthy bench race", _DESCRIPTION)
     with stopped_by_terminate() as received:

@@ -11,6 +11,7 @@ Manifests of long jobs: what a folder's bytes depend on, its digest, and what di
 from __future__ import annotations
 
 import io
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -259,6 +260,9 @@ class BlockStore(ABC):
         """
         path = self.path(name)
         if not path.is_file():
+            # Told now, and not when what takes minutes is to be kept there.
+            if os.path.lexists(path):
+                raise AssetError(f"{str(path)!r} is no file, as a block's is: move it away, and the block is made again.")
             return False
         if name not in self._known:
             return self._join(name)

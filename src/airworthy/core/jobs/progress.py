@@ -125,6 +125,8 @@ def stoppable() -> Iterator[Callable[[], bool]]:
 Item = TypeVar("Item")
 TOLD_EVERY_S = 30.0
 """Between two lines of progress where there is no terminal [s]. Ours: two a minute are found in any log and fill none."""
+WAITING_EVERY_S = 20.0
+"""Between two lines while one thing is waited for, with a terminal or without [s]; ours."""
 
 
 def progress(iterable: Iterable[Item], text: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:
@@ -169,6 +171,33 @@ class ProgressLine:
             far = f"{done:,} of {self._total:,} in {spent:,.0f} s"
             far += f", {spent * (self._total - done) / done:,.0f} s remaining" if 0 < done < self._total else ""
         print(f"{self._text}: {far}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def waiting(text: str, *, quiet: bool = False, every_s: float = WAITING_EVERY_S) -> Iterator[None]:
+    """Write a line on standard error now and then while something takes long that says nothing of how far it is.
+
+    Args:
+        text: What is being done ("planning yard").
+        quiet: Write nothing.
+        every_s: Between two lines [s]; what is over before writes none.
+    """
+    over = threading.Event()
+
+    def tell() -> None:
+        begun = time.monotonic()
+        while not over.wait(every_s):
+            print(f"{text}: {time.monotonic() - begun:,.0f} s so far", file=sys.stderr, flush=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    if not quiet:
+        teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if not quiet:
+            teller.join()
 
 
 def _told(iterable: Iterable[Item], text: str, total: int | None) -> Iterator[Item]:

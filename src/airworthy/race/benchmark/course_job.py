@@ -18,7 +18,9 @@ from airworthy.core.jobs.block_job import describe_machine
 from airworthy.race.benchmark.course_flight import COMMAND_HZ, CourseFlight, Told, fly_courses
 from airworthy.race.benchmark.flight import check_scene
 from airworthy.race.courses import course_of
-from airworthy.race.planning.course_planner import CoursePlanner
+from airworthy.race.gates_apart import check_apart
+from airworthy.race.pilots.rotor_pilot import RotorInverse
+from airworthy.race.planning.course_planner import CoursePlanner, plan_options
 from airworthy.race.planning.minimum_time import casadi_module
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.published import TRUE_STATE
@@ -49,9 +51,12 @@ def fly_race_courses(
             f"The race {race.name!r} is flown in its scene {race.scene!r}: airworthy bench race --pilot truth:race."
         )
     casadi_module()
+    # What cannot be flown is refused before a plan of minutes is solved: the vehicle, and any of the courses.
+    flown_by = race_vehicle(race)
+    RotorInverse(flown_by)
+    plans = CoursePlanner.of(race, flown_by)
     for name in courses:
-        course_of(race, name)  # refuses it before anything is flown
-    plans = CoursePlanner.of(race, race_vehicle(race))
+        check_apart(course_of(race, name))
 
     def planned(told: Told) -> RacePlan | None:
         if told.plan is None:
@@ -63,7 +68,10 @@ def fly_race_courses(
     flights: list[CourseFlight] = []
     for name in courses:
         # Alone: a plan in flight takes a second, a batch would wait for each of them and gain nothing.
-        flights += fly_courses(race, [name], planned, seed=seed)
+        try:
+            flights += fly_courses(race, [name], planned, seed=seed)
+        except AirworthyError as error:
+            raise AirworthyError(f"{error} This was the course {name!r}, behind {len(flights)} that were flown.") from error
         flown(flights[-1])
     return tuple(flights)
 
@@ -108,6 +116,29 @@ def _informed(race: Race) -> str:
     return f"{TRUE_STATE}, which the race gives{near}"
 
 
+def warning_of(race: Race, flights: Sequence[CourseFlight]) -> str:
+    """Return what is to be said of flights that knew where everything is, and hit something or came near to it; empty: nothing.
+
+    Args:
+        race: Nominal.
+        flights: Of it.
+    """
+    options = plan_options(race, race_vehicle(race))
+    room = min(options.margin, options.clearance)
+    hits = [flight for flight in flights if flight.result.end == "contact"]
+    near = [flight for flight in flights if flight.error_max > room and flight not in hits]
+    if not hits and not near:
+        return ""
+    parts = ", ".join(dict.fromkeys(flight.part for flight in hits))
+    said = [f"{len(hits)} of {len(flights)} flights hit something although the true state was known ({parts})"] if hits else []
+    said += [f"{len(near)} of {len(flights)} flights were lucky to hit nothing"] if near else []
+    worst = max(flight.error_max for flight in (*hits, *near))
+    return (
+        f"Warning: {' and '.join(said)}: they were up to {worst:.2g} m off plans that keep {room:.2g} m from frames, edges and"
+        " posts at best; wider openings, or more way to turn in before them, make the race safer"
+    )
+
+
 def summary_of(race: Race, flights: Sequence[CourseFlight], seed: int) -> dict[str, Any]:
     """Return what is said of flights of a race.
 
@@ -129,6 +160,7 @@ def summary_of(race: Race, flights: Sequence[CourseFlight], seed: int) -> dict[s
         "mean_time_s": float(np.mean(times)) if times else None,
         "best_time_s": min(times) if times else None,
         "worst_time_s": max(times) if times else None,
+        "warning": warning_of(race, flights),
         "statistics": race_statistics(race.score, [flight.result for flight in flights]),
         "flights": [course_row(flight) for flight in flights],
         "hardware": describe_machine(),

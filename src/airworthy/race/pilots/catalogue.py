@@ -7,6 +7,7 @@ one object flies all flights of a batch; any other is made once per flight, and 
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ IN_PROCESS = "in-process"
 """Marks a pilot that was flown in the process of the simulation, where Python code finds the truth if it looks for it."""
 _SHOWN = 60
 """Characters of a stranger's value in a message; ours."""
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 RATE_HZ = 240.0
 """Commands per second of a pilot that does not say. Ours: four physics steps, as the trackers of fast races need."""
 
@@ -138,12 +140,32 @@ def race_pilot(word: str) -> PilotEntry:
     made = getattr(load_with(import_contained, path, digest), name, None)
     if not (isinstance(made, type) and hasattr(made, "begin") and hasattr(made, "command")):
         raise AirworthyError(f"{file!r} has no class {name!r} with begin(facts) and command(onboard); see docs/howto/race.md.")
+    _check_made_of_nothing(file, name, made)
     return _entry(word, made, {"file": path.name, "class": name, "sha256": digest}, trusted=False)
+
+
+def _check_made_of_nothing(file: str, name: str, made: type) -> None:
+    """Refuse a class that cannot be made as pilots are, without arguments; one whose signature nobody knows is tried."""
+    try:
+        signature = inspect.signature(made)
+    except (ValueError, TypeError):
+        return
+    needed = [item.name for item in signature.parameters.values() if item.default is item.empty and item.kind not in _ANY]
+    if needed:
+        raise AirworthyError(
+            f"{file!r} has a class {name!r} that is made with {', '.join(map(repr, needed[:3]))}; race pilots are made without"
+            " arguments: give these defaults."
+        )
 
 
 def own_policy(word: str) -> tuple[Path, str]:
     """Return folder and digest of a learned pilot by its word, `policy:FOLDER`; raises AssetError where it is none."""
-    folder = Path(word.removeprefix(POLICY))
+    text = word.removeprefix(POLICY)
+    if not text:
+        raise AirworthyError(
+            f"The race pilot {word!r} names no folder; expected {POLICY}FOLDER, as airworthy train race writes it."
+        )
+    folder = Path(text)
     return folder, str(import_module("airworthy.race.learned.contract").race_policy_digest(folder))
 
 

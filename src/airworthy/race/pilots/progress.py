@@ -48,11 +48,10 @@ class GateProgress:
         away = position - centers[self.next]
         depth = float(away @ normals[self.next])
         passed = self._behind and depth >= 0.0 and float(np.linalg.norm(away)) < _REACH
+        # Behind no plane where one was just passed: on which side of the next one it is, is seen at the next call.
         self._behind = depth < 0.0
         if passed:
             self.next += 1
-            # The next gate's own side is seen at the next call.
-            self._behind = False
         return passed
 
     def take_back(self) -> None:

@@ -40,8 +40,9 @@ __all__ = [
 
 LEG = (0.03, 8.0)
 """Least and largest duration of a leg [s]."""
-_DEFECT_MAX = 0.03
-"""Largest defect of a plan that is flown although the solver stopped early: 3 cm, 3 cm/s."""
+_OFF_MAX = 1e-3
+"""What equations of a plan that is flown may be off at most, whatever its solver says: steps from node to node [m, m/s, rad/s],
+and crossings beside their gate's plane [m] (spec/race, acceptance 6)."""
 _MISSED = 0.5
 """A plan that leaves a window by more [m] is none."""
 
@@ -135,10 +136,14 @@ class HorizonAnswer:
 
     plan: RacePlan
     usable: bool
-    """Whether it can be flown: solved, or nearly, and through all windows."""
+    """Whether it can be flown: its steps lead from node to node, and it crosses all gates in their planes and windows."""
     status: str
     """What the solver says."""
     iterations: int
+    defect: float
+    """Largest of `plan.defects()`."""
+    plane: float
+    """Farthest that a crossing lies from its gate's plane [m]."""
     window_slack: Array
     """By how much the path leaves each window [m], (gates,)."""
     glance_slack: Array
@@ -174,19 +179,33 @@ class HorizonSolver(Protocol):
         ...
 
 
-def horizon_answer(plan: RacePlan, status: str, solved: bool, iterations: int, slacks: tuple[Array, Array]) -> HorizonAnswer:
-    """Return an answer, and judge whether it can be flown.
+def horizon_answer(
+    plan: RacePlan, gates: GateWindows, status: str, iterations: int, slacks: tuple[Array, Array]
+) -> HorizonAnswer:
+    """Return an answer, and judge by the plan itself whether it can be flown: a solver that broke down may say anything.
 
     Args:
         plan: As the solver left it.
+        gates: That it was asked to fly through.
         status: What the solver says.
-        solved: Whether that is that it solved it, or nearly.
         iterations: Of the solver.
         slacks: Of windows and of looks.
     """
     finite = bool(np.all(np.isfinite(plan.states)) and np.all(np.isfinite(plan.inputs)) and np.all(plan.legs > 0.0))
-    usable = finite and (solved or float(np.max(plan.defects())) < _DEFECT_MAX) and float(np.max(slacks[0])) < _MISSED
-    return HorizonAnswer(plan, usable, status, iterations, *slacks)
+    defect = float(np.max(plan.defects())) if finite else np.inf
+    plane, beside = _crossed(plan, gates)
+    wide = max(beside, float(np.max(slacks[0])))
+    # A number that is not finite is below nothing.
+    usable = finite and defect < _OFF_MAX and plane < _OFF_MAX and wide < _MISSED
+    return HorizonAnswer(plan, usable, status, iterations, defect, plane, *slacks)
+
+
+def _crossed(plan: RacePlan, gates: GateWindows) -> tuple[float, float]:
+    """Return how far a plan's crossings lie from their planes at most, and beside their windows [m]."""
+    each = len(plan.inputs) // len(plan.legs)
+    offset = plan.states[each::each, :3] - gates.center
+    along, left, up = (np.abs(np.sum(offset * axis, axis=1)) for axis in (gates.normal, gates.left, gates.up))
+    return float(np.max(along)), float(np.max(np.column_stack([left, up]) - gates.half))
 
 
 def check_asked(

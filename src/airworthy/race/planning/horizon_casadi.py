@@ -108,7 +108,7 @@ class HorizonPlanner:
         found, inputs, legs, short, beside = np.split(values, ends)
         plan = RacePlan(found.reshape(-1, STATES), inputs.reshape(-1, INPUTS), legs, self.model, "", {})
         status = str(stats["return_status"])
-        return horizon_answer(plan, status, status in _SOLVED, int(stats["iter_count"]), (beside, short[: len(taken)]))
+        return horizon_answer(plan, gates, status, int(stats["iter_count"]), (beside, short[: len(taken)]))
 
     def _capped(self, caps: Array | None) -> dict[str, Array]:
         """Return the limits with speeds bounded; without caps the very same numbers as ever."""

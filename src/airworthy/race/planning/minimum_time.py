@@ -24,6 +24,7 @@ from airworthy.race.planning.bounds import PlanBounds
 from airworthy.race.planning.obstacles import KeepOff, node_range, obstacles_of
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
+from airworthy.race.planning.ways import check_ways
 from airworthy.race.record import Race
 
 __all__ = ["RacePlanOptions", "minimum_time_plan", "rest_plan"]
@@ -55,6 +56,7 @@ _APPROACH = 0.4
 """From where on a leg its gate is approached: what is left is then a metre or so of LSY's legs, which tell a gate at 0.7 m."""
 _FAST = 1000.0
 """A largest speed from here on is none."""
+_MOTION, _ROTORS = "the equations of motion", "the limits of its rotors"
 _TOLERANCE = 1e-3
 """Largest defect of a plan that is accepted: mm, mm/s (spec/race, acceptance 6)."""
 
@@ -109,6 +111,7 @@ def minimum_time_plan(
         )
     if like is not None:
         problem.warm = sampled(like, 0.0, len(problem.gates), problem.options.nodes, problem.start)
+    check_ways(race, problem.obstacles, options)
     found = problem.solve()
     for share in (1.0, *_AGAIN) if like is not None else _AGAIN:
         # Where a guess leads nowhere another one does: which, nobody knows before.
@@ -184,6 +187,8 @@ class _Found:
     """(3, legs), as of `_Problem`; zeros where nothing is slack."""
     cost: float
     status: str
+    broken: str
+    """What the path keeps least, and by how much; for messages."""
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -198,13 +203,17 @@ def _checked(problem: _Problem, race: Race, found: _Found) -> RacePlan:
     model, options = problem.model, problem.options
     plan = RacePlan(found.states, found.inputs, found.legs, model, course_digest(race, model), asdict(options))
     worst = float(np.max(plan.defects()))
-    if found.status not in _SOLVED or not worst < _TOLERANCE:
-        raise AirworthyError(
-            f"No plan was found through the race {race.name!r}: the solver says {found.status} with defects of {worst:.2g},"
-            f" expected below {_TOLERANCE:g}; check that its gates can be flown, or change RacePlanOptions: raise iterations or"
-            " nodes, or lower margin."
-        )
-    return plan
+    if found.status in _SOLVED and worst < _TOLERANCE:
+        return plan
+    why = (
+        f"steps of its path err by {worst:.2g}, expected below {_TOLERANCE:g}"
+        if found.status in _SOLVED
+        else f"it ends with a path that does not keep {found.broken}"
+    )
+    raise AirworthyError(
+        f"No plan was found through the race {race.name!r}: the solver says {found.status}, and {why}; check that its gates can"
+        " be flown, or change RacePlanOptions: raise iterations or nodes, or lower margin."
+    )
 
 
 def casadi_module() -> Any:
@@ -249,11 +258,13 @@ class _Problem:
         self.far = False
         """Whether that guess is far from what is looked for."""
         self._terms: list[tuple[Any, Array, Array]] = []
+        self._whats: list[str] = []
+        """What each term is."""
 
     def solve(self) -> _Found:
         """Return where the solver ends from the first guess."""
         ca, options = self.ca, self.options
-        self._terms = []
+        self._terms, self._whats = [], []
         self._join()
         self._rotors()
         for number, gate in enumerate(self.gates):
@@ -292,9 +303,16 @@ class _Problem:
         states, inputs, legs, slacks = np.split(values, np.cumsum([self.x.numel(), self.u.numel(), self.legs.numel()]))
         slacks = slacks.reshape(-1, _SLACKS).T if options.slack else np.zeros((_SLACKS, len(legs)))
         status = str(solver.stats()["return_status"])
-        return _Found(
-            states.reshape(-1, STATES), inputs.reshape(-1, INPUTS), legs, slacks, float(np.asarray(answer["f"]).item()), status
-        )
+        cost, broken = float(np.asarray(answer["f"]).item()), self._broken(np.asarray(answer["g"]).ravel())
+        return _Found(states.reshape(-1, STATES), inputs.reshape(-1, INPUTS), legs, slacks, cost, status, broken)
+
+    def _broken(self, values: Array) -> str:
+        """Return which term is farthest beyond its bounds, and by how much."""
+        ends = np.cumsum([len(low) for _, low, _ in self._terms])[:-1]
+        parts = zip(np.split(values, ends), self._terms, self._whats, strict=True)
+        off = [(float(np.max(np.maximum(low - part, part - high))), what) for part, (_, low, high), what in parts]
+        most, what = max(off)
+        return f"{what} (by {most:.2g})"
 
     def _begin(self) -> Array:
         if self.warm is not None:
@@ -308,9 +326,10 @@ class _Problem:
     def _slack(self, kind: int, leg: int) -> Any:
         return self.slacks[kind, leg] if self.options.slack else 0.0
 
-    def _bound(self, term: Any, low: float, high: float) -> None:
+    def _bound(self, term: Any, low: float, high: float, what: str) -> None:
         """Keep every element of a term within bounds."""
         flat = self.ca.vec(term)
+        self._whats.append(what)
         self._terms.append((flat, np.full(flat.numel(), low), np.full(flat.numel(), high)))
 
     def _join(self) -> None:
@@ -318,24 +337,24 @@ class _Problem:
         x, u, h = ca.SX.sym("x", STATES), ca.SX.sym("u", INPUTS), ca.SX.sym("h")
         after = self.model.step([x[k] for k in range(STATES)], [u[k] for k in range(INPUTS)], h)
         step = ca.Function("step", [x, u, h], [ca.vertcat(*after)]).map(self.u.shape[1])
-        self._bound(step(self.x[:, :-1], self.u, self.steps) - self.x[:, 1:], 0.0, 0.0)
-        self._bound(self.x[:, 0] - self.start, 0.0, 0.0)
+        self._bound(step(self.x[:, :-1], self.u, self.steps) - self.x[:, 1:], 0.0, 0.0, _MOTION)
+        self._bound(self.x[:, 0] - self.start, 0.0, 0.0, "its start")
 
     def _rotors(self) -> None:
         thrusts = self.ca.mtimes(self.ca.DM(self.model.mixer), self.u)
-        self._bound(thrusts, self.options.rotor_min, self.options.power * self.model.rotor_max)
+        self._bound(thrusts, self.options.rotor_min, self.options.power * self.model.rotor_max, _ROTORS)
         if self.options.slew:
             held = self.hover if self.held is None else self.held
             first = self.ca.mtimes(self.ca.DM(self.model.mixer), self.ca.DM(held))
             change = self.ca.horzcat(thrusts[:, 0] - first, thrusts[:, 1:] - thrusts[:, :-1])
             reach = self.options.slew * self.ca.repmat(self.steps, thrusts.shape[0], 1)
-            self._bound(change - reach, -np.inf, 0.0)
-            self._bound(change + reach, 0.0, np.inf)
+            self._bound(change - reach, -np.inf, 0.0, _ROTORS)
+            self._bound(change + reach, 0.0, np.inf, _ROTORS)
 
     def _pass(self, number: int, gate: GateShape) -> None:
         """Bind a node to a gate's plane and window, and those around it to the cone."""
         ca, options = self.ca, self.options
-        node = (number + 1) * options.nodes
+        node, what = (number + 1) * options.nodes, f"the way through gate {self.obstacles.passes[number]!r}"
         half = [max(size - options.margin, options.window) for size in (gate.half_width, gate.half_height)]
         for index in range(max(1, node - options.cone_nodes), min(self.x.shape[1], node + options.cone_nodes + 1)):
             offset = self.x[:3, index] - gate.center
@@ -343,42 +362,45 @@ class _Problem:
             # Distance from the plane on the side where this node belongs: a node on the wrong side has a narrower window.
             depth = along * (1.0 if index > node else -1.0 if index < node else 0.0)
             if index == node:
-                self._bound(along, 0.0, 0.0)
+                self._bound(along, 0.0, 0.0, what)
                 # The window alone lets a path through the wrong way round, if it is near the middle.
-                self._bound(ca.dot(ca.DM(gate.normal), self.x[3:6, index]), _THROUGH, np.inf)
+                self._bound(ca.dot(ca.DM(gate.normal), self.x[3:6, index]), _THROUGH, np.inf, what)
             else:
                 # Through the plane once: who comes from the wrong side would cross it twice within a moment.
-                self._bound(depth, 0.0, np.inf)
+                self._bound(depth, 0.0, np.inf, what)
             for axis, window in ((gate.left, half[0]), (gate.up, half[1])):
                 across = ca.dot(ca.DM(axis), offset)
                 wide = window + options.cone * depth + self._slack(0, number)
-                self._bound(across - wide, -np.inf, 0.0)
-                self._bound(across + wide, 0.0, np.inf)
+                self._bound(across - wide, -np.inf, 0.0, what)
+                self._bound(across + wide, 0.0, np.inf, what)
 
     def _avoid(self) -> None:
         """Keep nodes off posts and off frames of gates that they do not fly through."""
         ca, nodes = self.ca, self.options.nodes
         ends = [self.start[:3], *(gate.center for gate in self.gates)]
         for leg, (begin, end) in enumerate(pairwise(ends)):
-            first, slack = leg * nodes, self._slack(1, leg)
-            for x, y, least in self.obstacles.posts:
+            first, slack, to = leg * nodes, self._slack(1, leg), f"on the way to gate {self.obstacles.passes[leg]!r}"
+            for number, (x, y, least) in enumerate(self.obstacles.posts, 1):
                 here = self.x[:2, first + 1 : first + nodes + 1]
                 for place in (here, 0.5 * (here + self.x[:2, first : first + nodes])):
-                    self._bound(ca.sum1((place - ca.DM([x, y])) ** 2) / least**2 + slack, 1.0, np.inf)
+                    self._bound(
+                        ca.sum1((place - ca.DM([x, y])) ** 2) / least**2 + slack, 1.0, np.inf, f"off post {number} {to}"
+                    )
             for frame, low, high in self.obstacles.blocking(leg, begin, end):
+                off = f"off the frame of gate {frame.name!r} {to}"
                 for index in (first + k for k in node_range(nodes, low, high)):
                     here, before = self.x[:3, index], self.x[:3, index - 1]
                     # Between nodes, too: up to two metres lie between them, and a bar measures 0.15 m. The chord is off the
                     # arc by 5 cm at 45 m/s^2 and 0.09 s, which clearances hold.
                     for place in (here, *(before + share * (here - before) for share in _BETWEEN)):
-                        self._bound(frame.level([place[k] for k in range(3)]) + slack, 1.0, np.inf)
+                        self._bound(frame.level([place[k] for k in range(3)]) + slack, 1.0, np.inf, off)
             ways = [(1, self.options.cruise)]
             if self.obstacles.passes[leg] in self.unseen:
                 ways.append((round(_APPROACH * nodes), self.options.speed_max))
             for node, most in ways:
                 if most < _FAST:
                     speeds = ca.sum1(self.x[3:6, first + node : first + nodes + 1] ** 2)
-                    self._bound(speeds / most**2 - self._slack(2, leg), -np.inf, 1.0)
+                    self._bound(speeds / most**2 - self._slack(2, leg), -np.inf, 1.0, f"within {most:g} m/s {to}")
 
     def ranges(self) -> tuple[Array, Array]:
         """Return the least and largest value of each unknown."""

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array
+from airworthy.race.gate_bars import frames_of
 from airworthy.race.gate_geometry import GateShape, gate_shape
-from airworthy.race.record import Race
+from airworthy.race.record import GateFrames, Race
 
 __all__ = ["Frame", "KeepOff", "obstacles_of"]
 
@@ -112,7 +113,8 @@ def obstacles_of(race: Race, clearance: float, wall: float) -> KeepOff:
         wall: Of the path from the limits [m].
     """
     posts = np.array([[*post.position, post.radius + clearance] for post in race.posts]).reshape(-1, 3)
-    frames = [_frame(gate.name, gate_shape(gate), race, clearance) for gate in race.gates] if race.frames is not None else []
+    bars = frames_of(race)
+    frames = [] if bars is None else [_frame(gate.name, gate_shape(gate), bars, clearance) for gate in race.gates]
     lower, upper = race.limits.lower, race.limits.upper
     return KeepOff(
         posts,
@@ -123,10 +125,8 @@ def obstacles_of(race: Race, clearance: float, wall: float) -> KeepOff:
     )
 
 
-def _frame(name: str, shape: GateShape, race: Race, clearance: float) -> Frame:
-    assert race.frames is not None
-    width, depth = race.frames.width, race.frames.depth
-    sizes = np.array([0.5 * depth, shape.half_width + width, shape.half_height + width])
+def _frame(name: str, shape: GateShape, bars: GateFrames, clearance: float) -> Frame:
+    sizes = np.array([0.5 * bars.depth, shape.half_width + bars.width, shape.half_height + bars.width])
     return Frame(name, shape, sizes + clearance)
 
 

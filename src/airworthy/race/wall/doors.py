@@ -22,13 +22,14 @@ from typing import Any
 
 import airworthy
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import harmless
 from airworthy.core.native_kernel import kernel_cache
 from airworthy.core.own_modules import own_digest
 from airworthy.pilots.containment import PilotFailure
 from airworthy.race.pilots.catalogue import POLICY, RATE_HZ, PilotEntry, own_policy, policy_identity, race_pilot, race_pilots
 from airworthy.race.published import TRUTH
 from airworthy.race.wall.records import FAILURE, HELLO, PROTOCOL
-from airworthy.race.wall.seats import PILOT_ARRAYS_MAX, REASON_LENGTH, Opened, SocketSeat, empty_folder
+from airworthy.race.wall.seats import PILOT_ARRAYS_MAX, Opened, SocketSeat, empty_folder, told
 from airworthy.race.wall.wire import Link, LinkFailure, Message, within
 
 PATIENCE_S = 120.0
@@ -124,7 +125,7 @@ def _hello_of(wanted: _Wanted, patience_s: float) -> tuple[Mapping[str, Any], Ma
     finally:
         opened.close()
     holds = hello.get("holds")
-    return hello, {str(key): str(value) for key, value in holds.items()} if isinstance(holds, dict) else {}
+    return hello, {told(key): told(value) for key, value in holds.items()} if isinstance(holds, dict) else {}
 
 
 def confinement_of(word: str, patience_s: float = PATIENCE_S) -> Mapping[str, str]:
@@ -180,7 +181,7 @@ def _environment(folder: str) -> dict[str, str]:
 def _greeting(opened: Opened, until: float) -> Mapping[str, Any]:
     message = opened.link.receive(until)
     if message.kind in ("refused", FAILURE):
-        raise PilotFailure(str(message.fields.get("said", "it refused"))[:REASON_LENGTH])
+        raise PilotFailure(told(message.fields.get("said", "it refused")))
     fields = message.fields
     if message.kind != HELLO or fields.get("protocol") != PROTOCOL:
         raise LinkFailure(f"it began with {message.kind[:40]!r}; expected a hello of protocol {PROTOCOL}")
@@ -188,7 +189,7 @@ def _greeting(opened: Opened, until: float) -> Mapping[str, Any]:
     if type(rate) not in (int, float) or not math.isfinite(rate):
         raise LinkFailure(f"its hello has the rate {repr(rate)[:40]}; expected commands per second")
     named = isinstance(sensors, list) and len(sensors) <= _SENSORS_MAX
-    if not named or not all(isinstance(name, str) and len(name) <= _NAME_MAX for name in sensors):
+    if not named or not all(isinstance(name, str) and len(name) <= _NAME_MAX and name.isprintable() for name in sensors):
         raise LinkFailure("its hello has sensors that are no list of names")
     return fields
 
@@ -216,7 +217,7 @@ def _external(word: str, port: int, patience_s: float) -> PilotEntry:
     finally:
         opened.close()
     name = hello.get("name", "")
-    said = {"name": name[:_NAME_MAX] if isinstance(name, str) else "", "port": port}
+    said = {"name": harmless(name[:_NAME_MAX]) if isinstance(name, str) else "", "port": port}
     return _entry(word, hello, SocketDoor(lambda: _connected(port), _greeting, patience_s), said)
 
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from airworthy.core.arrays import Array
+from airworthy.core.files import harmless
 from airworthy.pilots.containment import PilotFailure, contained
 from airworthy.race.background import NOTE_LENGTH, NOTES_MAX, Charge, Desk, DeskNote, DeskRecord, desk_of, is_note
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth, checked_command
@@ -30,6 +31,11 @@ PILOT_ARRAYS_MAX = 4 << 20
 """Most bytes of arrays in a pilot's answer; ours. A path of 2,000 points for each of 25 flights has half of it."""
 REASON_LENGTH = 400
 """Of what a pilot's process says went wrong; ours."""
+
+
+def told(said: Any) -> str:
+    """Return what a pilot's process says as tables and pages have it: short, and none of its escape codes."""
+    return harmless(str(said)[:REASON_LENGTH])
 
 
 class Seat(Protocol):
@@ -235,7 +241,7 @@ class SocketSeat:
         self.cpu_s = spent - sum(record.cpu_s for record in self.records[before:])
         if self._teller is not None:
             self._teller.said = {key: array for key, array in message.arrays.items() if key != "command"}
-            self._teller.failure = str(message.fields.get("untold", ""))[:REASON_LENGTH]
+            self._teller.failure = told(message.fields.get("untold", ""))
         if "command" not in message.arrays:
             raise PilotFailure("its answer held no command")
         try:
@@ -265,7 +271,7 @@ class SocketSeat:
             raise self._failed(failure) from None
         if message.kind == FAILURE:
             self._keep(message)
-            raise PilotFailure(str(message.fields.get("said", "it failed"))[:REASON_LENGTH])
+            raise PilotFailure(told(message.fields.get("said", "it failed")))
         if message.kind != kind:
             raise PilotFailure(f"it answered {message.kind[:40]!r}; expected {kind!r}")
         return message

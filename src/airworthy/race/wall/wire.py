@@ -115,9 +115,10 @@ class Link:
         Raises:
             LinkFailure: The other end is gone or silent, or sent what is no message.
         """
-        (length,) = _HEAD.unpack(self._exactly(_HEAD.size, until))
+        head = self._exactly(_HEAD.size, until)
+        (length,) = _HEAD.unpack(head)
         if not 2 <= length <= HEADER_MAX:
-            raise LinkFailure(f"it sent no message of the protocol: a header of {length:,} bytes, expected 2 to {HEADER_MAX:,}")
+            raise LinkFailure(_foreign(head, length))
         header, listed = _header(self._exactly(length, until))
         total = sum(size for _, _, _, size in listed)
         if total > self._most:
@@ -158,6 +159,14 @@ class Link:
         taken = bytes(self._held[:size])
         del self._held[:size]
         return taken
+
+
+def _foreign(head: bytes, length: int) -> str:
+    """Say what begins a message that is none: of a program that speaks in text its first letters say more than a number."""
+    if head.isascii() and (word := head.decode("ascii")).isprintable():
+        web = ", as a web server answers" if word == "HTTP" else ""
+        return f"it does not speak this protocol: it began with the letters {word!r}{web}"
+    return f"it sent no message of the protocol: a header of {length:,} bytes, expected 2 to {HEADER_MAX:,}"
 
 
 def _header(data: bytes) -> tuple[dict[str, Any], list[tuple[str, str, tuple[int, ...], int]]]:

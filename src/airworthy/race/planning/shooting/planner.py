@@ -30,7 +30,6 @@ __all__ = ["HorizonAsked", "ShootingPlanner", "prepare_shooting"]
 
 HorizonAsked = tuple[Array, GateWindows, NodeGuess, Sequence[GlanceNeed]]
 """State, gates, guess and looks of one plan, as of `HorizonPlanner.solve`."""
-_SOLVED = ("solved", "nearly")
 _CAPPED = 3
 """Plans with largest speeds may take so many times the iterations: they begin at a plan that knew of none. Ours: of eight such
 plans through AlphaPilot's gates four were found with 60 iterations and six with 102, as many as by IPOPT with 55."""
@@ -110,10 +109,9 @@ class ShootingPlanner:
             problems.append((problem, states, guess.inputs, guess.legs))
             iterations.append(self.options.bounds.iterations * (1 if most is None else _CAPPED))
         answers = []
-        for found in self._kernel.solve(problems, iterations):
+        for (_, gates, *_), found in zip(asked, self._kernel.solve(problems, iterations), strict=True):
             plan = RacePlan(found.x, found.u, found.t, self.model, "", {})
-            solved = found.status in _SOLVED
-            answers.append(horizon_answer(plan, found.status, solved, found.iterations, (found.b, found.lack)))
+            answers.append(horizon_answer(plan, gates, found.status, found.iterations, (found.b, found.lack)))
         return answers
 
 
