@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from airworthy.core._atomic import json_text, make_folder, write_atomic, write_bytes, write_json, write_text
+from airworthy.core._atomic import json_text, make_folder, path_given, write_atomic, write_bytes, write_json, write_text
 from airworthy.core._staged import StagedFolder, lock_folder, staged_folder
 from airworthy.core.errors import AirworthyError, AssetError
 
@@ -41,6 +41,7 @@ __all__ = [
     "packaged_toml",
     "parse_json",
     "parse_toml",
+    "path_given",
     "read_bytes",
     "read_json",
     "read_text",

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from airworthy.core.errors import AirworthyError, AssetError, telling_broken
-from airworthy.core.files import json_text, read_json, write_json, write_text
+from airworthy.core.errors import AirworthyError, AssetError, telling_broken, telling_refusals
+from airworthy.core.files import json_text, path_given, read_json, write_json, write_text
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.jobs.progress import progress, stoppable
 from airworthy.learning.held_figures import NOT_WHOLE, learnt_steps, refuse_several, telling_figures
@@ -150,13 +150,14 @@ class TrainingNames:
     """Options by fields of the protocol, where they are called otherwise."""
 
 
-def refuse_other_training(folder: Path, options: TrainingOptions) -> None:
+@telling_refusals()
+def refuse_other_training(folder: str | Path, options: TrainingOptions) -> None:
     """Refuse a folder of another training as far as its options tell, before anything is made ready for this one.
 
     Raises:
         AirworthyError: The folder holds a training by another trainer, or with other options.
     """
-    path, where = folder / IDENTITY_FILE, repr(str(folder))
+    path, where = path_given(folder, "out") / IDENTITY_FILE, repr(str(folder))
     before = _read_identity(path) if path.is_file() else None
     if before is None:
         return

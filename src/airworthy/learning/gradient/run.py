@@ -134,7 +134,7 @@ def train_hover(
     refuse_judged_seed([options.seed], protocol.seed)
     begun = time.perf_counter()
     # First: what makes a training ready may compile for half a minute.
-    refuse_other_training(Path(out), options)
+    refuse_other_training(out, options)
     training = options.begin(vehicle, device) if isinstance(options, PpoTrainingOptions) else options.begin(vehicle)
     made = _HoverFolder(
         options=options,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
 from airworthy.core.files import copy_file, make_folder
 from airworthy.core.own_modules import load_with, not_copied, own_digest, own_modules
 from airworthy.learning.environments import LearningTask, learning_task, learning_tasks
@@ -61,6 +61,7 @@ class OwnTask:
     name: str
 
     @classmethod
+    @telling_refusals()
     def of(cls, word: str) -> OwnTask:
         """Read the own task of FILE.py:NAME.
 
