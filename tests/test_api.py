@@ -166,7 +166,7 @@ def test_paths_that_cannot_be_meant_are_one_sentence_in_python_too(tmp_path: Pat
         lambda: aw.synthesize(""),
     ]
     for call in empty:
-        with pytest.raises(AirworthyError, match="out is ''|The folder to be made is ''"):
+        with pytest.raises(AirworthyError, match=r"out is ''|The folder to be made is ''"):
             call()
     long = "a" * 300
     for call in (
@@ -174,6 +174,6 @@ def test_paths_that_cannot_be_meant_are_one_sentence_in_python_too(tmp_path: Pat
         lambda: aw.train(f"{long}.py:T"),
         lambda: aw.fly(pilot=f"policy:{long}"),
     ):
-        with pytest.raises(AirworthyError, match="has 30\\d bytes; expected at most 255|too long|no file|no folder"):
+        with pytest.raises(AirworthyError, match=r"has 30\d bytes; expected at most 255|too long|no file|no folder"):
             call()
     assert list(tmp_path.iterdir()) == []

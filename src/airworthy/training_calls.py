@@ -13,6 +13,7 @@ from airworthy.core.errors import AirworthyError, telling_broken, unknown_name
 from airworthy.core.files import path_given
 from airworthy.results import Result
 from airworthy.vehicles import Vehicle, named_vehicle
+from airworthy.vehicles.lookup import vehicle_given
 
 __all__ = ["KINDS", "trained"]
 
@@ -73,7 +74,7 @@ def _unused(kind: str, data: Any, why: str) -> None:
 
 
 def _flown(item: Any) -> Vehicle:
-    return item if isinstance(item, Vehicle) else named_vehicle(str(item))
+    return vehicle_given(item, "data")
 
 
 def _left(done: Any) -> Result:

@@ -152,10 +152,11 @@ def test_a_path_with_a_part_that_no_file_system_takes_is_one_sentence(command: s
 
 
 _WITH_OUT = [
-    "fly", "film x", "races plan lsy_0", "sensors gallery", "demo", "capture marker", "scenes export forest", "scenes render forest",
-    "train hover", "train recovery", "train race", "train avoid", "train boundary x", "train depth_navigation", "train dce",
-    "train distill --teachers x", "train foundation", "train backbone", "train visuomotor --scene forest --course line",
-    "train svnet x", "synthesize", "synthesize gates", "export x", "evaluate", "tune", "bench navigation", "bench race", "bench gates",
+    "fly", "film x", "races plan lsy_0", "sensors gallery", "demo", "capture marker", "scenes export forest",
+    "scenes render forest", "train hover", "train recovery", "train race", "train avoid", "train boundary x",
+    "train depth_navigation", "train dce", "train distill --teachers x", "train foundation", "train backbone",
+    "train visuomotor --scene forest --course line", "train svnet x", "synthesize", "synthesize gates", "export x",
+    "evaluate", "tune", "bench navigation", "bench race", "bench gates",
 ]  # fmt: skip
 
 

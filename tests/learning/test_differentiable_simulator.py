@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -273,7 +274,20 @@ def test_single_numbers_give_the_bits_of_lanes(monkeypatch: pytest.MonkeyPatch) 
         ({"env_count": 0}, "env_count is 0"),
         ({"horizon": True}, "horizon is True"),
         ({"keep": 1.5}, "keep is 1.5"),
+        ({"keep": "a"}, "^keep is 'a'; expected a number, 0 to 1\\.$"),
+        ({"keep": math.nan}, "keep is nan; expected 0 to 1"),
+        ({"seed": "x"}, "^seed is 'x'; expected a whole number"),
+        ({"seed": 1.5}, "seed is 1.5; expected a whole number"),
+        ({"threads": 0}, "threads is 0; expected 1 to 4096"),
         ({"precision": "half"}, "float32 or float64"),
+        ({"precision": None}, "precision is None; expected float32 or float64"),
+        ({"task": None}, "^task is None, which has no 'name'; expected the name of a learning task, or a task"),
+        (
+            {"vehicles": [None, None]},
+            r"^vehicles\[0\] is None; expected a Vehicle, a name of the catalogue or a vehicle file\.$",
+        ),
+        ({"vehicles": ["tinyprop", 3]}, r"^vehicles\[1\] is 3; expected a Vehicle"),
+        ({"vehicles": 3}, "^vehicles is 3; expected one vehicle for all flights, or a list of one for each"),
         ({"task": "hoover"}, "hoover"),
         ({"task": LidarNavigation()}, "rooms"),
         ({"vehicles": ["tinyprop"]}, "1 vehicles were given for 2"),

@@ -404,9 +404,14 @@ def test_where_policies_begin() -> None:
 
 
 def test_mistakes_are_told() -> None:
-    with pytest.raises(AirworthyError, match="8 steps are 240 blocks of 1 samples, which 7 minibatches cannot"):
+    with pytest.raises(
+        AirworthyError,
+        match="minibatches is 7; expected a number that divides 240, the samples of 30 environments x 8 steps",
+    ):
         made(count=30, minibatches=7)
-    with pytest.raises(AirworthyError, match="are 30 environments, which 4 minibatches cannot share"):
+    with pytest.raises(
+        AirworthyError, match="minibatches is 4; expected a number that divides its 30 environments, which go together"
+    ):
         made(count=30, minibatches=4, recurrent=8)
     with pytest.raises(AirworthyError, match="3 x 64 x 64 cannot be part of 15 observed numbers"):
         made(MotorCommand(), image=(3, 64, 64))

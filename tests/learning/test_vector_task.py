@@ -343,6 +343,23 @@ def test_mistakes_are_told() -> None:
         learning_task("hover", speed=3.0)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"task": None}, "task is None, which has no 'name'"),
+        ({"task": HoverTask}, "task is .*, a class: call it; expected"),
+        ({"vehicle": 3}, "vehicle is 3; expected a Vehicle"),
+        ({"threads": "x"}, "threads is 'x'; expected a whole number, 1 to 4096"),
+        ({"least_thrust_to_weight": "x"}, "least_thrust_to_weight is 'x'; expected a number, 0 or more"),
+        ({"randomization": 3}, r"randomization is 3; expected a Randomization\(\.\.\.\)"),
+        ({"conditions": 3}, r"conditions is 3; expected a FlightConditions\(\.\.\.\)"),
+    ],
+)
+def test_an_argument_of_another_kind_is_told_by_its_name(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(AirworthyError, match=f"^{said}"):
+        VectorTask(**{"task": "hover", "env_count": 16, **wrong})
+
+
 @pytest.mark.parametrize("seed", ["a", 1.5, True, 2**64 - 1])
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
     """1.5 and 1 would else begin the same flights."""
