@@ -344,6 +344,37 @@ def test_a_path_is_no_tasks_name_and_writes_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own.py"]
 
 
+@pytest.mark.parametrize(
+    ("text", "beside", "said"),
+    [
+        ("x = 1\ny = = 2\n", "", "cannot be imported: SyntaxError: invalid syntax (own.py, line 2)."),
+        ("import helper_of_own\n", "def f(:\n", "cannot be imported: SyntaxError: invalid syntax (helper_of_own.py, line 1)."),
+        ("import math\n\nmath.no\n", "", "AttributeError: module 'math' has no attribute 'no' (own.py, line 3)."),
+        ("raise SyntaxError('mine')\n", "", "cannot be imported: SyntaxError: mine (own.py, line 1)."),
+        (
+            "class Mine:\n    def __init__(self):\n        raise ValueError('not today')\n",
+            "",
+            "cannot be made: ValueError: not today (own.py, line 3).",
+        ),
+        (
+            "import airworthy as aw\n\n\nclass Mine:\n    def __init__(self):\n        raise aw.AirworthyError('As I say.')\n",
+            "",
+            "As I say.",
+        ),
+    ],
+)
+def test_what_fails_in_an_own_file_is_told_with_its_own_line(
+    text: str, beside: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    if beside:
+        (tmp_path / "helper_of_own.py").write_text(beside, encoding="utf-8")
+    assert main(["train", f"{tmp_path / 'own.py'}:Mine", "--out", str(tmp_path / "run")]) == 2
+    told = capsys.readouterr().err
+    assert told.endswith(f"{said}\n")
+    assert "importlib" not in told
+
+
 def test_a_finished_training_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"steps": 512, "env_count": 64, "hidden": (16, 8), "mpc_flights": 0, "option": ("episode_steps=20",)}
     done = aw.train("position_setpoint_velocity", None, tmp_path / "run", flights=4, **asked)
