@@ -169,6 +169,22 @@ def test_a_training_does_everything_in_its_order(tmp_path: Path) -> None:
     assert not list((tmp_path / "checkpoints").glob("*"))
 
 
+def test_checkpoints_go_only_when_the_figures_lie_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is killed between the two has one or the other to go on from."""
+    lay: list[tuple[bool, int]] = []
+
+    def seen(self: TrainingFolder) -> None:
+        lay.append(((tmp_path / "summary.json").exists(), len(list((tmp_path / "checkpoints").iterdir()))))
+        clear(self)
+
+    clear = TrainingFolder.clear
+    monkeypatch.setattr(TrainingFolder, "clear", seen)
+    Folder().train(tmp_path)
+    assert [there for there, _ in lay] == [True]
+    assert lay[0][1] > 0
+    assert not list((tmp_path / "checkpoints").glob("*"))
+
+
 def test_a_stopped_training_leaves_a_policy_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = Folder(run=ONE_STEP, quiet=False)
     stopped = first.train(tmp_path)
