@@ -24,7 +24,10 @@ from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.native_ppo import PpoTrainingOptions
 from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.native_ppo.training import PpoTraining, check_learner
+from airworthy.learning.navigation.environments import NavigationEnvironments
 from airworthy.learning.navigation.options import NavigationOptions
+from airworthy.learning.navigation.run import train_navigation, train_navigation_seeds
+from airworthy.learning.navigation.training import NavigationTraining, plain_eye
 from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.vehicles import vehicle
 
@@ -99,16 +102,24 @@ def test_sentences(words: list[str], said: str, capsys: pytest.CaptureFixture[st
     assert said in capsys.readouterr().err
 
 
-def test_python_is_told_the_field() -> None:
+def test_python_is_told_the_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AirworthyError, match=r"^delay is -1; expected 0 to 8\.$"):
         HoverConfig(delay=-1)
     with pytest.raises(AirworthyError, match=r"^env_count is 17; expected a multiple of 16"):
         MotorCommandConfig(env_count=17)
     with pytest.raises(AirworthyError, match=r"^GradientOptions\.history is 9; expected 0 to 8\.$"):
         GradientOptions(history=9)
-    # Said by the options alone: the environments in which it would be met take half a minute to begin.
-    with pytest.raises(AirworthyError, match=r"^minibatches is 7; expected a number that divides its 512 environments"):
-        NavigationOptions(minibatches=7)
+    # Said before there are environments, which take half a minute to begin.
+    monkeypatch.setattr(NavigationEnvironments, "__init__", lambda *a, **k: pytest.fail("environments begin"))
+    options = NavigationOptions(minibatches=7)
+    for refused in (
+        lambda: train_navigation(tmp_path / "out", options),
+        lambda: train_navigation_seeds(tmp_path / "out", options, 2),
+        lambda: NavigationTraining(options, plain_eye("depth_navigation")),
+    ):
+        with pytest.raises(AirworthyError, match=r"^minibatches is 7; expected a number that divides its 512 environments"):
+            refused()
+    assert not (tmp_path / "out").exists()
     with pytest.raises(AirworthyError, match=r"minibatches is 7; expected a number that divides 128, the blocks of 16 samples"):
         check_learner(64, TorchPpoOptions(rollout=32, minibatches=7))
 

@@ -80,7 +80,13 @@ class NavigationOptions(TrainingOptions):
             raise AirworthyError("A LiDAR's image has no encoder; expected image 'pooled' for lidar_navigation.")
         if self.mirror == "y" and not self._mirrors:
             raise AirworthyError("Only flights with pooled depth can be mirrored; expected mirror 'auto' or 'none' here.")
-        # Now: the environments in which it learns take half a minute to begin.
+
+    def check_batch(self) -> None:
+        """Refuse flights that minibatches cannot share, before there are environments, which take half a minute to begin.
+
+        Raises:
+            AirworthyError: It names the option.
+        """
         with raises_without_class():
             self.ppo().check_batch(self.env_count)
 
