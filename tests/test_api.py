@@ -152,3 +152,28 @@ def test_records_are_flown_as_their_files_are(tmp_path: Path) -> None:
     assert (tmp_path / "record_inputs" / "carl.toml").is_file()
     with pytest.raises(AirworthyError, match=r"holds no report\.html: run it with report=True"):
         by_name.report()
+
+
+def test_paths_that_cannot_be_meant_are_one_sentence_in_python_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    empty = [
+        lambda: aw.train("hover", "flightgoggles", out=""),
+        lambda: aw.train("recovery", out=""),
+        lambda: aw.fly(out=""),
+        lambda: aw.plan("forest", out=""),
+        lambda: aw.render("forest", (0, 0, 1), (1, 0, 1), out=""),
+        lambda: aw.bench.race(out=""),
+        lambda: aw.synthesize(""),
+    ]
+    for call in empty:
+        with pytest.raises(AirworthyError, match=r"out is ''|The folder to be made is ''"):
+            call()
+    long = "a" * 300
+    for call in (
+        lambda: aw.train("hover", "flightgoggles", out=long),
+        lambda: aw.train(f"{long}.py:T"),
+        lambda: aw.fly(pilot=f"policy:{long}"),
+    ):
+        with pytest.raises(AirworthyError, match=r"has 30\d bytes; expected at most 255|too long|no file|no folder"):
+            call()
+    assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.files import make_folder
+from airworthy.core.files import make_folder, path_given
 from airworthy.core.keyword_messages import raises_in_keywords
 from airworthy.results import Images, Result
 from airworthy.scenes.record import Scene
@@ -172,12 +172,13 @@ def render(
         raise AirworthyError(
             f"{next(iter(options))} changes nothing without the channel rgb, which alone has light: add it, or leave it out."
         )
+    folder = path_given(out, "out")
     (shading,) = configured("render", options, rendering.ShadingOptions)
     lens = Pinhole.from_fov(*size, horizontal=fov)
     batch = scenes.SceneBatch(scene if isinstance(scene, Scene) else scenes.scene(scene))
     here = np.zeros(len(where), int)
     found = rendering.render(batch, lens.rays(), where, turned, here, tuple(channels), shading, projection=lens)
-    return Images(found, where, turned, Path(out))
+    return Images(found, where, turned, folder)
 
 
 def _rows(name: str, value: ArrayLike | None, width: int, count: int | None = None) -> Array:

@@ -10,8 +10,10 @@ from typing import Any
 
 from airworthy.api import REPORT, configured
 from airworthy.core.errors import AirworthyError, telling_broken, unknown_name
+from airworthy.core.files import path_given
 from airworthy.results import Result
 from airworthy.vehicles import Vehicle, named_vehicle
+from airworthy.vehicles.lookup import vehicle_given
 
 __all__ = ["KINDS", "trained"]
 
@@ -34,6 +36,8 @@ def trained(kind: str, data: Any, out: str | Path | None, quiet: bool, options: 
         raise AirworthyError(f"What is trained is named first, aw.train('hover', ...); got {type(kind).__name__}.")
     if out is not None and not isinstance(out, str | PathLike):
         raise AirworthyError(f"`out` is the folder of the training, a path or its text; got {type(out).__name__}.")
+    if out is not None:
+        path_given(out, "out")
     with telling_broken(["torch"]):
         return _trained(kind, data, out, quiet, options)
 
@@ -70,7 +74,7 @@ def _unused(kind: str, data: Any, why: str) -> None:
 
 
 def _flown(item: Any) -> Vehicle:
-    return item if isinstance(item, Vehicle) else named_vehicle(str(item))
+    return vehicle_given(item, "data")
 
 
 def _left(done: Any) -> Result:

@@ -125,6 +125,48 @@ def test_arguments_that_cannot_be_parsed(command: str, what: str, capsys: Output
     assert what in message_of(command, capsys)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train hover --out LONG",
+        "train hover --seeds 2 --out LONG",
+        "train recovery --out LONG",
+        "train LONG.py:T",
+        "train svnet LONG",
+        "train boundary LONG",
+        "fly --pilot policy:LONG",
+        "fly --pilot svnet:LONG",
+        "fly --pilot LONG.py:T --scene forest",
+        "fly --sensors LONG.py:T",
+        "fly --scene LONG.glb",
+        "export LONG --out x.onnx",
+        "capture show LONG",
+        "view LONG",
+    ],
+)
+def test_a_path_with_a_part_that_no_file_system_takes_is_one_sentence(command: str, capsys: Output) -> None:
+    sentence = message_of(command.replace("LONG", "a" * 300), capsys)
+    # Which of the two depends on who meets the path first, and on Python's version.
+    assert re.search(r"has 30\d bytes; expected at most 255|too long|[Tt]here is no |is no f|No such", sentence), sentence
+    assert sentence.count("\n") == 1
+
+
+_WITH_OUT = [
+    "fly", "film x", "races plan lsy_0", "sensors gallery", "demo", "capture marker", "scenes export forest",
+    "scenes render forest", "train hover", "train recovery", "train race", "train avoid", "train boundary x",
+    "train depth_navigation", "train dce", "train distill --teachers x", "train foundation", "train backbone",
+    "train visuomotor --scene forest --course line", "train svnet x", "synthesize", "synthesize gates", "export x",
+    "evaluate", "tune", "bench navigation", "bench race", "bench gates",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", _WITH_OUT)
+def test_an_empty_out_is_not_the_folder_where_one_stands(command: str, capsys: Output) -> None:
+    sentence = message_of(f"{command} --out=", capsys)
+    assert re.match(r"Error parsing --out: an empty text is no path; '\.' is the folder you are in\.|--out is ''; ", sentence)
+    assert sentence.count("\n") == 1
+
+
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "1e30"])
 @pytest.mark.parametrize("option", NUMBERS)
 def test_numbers_that_nobody_can_mean(option: str, value: str, capsys: Output) -> None:

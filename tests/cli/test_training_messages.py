@@ -23,7 +23,12 @@ from airworthy.learning.gradient.run import train_hover
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.native_ppo import PpoTrainingOptions
 from airworthy.learning.native_ppo.config import MotorCommandConfig
-from airworthy.learning.native_ppo.training import PpoTraining
+from airworthy.learning.native_ppo.training import PpoTraining, check_learner
+from airworthy.learning.navigation.environments import NavigationEnvironments
+from airworthy.learning.navigation.options import NavigationOptions
+from airworthy.learning.navigation.run import train_navigation, train_navigation_seeds
+from airworthy.learning.navigation.training import NavigationTraining, plain_eye
+from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.vehicles import vehicle
 
 COMMANDS: dict[str, tuple[type, list[str]]] = {
@@ -72,6 +77,14 @@ def test_a_bad_value_names_the_option(command: str, name: str, bad: str, capsys:
         (["hover", "--minutes", "-1"], "--minutes is -1; expected 0 or more."),
         (["hover", "--trainer", "native_ppo", "--env-count", "17"], "--env-count is 17; expected a multiple of 16, of"),
         (["hover", "--trainer", "native_ppo", "--hidden", "0"], "--hidden is [0, 0]; expected two widths of 1 to 128."),
+        (["hover", "--randomize", "mass=2"], "--randomize: mass is 2; expected at least 0 and less than 1."),
+        (["recovery", "--randomize", "drag=2"], "--randomize: drag is 2; expected 0 to 1."),
+        (
+            ["depth_navigation", "--minibatches", "7"],
+            "--minibatches is 7; expected a number that divides its 512 environments, which go together.",
+        ),
+        (["depth_navigation", "--recurrent", "0", "--minibatches", "7"], "divides 1,024, the blocks of 16 samples of 512 env"),
+        (["lidar_navigation", "--levels", "30", "1000"], "--levels has 1000; expected at most 70, the last of the curriculum."),
         (["recovery", "--env-count", "-1"], "--env-count is -1; expected 16 to 1048576."),
         (["recovery", "--seeds", "0"], "--seeds is 0; expected 1 to 100."),
         (["recovery", "--minutes", "-1"], "--minutes is -1; expected 0 or more."),
@@ -89,13 +102,26 @@ def test_sentences(words: list[str], said: str, capsys: pytest.CaptureFixture[st
     assert said in capsys.readouterr().err
 
 
-def test_python_is_told_the_field() -> None:
+def test_python_is_told_the_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AirworthyError, match=r"^delay is -1; expected 0 to 8\.$"):
         HoverConfig(delay=-1)
     with pytest.raises(AirworthyError, match=r"^env_count is 17; expected a multiple of 16"):
         MotorCommandConfig(env_count=17)
     with pytest.raises(AirworthyError, match=r"^GradientOptions\.history is 9; expected 0 to 8\.$"):
         GradientOptions(history=9)
+    # Said before there are environments, which take half a minute to begin.
+    monkeypatch.setattr(NavigationEnvironments, "__init__", lambda *a, **k: pytest.fail("environments begin"))
+    options = NavigationOptions(minibatches=7)
+    for refused in (
+        lambda: train_navigation(tmp_path / "out", options),
+        lambda: train_navigation_seeds(tmp_path / "out", options, 2),
+        lambda: NavigationTraining(options, plain_eye("depth_navigation")),
+    ):
+        with pytest.raises(AirworthyError, match=r"^minibatches is 7; expected a number that divides its 512 environments"):
+            refused()
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(AirworthyError, match=r"minibatches is 7; expected a number that divides 128, the blocks of 16 samples"):
+        check_learner(64, TorchPpoOptions(rollout=32, minibatches=7))
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError, telling_broken, unknown_name
+from airworthy.core.errors import (
+    AirworthyError,
+    AssetError,
+    UnknownNameError,
+    telling_broken,
+    telling_refusals,
+    unknown_name,
+)
 
 
 def test_unknown_name_says_what_is_close_what_is_known_and_what_to_do() -> None:
@@ -33,6 +42,37 @@ def test_every_error_is_caught_as_airworthy_error_and_names_as_key_error() -> No
     assert issubclass(UnknownNameError, AirworthyError)
     with pytest.raises(KeyError):
         raise unknown_name("vehicle", "x", [])
+
+
+# ---- what the file system refuses --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("é" * 150, "A part of a path, 'éééééééééééééééééééééééé...', has 300 bytes; expected at most 255: choose a"),
+        ("ab/" * 2000, "'ab/ab/ab/ab/ab/ab/ab/ab/...' is a path of 5,999 bytes, too long: choose a shorter one."),
+    ],
+)
+def test_a_path_that_is_too_long_says_what_of_it(path: str, said: str) -> None:
+    with pytest.raises(AirworthyError) as caught, telling_refusals():
+        os.stat(Path(path))
+    assert str(caught.value).startswith(said)
+
+
+def test_a_refusal_without_a_path_and_one_with_say_the_systems_reason() -> None:
+    for error, said in [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device."),
+        (PermissionError(errno.EACCES, "Permission denied", "/kept"), "'/kept': Permission denied."),
+    ]:
+        with pytest.raises(AirworthyError) as caught, telling_refusals():
+            raise error
+        assert str(caught.value) == said
+
+
+def test_a_fault_of_ours_stays_what_it_is() -> None:
+    with pytest.raises(FileNotFoundError), telling_refusals():
+        os.stat("/nowhere/at/all")
 
 
 # ---- packages that are installed and cannot be loaded ------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,28 @@ def test_a_mass_is_found_by_gradient() -> None:
     assert float(factor.detach()) == pytest.approx(1.15 / 1.08, rel=1e-4)
 
 
+def test_rotors_that_are_advanced_exactly_take_a_factor_of_their_lag() -> None:
+    """What is left of a lag after a step of t is exp(-t / tau), and so its root where tau is twice as long."""
+    sim = DifferentiableSimulator("cf2x_gym_pybullet_drones", "hover", 2, precision="float64")
+    p, lag = sim._parameters, torch.tensor([2.0, 0.5], dtype=torch.float64, requires_grad=True)
+    assert sim._equations.shape.form.exact
+    rows = sim.parameters(lag=lag)
+
+    def of(field: str, rows: Tensor) -> Tensor:
+        return rows[[p.place[r] for r in range(*p.layout.rows(field).indices(p.layout.size)) if r in p.place]]
+
+    nominal = sim.parameters()
+    for way in ("rise", "fall"):
+        for half in ("", "_half"):
+            kept, plain = (of(f"rotor_{way}_keep{half}", r).detach().numpy() for r in (rows, nominal))
+            assert (plain > 0.0).all()
+            assert (plain < 1.0).all()
+            np.testing.assert_allclose(kept, plain ** np.array([0.5, 2.0]), rtol=1e-12)
+    # By tau: t / tau^2 exp(-t / tau), at least uphill.
+    (slope,) = torch.autograd.grad(of("rotor_rise_keep", rows).sum(), lag)
+    assert (slope > 0.0).all()
+
+
 def test_starts_depend_on_seed_and_flight_alone() -> None:
     few, many = (DifferentiableSimulator("tinyprop", "hover", k, seed=3) for k in (4, 40))
     first, all_first = few.begin(), many.begin()
@@ -273,7 +296,20 @@ def test_single_numbers_give_the_bits_of_lanes(monkeypatch: pytest.MonkeyPatch) 
         ({"env_count": 0}, "env_count is 0"),
         ({"horizon": True}, "horizon is True"),
         ({"keep": 1.5}, "keep is 1.5"),
+        ({"keep": "a"}, "^keep is 'a'; expected a number, 0 to 1\\.$"),
+        ({"keep": math.nan}, "keep is nan; expected 0 to 1"),
+        ({"seed": "x"}, "^seed is 'x'; expected a whole number"),
+        ({"seed": 1.5}, "seed is 1.5; expected a whole number"),
+        ({"threads": 0}, "threads is 0; expected 1 to 4096"),
         ({"precision": "half"}, "float32 or float64"),
+        ({"precision": None}, "precision is None; expected float32 or float64"),
+        ({"task": None}, "^task is None, which has no 'name'; expected the name of a learning task, or a task"),
+        (
+            {"vehicles": [None, None]},
+            r"^vehicles\[0\] is None; expected a Vehicle, a name of the catalogue or a vehicle file\.$",
+        ),
+        ({"vehicles": ["tinyprop", 3]}, r"^vehicles\[1\] is 3; expected a Vehicle"),
+        ({"vehicles": 3}, "^vehicles is 3; expected one vehicle for all flights, or a list of one for each"),
         ({"task": "hoover"}, "hoover"),
         ({"task": LidarNavigation()}, "rooms"),
         ({"vehicles": ["tinyprop"]}, "1 vehicles were given for 2"),

@@ -149,7 +149,11 @@ class Folder(FolderTraining[str]):
         # Figures that lie there are those of before: new ones are written behind the page.
         finished, what = (folder / "summary.json").exists(), "again" if work is None else "first"
         self.events.append(f"report {what} {len(rows)} {network} {found['judged']}, summary {finished}")
+        (folder / "page.html").write_text("")
         return None
+
+    def beside(self) -> Mapping[str, str]:
+        return {"page.html": "it is written again by who judges"}
 
 
 def test_a_training_does_everything_in_its_order(tmp_path: Path) -> None:
@@ -162,6 +166,22 @@ def test_a_training_does_everything_in_its_order(tmp_path: Path) -> None:
     assert (done.folder, done.finished, done.iteration) == (tmp_path, True, 4)
     assert json.loads((tmp_path / "summary.json").read_text()) == done.figures
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 4
+    assert not list((tmp_path / "checkpoints").glob("*"))
+
+
+def test_checkpoints_go_only_when_the_figures_lie_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is killed between the two has one or the other to go on from."""
+    lay: list[tuple[bool, int]] = []
+
+    def seen(self: TrainingFolder) -> None:
+        lay.append(((tmp_path / "summary.json").exists(), len(list((tmp_path / "checkpoints").iterdir()))))
+        clear(self)
+
+    clear = TrainingFolder.clear
+    monkeypatch.setattr(TrainingFolder, "clear", seen)
+    Folder().train(tmp_path)
+    assert [there for there, _ in lay] == [True]
+    assert lay[0][1] > 0
     assert not list((tmp_path / "checkpoints").glob("*"))
 
 
@@ -440,6 +460,26 @@ def test_a_log_that_is_gone_or_empty_leaves_a_page_without_curves_and_says_so(tm
     with pytest.warns(AssetWarning, match=r"metrics\.jsonl' is missing or empty: the page has no curves of learning"):
         again.train(tmp_path)
     assert "report again 0 4 again 4, summary True" in again.events
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda folder: (folder / "metrics.jsonl").unlink(), r"metrics\.jsonl' is missing or empty"),
+        (lambda folder: (folder / "metrics.jsonl").write_text("{}\nnonsense\n"), r"Line 2 of '.*metrics\.jsonl' is not a row"),
+        (lambda folder: (folder / "page.html").unlink(), r"lacks 1 of what was written beside its policy: page\.html\."),
+    ],
+)
+def test_what_is_lost_of_a_finished_training_is_told_where_it_is_read(
+    harm: Callable[[Path], object], said: str, tmp_path: Path
+) -> None:
+    """No figure depends on it, so that they are given all the same."""
+    figures = Folder().train(tmp_path).figures
+    harm(tmp_path)
+    with pytest.warns(AssetWarning, match=said) as told:
+        again = Folder().train(tmp_path)
+    assert len(told) == 1
+    assert (again.figures, again.read_back) == (figures, True)
 
 
 def test_the_folder_above_several_seeds_is_told(tmp_path: Path) -> None:

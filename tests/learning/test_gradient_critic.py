@@ -172,6 +172,40 @@ def test_what_was_saved_goes_on_to_the_same_bits(kind: str) -> None:
     np.testing.assert_array_equal(second.window.state, whole.window.state)
 
 
+def test_the_slow_copy_keeps_four_fifths_of_itself_in_each_window() -> None:
+    made = learnt("critic")
+    critic = made._critic
+    assert critic is not None
+    slow, quick = ([np.asarray(w, float) for w in held] for held in (critic.ahead.weights, critic.weights))
+    assert any(np.abs(a - b).max() > 1e-3 for a, b in zip(slow, quick, strict=True))
+    critic.follow()
+    for now, a, b in zip(critic.ahead.weights, slow, quick, strict=True):
+        np.testing.assert_allclose(now, 0.8 * a + 0.2 * b, rtol=0.0, atol=1e-6)
+
+
+def test_the_critics_steps_are_counted_one_by_one_also_behind_a_stop() -> None:
+    """Adam takes its first steps for larger than they are: a count that stands still or leaps would take others so, too."""
+    made = training(iterations=8, critic=True, critic_steps=3, critic_rate=0.02)
+    for _ in range(2):
+        made.step()
+    again = training(iterations=8, critic=True, critic_steps=3, critic_rate=0.02)
+    again.restore(made.save())
+    critic, told = again._critic, list[tuple[float, int]]()
+    assert critic is not None
+    fit = critic.fit
+
+    def noted(rate: float, done: int) -> None:
+        told.append((rate, done))
+        fit(rate, done)
+
+    critic.fit = noted  # type: ignore[method-assign]
+    for _ in range(2):
+        again.step()
+    assert [done for _, done in told] == [6, 7, 8, 9, 10, 11]
+    shares = [0.03 + 0.97 * 0.5 * (1.0 + np.cos(np.pi * k / 8)) for k in (2, 3)]
+    np.testing.assert_allclose([rate for rate, _ in told], np.repeat(0.02 * np.array(shares), 3))
+
+
 def test_memory_begins_anew_with_a_flight() -> None:
     made = learnt("gru")
     made._restart(np.array([1, 5]))

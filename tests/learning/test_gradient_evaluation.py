@@ -17,6 +17,9 @@ from airworthy.learning.gradient.evaluation import (
     HoverCondition,
     HoverFlights,
     HoverProtocol,
+    _keep_thrust,
+    _Measured,
+    _thrust_to_weight,
     conditions,
     evaluation_starts,
     figures,
@@ -90,6 +93,55 @@ def test_figures_follow_their_definitions() -> None:
         far = distance[:, k] > 0.1 * distance[:, k].max()
         late = np.inf if far[-1] else (np.flatnonzero(far)[-1] + 1) / 100.0
         assert flights.settling[k] == pytest.approx(late)
+
+
+def test_a_flight_has_settled_when_it_is_last_outside_a_tenth() -> None:
+    """By the distances themselves, of flights that are long enough to settle, and of one that does not."""
+    item, protocol = vehicle("tinyprop"), replace(SHORT, flight_s=4.0)
+    distances: list[Array] = []
+
+    class Watched(GeometricController):
+        def command(self, simulator: Simulator, noise: Array | None) -> Array:
+            distances.append(np.linalg.norm(np.array(simulator.position, float), axis=1))
+            return super().command(simulator, noise)
+
+    flights = fly_hover(item, Watched(100.0), protocol, START, 16)
+    settled = np.flatnonzero(np.isfinite(flights.settling))
+    assert 8 <= len(settled) < 16
+    for k in settled:
+        distance = np.array(distances)[:, k]
+        # Seen before each command: the first one at time 0.
+        outside = np.flatnonzero(distance > 0.1 * distance.max())
+        assert flights.settling[k] == pytest.approx((outside[-1] + 1) / 100.0)
+        assert 0.1 < flights.settling[k] < 4.0
+
+
+def test_settling_is_the_last_way_in_where_a_flight_goes_out_again() -> None:
+    simulator = Simulator(vehicle("tinyprop"), SimulatorConfig(level="rotor_speed"), 3)
+    simulator.reset()
+    seen = _Measured(simulator, SHORT, 10.0)
+    # Within a tenth at once and once more outside; never outside behind the start; at the end outside.
+    seen._distance = list(
+        np.array([[1.0, 0.05, 0.05, 0.2, 0.05, 0.01], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 0, 0, 0, 0, 0.11]]).T
+    )
+    np.testing.assert_allclose(seen.result().settling, [0.4, 0.1, np.inf])
+
+
+def test_drawn_vehicles_that_are_raised_keep_their_torque_over_thrust() -> None:
+    """A rotor that pulls more turns the body more: else a raised vehicle would be one that no catalogue has."""
+    drawn = next(c.drawn for c in conditions() if c.kind == "drawn vehicles")
+    config = SimulatorConfig(level="rotor_speed", physics_rate=1000.0, randomization=drawn)
+    simulator = Simulator(vehicle("tinyprop"), config, 64, seed=1)
+    simulator.reset()
+    before = {name: np.array(simulator.parameter(name), float) for name in ("rotor_thrust", "rotor_torque")}
+    weak = _thrust_to_weight(simulator)
+    assert (weak < 1.2).any()
+    assert (weak > 1.2).any()
+    _keep_thrust(simulator)
+    raised = np.maximum(1.0, 1.2 / weak)
+    for name, value in before.items():
+        factor = raised.reshape(-1, *(1,) * (value.ndim - 1))
+        np.testing.assert_allclose(simulator.parameter(name), value * factor, rtol=1e-6, err_msg=name)
 
 
 def test_rates_have_their_interval_and_lost_flights_are_infinitely_far() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import signal
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 import airworthy as aw
 from airworthy.cli.main import main
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.learning import HoverConfig, HoverProtocol, timed_training
 from airworthy.learning.gradient import GradientOptions, GradientTraining
 from airworthy.learning.gradient import run as run_module
@@ -149,6 +150,39 @@ def test_a_finished_training_is_judged_again_and_learns_nothing(
     assert json.loads((folder / "training.json").read_text())["protocol"]["flights"] == 17
     monkeypatch.setattr(run_module, "fly_hover", lambda *a: pytest.fail("it flies again"))
     assert train_hover(item, folder, options, asked).figures == again.figures
+
+
+def test_a_film_whose_stages_are_lost_is_of_the_last_one_and_says_so(
+    done: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(done.folder, tmp_path / "run"))
+    shutil.rmtree(folder / "film")
+    monkeypatch.setattr(GradientTraining, "step", lambda self: pytest.fail("it learns again"))
+    monkeypatch.setattr(run_module, "robustness", lambda *a: [])  # the grid is flown by `done`
+    item, options = vehicle("cf2x_L250"), GradientOptions(**TINY)
+    with pytest.warns(
+        AssetWarning, match=r"lacks 1 of what was written beside its policy: film\. .* is of the last stage alone"
+    ):
+        assert train_hover(item, folder, options, QUICK).figures == json.loads(json.dumps(dict(done.figures)))
+    with pytest.warns(AssetWarning, match=r"film' is missing or not whole: without the stages of its learning"):
+        train_hover(item, folder, options, replace(QUICK, flights=17, mpc_flights=0))
+    assert (folder / "report.html").read_text().count('class="film"') == 1
+    # Of these there are no stages any more, which is known: it is told once.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AssetWarning)
+        train_hover(item, folder, options, replace(QUICK, flights=17, mpc_flights=0))
+
+
+def test_the_folder_of_another_kind_of_training_is_told_as_that(done: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options of one kind say nothing about those of another."""
+    said = f"{str(done.folder)!r} holds a training of hover, not of"
+    for words in (["recovery", "--env-count", "64"], ["recovery", "--trainer", "gradient"], ["foundation"], ["motor_command"]):
+        assert main(["train", *words, "--out", str(done.folder)]) == 2
+        assert capsys.readouterr().err == f"{said} {words[0]}: choose another folder.\n"
+    assert main(["train", "hover", "--vehicle", "cf2x_L250", "--trainer", "sac", "--out", str(done.folder)]) == 2
+    told = capsys.readouterr().err
+    assert "another trainer or version (which had blend, clip, cost, critic, and " in told
+    assert told.count(",") < 6
 
 
 def test_a_controller_on_fewer_flights_stands_below_the_policy_on_just_these() -> None:

@@ -313,9 +313,13 @@ def test_eight_environments_without_numbers_leave_the_others_as_they_are() -> No
     assert np.isfinite(hurt._flown.seen.numpy()).all()
 
 
-def test_samples_without_numbers_count_nothing() -> None:
-    """Observations and rewards of a user's own environments that are none: left out, and the others learn."""
-    one = made(normalize_observation=True)
+@pytest.mark.parametrize("options", [{}, {"deviation": "network"}, {"squash": True}, {"deviation": "network", "squash": True}])
+def test_samples_without_numbers_count_nothing(options: dict[str, Any]) -> None:
+    """Observations and rewards of a user's own environments that are none: left out, and the others learn.
+
+    Also where deviations come from what is seen: the density of an action is none, too, then.
+    """
+    one = made(normalize_observation=True, **options)
     environments = one.environments
     step = environments.step
 
@@ -332,6 +336,8 @@ def test_samples_without_numbers_count_nothing() -> None:
     assert float(one._weight[:, 3].sum()) == 0.0
     assert float(one._weight[:, 6].min()) == 1.0
     assert told.skipped == 0
+    # By which the learning rate goes: of a sum with one that is none it would stay as it is.
+    assert np.isfinite([told.divergence, told.value_error, told.gradient_norm]).all()
     assert np.isfinite(row_of(one)).all()
 
 
@@ -404,9 +410,14 @@ def test_where_policies_begin() -> None:
 
 
 def test_mistakes_are_told() -> None:
-    with pytest.raises(AirworthyError, match="8 steps are 240 blocks of 1 samples, which 7 minibatches cannot"):
+    with pytest.raises(
+        AirworthyError,
+        match="minibatches is 7; expected a number that divides 240, the samples of 30 environments x 8 steps",
+    ):
         made(count=30, minibatches=7)
-    with pytest.raises(AirworthyError, match="are 30 environments, which 4 minibatches cannot share"):
+    with pytest.raises(
+        AirworthyError, match="minibatches is 4; expected a number that divides its 30 environments, which go together"
+    ):
         made(count=30, minibatches=4, recurrent=8)
     with pytest.raises(AirworthyError, match="3 x 64 x 64 cannot be part of 15 observed numbers"):
         made(MotorCommand(), image=(3, 64, 64))

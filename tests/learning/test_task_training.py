@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,9 +15,15 @@ import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text
-from airworthy.learning.environments import VectorTask, learning_task
+from airworthy.core.ops import where
+from airworthy.learning.environments import Judgement, VectorTask, learning_task
+from airworthy.learning.environments.tasks import HoverTask
+from airworthy.learning.gradient import GradientOptions, GradientTraining
 from airworthy.learning.gradient.hover import hover_observation
 from airworthy.learning.gradient.trainer import network_action
+from airworthy.learning.native_ppo.config import MotorCommandConfig
+from airworthy.learning.native_ppo.training import PpoTraining
+from airworthy.learning.off_policy.training import OffPolicyTrainingOptions
 from airworthy.learning.task_training import run as run_module
 from airworthy.learning.task_training.config import TaskConfig
 from airworthy.learning.task_training.evaluation import PathController, TaskProtocol, fly_task, task_figures
@@ -161,6 +168,62 @@ def test_a_killed_training_goes_on_to_the_same_bits(done: Trained, tmp_path: Pat
     ):
         with pytest.raises(AirworthyError, match=match):
             train_task(other, tmp_path, protocol=QUICK)
+
+
+_LOSING: dict[str, Callable[[], Any]] = {
+    "task": lambda: TaskTrainingOptions.usual("motor_command", 3, **TINY).begin(None),
+    "hover": lambda: GradientTraining(vehicle("tinyprop"), GradientOptions(env_count=16, window=20, hidden=16)),
+    "motor_command": lambda: PpoTraining(vehicle("tinyprop"), MotorCommandConfig(env_count=64, steps=40_000).options(3)),
+    "off_policy": lambda: OffPolicyTrainingOptions.usual("sac", "motor_command", 3, env_count=16).begin(None),
+}
+
+
+@pytest.mark.parametrize("kind", _LOSING)
+def test_flights_that_were_lost_before_a_stop_count_on(kind: str) -> None:
+    whole, after = _LOSING[kind](), _LOSING[kind]()
+    for _ in range(400):
+        whole.step()
+        if whole.lost:
+            break
+    assert whole.lost > 0
+    after.restore(whole.save())
+    assert after.lost == whole.lost
+    costs = [one.step() for one in (whole, after)]
+    lost = [one.metrics(cost)["lost"] for one, cost in zip((whole, after), costs, strict=True)]
+    assert lost[0] == lost[1] >= 1
+
+
+@dataclass(frozen=True)
+class Falling(HoverTask):
+    """Every step is worth 1 until the flight falls too fast, which ends it; or, counted, as long as it did not before."""
+
+    name: ClassVar[str] = "falling_in_a_test"
+    episode_steps: int = 60
+    counted: bool = False
+
+    def judge(self, before: Any, after: Any, action: Any, past: Any, p: Any) -> Judgement:
+        if self.counted:
+            return Judgement({"one": where(before[5] < -3.0, 0.0, 1.0)}, 0.0 * after[0], 0.0 * after[0])
+        return Judgement({"one": 1.0 + 0.0 * after[0]}, where(after[5] < -3.0, 1.0, 0.0), 0.0 * after[0])
+
+
+def test_a_lost_flight_earns_nothing_any_more() -> None:
+    """Its return is what it earned up to the step that lost it, and the mean of a term is over steps that were flown."""
+
+    class Dropped:
+        def action(self, seen: Any) -> Any:
+            return np.full((len(seen), 4), -1.0)
+
+    lost, kept = (
+        fly_task(Falling(counted=counted), vehicle("tinyprop"), Dropped(), TaskProtocol(), 32, noise=False)
+        for counted in (False, True)
+    )
+    assert kept.returns is not None
+    assert lost.lost.sum() > 8
+    assert not kept.lost.any()
+    np.testing.assert_array_equal(lost.returns, kept.returns)
+    assert 5.0 < kept.returns.min() < kept.returns.max() <= 60.0
+    assert lost.terms == {"one": 1.0}
 
 
 def test_settings_of_every_task_can_be_used() -> None:
@@ -342,6 +405,37 @@ def test_a_path_is_no_tasks_name_and_writes_nothing(
             aw.train(word, "tinyprop")
     # Nothing is written, here or above.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "beside", "said"),
+    [
+        ("x = 1\ny = = 2\n", "", "cannot be imported: SyntaxError: invalid syntax (own.py, line 2)."),
+        ("import helper_of_own\n", "def f(:\n", "cannot be imported: SyntaxError: invalid syntax (helper_of_own.py, line 1)."),
+        ("import math\n\nmath.no\n", "", "AttributeError: module 'math' has no attribute 'no' (own.py, line 3)."),
+        ("raise SyntaxError('mine')\n", "", "cannot be imported: SyntaxError: mine (own.py, line 1)."),
+        (
+            "class Mine:\n    def __init__(self):\n        raise ValueError('not today')\n",
+            "",
+            "cannot be made: ValueError: not today (own.py, line 3).",
+        ),
+        (
+            "import airworthy as aw\n\n\nclass Mine:\n    def __init__(self):\n        raise aw.AirworthyError('As I say.')\n",
+            "",
+            "As I say.",
+        ),
+    ],
+)
+def test_what_fails_in_an_own_file_is_told_with_its_own_line(
+    text: str, beside: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    if beside:
+        (tmp_path / "helper_of_own.py").write_text(beside, encoding="utf-8")
+    assert main(["train", f"{tmp_path / 'own.py'}:Mine", "--out", str(tmp_path / "run")]) == 2
+    told = capsys.readouterr().err
+    assert told.endswith(f"{said}\n")
+    assert "importlib" not in told
 
 
 def test_a_finished_training_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from airworthy.learning.training_folder import (
     IDENTITY_FILE,
     TrainingFolder,
     TrainingNames,
+    _refuse_changed,
     refuse_other_training,
     write_training_log,
 )
@@ -138,11 +139,11 @@ def test_a_folder_of_another_kind_says_what_it_holds(tmp_path: Path) -> None:
     """A benchmark has a summary.json, too, and was taken for a policy that lacks its training.json."""
     (tmp_path / "race_bench.json").write_text("{}")
     (tmp_path / FIGURES_FILE).write_text("{}")
-    for refused in (lambda: opened(tmp_path), lambda: refuse_other_training(tmp_path, Options())):
+    for refused in (lambda: opened(tmp_path), lambda: refuse_other_training(tmp_path, Options(), "x")):
         with pytest.raises(AirworthyError, match="holds a race benchmark, over which nothing is learnt: choose another folder"):
             refused()
     with pytest.raises(AirworthyError, match="is a file; --out names a folder"):
-        refuse_other_training(tmp_path / FIGURES_FILE, Options())
+        refuse_other_training(tmp_path / FIGURES_FILE, Options(), "x")
 
 
 def test_a_finished_training_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
@@ -175,3 +176,50 @@ def test_the_journal_is_written_whole(tmp_path: Path) -> None:
 def test_where_it_runs_is_checked(values: dict[str, Any]) -> None:
     with pytest.raises(AirworthyError, match=rf"{next(iter(values))}.*; expected"):
         TrainingRunOptions(**values)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ({"kind": "hover"}, {"kind": "task recovery"}, r"holds a training of hover, not of recovery: choose another folder\.$"),
+        ({"trainer": "sac"}, {"trainer": "td3"}, r"holds a training by sac, not by td3: choose another folder\.$"),
+        (
+            {"options": dict.fromkeys("abcdefg", 1)},
+            {},
+            r"another trainer or version \(which had a, b, c, d, and 3 more\): choose another folder, or ask for the same",
+        ),
+    ],
+)
+def test_what_is_another_thing_is_told_before_options_that_mean_something_else(
+    before: dict[str, Any], now: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / IDENTITY_FILE).write_text(json.dumps({**IDENTITY, **before}))
+    with pytest.raises(AirworthyError, match=said):
+        opened(tmp_path, Options(steps=7), **now)
+
+
+@dataclass(frozen=True)
+class Inner:
+    share: float = 0.5
+
+
+@dataclass(frozen=True)
+class Many(TrainingOptions):
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    d: int = 0
+    e: int = 0
+    f: int = 0
+    inner: Inner = Inner()
+
+
+def test_many_differences_are_counted_behind_the_first() -> None:
+    changed = Many(*range(1, 7)).differences({})
+    with pytest.raises(AirworthyError, match=r"\(a was 0, not 1; b was 0, not 2; c was 0, not 3; d was 0, not 4; and 2 more\)"):
+        _refuse_changed("'x'", changed)
+
+
+def test_a_record_that_an_earlier_training_did_not_have_was_at_its_default() -> None:
+    assert Many().differences({"a": 0}) == []
+    assert Many(inner=Inner(0.25)).differences({}) == ["inner was share=0.5, not share=0.25"]

@@ -266,6 +266,52 @@ def test_a_reset_of_some_leaves_the_others() -> None:
     np.testing.assert_array_equal(first, VectorTask("hover", 20, seed=0).observation)
 
 
+def test_a_flight_begun_by_a_reset_is_owed_nothing_of_the_one_before() -> None:
+    """Returns of the ends: of those that were begun anew from there, of the others from their beginning."""
+    environments = VectorTask(MotorCommand(episode_steps=10, crash_m=100.0), 20)
+    flown, mask = actions_for(20, 14), np.arange(20) < 7
+    rewards = np.array([environments.step(a).reward.copy() for a in flown[:4]])
+    environments.reset(mask=mask)
+    results = []
+    for a in flown[4:]:
+        result = environments.step(a)
+        rewards = np.concatenate([rewards, result.reward[None]])
+        results.append((result.truncated.copy(), result.ends.returns.copy()))
+    # What was cut off by the reset is of no flight, and not told as an end.
+    assert not results[0][1].any()
+    # The others are cut off 6 steps on, those 10.
+    for step, chosen, first in ((5, ~mask, 0), (9, mask, 4)):
+        ended, returns = results[step]
+        np.testing.assert_array_equal(ended, chosen)
+        np.testing.assert_allclose(returns[chosen], rewards[first : step + 5, chosen].sum(axis=0), rtol=1e-5)
+
+
+def test_flights_that_wait_a_step_out_are_as_they_were() -> None:
+    """Every array that a flight is made of, also where its own action would have ended it and drawn another vehicle."""
+    environments = VectorTask(MotorCommand(), 32, seed=4, randomization=SPREAD)
+    for a in actions_for(32, 3):
+        environments.step(a)
+    before, held = environments.saved(), np.arange(32) % 3 == 0
+    result = environments.step(np.full((32, 4), np.nan), held=held)
+    assert result.terminated[~held].all()
+    assert not result.terminated[held].any()
+    assert not result.reward[held].any()
+    after = environments.saved()
+    for name in ("parameters", "state", "keys"):
+        mine = [lane[:, :32] for lane in (before[name], after[name])]
+        np.testing.assert_array_equal(mine[1][:, held], mine[0][:, held], err_msg=name)
+        assert (mine[1][:, ~held] != mine[0][:, ~held]).any(axis=0).all(), name
+    np.testing.assert_array_equal(after["observation"][:32][held], before["observation"][:32][held])
+    # And they go on as if the step had not been: returns, too.
+    alone = VectorTask(MotorCommand(), 32, seed=4, randomization=SPREAD)
+    alone.restore(before)
+    for a in actions_for(32, 40, seed=2):
+        one, other = environments.step(a), alone.step(a)
+        np.testing.assert_array_equal(one.observation[held], other.observation[held])
+        np.testing.assert_array_equal(one.ends.returns[held], other.ends.returns[held])
+        np.testing.assert_array_equal(one.ends.length[held], other.ends.length[held])
+
+
 def test_any_vehicle_can_be_commanded() -> None:
     for name, width in (("base_octarotor", 8), ("cf2x_L250", 4), ("x500", 4)):
         environments = VectorTask("hover", 16, vehicle=name)
@@ -341,6 +387,23 @@ def test_mistakes_are_told() -> None:
         VectorTask("hover", 4, randomization=Randomization(yaw=1.0))
     with pytest.raises(AirworthyError, match="does not take these options"):
         learning_task("hover", speed=3.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"task": None}, "task is None, which has no 'name'"),
+        ({"task": HoverTask}, "task is .*, a class: call it; expected"),
+        ({"vehicle": 3}, "vehicle is 3; expected a Vehicle"),
+        ({"threads": "x"}, "threads is 'x'; expected a whole number, 1 to 4096"),
+        ({"least_thrust_to_weight": "x"}, "least_thrust_to_weight is 'x'; expected a number, 0 or more"),
+        ({"randomization": 3}, r"randomization is 3; expected a Randomization\(\.\.\.\)"),
+        ({"conditions": 3}, r"conditions is 3; expected a FlightConditions\(\.\.\.\)"),
+    ],
+)
+def test_an_argument_of_another_kind_is_told_by_its_name(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(AirworthyError, match=f"^{said}"):
+        VectorTask(**{"task": "hover", "env_count": 16, **wrong})
 
 
 @pytest.mark.parametrize("seed", ["a", 1.5, True, 2**64 - 1])

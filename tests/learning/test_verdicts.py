@@ -53,13 +53,35 @@ def test_more_flights_may_turn_a_verdict_and_it_says_by_what() -> None:
         ((0, -0.005), (1, 0.0), "wins against the law by error,", "error"),
         ((0, 0.0), (0, 0.0), "ties with the law,", None),
         ((0, None), (1, None), "ties with the law,", None),
-        ((100, 0.0), (100, 0.0), "ties with the law,", None),
     ],
 )
 def test_what_decides(mine: Any, other: Any, said: str, decided: str | None) -> None:
     found = _said(_measured(*mine), _measured(*other))
     assert found["verdict"].startswith(f"The learnt policy {said} on the same 100 starts: flights kept ")
     assert found["comparison"]["decided_by"] == decided
+
+
+@pytest.mark.parametrize("error", [0.0, None])
+def test_two_shares_of_nothing_are_no_tie(error: float | None) -> None:
+    """As of a task of one's own that neither did: a controller may not even try."""
+    found = _said(_measured(100, error), _measured(100, error))
+    assert found["verdict"] == (
+        "Nothing says whether the learnt policy or the law is better, on the same 100 starts: flights kept 0.0 % of either,"
+        " which compares nothing."
+    )
+    assert found["comparison"]["decided_by"] is None
+
+
+def test_nearer_decides_where_neither_did_it() -> None:
+    kept, good = np.ones(100, bool), np.zeros(100, bool)
+    near, far = (JudgedFlights(good, kept, ERROR[:100] + error) for error in (0.0, 0.01))
+    found = beside_controller(near, far, "law", "success")
+    assert found["verdict"].startswith(
+        "The learnt policy wins against the law by error, on the same 100 starts: success 0.0 % of either, which compares"
+    )
+    tied = beside_controller(near, near, "law", "success")["verdict"]
+    assert tied.startswith("Nothing says whether the learnt policy or the law is better, on")
+    assert tied.endswith(", a tie.")
 
 
 def test_a_tie_is_a_difference_whose_interval_holds_0_and_the_sentence_shows_both() -> None:
@@ -70,6 +92,7 @@ def test_a_tie_is_a_difference_whose_interval_holds_0_and_the_sentence_shows_bot
         sides = []
         for _ in range(2):
             kept = rng.random(count) < rng.choice([0.2, 0.9, 1.0])
+            kept[0] = True  # without any flight there is nothing to tie
             sides.append(JudgedFlights(kept, kept, rng.random(count) * 10.0 ** -rng.integers(1, 7)))
         found = _said(*sides)
         verdict = found["verdict"]
@@ -113,7 +136,7 @@ def test_flights_of_hover_and_of_tasks_are_set_beside_one_another_alike() -> Non
     task = TaskFlights(np.zeros(50, bool), np.zeros(50, bool), 0.3 * ones, None)
     found = compare_task(task, replace(task, error=0.2 * ones), "MPC")
     assert found["verdict"].startswith(
-        "The learnt policy loses to the MPC by error, on the same 50 starts: success 0.0 % against"
+        "The learnt policy loses to the MPC by error, on the same 50 starts: success 0.0 % of either"
     )
     lost = replace(task, lost=kept)
     # Wilson's bound of none of 50 is 7.1 %.

@@ -121,7 +121,8 @@ def test_one_object_is_mounted_twice_and_its_memory_is_saved() -> None:
     [
         ("x = 1", "own.py:Sonar", r"own\.py' has no class 'Sonar'"),
         ("x = 1", "own.py", r"has no class '': write FILE\.py:CLASS"),
-        ("x = 1 / 0", "own.py:A", r"cannot be imported: ZeroDivisionError"),
+        ("x = 1 / 0", "own.py:A", r"cannot be imported: ZeroDivisionError: division by zero \(own\.py, line 1\)\.$"),
+        ("x = 1\ny = = 2", "own.py:A", r"cannot be imported: SyntaxError: invalid syntax \(own\.py, line 2\)\.$"),
         ("class A:\n    def __init__(self, x): ...", "own.py:A", r"A\(\) failed, which is built without arguments: TypeError"),
         ("class A: ...", "own.py:A", r"which lacks `device`"),
         ("", "none.py:A", r"There is no file"),

@@ -21,7 +21,7 @@ from airworthy.capture.record import CaptureImages
 from airworthy.capture.writer import SPLITS, TRANSFORMS, list_transforms, write_capture
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8, NDArray
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.progress import progress
 from airworthy.optics.tone import linear_from_srgb, srgb_from_linear
@@ -307,6 +307,7 @@ def read_capture(
     return oriented(_capture(listing, kept, every), listing, up)
 
 
+@telling_refusals()
 def _listed(path: Path, limits: CaptureLimits, images: str | None) -> tuple[CaptureFolder, Listing]:
     """Return what the set says."""
     if path.suffix == ".json":

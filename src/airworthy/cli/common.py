@@ -41,7 +41,7 @@ def run_tyro(config_type: type[Config], argv: Sequence[str], prog: str, descript
     said = io.StringIO()
     try:
         # A value that the dataclass refuses is told by the option that had it.
-        with redirect_stderr(said), _unbroken_help(), _counts_as_written(), raises_in_options(option_fields(config_type)):
+        with redirect_stderr(said), _unbroken_help(), _words_as_written(), raises_in_options(option_fields(config_type)):
             return tyro.cli(config_type, args=list(argv), prog=prog, description=description)
     except SystemExit as stop:
         if stop.code:
@@ -121,21 +121,30 @@ _DIGITS_MAX = 25
 """Ours: more digits than any option takes, so that what is beyond its bounds is said to be that."""
 
 
+def _path(text: str) -> Path:
+    """Return the path that a word is; an empty one would be the folder where one stands."""
+    if not text:
+        raise ValueError("an empty text is no path; '.' is the folder you are in")
+    return Path(text)
+
+
 @contextmanager
-def _counts_as_written() -> Iterator[None]:
-    """Let tyro take whole numbers by `_whole`, wherever an option has them: alone, several, or left out."""
+def _words_as_written() -> Iterator[None]:
+    """Let tyro take whole numbers by `_whole` and paths by `_path`, wherever an option has them: alone, several, left out."""
     from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec
 
     registry: Any = ConstructorRegistry()
+    kinds: dict[type, tuple[str, Callable[[str], Any]]] = {int: ("INT", _whole), Path: ("PATH", _path)}
 
     def rule(type_info: Any) -> Any:
-        if type_info.type is not int:
+        if type_info.type not in kinds:
             return None
+        kind, (metavar, taken) = type_info.type, kinds[type_info.type]
         return PrimitiveConstructorSpec(
             nargs=1,
-            metavar="INT",
-            instance_from_str=lambda words: _whole(words[0]),
-            is_instance=lambda value: isinstance(value, int),
+            metavar=metavar,
+            instance_from_str=lambda words: taken(words[0]),
+            is_instance=lambda value: isinstance(value, kind),
             str_from_instance=lambda value: [str(value)],
         )
 
@@ -192,6 +201,10 @@ _PYTHONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         r"\1 is not a whole number.",
     ),
     (re.compile(r"no type matching .*?\|FLOAT could be instantiated from \[('.*?')\]\. Got errors:.*"), r"\1 is not a number."),
+    (
+        re.compile(r"no type matching .*?\|PATH could be instantiated from .*<class 'pathlib\.Path'>: (.*)"),
+        r"\1",
+    ),
     (
         re.compile(r"no type matching .*?\|\{(?P<kinds>(?:INT ?|FLOAT ?)+)\} could be instantiated from \[(?P<got>.*?)\]\..*"),
         lambda match: f"got {match['got'].replace(',', '')}; expected {len(match['kinds'].split())} numbers.",

@@ -6,7 +6,6 @@ Nothing is imported but the command that was asked for, so that `airworthy --hel
 from __future__ import annotations
 
 import difflib
-import errno
 import importlib
 import os
 import sys
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from airworthy import __version__
-from airworthy.core.errors import AirworthyError, AssetWarning, telling_broken, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, telling_broken, telling_refusals, unknown_name
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("airworthy.cli.demo", "from a place to a policy with evidence, in minutes, on one page"),
@@ -61,9 +60,6 @@ _EXTRAS = {
     "rsl_rl": "rsl-rl",
     "skrl": "skrl",
 }
-# What the user's machine may refuse, as opposed to a fault of ours, which keeps its traceback.
-# EFBIG: a limit of the shell (`ulimit -f`), or a file system's own.
-_REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def help_text() -> str:
@@ -100,7 +96,8 @@ def main(argv: list[str]) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", AssetWarning)
             warnings.showwarning = _show_warning(warnings.showwarning)
-            with telling_broken(_EXTRAS):
+            # What the file system refuses is the user's to mend; anything else is ours, and shown whole.
+            with telling_refusals(), telling_broken(_EXTRAS):
                 code = _run(argv)
         sys.stdout.flush()  # here, so that a reader who left is noticed inside this block
         return code
@@ -118,12 +115,6 @@ def main(argv: list[str]) -> int:
         if missing is None:
             raise
         return _fail(f"This needs the package {missing[0]!r}: pip install 'airworthy[{missing[1]}]'.")
-    except OSError as error:
-        # What the file system refuses is the user's to mend; anything else is ours, and shown whole.
-        if error.errno not in _REFUSALS:
-            raise
-        where = f"{str(error.filename)!r}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror}.")
 
 
 def entry() -> None:

@@ -22,9 +22,24 @@ from airworthy.core.errors import AirworthyError
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EACCES}
 
 
+def path_given(value: str | Path, where: str) -> Path:
+    """Return the path of a text, and refuse an empty one: to Python it would be the folder where one stands.
+
+    Args:
+        value: What was given.
+        where: Its name in messages ("out").
+
+    Raises:
+        AirworthyError: It is empty.
+    """
+    if not os.fspath(value):
+        raise AirworthyError(f"{where} is ''; expected a path, where '.' is the folder you are in.")
+    return Path(value)
+
+
 def make_folder(path: str | Path) -> Path:
     """Make a folder and its parents where missing; raises AirworthyError where that is impossible."""
-    folder = Path(path)
+    folder = path_given(path, "The folder to be made")
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise AirworthyError(f"Could not make the folder {str(path)!r}: a file is there; choose another name.")
     try:

@@ -7,9 +7,12 @@ exits with code 2; nothing here ever reaches a user as a traceback.
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class AirworthyError(Exception):
@@ -49,6 +52,53 @@ def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> 
     if hint:
         parts.append(hint)
     return UnknownNameError(" ".join(parts))
+
+
+# ---- What the file system refuses --------------------------------------------------------------------------------------------
+
+# What the user's machine may refuse, as opposed to a fault of ours, which keeps its traceback.
+# EFBIG: a limit of the shell (`ulimit -f`), or a file system's own. ENAMETOOLONG, ELOOP: asking whether a path is a file raises
+# them, where one that is merely not there answers "no".
+_REFUSALS = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+}
+_PART_MAX = 255
+"""Bytes of a part of a path that the file systems of our platforms take at most."""
+_PART_SHOWN = 24
+
+
+@contextmanager
+def telling_refusals() -> Iterator[None]:
+    """Say in one sentence what the file system refuses of a path; whatever else is wrong raises as ever. Also a decorator.
+
+    Raises:
+        AirworthyError: A path cannot be used: too long, not ours to read or write, no space left.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            raise
+        raise AirworthyError(_refused(error)) from error
+
+
+def _refused(error: OSError) -> str:
+    where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes | os.PathLike) else ""
+    if error.errno != errno.ENAMETOOLONG or not where:
+        return f"{where!r}: {error.strerror}." if where else f"{error.strerror}."
+    part = max(Path(where).parts, key=lambda name: len(os.fsencode(name)))
+    size = len(os.fsencode(part))
+    if size > _PART_MAX:
+        begin = part[:_PART_SHOWN]
+        return f"A part of a path, {begin + '...'!r}, has {size} bytes; expected at most {_PART_MAX}: choose a shorter name."
+    return f"{where[:_PART_SHOWN] + '...'!r} is a path of {len(os.fsencode(where)):,} bytes, too long: choose a shorter one."
 
 
 # ---- Packages that are installed and cannot be loaded ------------------------------------------------------------------------

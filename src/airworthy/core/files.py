@@ -24,6 +24,7 @@ import numpy as np
 from airworthy.core._atomic import (
     json_text,
     make_folder,
+    path_given,
     refuse_unwritable,
     write_atomic,
     write_bytes,
@@ -50,6 +51,7 @@ __all__ = [
     "packaged_toml",
     "parse_json",
     "parse_toml",
+    "path_given",
     "read_bytes",
     "read_json",
     "read_text",

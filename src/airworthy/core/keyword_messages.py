@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, telling_refusals
 
 __all__ = ["in_keywords", "in_options", "raises_in_keywords", "raises_in_options", "raises_without_class"]
 
@@ -31,12 +31,16 @@ def in_keywords(text: str) -> str:
 
 
 def raises_in_keywords(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Decorate a function of the Python face: errors that it raises name keyword arguments instead of options."""
+    """Decorate a function of the Python face: errors that it raises name keyword arguments instead of options.
+
+    What the file system refuses of a path is one of them, as on the command line.
+    """
 
     @wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
-            return function(*args, **kwargs)
+            with telling_refusals():
+                return function(*args, **kwargs)
         except AirworthyError as error:
             error.args = tuple(in_keywords(item) if isinstance(item, str) else item for item in error.args)
             raise

@@ -10,6 +10,7 @@ import importlib.util
 import site
 import sys
 import sysconfig
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -145,7 +146,16 @@ def _plainly(run: Callable[[Any], None], module: Any) -> None:
     # A stranger's code may raise anything, and one sentence is owed for each.
     except Exception as error:
         reason = (str(error).splitlines() or [""])[0][:_REASON_LENGTH]
-        raise ImportFailure(f"{type(error).__name__}: {reason}") from error
+        raise ImportFailure(f"{type(error).__name__}: {reason}{_where(error, Path(module.__file__).parent)}") from error
+
+
+def _where(error: Exception, folder: Path) -> str:
+    """Return the file and line of a folder that an error came through last, in brackets; empty where its words have them."""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return ""
+    whole = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in whole if Path(frame.filename).resolve().parent == folder.resolve()]
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 
 def load_with(call: Callable[[Callable[[Any], None], Any], None], path: Path, digest: str) -> Any:

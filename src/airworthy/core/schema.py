@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
+from airworthy.core._atomic import path_given
 from airworthy.core.errors import AirworthyError, unknown_name
 
 TEXT_MAX = 4096
@@ -227,7 +228,7 @@ def _checked(hint: Any, value: Any, where: str, bound: Bound) -> Any:
         return _text(value, where)
     if hint is Path:
         if not isinstance(value, Path):
-            return Path(_text(value, where))
+            return path_given(_text(value, where), where)
         return value
     if origin is Literal:
         return _choice(arguments, value, where)

@@ -7,7 +7,9 @@ A kind of training is a class that says what it does in its own way: `FlownFolde
 from __future__ import annotations
 
 import json
+import os
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from airworthy.core.errors import AssetError, AssetWarning
 from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions, computing, machine_for
 from airworthy.learning.timed_training import (
@@ -29,7 +32,7 @@ from airworthy.learning.timed_training import (
     metric_scalars,
     read_metrics,
 )
-from airworthy.learning.training_folder import TrainingCurves, TrainingFolder, TrainingNames, say
+from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingFolder, TrainingNames, say
 
 __all__ = ["NOT_IN_TORCH", "ONE_THREAD", "FlownFolder", "FolderTraining", "Rows", "TorchFolder", "plain_options"]
 
@@ -77,7 +80,9 @@ class FolderTraining(ABC, Generic[Network]):
             held = TrainingFolder(folder, identity, self.options, self.names, self.quiet)
             if held.done:
                 judge = partial(self._judge_again, folder, identity)
-                return held.outcome(self.read, lambda at, found: Trained(at, True, found, found["iterations"], True), judge)
+                done = held.outcome(self.read, lambda at, found: Trained(at, True, found, found["iterations"], True), judge)
+                self._tell_lost(folder)
+                return done
             machine = self.machine(held.machine)
             with self.computing(machine):
                 work = self.begin(folder, machine)
@@ -120,6 +125,22 @@ class FolderTraining(ABC, Generic[Network]):
         again = {**judged_again(found, self.evidence(network, found)), **told}
         self.report(folder, again, rows, network, None)
         return again
+
+    def _tell_lost(self, folder: Path) -> None:
+        """Tell what of a finished training is damaged or gone that no figure depends on.
+
+        Policy and figures are whole, or they were refused before: an `AssetWarning` is enough.
+        """
+        try:
+            read_metrics(folder)
+        except AssetError as error:
+            warnings.warn(str(error), AssetWarning, stacklevel=2)
+        beside = self.beside()
+        lost = [name for name in beside if not os.path.lexists(folder / name)]
+        if lost:
+            told = f"{str(folder)!r} lacks {len(lost)} of what was written beside its policy: {', '.join(lost)}"
+            what = "; ".join(beside[name] for name in lost)
+            warnings.warn(f"{told}. Figures do not depend on it; {what}.", AssetWarning, stacklevel=2)
 
     # ---- What a kind of training does in its own way ------------------------------------------------------------------------
 
@@ -178,6 +199,10 @@ class FolderTraining(ABC, Generic[Network]):
             network: What was learnt.
             work: That learnt it; None: it is judged again.
         """
+
+    def beside(self) -> Mapping[str, str]:
+        """Return what `report` leaves beside figures and log: by name in the folder, what it means where it is gone."""
+        return {REPORT_FILE: "the page is written again where another protocol is asked for"}
 
     @abstractmethod
     def machine(self, before: Mapping[str, Any] | None) -> Machine:

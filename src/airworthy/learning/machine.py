@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,6 +81,8 @@ def _default(item: Field[Any]) -> Any:
 
 def _held(value: Any) -> Any:
     """Return a value as it is whether it was just made or comes back from JSON, which has lists for tuples."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, Mapping):
         return {key: _held(inner) for key, inner in value.items()}
     return tuple(_held(inner) for inner in value) if isinstance(value, list | tuple) else value

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import read_json, write_json
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
+from airworthy.core.files import path_given, read_json, write_json
 from airworthy.learning.held_figures import telling_figures
 from airworthy.learning.timed_training import SUMMARY_FILE, Trained
 from airworthy.learning.training_folder import IDENTITY_FILE, say
@@ -96,13 +96,14 @@ def _say_left_out(path: Path, seeds: set[int]) -> None:
         say(False, f"{path}: left without seed {named}, which this command does not ask for; ask for more --seeds to have all.")
 
 
+@telling_refusals()
 def refuse_single_training(out: str | Path) -> None:
     """Refuse to train several seeds in the folder of one, whose summary theirs would take the place of.
 
     Raises:
         AirworthyError: It holds a single training.
     """
-    if any((Path(out) / name).exists() for name in (IDENTITY_FILE, CONTRACT_FILE)):
+    if any((path_given(out, "out") / name).exists() for name in (IDENTITY_FILE, CONTRACT_FILE)):
         raise AirworthyError(f"{str(out)!r} holds a single training; several seeds need a folder of their own: choose another.")
 
 

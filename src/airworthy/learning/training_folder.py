@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from airworthy.core.errors import AirworthyError, AssetError, telling_broken
-from airworthy.core.files import json_text, read_json, write_json, write_text
+from airworthy.core.errors import AirworthyError, AssetError, telling_broken, telling_refusals
+from airworthy.core.files import json_text, path_given, read_json, write_json, write_text
 from airworthy.core.jobs.block_job import KINDS, kind_of
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.jobs.progress import progress, stoppable
@@ -56,6 +56,9 @@ TRAINING_LOG_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = (
     "report.html",
     "weights_last.safetensors",
 )
+
+_NAMED = 4
+"""Ours: things that differ are named up to here."""
 
 Outcome = TypeVar("Outcome")
 Network = TypeVar("Network")
@@ -151,12 +154,19 @@ class TrainingNames:
     """Options by fields of the protocol, where they are called otherwise."""
 
 
-def refuse_other_training(folder: Path, options: TrainingOptions) -> None:
+@telling_refusals()
+def refuse_other_training(folder: str | Path, options: TrainingOptions, kind: str) -> None:
     """Refuse a folder of another training as far as its options tell, before anything is made ready for this one.
 
+    Args:
+        folder: That is to hold it.
+        options: What is learnt, and how.
+        kind: That its identity will name.
+
     Raises:
-        AirworthyError: The folder holds a training by another trainer, or with other options.
+        AirworthyError: The folder holds a training of something else, by another trainer, or with other options.
     """
+    folder = path_given(folder, "out")
     path, where = folder / IDENTITY_FILE, repr(str(folder))
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise AirworthyError(f"{where} is a file; --out names a folder, which is made where it is missing.")
@@ -164,13 +174,24 @@ def refuse_other_training(folder: Path, options: TrainingOptions) -> None:
     if before is None:
         _refuse_other_kinds(folder)
         return
+    _refuse_other_kind(where, before, options, {"kind": kind})
+    _refuse_changed(where, options.differences(before["options"]))
+
+
+def _refuse_other_kind(where: str, before: Mapping[str, Any], options: TrainingOptions, asked: Mapping[str, Any]) -> None:
+    """Refuse what was learnt of something else, or by another trainer, whose options say nothing about this one's."""
+    for name, joined in (("kind", "of"), ("trainer", "by")):
+        then, now = before.get(name), asked.get(name)
+        if isinstance(then, str) and isinstance(now, str) and then != now:
+            was, wanted = (text.removeprefix("task ") for text in (then, now))
+            raise AirworthyError(f"{where} holds a training {joined} {was}, not {joined} {wanted}: choose another folder.")
     # Each trainer has options of its own; those that a later version adds are not in an older folder.
     if foreign := sorted(set(before["options"]) - {item.name for item in fields(options)}):
+        had = _listed(foreign, ", ")
         raise AirworthyError(
-            f"{where} holds the training of another trainer (which had {', '.join(foreign)}): choose another folder, or ask for"
-            " the same trainer."
+            f"{where} holds the training of another trainer or version (which had {had}): choose another folder, or ask for the"
+            " same trainer."
         )
-    _refuse_changed(where, options.differences(before["options"]))
 
 
 def _refuse_other_kinds(folder: Path) -> None:
@@ -187,9 +208,15 @@ def _read_identity(path: Path) -> dict[str, Any]:
     return before
 
 
+def _listed(words: Sequence[str], between: str) -> str:
+    """Return the first of them; how many others there are is enough to know."""
+    more = len(words) - _NAMED
+    return between.join(words) if more <= 1 else f"{between.join(words[:_NAMED])}{between}and {more} more"
+
+
 def _refuse_changed(where: str, changed: list[str]) -> None:
     if changed:
-        what = "; ".join(changed)
+        what = _listed(changed, "; ")
         raise AirworthyError(f"{where} holds another training ({what}): choose another folder, or ask for the same.")
 
 
@@ -198,8 +225,8 @@ class TrainingFolder:
 
     Args:
         folder: It.
-        identity: What the weights depend on: schema_version, options, data; where it has "network", that is compared first.
-            Besides, "protocol": how it is judged, which no weight depends on.
+        identity: What the weights depend on: schema_version, options, data; where it has "network", that is compared first,
+            then "kind" and "trainer". Besides, "protocol": how it is judged, which no weight depends on.
         options: Those of the identity.
         named: Words for messages.
         quiet: Say nothing but what is wrong.
@@ -391,6 +418,7 @@ class TrainingFolder:
         # First, since all further differences follow from it.
         if "network" in self._identity and before.get("network") != self._identity["network"]:
             raise AirworthyError(f"{where} holds the training of another network: choose another folder.")
+        _refuse_other_kind(where, before, options, self._identity)
         _refuse_changed(where, self._changed(before, options))
         return before
 

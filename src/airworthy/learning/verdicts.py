@@ -32,6 +32,7 @@ def beside_controller(learnt: JudgedFlights, known: JudgedFlights, name: str, sh
 
     First by the share of good flights; where that is a tie, by the median difference of the errors of flights that neither
     lost. A difference whose interval of 95 % holds 0 is a tie: more flights may decide it, and then the sentence says by what.
+    Where neither has a good flight, and no error decides, nothing says who is better, and the sentence says that.
 
     Args:
         learnt: Of the policy.
@@ -51,7 +52,12 @@ def beside_controller(learnt: JudgedFlights, known: JudgedFlights, name: str, sh
     signs = {share: _sign(rate)}
     mine, other = (100.0 * float(np.mean(x.good)) for x in (learnt, known))
     shown = _within(rate, 100.0, "%", 1)
+    # Two shares of 0 are no tie of two that did it: one of them may do something else altogether, as a controller beside a
+    # task of one's own.
+    none = not (learnt.good.any() or known.good.any())
     said = [f"{share} {mine:.1f} % against {other:.1f} %, difference {shown}{_tie(signs[share])}"]
+    if none:
+        said = [f"{share} 0.0 % of either, which compares nothing"]
     numbers: dict[str, Any] = {"flights": count, "difference_percent": _bounds(rate, 100.0)}
     both = learnt.kept & known.kept
     if learnt.error is not None and known.error is not None and both.any():
@@ -68,7 +74,10 @@ def beside_controller(learnt: JudgedFlights, known: JudgedFlights, name: str, sh
     stands, by = "ties with", ""
     if decided is not None:
         stands, by = "wins against" if signs[decided] > 0 else "loses to", f" by {decided}"
-    verdict = f"The learnt policy {stands} the {name}{by}, on the same {count:,} starts: {'; '.join(said)}."
+    told = f"The learnt policy {stands} the {name}{by}"
+    if none and decided is None:
+        told = f"Nothing says whether the learnt policy or the {name} is better"
+    verdict = f"{told}, on the same {count:,} starts: {'; '.join(said)}."
     return {"verdict": verdict, "comparison": {"decided_by": decided, **numbers}}
 
 

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import airworthy
+from airworthy.core import own_modules
 from airworthy.core.files import harmless
 from airworthy.core.own_modules import ImportFailure
 
@@ -106,6 +107,8 @@ def cause_of(error: BaseException) -> str:
     """Return kind and first line of what was raised, and the line of the pilot's own code that it came from."""
     reason = _words(error)
     said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return said  # its words end with its file and line; the code that met it is Python's
     raised_at = _own_line(error.__traceback__)
     return said if raised_at is None else f"{said} ({Path(raised_at.filename).name}, line {raised_at.lineno})"
 
@@ -143,7 +146,9 @@ def _own_line(trace: TracebackType | None) -> traceback.FrameSummary | None:
     """Return the deepest frame that is neither of this package nor of a library; of our own planners, the deepest of all."""
     frames = traceback.extract_tb(trace)
     own = [f for f in frames if not f.filename.startswith(("<", _PACKAGE, *_LIBRARIES))]
-    # The timer's handler runs on top of what took too long: where that stood is what matters.
-    ours = [f for f in frames if f.name not in ("ring", "contained", "within")]
-    found = own or ours or list(frames)
+    # The timer's handler runs on top of what took too long: where that stood is what matters. What imports a file is no place
+    # that anybody could look at.
+    importing = ("<", own_modules.__file__)
+    ours = [f for f in frames if f.name not in ("ring", "contained", "within") and not f.filename.startswith(importing)]
+    found = own or ours
     return found[-1] if found else None

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from airworthy.core.arrays import ArrayAny, ArrayF32
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
 from airworthy.core.files import json_text, make_folder, parse_json, read_bytes, read_text, sha256, write_bytes, write_text
 from airworthy.core.table_schema import TableSchema, check_header, check_same
 
@@ -222,6 +222,7 @@ def _folders_below(folder: str | Path) -> list[Path]:
     return [Path(folder) / name for name in names if (Path(folder) / name / CONTRACT_FILE).is_file()]
 
 
+@telling_refusals()
 def contract_kind(folder: str | Path) -> str:
     """Return the kind of network that a folder's contract names; empty where there is no contract or it names none.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, telling_refusals, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES
 from airworthy.scenes.record import Scene
@@ -201,6 +201,7 @@ IDLE_RULES = (
 """Options that change nothing, by what the scene is made from: "generator", "scene file", "splats", "cloud" or "mesh"."""
 
 
+@telling_refusals()
 def scene(
     name: str | Path, units: str = "m", up: str | None = None, *, recentre: bool | None = None, voxel: float = 0.0
 ) -> Scene:

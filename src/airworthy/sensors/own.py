@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import ArrayAny
-from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals, unknown_name
 from airworthy.core.files import read_toml
 from airworthy.core.own_modules import load_own, own_digest
 from airworthy.sensors.build import Sensor
@@ -70,6 +70,7 @@ def _device_of(path: Path, name: str) -> Device:
         raise AssetError(f"{str(path)!r}: the device {name!r} cannot be used: {_reason(error)}.") from error
 
 
+@telling_refusals()
 def _sensor_of(path: Path, name: str) -> Sensor:
     if not path.is_file():
         raise AssetError(f"There is no file {str(path)!r} for the sensor {name!r}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -236,6 +237,21 @@ class Randomization:
     def any(self) -> bool:
         """Whether anything varies."""
         return any(getattr(self, name) != 0.0 for name in self.__dataclass_fields__)
+
+
+def asked_randomization(values: Mapping[str, float]) -> Randomization:
+    """Return how vehicles differ by the numbers of --randomize, which is named where one of them is refused.
+
+    Args:
+        values: By field.
+
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+    try:
+        return Randomization(**values)
+    except AirworthyError as error:
+        raise AirworthyError(f"--randomize: {str(error).removeprefix('Randomization.')}") from None
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_toml
+from airworthy.core.schema import shown
 from airworthy.vehicles.files import BYTES_MAX, read_vehicle, refuse_place, vehicle_from_table
 from airworthy.vehicles.record import Vehicle
 
 if TYPE_CHECKING:
     from airworthy.vehicles.urdf_tree import UrdfLink, UrdfTree
 
-__all__ = ["CATALOGUE", "import_urdf", "named_vehicle", "vehicle", "vehicle_names"]
+__all__ = ["CATALOGUE", "import_urdf", "named_vehicle", "vehicle", "vehicle_given", "vehicle_names"]
 
 # ---- A vehicle from a URDF and a TOML that says which links are rotors ------------------------------------------------------
 
@@ -144,6 +145,23 @@ def named_vehicle(name: str, rotors: str | Path | None = None) -> Vehicle:
             )
         return import_urdf(name, rotors)
     return read_vehicle(name) if name.endswith(".toml") or "/" in name else vehicle(name)
+
+
+def vehicle_given(item: Any, where: str = "vehicle") -> Vehicle:
+    """Return the vehicle that a caller from Python gave.
+
+    Args:
+        item: A record, a catalogue name or a vehicle file.
+        where: Its name in messages.
+
+    Raises:
+        AirworthyError: It is something else, or no such vehicle.
+    """
+    if isinstance(item, Vehicle):
+        return item
+    if not isinstance(item, str | Path):
+        raise AirworthyError(f"{where} is {shown(item)}; expected a Vehicle, a name of the catalogue or a vehicle file.")
+    return named_vehicle(str(item))
 
 
 def vehicle_names() -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
 from airworthy.core.files import read_json
 from airworthy.core.jobs.block_job import KINDS, kind_of
 from airworthy.pilots import policy_word
@@ -81,6 +81,7 @@ def _where(flight: ShownFlight, scene_name: str | None) -> tuple[Scene | None, b
         raise AirworthyError(f"{hint}: {error}") from error
 
 
+@telling_refusals()
 def _of_demo(path: Path) -> Path:
     """Of a demo's folder, that of the flight it ends with; any other path as it is.
 

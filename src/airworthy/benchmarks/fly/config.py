@@ -23,7 +23,7 @@ from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.pilots.catalogue import NAVIGATION, learnt_guide, pilot_control, pilot_level
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
-from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE
+from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE, asked_randomization
 
 if TYPE_CHECKING:
     from airworthy.vehicles import Vehicle
@@ -432,10 +432,7 @@ def randomization(tokens: tuple[str, ...]) -> Randomization:
             values[name] = float(number)
         except ValueError:
             raise AirworthyError(f"--randomize got {token!r}; write it as {name}=NUMBER.") from None
-    try:
-        return Randomization(**values)
-    except AirworthyError as error:
-        raise AirworthyError(f"--randomize: {str(error).removeprefix('Randomization.')}") from None
+    return asked_randomization(values)
 
 
 def read_as_it_is(config: FlyConfig) -> FlyConfig:

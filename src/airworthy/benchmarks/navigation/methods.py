@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals, unknown_name
 from airworthy.core.own_modules import load_with, own_digest
 from airworthy.pilots.containment import PilotFailure, contained, import_contained, stops_noted
 
@@ -187,6 +187,7 @@ def _built_in(specifier: str, body: float) -> NavigationMethod:
     return NavigationMethod(specifier, lambda: made(kind(**settings)), title=title, identity=identity, checks=checks)
 
 
+@telling_refusals()
 def _from_file(path: Path, name: str) -> NavigationMethod:
     """Return a user's class; the file's own code runs, as the user asks."""
     if not path.is_file():

@@ -97,6 +97,7 @@ def _run(config: TrainNavigationConfig | TrainEncoderConfig) -> Any:
 
 def _asked(task: str, argv: list[str]) -> int:
     config = replace(run_tyro(TrainNavigationConfig, argv, f"{PROG} {task}", _DESCRIPTION), task=task)
+    config.check_batch()  # first: torch alone takes seconds to load
     load_torch()
     from airworthy.learning.navigation.run import train_navigation, train_navigation_seeds
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, telling_refusals
 from airworthy.core.jobs.progress import ProgressLine, progress
 
 __all__ = [
@@ -87,6 +87,7 @@ def refuse_foreign(folder: str | Path, *own: str) -> None:
             )
 
 
+@telling_refusals()
 def where_else(folder: str | Path, wanted: str) -> str:
     """Return why a folder without a file of `KINDS` is not what was asked for, and which folder below it is.
 

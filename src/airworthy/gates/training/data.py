@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayLike
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
 from airworthy.core.files import read_bytes, read_json, sha256
 from airworthy.gates.planner.contract import FIELDS, PAPER_RANGES, SCALES
 from airworthy.gates.training.options import BoundaryOptions
@@ -116,6 +116,7 @@ ROWS_MAX = 1 << 26
 _COLUMNS = (*FIELDS, "v", "t0", "feasible", "index")
 
 
+@telling_refusals()
 def read_labels(folder: str | Path, verify: bool = True) -> LabelTable:
     """Read a folder of labels.
 

@@ -133,7 +133,7 @@ def train_distill(
     """
     options, protocol = options or DistillOptions(), FoundationProtocol(flights=flights, tour_flights=0)
     begun = time.perf_counter()
-    refuse_other_training(Path(out), options)
+    refuse_other_training(out, options, "distill")
     lessons = lessons_of(teachers)
     made = _DistillFolder(
         options=options,

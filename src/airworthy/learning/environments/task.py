@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.ops import absolute, clip, exp, maximum, sqrt, where
+from airworthy.core.schema import shown
 
 __all__ = [
     "REQUIRED",
@@ -28,6 +29,7 @@ __all__ = [
     "peak",
     "penalty",
     "register_task",
+    "task_given",
     "thrust_command",
 ]
 
@@ -220,6 +222,22 @@ def learning_task(name: str, **options: Any) -> LearningTask:
         return _TASKS[name](**options)
     except TypeError as error:
         raise AirworthyError(f"The learning task {name!r} does not take these options: {error}.") from None
+
+
+def task_given(task: Any) -> LearningTask:
+    """Return the task that a caller from Python gave: a name, or a task.
+
+    Raises:
+        AirworthyError: It is neither, or there is none of this name.
+    """
+    if isinstance(task, str):
+        return learning_task(task)
+    missing = [name for name in REQUIRED if not hasattr(task, name)]
+    if missing or isinstance(task, type):
+        why = f"which has no {missing[0]!r}" if missing else "a class: call it"
+        raise AirworthyError(f"task is {shown(task)}, {why}; expected the name of a learning task, or a task.")
+    found: LearningTask = task
+    return found
 
 
 def learning_tasks() -> Iterator[str]:

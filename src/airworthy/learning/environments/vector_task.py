@@ -14,16 +14,17 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInd
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import flight_key
-from airworthy.core.schema import shown
+from airworthy.core.schema import Bound, checked_value, number, shown
 from airworthy.learning.environments.conditions import CurriculumState, FlightConditions
 from airworthy.learning.environments.kernel import RESULTS, EnvironmentShape, environment_kernel, parameters_of
 from airworthy.learning.environments.nominal import nominal_row, shape_of
 from airworthy.learning.environments.rooms import draw_rooms
-from airworthy.learning.environments.task import LearningTask, learning_task
+from airworthy.learning.environments.task import LearningTask, task_given
 from airworthy.learning.environments.traits import told_by_member, traits_of
 from airworthy.simulation.config import Randomization
 from airworthy.simulation.start_state import whole_number
-from airworthy.vehicles import Vehicle, named_vehicle
+from airworthy.vehicles import Vehicle
+from airworthy.vehicles.lookup import vehicle_given
 
 __all__ = ["EpisodeEnds", "StepResult", "VectorTask", "reward_terms"]
 
@@ -31,6 +32,9 @@ _SAVED = ("parameters", "state", "keys", "result", "observation")
 """Arrays that steps depend on."""
 _LARGEST = 1 << 20
 """Environments; more would not fit 32-bit counts of their memory."""
+
+_THREADS_MAX = 4096
+"""Ours: more than any machine has."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +108,16 @@ class VectorTask:
     ):
         if isinstance(env_count, bool) or not isinstance(env_count, int | np.integer) or not 1 <= env_count <= _LARGEST:
             raise AirworthyError(f"env_count is {env_count!r}; expected a whole number from 1 to {_LARGEST:,}.")
-        self.task = learning_task(task) if isinstance(task, str) else task
+        self.task, threads = task_given(task), threads_given(threads)
         self.env_count = int(env_count)
-        self.vehicle = _vehicle(traits_of(self.task).airframe if vehicle is None else vehicle)
-        self.randomization = randomization or Randomization()
+        self.vehicle = vehicle_given(traits_of(self.task).airframe if vehicle is None else vehicle)
+        least_thrust_to_weight = number(least_thrust_to_weight, "least_thrust_to_weight", Bound(0.0))
+        self.randomization = checked_value(Randomization | None, randomization, "randomization") or Randomization()
         if self.randomization.position or self.randomization.yaw:
             raise AirworthyError("Randomization of position and yaw has no effect here: the task says where flights begin.")
         calm = replace(self.randomization, position=0.0, yaw=0.0)
         traits = traits_of(self.task)
-        self.conditions = conditions or FlightConditions()
+        self.conditions = checked_value(FlightConditions | None, conditions, "conditions") or FlightConditions()
         self._shape, columns = shape_of(self.task, [self.vehicle], calm, least_thrust_to_weight, self.conditions)
         self._curriculum = CurriculumState(traits.curriculum) if traits.curriculum else None
         with told_by_member(self.task):
@@ -453,11 +458,16 @@ class VectorTask:
         return self._host["parameters"][rows, : self.env_count]
 
 
+def threads_given(threads: Any) -> int | None:
+    """Return the most threads of a launch that a caller gave; None, as many as there are, stays.
+
+    Raises:
+        AirworthyError: It is no whole number of 1 or more.
+    """
+    return None if threads is None else int(number(threads, "threads", Bound(1, _THREADS_MAX), whole=True))
+
+
 def reward_terms(task: LearningTask) -> tuple[str, ...]:
     """Return names of the parts of a task's reward, found by tracing it with its own vehicle; no kernel is built."""
-    vehicle = _vehicle(traits_of(task).airframe)
+    vehicle = vehicle_given(traits_of(task).airframe)
     return parameters_of(shape_of(task, [vehicle], Randomization(), 1.0, FlightConditions())[0]).terms
-
-
-def _vehicle(item: Vehicle | str | Path) -> Vehicle:
-    return item if isinstance(item, Vehicle) else named_vehicle(str(item))

@@ -124,7 +124,7 @@ def train_foundation(
     refuse_judged_seed([options.seed], protocol.seed)
     begun = time.perf_counter()
     # First: drawing a thousand vehicles takes seconds, and a cold compile half a minute.
-    refuse_other_training(Path(out), options)
+    refuse_other_training(out, options, "foundation")
     made = _FoundationFolder(
         options=options,
         run=flown_run(minutes, tensorboard),

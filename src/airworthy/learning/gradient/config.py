@@ -19,6 +19,7 @@ from airworthy.learning.native_ppo import PpoOptions, PpoTrainingOptions
 from airworthy.learning.off_policy.training import OFF_POLICY, OffPolicyTrainingOptions
 from airworthy.learning.ppo import TorchPpoOptions
 from airworthy.simulation import Randomization
+from airworthy.simulation.config import asked_randomization
 
 __all__ = ["DEFAULT_WORD", "IDLE_RULES", "TRAINERS", "HoverConfig", "randomization_of"]
 
@@ -198,7 +199,7 @@ def randomization_of(words: Sequence[str]) -> Randomization:
             raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
         if values[name] == 0.0:
             raise AirworthyError(f"--randomize {word} changes nothing: leave it out, or give a share above 0.")
-    return Randomization(**values)
+    return asked_randomization(values)
 
 
 def _of(trainers: tuple[str, ...], options: tuple[str, ...]) -> IdleRule:

@@ -7,6 +7,7 @@ others, and for what is not a policy at all: a mass that explains a recorded fli
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,14 +18,18 @@ from torch.autograd.function import once_differentiable
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.random import flight_key, uniforms
+from airworthy.core.schema import SHARE, number, shown
 from airworthy.learning.environments.conditions import FlightConditions
 from airworthy.learning.environments.kernel import MEMORY_BLOCK, STREAM
 from airworthy.learning.environments.nominal import nominal_row, shape_of
-from airworthy.learning.environments.task import LearningTask, learning_task
+from airworthy.learning.environments.task import LearningTask, task_given
 from airworthy.learning.environments.traits import told_by_member, traits_of
+from airworthy.learning.environments.vector_task import threads_given
 from airworthy.learning.gradient.derived_step import FLAGS, DerivedStep, StepEquations, StepTwin
 from airworthy.simulation.config import Randomization
-from airworthy.vehicles import Vehicle, named_vehicle
+from airworthy.simulation.start_state import whole_number
+from airworthy.vehicles import Vehicle
+from airworthy.vehicles.lookup import vehicle_given
 
 __all__ = ["FACTORS", "DifferentiableSimulator"]
 
@@ -84,12 +89,11 @@ class DifferentiableSimulator:
         for name, value, most in (("env_count", env_count, _LARGEST), ("horizon", horizon, 1_000_000)):
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise AirworthyError(f"{name} is {value!r}; expected a whole number from 1 to {most:,}.")
-        if not 0.0 <= keep <= 1.0:
-            raise AirworthyError(f"keep is {keep!r}; expected a share from 0 to 1.")
+        keep, seed = float(number(keep, "keep", SHARE)), whole_number("seed", seed, -(2**63))
         if precision not in ("float32", "float64"):
             raise AirworthyError(f"precision is {precision!r}; expected float32 or float64.")
-        self.task = learning_task(task) if isinstance(task, str) else task
-        self.env_count, self.horizon, self.keep, self.seed = env_count, horizon, float(keep), seed
+        self.task = task_given(task)
+        self.env_count, self.horizon, self.keep, self.seed = env_count, horizon, keep, seed
         self.dtype = torch.float64 if precision == "float64" else torch.float32
         if traits_of(self.task).rooms is not None:
             raise AirworthyError(
@@ -114,7 +118,7 @@ class DifferentiableSimulator:
         mine = np.stack(rows, axis=1)[:, [place[id(item)] for item in fleet]]
         self._rows = torch.from_numpy(np.ascontiguousarray(mine)).to(self.dtype)
         self._derived: dict[bool, DerivedStep] = {}
-        self._threads = threads
+        self._threads = threads_given(threads)
         self.episode: ArrayAny = np.full(env_count, -1, np.int64)
         """Number of each present flight among its environment's, (env,): what draws depend on; a run that goes on sets it."""
         self.terminated = self.success = torch.zeros(env_count, dtype=torch.bool)
@@ -351,11 +355,17 @@ def _put(kernel: DerivedStep, given: Mapping[str, Tensor]) -> None:
 
 
 def _fleet(vehicles: Vehicle | str | Sequence[Vehicle | str], count: int) -> list[Vehicle]:
-    several = [vehicles] * count if isinstance(vehicles, Vehicle | str) else list(vehicles)
-    if len(several) != count:
-        raise AirworthyError(f"{len(several)} vehicles were given for {count} flights; expected one, or one for each.")
+    if isinstance(vehicles, Vehicle | str | Path):
+        return [vehicle_given(vehicles, "vehicles")] * count
+    if not isinstance(vehicles, Sequence):
+        raise AirworthyError(f"vehicles is {shown(vehicles)}; expected one vehicle for all flights, or a list of one for each.")
+    if len(vehicles) != count:
+        raise AirworthyError(f"{len(vehicles)} vehicles were given for {count} flights; expected one, or one for each.")
     known: dict[str, Vehicle] = {}
-    for item in several:
-        if isinstance(item, str) and item not in known:
-            known[item] = named_vehicle(item)
-    return [known[item] if isinstance(item, str) else item for item in several]
+    fleet = []
+    for k, item in enumerate(vehicles):
+        found = known[item] if isinstance(item, str) and item in known else vehicle_given(item, f"vehicles[{k}]")
+        if isinstance(item, str):
+            known[item] = found
+        fleet.append(found)
+    return fleet

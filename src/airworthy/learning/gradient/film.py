@@ -5,6 +5,7 @@ Each stage is one inline SVG that moves by itself: a page that loads nothing and
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32
+from airworthy.core.errors import AssetWarning
 from airworthy.core.frames import rotate
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.learning.gradient.evaluation import HoverProtocol, evaluation_starts
@@ -24,6 +26,7 @@ from airworthy.vehicles import Vehicle
 
 __all__ = [
     "STAGES",
+    "STAGES_FOLDER",
     "FilmedStage",
     "LearningStage",
     "film_learning",
@@ -179,7 +182,7 @@ def _target(scale: float) -> str:
 
 Stages = Mapping[int, tuple[float, Sequence[ArrayF32]]]
 """By gradient steps done: seconds learnt, and the weights then."""
-_STAGES = "film"
+STAGES_FOLDER = "film"
 """Folder with the weights of the film's stages: who judges a finished policy again films it from them."""
 
 
@@ -187,14 +190,16 @@ def keep_stages(folder: Path, earlier: Stages) -> None:
     """Keep the stages before the last with a finished training."""
     arrays = {f"{at}_{k}": w for at, (_, weights) in earlier.items() for k, w in enumerate(weights)}
     notes = {"stages": [[at, wall_s, len(weights)] for at, (wall_s, weights) in earlier.items()]}
-    Checkpoints(folder / _STAGES, "film").save(Checkpoint(0, arrays, notes), {})
+    Checkpoints(folder / STAGES_FOLDER, "film").save(Checkpoint(0, arrays, notes), {})
 
 
 def kept_stages(folder: Path) -> Stages:
-    """Return what `keep_stages` kept; nothing where an earlier version learnt: the film is then of the last stage alone."""
-    place = folder / _STAGES
+    """Return what `keep_stages` kept; nothing where it is gone or was never kept, of which an `AssetWarning` tells."""
+    place = folder / STAGES_FOLDER
     held = Checkpoints(place, "film").newest() if place.is_dir() else None
     if held is None:
+        told = f"{str(place)!r} is missing or not whole: without the stages of its learning the film is of the last one alone."
+        warnings.warn(told, AssetWarning, stacklevel=2)
         return {}
     told = held.notes["stages"]
     return {int(at): (float(wall_s), [held.arrays[f"{at}_{k}"] for k in range(count)]) for at, wall_s, count in told}

@@ -22,7 +22,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
 from airworthy.learning.gradient.config import HoverConfig
 from airworthy.learning.gradient.evaluation import HoverProtocol, compare, conditions, figures, fly_hover, has_drag, robustness
-from airworthy.learning.gradient.film import STAGES, film_pictures, keep_stages, kept_stages
+from airworthy.learning.gradient.film import STAGES, STAGES_FOLDER, film_pictures, keep_stages, kept_stages
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, LearntPolicy, MpcController
 from airworthy.learning.gradient.policy import contract_of_training, write_motor_policy
 from airworthy.learning.gradient.report import write_hover_report
@@ -88,14 +88,21 @@ class _HoverFolder(FlownFolder[MotorPolicy]):
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: MotorPolicy, work: TimedTraining[Any] | None
     ) -> None:
         learnt = LearntPolicy.of(self.training).having(network.weights)
-        earlier = kept_stages(folder) if work is None else work.earlier
+        filmed = bool(self.protocol.film_flights)
+        earlier = work.earlier if work is not None else kept_stages(folder) if filmed else {}
         film = film_pictures(
             self.vehicle, learnt, earlier, network.weights, found["training_wall_s"], self.options.start, self.protocol
         )
         write_hover_report(folder / REPORT_FILE, found, rows, film)
-        # Without a film nobody asks for its stages; a film that is asked for later is of the last stage alone.
-        if work is not None and self.protocol.film_flights:
-            keep_stages(folder, work.earlier)
+        # Without a film nobody asks for its stages. Of one that is asked for later there are none, which is kept, too: a folder
+        # that lacks them then has lost them.
+        if filmed:
+            keep_stages(folder, earlier)
+
+    def beside(self) -> Mapping[str, str]:
+        if not self.protocol.film_flights:
+            return super().beside()
+        return {**super().beside(), STAGES_FOLDER: "a film that is made again is of the last stage alone"}
 
 
 def train_hover(
@@ -134,7 +141,7 @@ def train_hover(
     refuse_judged_seed([options.seed], protocol.seed)
     begun = time.perf_counter()
     # First: what makes a training ready may compile for half a minute.
-    refuse_other_training(Path(out), options)
+    refuse_other_training(out, options, options.task)
     training = options.begin(vehicle, device) if isinstance(options, PpoTrainingOptions) else options.begin(vehicle)
     made = _HoverFolder(
         options=options,

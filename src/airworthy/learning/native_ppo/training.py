@@ -137,8 +137,7 @@ def check_learner(env_count: int, options: PpoOptions, device: str = "cpu") -> N
     """
     if isinstance(options, TorchPpoOptions):
         machine_for(TrainingRunOptions(device=device))
-    else:
-        options.check_batch(env_count)
+    options.check_batch(env_count)
 
 
 def ppo_learner(

@@ -296,7 +296,7 @@ def check_levels(protocol: RoomsProtocol, most: int) -> None:
     """
     if max(protocol.levels, default=0) > most:
         raise AirworthyError(
-            f"RoomsProtocol.levels goes to {max(protocol.levels)}; the curriculum ends at {most}, where everything is placed."
+            f"RoomsProtocol.levels has {max(protocol.levels)}; expected at most {most}, the last of the curriculum."
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.keyword_messages import raises_without_class
 from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.learning.machine import SEED_MAX, TrainingOptions, TrainingRunOptions
 from airworthy.learning.navigation.tasks import DepthNavigation, LidarNavigation, NavigationTask
@@ -79,6 +80,15 @@ class NavigationOptions(TrainingOptions):
             raise AirworthyError("A LiDAR's image has no encoder; expected image 'pooled' for lidar_navigation.")
         if self.mirror == "y" and not self._mirrors:
             raise AirworthyError("Only flights with pooled depth can be mirrored; expected mirror 'auto' or 'none' here.")
+
+    def check_batch(self) -> None:
+        """Refuse flights that minibatches cannot share, before there are environments, which take half a minute to begin.
+
+        Raises:
+            AirworthyError: It names the option.
+        """
+        with raises_without_class():
+            self.ppo().check_batch(self.env_count)
 
     @property
     def _mirrors(self) -> bool:

@@ -290,6 +290,7 @@ def train_navigation(
     # Now: it would be a pity to hear it when all is learnt.
     refuse_judged_seed([options.seed], protocol.seed, _JUDGED_ROOMS)
     check_levels(protocol, options.learnt_task().curriculum.most)
+    options.check_batch()
     made = _NavigationFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, encoder=encoder)
     return made.train(out)
 

@@ -40,6 +40,7 @@ class NavigationTraining:
 
     def __init__(self, options: NavigationOptions, eye: NavigationEye, encoder: str = "", threads: int | None = None):
         self.options, self._encoder = options, encoder
+        options.check_batch()
         self.environments = NavigationEnvironments(
             options.learnt_task(),
             options.env_count,

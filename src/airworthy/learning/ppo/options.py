@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES
 from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.learning.native_ppo.options import PpoOptions
 
@@ -53,6 +54,33 @@ class TorchPpoOptions(PpoOptions):
     average_updates: Annotated[int, Bound(0, 1_000_000)] = 0
     """Updates over which the weights of the policy that is written down are averaged, exponentially; 0: they are the last.
     What learns is the same."""
+
+    def blocks(self, env_count: int) -> tuple[int, int]:
+        """Return how many blocks a rollout is shared out in, and how many samples each has: in what order minibatches come.
+
+        Args:
+            env_count: Of the environments that are learnt in.
+        """
+        # Blocks as of the native form, so that samples come in its order; networks with memory take whole environments.
+        if self.recurrent:
+            return env_count, self.rollout
+        size = CPU_LANES if env_count % CPU_LANES == 0 else 1
+        return env_count * self.rollout // size, size
+
+    def check_batch(self, env_count: int) -> None:
+        """Refuse a number of environments whose samples do not divide into minibatches.
+
+        Args:
+            env_count: Of the environments that are learnt in.
+        """
+        blocks, size = self.blocks(env_count)
+        if blocks % self.minibatches:
+            samples = "samples" if size == 1 else f"blocks of {size} samples"
+            whole = f"{blocks:,}, the {samples} of {env_count:,} environments x {self.rollout} steps"
+            expected = f"its {blocks:,} environments, which go together" if self.recurrent else whole
+            raise AirworthyError(
+                f"TorchPpoOptions.minibatches is {self.minibatches}; expected a number that divides {expected}."
+            )
 
     def __post_init__(self) -> None:
         check_fields(self, "TorchPpoOptions.")

@@ -19,7 +19,7 @@ from torch import Tensor
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.checkpoints import Checkpoint
-from airworthy.core.native_kernel import CPU_LANES, thread_limit
+from airworthy.core.native_kernel import thread_limit
 from airworthy.learning.machine import COUNT_MAX
 from airworthy.learning.native_ppo.moments import RunningMoments, WeightAverage
 from airworthy.learning.native_ppo.options import PpoUpdate
@@ -102,15 +102,8 @@ class TorchPpo:
 
     def _check(self, count: int) -> None:
         o, e = self.options, self.environments
-        # Blocks as of the native form, so that samples come in its order; networks with memory take whole environments.
-        self._block = CPU_LANES if count % CPU_LANES == 0 else 1
-        self._blocks = count if o.recurrent else count * o.rollout // self._block
-        if self._blocks % o.minibatches:
-            what = "environments" if o.recurrent else f"blocks of {self._block} samples"
-            raise AirworthyError(
-                f"{count} environments x {o.rollout} steps are {self._blocks} {what}, which {o.minibatches} minibatches cannot"
-                " share: choose numbers that divide."
-            )
+        o.check_batch(count)
+        self._blocks, self._block = o.blocks(count)
         if math.prod(o.image) > e.observation_count and o.image:
             raise AirworthyError(
                 f"An image of {' x '.join(map(str, o.image))} cannot be part of {e.observation_count} observed numbers."

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
 from airworthy.core.files import copy_file, make_folder
 from airworthy.core.own_modules import load_with, not_copied, own_digest, own_modules
 from airworthy.learning.environments import LearningTask, learning_task, learning_tasks
 from airworthy.learning.environments.task import REQUIRED
-from airworthy.pilots.containment import import_contained
+from airworthy.pilots.containment import PilotFailure, contained, import_contained, stops_noted
 
 __all__ = ["OwnTask", "is_learning_task", "is_own_task", "made_task", "refuse_path"]
 
@@ -61,6 +62,7 @@ class OwnTask:
     name: str
 
     @classmethod
+    @telling_refusals()
     def of(cls, word: str) -> OwnTask:
         """Read the own task of FILE.py:NAME.
 
@@ -95,13 +97,23 @@ class OwnTask:
             known = sorted(k for k, v in vars(module).items() if isinstance(v, type) and hasattr(v, "judge"))
             hint = f"; it has {', '.join(known)}" if known else ""
             raise AirworthyError(f"{str(self.file)!r} has no task {self.name!r}{hint}.")
-        try:
-            task = kind(**options)
-        except TypeError as error:
-            raise AirworthyError(f"The task {self.name!r} does not take these options: {error}.") from None
+        task = self._made(kind, options)
         if missing := [name for name in REQUIRED if not hasattr(task, name)]:
             raise AirworthyError(f"{self.name!r} of {str(self.file)!r} is no learning task: it has no {missing[0]!r}.")
         return task
+
+    def _made(self, kind: Any, options: Any) -> Any:
+        try:
+            with stops_noted():
+                return contained(partial(kind, **options))
+        except PilotFailure as failure:
+            cause = failure.__cause__
+            # What checks of ours say of an option is a sentence already.
+            if isinstance(cause, AirworthyError):
+                raise cause from None
+            if isinstance(cause, TypeError):
+                raise AirworthyError(f"The task {self.name!r} does not take these options: {cause}.") from None
+            raise AirworthyError(f"The task {self.name!r} of {str(self.file)!r} cannot be made: {failure}.") from failure
 
     def keep(self, folder: Path) -> None:
         """Copy the file and its own modules below a run's folder.

@@ -183,7 +183,7 @@ def train_visuomotor(
     begun = time.perf_counter() if begun is None else begun
     options, protocol = options or VisuomotorOptions(), protocol or VisuomotorProtocol()
     _check_together(options, protocol)
-    refuse_other_training(Path(out), options)
+    refuse_other_training(out, options, "visuomotor")
     run = TrainingRunOptions(device="cpu", threads=threads, checkpoint_minutes=0.01, tensorboard=tensorboard)
     made = _VisuomotorFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, begun=begun)
     return made.train(out)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from airworthy.core.arrays import ArrayAny, ArrayF32
-from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, telling_refusals, unknown_name
 from airworthy.core.schema import Bound, Length, check_fields, number
 from airworthy.pilots import network_files
 from airworthy.pilots.network_files import (
@@ -82,6 +82,7 @@ def shipped_name(folder: Path) -> str:
     return next((name for name in SHIPPED if folder == shipped_policy(name)), "")
 
 
+@telling_refusals()
 def policy_folder(specifier: str) -> Path:
     """Return where a policy lies that is named behind `svnet:`.
 

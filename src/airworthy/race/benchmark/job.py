@@ -26,7 +26,7 @@ from airworthy.core.jobs.block_store import ManifestKind, plain
 from airworthy.core.jobs.json_blocks import JsonBlockStore
 from airworthy.core.jobs.progress import command_line
 from airworthy.core.jobs.workers import shared
-from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.core.schema import SEED, TEXT_MAX, Bound, Length, check_fields
 from airworthy.race.background import CHARGE_S, MEASURED, charge_of
 from airworthy.race.benchmark.contact import SWEPT, Detector
 from airworthy.race.benchmark.crew import check_rate
@@ -89,7 +89,7 @@ class RaceBenchConfig:
     others; some 4 processor seconds for each second of flight."""
     workers: Annotated[int, Bound(1, 256)] = 1
     """Processes that fly."""
-    out: str = "runs/race"
+    out: Annotated[str, Length(1, TEXT_MAX)] = "runs/race"
     """Folder of the results; a stopped run goes on there."""
     json: bool = False
     """Print the summary as JSON instead of tables."""

@@ -153,7 +153,7 @@ def train_race(
     """
     options, protocol = options or RacePolicyOptions(), RacePolicyProtocol(flights=judged)
     begun = time.perf_counter()
-    refuse_other_training(Path(out), options)
+    refuse_other_training(out, options, "race")
     made = _RaceFolder(
         options=options,
         run=flown_run(minutes, tensorboard, _CHECKPOINT_S),
