@@ -67,7 +67,7 @@ def pasted(images: Tensor, generator: torch.Generator, share: float) -> Tensor:
     what a drone has to do does not depend on what else stands about.
 
     Args:
-        images: (n, 3, H, W) in [0, 1].
+        images: (n, 3, H, W) in [0, 1], or of 8 bits.
         generator: Draws which, where and how large.
         share: Of images that get some.
     """
@@ -75,6 +75,8 @@ def pasted(images: Tensor, generator: torch.Generator, share: float) -> Tensor:
     # All numbers in one draw, so that the generator's state does not depend on what comes of them.
     drawn = torch.rand((count, PIECES, 6), generator=generator, device=images.device)
     color = torch.rand((count, 3, 1, 1), generator=generator, device=images.device)
+    if not images.is_floating_point():
+        color = (255.0 * color).to(images.dtype)
     rows = torch.arange(height, device=images.device).view(1, height, 1) / height
     columns = torch.arange(width, device=images.device).view(1, 1, width) / width
     covered = torch.zeros((count, height, width), dtype=torch.bool, device=images.device)
