@@ -181,7 +181,7 @@ def test_finished_or_other_trainings_are_not_written_over(done: Trained, monkeyp
     assert train_foundation(done.folder, SMALL, QUICK).figures == json.loads(json.dumps(dict(done.figures)))
     with pytest.raises(AirworthyError, match=r"holds another training \(seed was 0, not 1\)"):
         train_foundation(done.folder, replace(SMALL, seed=1), QUICK)
-    with pytest.raises(AirworthyError, match="its vehicle was another"):
+    with pytest.raises(AirworthyError, match=r"holds a training of foundation, not of hover: choose another folder\."):
         train_hover(vehicle("carl"), done.folder, SMALL)
 
 

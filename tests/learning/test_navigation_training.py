@@ -107,7 +107,7 @@ def test_what_became_of_each_flight_is_kept_and_pairs_with_another_policy() -> N
 def test_levels_beyond_the_curriculum_are_refused_before_anything_is_learnt(tmp_path: Path) -> None:
     last = SMALL.learnt_task().curriculum.most
     judging.check_levels(RoomsProtocol(levels=(15, last)), last)
-    with pytest.raises(AirworthyError, match=f"goes to {last + 1}; the curriculum ends at {last}"):
+    with pytest.raises(AirworthyError, match=rf"levels has {last + 1}; expected at most {last}, the last of the curriculum\."):
         run.train_navigation(tmp_path / "a", SMALL, RoomsProtocol(levels=(15, last + 1)))
     assert not (tmp_path / "a").exists()
 
