@@ -57,11 +57,11 @@ def test_parts_are_commands_that_each_can_be_called(tmp_path: Path) -> None:
         assert main([tokens[1], *([tokens[2]] if tokens[1] == "train" else []), "--help"]) == 0
 
 
-def test_the_evidence_is_the_published_table_in_both_families(tmp_path: Path) -> None:
+def test_the_evidence_is_the_published_table_of_rigid_drones(tmp_path: Path) -> None:
     command = next(part.tokens for part in parts_of(tmp_path, 5, 0, "cpu") if part.name == "evidence")
     text = " ".join(command)
     assert f"--pilot svnet:{tmp_path / 'visuomotor'} mpc" in text
-    assert "--family semi_kinematic rigid" in text
+    assert "--family rigid" in text
     assert "--conditions table_2 --flights 5" in text
 
 
@@ -227,6 +227,28 @@ def test_the_verdict_is_of_what_was_learnt_here_and_tells_pilots_apart() -> None
         " captured statues: 0 of 1 (visuomotor)."
     )
     assert _verdict({"sight": None, "evidence": {"pilots": pilots}, "statues": None}).startswith("Nothing was learnt by sight")
+
+
+def test_how_it_learnt_to_fly_by_sight_stands_with_its_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(makers, "_expert_data", lambda folder: {"sheet": "data:,", "card": "c.html", "rollouts": "8",
+                                                                "expert_pairs": "320", "side": 112})  # fmt: skip
+    folder = tmp_path / "visuomotor"
+    folder.mkdir()
+    flown = {"alone": 3, "flights": 4, "tracking_error_m": 0.17, "helped_percent": 0.25, "pairs": 800, "step_s": 31.0}
+    steps = [{"flights": None, "pairs": 320, "step_s": 20.0}, flown]
+    judged = {"fit": False, "verdict": "no, since 1 of 10 flights failed.", "pairs": 800, "rounds": 1, "steps": steps}
+    times = {"training_wall_s": 240.0, "seconds": {"evaluate_s": 50.0}}
+    (folder / "summary.json").write_text(json.dumps({**judged, **times}))
+    rows = [{"wall_s": 60.0 * k, **row} for k, row in enumerate(steps, 1)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    parts = parts_of(tmp_path, 1, 0, "cpu", quick=True)
+    made = journals.DemoManifest(tmp_path, [], [part.command_line for part in parts], ["visuomotor"])
+    text = write_page(tmp_path, parts, made).read_text()
+    assert "Fit to fly here: no, since 1 of 10 flights failed." in text
+    assert "<td>3 of 4</td><td>17.0</td>" in text
+    assert "4 min 50 s on this machine" in text
+    assert text.count("of flights that were new to it") == 2
+    assert re.search(r'fit to fly here</div><div class="value">no', text)
 
 
 def test_what_failed_is_explained_where_it_stands(tmp_path: Path) -> None:
