@@ -159,13 +159,17 @@ FLIGHT = {
 }
 HOVER = {"median_error_m": 0.0123, "training_wall_s": 0.987, "training_cpu_s": 1.5, "kept_percent": 99.96, "flights": 1234}
 HOVER |= {"vehicle": "carl", "env_steps": 12_345_678, "baselines": [{"name": "MPC", "verdict": "Better."}, {"reason": "none"}]}
-TRAINING: dict[str, Any] = {"command_mse": 0.25, "command_mse_of_mean": 1.0, "pairs_trained_on": 12345}
-TRAINING |= {"pairs_per_second": {"command": 1234.5}, "seconds": {"a": 100.0, "b": 30.0}}
+SIGHT: dict[str, Any] = {"fit": True, "verdict": "yes, since.", "pairs": 12345, "rounds": 1, "training_wall_s": 200.0}
+SIGHT |= {"seconds": {"evaluate_s": 30.0}}
+SIGHT["steps"] = [
+    {"pairs": 10000, "step_s": 100.0},
+    {"flights": 8, "alone": 7, "tracking_error_m": 0.125, "helped_percent": 0.5, "pairs": 12345, "step_s": 60.0},
+]
 
 
 def test_what_parts_came_to(told: Transcript, monkeypatch: Patch) -> None:
     from airworthy.learning.gradient import report as hover_report
-    from airworthy.learning.svnet import report as svnet_report
+    from airworthy.learning.visuomotor import report as sight_report
 
     def lay(name: str, content: Any) -> Path:
         folder = Path(name.split("/", maxsplit=1)[0])
@@ -177,10 +181,8 @@ def test_what_parts_came_to(told: Transcript, monkeypatch: Patch) -> None:
     monkeypatch.setattr(tracking_figures, "series_of", lambda flights: [])
     monkeypatch.setattr(hover_report, "figure_cells", lambda item: [str(item.get("name"))])
     curves = [("one", "<svg>1</svg>"), ("none", ""), ("two", "<svg>2</svg>"), ("three", "<svg>3</svg>")]
-    monkeypatch.setattr(svnet_report, "training_curves", lambda lines, figures: told.fake("curves", curves)(lines))
-    told.run("flights", lambda: page._flights(lay("evidence/summary.json", SUMMARY)))
-    told.run("evidence", lambda: page._evidence(Path("evidence")))
-    told.run("no baseline", lambda: page._evidence(lay("bare/summary.json", {"aggregate": [], "flights": []})))
+    told.run("evidence", lambda: page._page_evidence(lay("evidence/summary.json", SUMMARY)))
+    told.run("no baseline", lambda: page._page_evidence(lay("bare/summary.json", {"aggregate": [], "flights": []})))
     told.run("no object", lambda: page._json(lay("list/summary.json", []) / "summary.json"))
     monkeypatch.setattr(page, "read_summary", lambda folder: FLIGHT)
     for film in (None, {"beside": "", "source": "a.mp4"}, {"beside": "b.mp4", "source": "b.mp4"}):
@@ -188,10 +190,10 @@ def test_what_parts_came_to(told: Transcript, monkeypatch: Patch) -> None:
         told.run(f"flown, {film}", lambda: page._flown(Path("expert")))
     told.run("hover", lambda: page._page_hover(lay("hover/summary.json", HOVER)))
     told.run("hover, never", lambda: page._page_hover(lay("hover/summary.json", {**HOVER, "median_error_m": None})))
-    lay("training/training.jsonl", '{"a": 1}\n{"a": 2}\n')
-    told.run("training", lambda: page._page_training(lay("training/report.json", TRAINING)))
-    worse = {**TRAINING, "command_mse_of_mean": 0.25, "pairs_per_second": {}}
-    told.run("training, worse", lambda: page._page_training(lay("training/report.json", worse)))
+    monkeypatch.setattr(sight_report, "learning_curves", told.fake("curves", curves))
+    monkeypatch.setattr(page, "_expert_data", told.fake("expert data", {"sheet": "s"}))
+    lay("sight/metrics.jsonl", '{"a": 1}\n{"a": 2}\n')
+    told.run("sight", lambda: page._page_sight(lay("sight/summary.json", SIGHT)))
     told.check(FILES / "content.txt")
 
 
@@ -208,20 +210,28 @@ def test_a_part_that_is_damaged(told: Transcript) -> None:
 
 
 def content(**parts: Any) -> dict[str, Any]:
-    names = ("hover", "hover_flight", "expert", "data", "training", "first", "evidence", "statues", "policy")
+    names = ("hover", "hover_flight", "expert", "sight", "evidence", "statues", "policy")
     return {**dict.fromkeys(names), **parts}
 
 
-EVIDENCE = {"good": 9, "count": 10, "conditions": 3, "error": "0.12", "published": REAL}
+FLOWN = {"good": 9, "count": 10, "conditions": {"Baseline": (5, 5), "Wind": (4, 5)}}
+EVIDENCE = {"pilots": {"visuomotor": FLOWN}, "first": "visuomotor", "error": "0.12", "published": REAL}
 
 
 def test_the_top_of_the_page(told: Transcript) -> None:
     hover, expert = {"seconds": "0.99", "kept": "99.9", "error": "1.2"}, {"error": "0.05", "film": None}
-    data, training = {"pairs": "1,234", "speed": "56"}, {"seconds": "2 min", "speed": "789"}
+    sight = {"fit": True, "verdict": "yes, since.", "minutes": "4.9", "pairs": "1,234"}
     for name, given in (
         ("nothing", content()),
-        ("all", content(hover=hover, expert=expert, data=data, training=training, evidence=EVIDENCE)),
-        ("less", content(evidence={**EVIDENCE, "good": 8, "published": None}, statues={"good": 2, "count": 5})),
+        ("all", content(hover=hover, expert=expert, sight=sight, evidence=EVIDENCE)),
+        (
+            "less",
+            content(
+                sight={**sight, "fit": False},
+                evidence={**EVIDENCE, "published": None},
+                statues={"pilots": {"svnet:hall": FLOWN}},
+            ),
+        ),
     ):
         told.run(f"cards: {name}", lambda given=given: page._cards(given))
         told.run(f"verdict: {name}", lambda given=given: page._verdict(given))
@@ -238,10 +248,6 @@ def test_rows_and_words(told: Transcript) -> None:
     told.run("hardware", lambda: page._hardware(manifest))
     for seconds in (0.0, 99.4, 99.99, 100.0, 119.9, 120.0, 3599.9, 3661.0):
         told.run(f"{seconds} s", lambda seconds=seconds: page._duration(seconds))
-    for percent in (-1.0, 0.0, 0.04, 12.345, float("nan")):
-        told.run(f"{percent} %", lambda percent=percent: page._explained(percent))
-    for value, digits in ((None, 1), (1234.5678, 0), (1234.5678, 2), (float("nan"), 1)):
-        told.run(f"{value} to {digits}", lambda value=value, digits=digits: page._number(value, digits))
     told.run("single", lambda: page._single(SUMMARY))
     told.run("rows", lambda: [page._row(one) for one in page._single(SUMMARY)])
     told.run("no baseline", lambda: page._changed(["a b", "c"], ["a b", "c"], __version__))
@@ -253,8 +259,7 @@ def test_the_whole_page(told: Transcript, monkeypatch: Patch) -> None:
     monkeypatch.setattr(page, "page_of", lambda package, template, **content: given.update(content) or f"{package} {template}")
     film = {"beside": "", "source": "a"}
     tells = {"_page_hover": {"seconds": "1", "kept": "2", "error": "3"}, "_flown": {"film": film, "error": "4"}}
-    tells |= {"_page_data": {"pairs": "5", "speed": "6"}, "_page_training": {"seconds": "7", "speed": "8"}}
-    tells |= {"_flights": {"good": 1, "count": 2}, "_evidence": EVIDENCE}
+    tells |= {"_page_sight": {"fit": True, "verdict": "yes.", "minutes": "5", "pairs": "6"}, "_page_evidence": EVIDENCE}
     for name, tell in tells.items():
         monkeypatch.setattr(page, name, told.fake(name, tell))
     for made in ([], list(page.PARTS)):

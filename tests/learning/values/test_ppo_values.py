@@ -85,9 +85,9 @@ def test_numbers_that_do_not_divide() -> None:
         with pytest.raises(AirworthyError, match=f"{count} environments x 8 steps in {minibatches} minibatches"):
             NativePpo(_environments(count=count), PpoOptions(**{**FEW, "minibatches": minibatches}), 1)
     NativePpo(_environments(), PpoOptions(**{**FEW, "minibatches": 8}), 1)
-    with pytest.raises(AirworthyError, match="are 16 blocks of 16 samples, which 3 minibatches"):
+    with pytest.raises(AirworthyError, match="minibatches is 3; expected a number that divides 16, the blocks of 16 samples"):
         TorchPpo(_environments(), TorchPpoOptions(**{**FEW, "minibatches": 3}), 1)
-    with pytest.raises(AirworthyError, match="are 32 environments, which 3 minibatches"):
+    with pytest.raises(AirworthyError, match="minibatches is 3; expected a number that divides its 32 environments"):
         TorchPpo(_environments(), TorchPpoOptions(**{**FEW, "minibatches": 3, "recurrent": 4}), 1)
     with pytest.raises(AirworthyError, match=r"An image of 1 x 8 x 8 cannot be part of \d+ observed"):
         TorchPpo(_environments(), TorchPpoOptions(image=(1, 8, 8), **FEW), 1)

@@ -531,9 +531,5 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _number(value: float | None, digits: int) -> str:
-    return fixed(value, digits, "-", ",")
-
-
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100.0 else f"{int(seconds // 60)} min {int(np.floor(seconds % 60)):02d} s"
