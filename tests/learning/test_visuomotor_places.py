@@ -125,6 +125,9 @@ def test_places_are_one_row_and_blind_flights_no_part_of_the_verdict() -> None:
     fit, why = verdict_of(rows)
     assert fit
     assert why.startswith("yes, since 4 of 4 flights succeeded")
+    assert "without eyes" not in why
+    led = verdict_of(_condition_rows([*flights, *_flights(0, "c", "blindfold", good)]))
+    assert led == (True, f"{why} Not sight alone leads it: flights succeeded without eyes, 2 of 6 under 'blindfold'.")
     assert not verdict_of(_condition_rows([*flights, *_flights(1, "a", "baseline", bad)]))[0]
 
 

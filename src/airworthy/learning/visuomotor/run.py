@@ -307,6 +307,13 @@ def verdict_of(all_rows: list[dict[str, Any]]) -> tuple[bool, str]:
         all_rows: Of `summary.json`, a row per course, condition and family.
     """
     rows = [row for row in all_rows if not is_control(condition(row["condition"]))]
+    fit, why = _verdict_of_seeing(rows)
+    blind = [row for row in all_rows if row not in rows and row["successes"]]
+    told = ", ".join(f"{row['successes']} of {row['flights']} under {row['condition']!r}" for row in blind)
+    return fit, f"{why} Not sight alone leads it: flights succeeded without eyes, {told}." if blind else why
+
+
+def _verdict_of_seeing(rows: list[dict[str, Any]]) -> tuple[bool, str]:
     worst = min(rows, key=lambda row: row["successes"] / row["flights"])
     fit = 100.0 * worst["successes"] >= _FIT_PERCENT * worst["flights"]
     total, good = (sum(row[name] for row in rows) for name in ("flights", "successes"))
