@@ -1,10 +1,11 @@
 """Two forms of one gradient, in turn: the fused trainer's window in lanes, and torch through `DifferentiableSimulator`.
 
-    python benchmarks/gradient_forms.py                  32-32 and 64-64, a few seconds of one thread
+    python benchmarks/gradient_forms.py                  32-32 and 64-64, a few seconds
+    python benchmarks/gradient_forms.py --threads 1      on one core
 
-Same task (hover), vehicle, network, weights and starts, one thread each: env-steps per second of the processor, forwards and
-backwards without the optimiser's step, medians of rounds; their ratio in the same round; and how far the gradients are apart,
-by the norm of the whole. Weights are those of a policy that has learnt for a while: through flights that tumble both forms are
+Same task (hover), vehicle, network, weights, starts and threads: env-steps per second of wall time and of the processor,
+forwards and backwards without the optimiser's step, medians of rounds; the ratio of wall times in the same round; and how far
+the gradients are apart, by the norm of the whole. Weights are those of a policy that has learnt for a while: through flights that tumble both forms are
 right only to their first digits.
 """
 
@@ -17,10 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
-
-os.environ["AIRWORTHY_THREADS"] = "1"
 
 import numpy as np
 import torch
@@ -28,11 +26,12 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from airworthy.core.arrays import Array
 from airworthy.learning.gradient import DifferentiableSimulator, GradientOptions, GradientTraining
 from airworthy.vehicles import vehicle
 from benchmarks import hardware
 
-CASES = ((32, 64, 100), (64, 128, 100))
+CASES = ((32, 64, 100), (64, 128, 100), (32, 256, 100), (64, 256, 100))
 """Width of both layers, flights, steps of a window: those of the specification (learning by reward, 6.3)."""
 LEARNT = 200
 """Steps of training before anything is measured."""
@@ -48,11 +47,12 @@ def network(weights: list[Any]) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """Processor seconds of a call."""
-    begun = time.process_time()
-    call()
-    return time.process_time() - begun
+def seconds(call: Callable[[], Any], times: int = 1) -> Array:
+    """Seconds of a call by the clock and of the processor, (2,); the mean of as many calls."""
+    begun = np.array([time.perf_counter(), time.process_time()])
+    for _ in range(times):
+        call()
+    return (np.array([time.perf_counter(), time.process_time()]) - begun) / times
 
 
 def measure(name: str, hidden: int, count: int, steps: int, rounds: int) -> dict[str, Any]:
@@ -85,16 +85,16 @@ def measure(name: str, hidden: int, count: int, steps: int, rounds: int) -> dict
 
     in_lanes(), in_torch()  # compile, fill caches
     many = 20  # a window in lanes takes a millisecond or two: clocks are coarser
-    pairs = [(seconds(lambda: [in_lanes() for _ in range(many)]) / many, seconds(in_torch)) for _ in range(rounds)]
+    times = np.array([(seconds(in_lanes, many), seconds(in_torch)) for _ in range(rounds)])
     flat = [np.concatenate([g.ravel() for g in found[form]]) for form in ("lanes", "torch")]
     flown = count * steps
     return {
         "network": f"{hidden}-{hidden}",
         "flights": count,
         "window": steps,
-        "fused_env_steps_per_cpu_s": flown / median(a for a, _ in pairs),
-        "torch_env_steps_per_cpu_s": flown / median(b for _, b in pairs),
-        "ratio": median(b / a for a, b in pairs),
+        **{f"{form}_env_steps_per_s": flown / np.median(times[:, k, 0]) for k, form in enumerate(("fused", "torch"))},
+        **{f"{form}_env_steps_per_cpu_s": flown / np.median(times[:, k, 1]) for k, form in enumerate(("fused", "torch"))},
+        "ratio": float(np.median(times[:, 1, 0] / times[:, 0, 0])),
         "gradients_apart": float(np.linalg.norm(flat[0] - flat[1]) / np.linalg.norm(flat[0])),
     }
 
@@ -104,21 +104,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vehicle", default="tinyprop")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="figures as one JSON object")
     given = parser.parse_args()
-    torch.set_num_threads(1)
+    os.environ["AIRWORTHY_THREADS"] = str(given.threads)
+    torch.set_num_threads(given.threads)
     rows = [measure(given.vehicle, *case, given.rounds) for case in CASES]
     if given.json:
         print(json.dumps({"vehicle": given.vehicle, "rows": rows, "hardware": hardware.describe([])}, indent=2))
         return
-    print(f"{given.vehicle}, hover; load {os.getloadavg()[0]:.1f}; torch {torch.__version__}, one thread")
-    print("network  flights x window  fused [M/s]  torch [M/s]  ratio  gradients apart")
+    print(f"{given.vehicle}, hover; load {os.getloadavg()[0]:.1f}; torch {torch.__version__}, {given.threads} threads")
+    print("network  flights x window  fused [M/s], of the processor  torch [M/s], of the processor  ratio  gradients apart")
     for row in rows:
-        speeds = (row[f"{form}_env_steps_per_cpu_s"] / 1e6 for form in ("fused", "torch"))
-        fast, slow = speeds
+        fast, fast_cpu, slow, slow_cpu = (
+            row[f"{form}_env_steps_per_{unit}"] / 1e6 for form in ("fused", "torch") for unit in ("s", "cpu_s")
+        )
         print(
-            f"{row['network']:7}  {row['flights']:7} x {row['window']:<6}  {fast:11.2f}  {slow:11.3f}  {row['ratio']:5.1f}"
-            f"  {row['gradients_apart']:.1e}"
+            f"{row['network']:7}  {row['flights']:7} x {row['window']:<6}  {fast:11.2f}  {fast_cpu:16.2f}  {slow:11.3f}"
+            f"  {slow_cpu:16.3f}  {row['ratio']:5.1f}  {row['gradients_apart']:.1e}"
         )
 
 
