@@ -286,11 +286,13 @@ def test_seeds_have_folders_and_one_summary(tmp_path: Path, monkeypatch: pytest.
 def test_options_follow_from_what_is_drawn() -> None:
     plain, drawn = HoverConfig().options(0), HoverConfig(randomize=("default",)).options(3)
     assert (plain.env_count, plain.history, plain.delay, plain.randomization.any) == (32, 0, 0, False)
-    assert (drawn.env_count, drawn.history, drawn.delay, drawn.seed) == (64, 2, 2, 3)
-    assert (plain.iterations, drawn.iterations) == (1000, 2000)
+    assert (drawn.env_count, drawn.history, drawn.delay, drawn.seed) == (64, 8, 2, 3)
+    assert (plain.clip, drawn.clip) == (0.5, 0.1)
+    assert HoverConfig(randomize=("default",), memory="gru").options(0).history == 2
+    assert (plain.iterations, drawn.iterations) == (1000, 2500)
     assert (drawn.randomization.mass, drawn.randomization.lag) == (0.2, 0.3)
     some = HoverConfig(randomize=("mass=0.1", "lag=0.2 thrust=0.05"), env_count=48).options(0)
-    assert (some.env_count, some.delay, some.history) == (48, 0, 0)
+    assert (some.env_count, some.delay, some.history) == (48, 0, 8)
     assert (some.randomization.mass, some.randomization.lag, some.randomization.thrust) == (0.1, 0.2, 0.05)
 
 

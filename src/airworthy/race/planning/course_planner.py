@@ -61,7 +61,18 @@ def plan_options(race: Race, flown_by: Vehicle) -> RacePlanOptions:
     )
     # Gates that are told at 0.7 m leave 0.4 s at this speed; what is planned so late is flown less exactly.
     return (
-        replace(small, speed_max=1.8, cruise=2.4, nodes=8, margin=radius + 0.075, cone=0.65)
+        replace(
+            small,
+            speed_max=1.4,
+            cruise=2.4,
+            substeps=3,
+            cone_nodes=4,
+            margin=radius + 0.075,
+            clearance=radius + 0.06,
+            cone=0.65,
+            turn_max=45.0,
+            rate_max=7.0,
+        )
         if race.information.gates == "near"
         else small
     )

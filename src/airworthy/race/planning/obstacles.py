@@ -55,11 +55,12 @@ class Frame:
         return total
 
     def is_before(self, point: Array) -> bool:
-        """Tell whether a point lies right before or behind the opening, (3,)."""
+        """Tell whether a point lies right before or behind the opening, within 45 degrees of its edges, (3,)."""
         away, shape = point - self.shape.center, self.shape
-        if abs(float(away @ shape.normal)) > _SHORT * float(self.half[0]):
+        depth = abs(float(away @ shape.normal))
+        if depth > _SHORT * float(self.half[0]):
             return False
-        return abs(float(away @ shape.left)) < shape.half_width and abs(float(away @ shape.up)) < shape.half_height
+        return abs(float(away @ shape.left)) < shape.half_width + depth and abs(float(away @ shape.up)) < shape.half_height + depth
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,10 @@ class KeepOff:
     def after(self, passed: int) -> KeepOff:
         """Return the same for the legs behind so many passages."""
         return replace(self, passes=self.passes[passed:], behind=self.passes[passed - 1] if passed else "")
+
+    def is_before(self, leg: int, point: Array) -> bool:
+        """Tell whether a point lies right before the gate that a leg ends in, (3,)."""
+        return any(frame.name == self.passes[leg] and frame.is_before(point) for frame in self.frames)
 
     def blocking(self, leg: int, begin: Array, end: Array) -> Iterator[tuple[Frame, float, float]]:
         """Yield frames that stand in a leg's way, and on which part of it they count, 0 to 1.

@@ -103,9 +103,14 @@ class RacePlan:
         """When each gate is passed [s], (gates,)."""
         return np.asarray(np.cumsum(self.legs))
 
+    @property
+    def _substeps(self) -> int:
+        """Steps of Runge and Kutta between nodes."""
+        return int(self.options.get("substeps", 1))
+
     def defects(self) -> Array:
         """Return by how much each node differs from where the step before leads, (nodes, 13): m, m/s, -, rad/s."""
-        reached = np.stack(self.model.step(self.states[:-1].T, self.inputs.T, self.steps), axis=1)
+        reached = np.stack(self.model.advanced(self.states[:-1].T, self.inputs.T, self.steps, self._substeps), axis=1)
         return np.abs(reached - self.states[1:])
 
     def thrusts(self) -> Array:
@@ -119,7 +124,8 @@ class RacePlan:
         part = np.arange(fine) / fine
         ahead = (steps[:, None] * part).ravel()
         held = np.repeat(self.inputs, fine, axis=0)
-        states = np.stack(self.model.step(np.repeat(self.states[:-1], fine, axis=0).T, held.T, ahead), axis=1)
+        begin = np.repeat(self.states[:-1], fine, axis=0)
+        states = np.stack(self.model.advanced(begin.T, held.T, ahead, self._substeps), axis=1)
         begun = np.concatenate([[0.0], np.cumsum(steps)])
         time = np.concatenate([np.repeat(begun[:-1], fine) + ahead, begun[-1:]])
         rows = np.vstack([np.hstack([states, held]), np.concatenate([self.states[-1], self.inputs[-1]])])

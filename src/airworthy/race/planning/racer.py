@@ -154,6 +154,20 @@ class RacerModel:
             x + duration / 6.0 * (a + 2.0 * b + 2.0 * c + d) for x, a, b, c, d in zip(state, k1, k2, k3, k4, strict=True)
         )
 
+    def advanced(self, state: Any, control: Any, duration: Any, steps: int) -> tuple[Any, ...]:
+        """Return the state after equal steps of `step`.
+
+        Args:
+            state: 13 components.
+            control: Held throughout, 4 components.
+            duration: Of all together [s].
+            steps: How many.
+        """
+        state = tuple(state)
+        for _ in range(steps):
+            state = self.step(state, control, duration / steps)
+        return state
+
 
 def _triple(values: Any) -> tuple[float, float, float]:
     x, y, z = (float(value) for value in values)
