@@ -20,9 +20,9 @@ from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.pilots.rotor_pilot import RotorInverse
 from airworthy.race.planning.beginnings import _beyond, slowly
 from airworthy.race.planning.course_planner import CoursePlanner, plan_options
-from airworthy.race.planning.minimum_time import RacePlanOptions, _Found, _Problem, rest_plan
+from airworthy.race.planning.minimum_time import RacePlanOptions, _Found, _Problem, _slope, rest_plan
 from airworthy.race.planning.obstacles import obstacles_of
-from airworthy.race.planning.plan import flown_gates, start_state
+from airworthy.race.planning.plan import RacePlan, flown_gates, start_state
 from airworthy.race.record import GateFrames, MoveBound, Race, RaceGate, RaceLimits, RaceScore, RaceStart
 from airworthy.race.scenery import race_scene
 from airworthy.race.scoring import RaceResult
@@ -163,6 +163,28 @@ def test_a_row_of_gates_is_flown_and_judged() -> None:
     assert again[0].commands_sha256 == flight.commands_sha256
 
 
+@pytest.mark.parametrize(("late", "bound", "states"), [(True, 0.02, 2), (True, 9.0, 1), (False, 0.02, 1)])
+def test_who_is_far_off_its_plan_plans_anew_from_where_it_is(
+    monkeypatch: pytest.MonkeyPatch, late: bool, bound: float, states: int
+) -> None:
+    pytest.importorskip("casadi")
+    monkeypatch.setattr("airworthy.race.benchmark.course_flight._ASTRAY", bound)
+    near = RaceInformation(gates="near", near_m=100.0) if late else RaceInformation()
+    race = strict_race(vehicle="kingfisher", frames=GateFrames(), information=near)
+    plan, told = replace_nodes(CoursePlanner.of(race, KINGFISHER)).first(race), list[Told]()
+
+    def planned(what: Told) -> RacePlan | None:
+        told.append(what)
+        return plan if what.plan is None else None
+
+    (flight,) = fly_courses(race, ["nominal"], planned)
+    assert min(len(told), 2) == states
+    assert flight.failures == len(told) - 1
+    off = [np.linalg.norm(what.state[:3] - what.plan.at([what.clock])[0][0, :3]) for what in told[1:] if what.plan is not None]
+    # From where it is, and not from half of the way there; who had to wait, before a gate, may have come back meanwhile.
+    assert (max(off, default=0.0) > 0.9 * bound) == (states == 2)
+
+
 def test_the_true_state_is_said_to_be_the_races_own_where_it_is() -> None:
     for name, note in (
         ("lsy_0", "with true state, which the race gives; rotor"),
@@ -195,7 +217,13 @@ def test_bounds_of_plans_follow_the_race() -> None:
     # The sphere of 86 mm stands 20 mm off the reference point; the opening's half is 0.2 m.
     assert small.margin == pytest.approx(0.106 + 0.045)
     assert small.margin < 0.2
-    assert told == replace(small, speed_max=told.speed_max, cruise=told.cruise, nodes=8, margin=told.margin, cone=0.65)
+    changed = {name: getattr(told, name) for name in ("speed_max", "cruise", "margin", "clearance", "turn_max", "rate_max")}
+    assert told == replace(small, **changed, substeps=3, cone_nodes=4, cone=0.65)
+    assert told.turn_max < small.turn_max
+    assert told.rate_max < small.rate_max
+    assert told.clearance > small.clearance
+    # A third of a leg next to its gate is the cone's, and has as many nodes.
+    assert told.cone_nodes == told.nodes // 3
     assert told.speed_max < told.cruise < 3.0
     # Where a plan is off by the largest error that was seen, the vehicle is within the opening yet.
     assert 0.106 + told.window + 0.056 < 0.2
@@ -312,6 +340,57 @@ def test_who_is_right_before_a_gate_is_not_kept_off_it() -> None:
     # From afar its frame counts on two thirds of the way; beside it, too, however near.
     assert own[1:] == pytest.approx((0.0, 2.0 / 3.0))
     assert "A" in [frame.name for frame, _, _ in found.blocking(0, np.array([4.9, 1.8, 2.0]), gate)]
+
+
+def test_all_of_a_way_from_right_before_a_gate_lies_in_a_cone(row: tuple[RacerModel, RacePlanOptions]) -> None:
+    """Also those nodes that are not next to the gate, which may be within what is kept off its frame."""
+    race = strict_race(frames=GateFrames(0.2, 0.2))
+    gate = flown_gates(race)[0]
+    # 0.8 m before the plane and 1.1 m beside the axis: within 45 degrees of the edge, and within the frame's bars.
+    beside = gate.half_width + 0.1
+    begin = gate.center - 0.8 * gate.normal + beside * gate.left
+    assert obstacles_of(race, 0.3, 0.5).is_before(0, begin)
+    half = [gate.half_width - 0.4, gate.half_height - 0.4]
+    assert _slope(gate, half, begin) == pytest.approx((beside - half[0]) / 0.8)
+    assert _slope(gate, half, gate.center - 0.8 * gate.normal) < 0.0
+    model, options = row
+    state = start_state(race)
+    state[:3] = begin
+    plan = rest_plan(race, model, replace(options, nodes=12, slack=30.0), state=state, passed=0, before=PLAN[0], clock=0.0)
+    way = plan.states[1:12, :3] - gate.center
+    depth, aside = -(way @ gate.normal), np.abs(way @ gate.left)
+    assert np.all(depth >= -1e-4)
+    assert np.all(aside <= half[0] + _slope(gate, half, begin) * depth + 0.01)
+
+
+@pytest.mark.parametrize(("cruise", "legs", "begun"), [(2.0, 1.0, 1), (2.0, 20.0, 3), (1000.0, 20.0, 1)])
+def test_a_leg_that_leads_far_around_is_begun_anew(
+    row: tuple[RacerModel, RacePlanOptions], monkeypatch: pytest.MonkeyPatch, cruise: float, legs: float, begun: int
+) -> None:
+    """Straight and, where there are posts, around them; the fastest counts, and no other speed than a limited one tells."""
+    race = strict_race(posts=(Post((2.5, 3.0), 1.0, 0.1),))
+    solves, taken = Solves(*((GOOD, cost, 0.0) for cost in (3.0, 4.0, 2.0)[:begun])), []
+    solve = solves.solve()
+    monkeypatch.setattr(_Problem, "solve", lambda problem: replace(solve(problem), legs=np.full(len(problem.gates), legs)))
+    monkeypatch.setattr("airworthy.race.planning.minimum_time._checked", lambda problem, race, found: taken.append(found))
+    minimum_time_plan(race, row[0], replace(row[1], cruise=cruise))
+    assert len(solves.begun) == begun
+    assert [far for _, far in solves.begun] == [False, True, True][:begun]
+    assert taken[0].cost == (2.0 if begun == 3 else 3.0)
+
+
+def test_steps_between_nodes_make_coarse_plans_exact() -> None:
+    """A node of 0.15 s that begins to roll: against a thousand steps of the same held input."""
+    model = RacerModel.of(KINGFISHER)
+    state = np.array([0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0])
+    control = np.array([1.2 * model.mass * model.gravity, 40.0, 0.0, 0.0])
+    exact = np.array(model.advanced(state, control, 0.15, 1000))
+    off = [np.abs(np.array(model.advanced(state, control, 0.15, steps)) - exact).max() for steps in (1, 3)]
+    assert off[1] < off[0] / 50.0
+    assert np.array_equal(model.advanced(state, control, 0.15, 1), model.step(state, control, 0.15))
+    plan = RacePlan(np.stack([state, exact]), control[None], np.array([0.15]), model, "", {"substeps": 3})
+    assert plan.defects().max() == pytest.approx(off[1])
+    assert plan.at([0.075])[0][0] == pytest.approx(np.array(model.advanced(state, control, 0.075, 100)), abs=2e-3)
 
 
 def test_a_beginning_on_the_other_side_of_a_post() -> None:
