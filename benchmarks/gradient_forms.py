@@ -5,8 +5,8 @@
 
 Same task (hover), vehicle, network, weights, starts and threads: env-steps per second of wall time and of the processor,
 forwards and backwards without the optimiser's step, medians of rounds; the ratio of wall times in the same round; and how far
-the gradients are apart, by the norm of the whole. Weights are those of a policy that has learnt for a while: through flights that tumble both forms are
-right only to their first digits.
+the gradients are apart, by the norm of the whole. Weights are those of a policy that has learnt for a while: through flights
+that tumble both forms are right only to their first digits.
 """
 
 from __future__ import annotations

@@ -86,7 +86,10 @@ def begun(item: Vehicle, config: SimulatorConfig, seed: int) -> Simulator:
     if config.dynamics == "rigid":
         motion = {"rate": rng.uniform(-0.3, 0.3, 3), "rotor_speed": hover_speed(item) * rng.uniform(0.9, 1.1, ROTORS)}
     simulator.reset(
-        position=rng.uniform(-1, 1, 3) + [0, 0, 5.0], velocity=rng.uniform(-1, 1, 3), attitude=tilt / np.linalg.norm(tilt), **motion
+        position=rng.uniform(-1, 1, 3) + np.array([0.0, 0.0, 5.0]),
+        velocity=rng.uniform(-1, 1, 3),
+        attitude=tilt / np.linalg.norm(tilt),
+        **motion,
     )
     return simulator
 
@@ -154,7 +157,9 @@ def integrated(kind: str, body: Any, rotors: Any, command: Any, p: Any, form: di
 
     def slopes(z: Any) -> Any:
         parts = (z[3:6], z[6:10], z[10:BODY], z[BODY:])
-        out = eq.derivative(*parts, command, wind, none, none, None, p, exact=1.0 if exact else 0.0, mean_rate=mean_rate, **form)
+        out = eq.derivative(
+            *parts, command, wind, none, none, None, p, exact=1.0 if exact else 0.0, mean_rate=mean_rate, **form
+        )
         return (*z[3:6], *out[0], *out[1], *out[2], *out[3])
 
     def moved(by: Any, h: float, exactly: Any) -> Any:
@@ -176,9 +181,13 @@ def integrated(kind: str, body: Any, rotors: Any, command: Any, p: Any, form: di
     return (*after[:6], *eq.normalize(after[6:10]), *after[10:BODY], *ends)
 
 
-def rigid_case(item: Vehicle, level: str, kind: str, seed: int, exact: bool = False, form: Any = (False, False, "full")) -> Case:
+def rigid_case(
+    item: Vehicle, level: str, kind: str, seed: int, exact: bool = False, form: Any = (False, False, "full")
+) -> Case:
     wind = (1.0, -0.5, 0.2)
-    given = SimulatorConfig(level=level, integrator=kind, exact_rotors=exact, physics_rate=1000.0, wind=Wind(mean=wind), wrench_noise=False)
+    given = SimulatorConfig(
+        level=level, integrator=kind, exact_rotors=exact, physics_rate=1000.0, wind=Wind(mean=wind), wrench_noise=False
+    )
     simulator = begun(item, given, seed)
     assert (Effects.EXACT_ROTORS in simulator.effects) is exact
     command = commanded(simulator, item, level, np.random.default_rng(seed + 100))

@@ -88,7 +88,8 @@ class HoverConfig:
     rate: float = 100.0
     """Decisions per second [Hz]."""
     history: int | None = None
-    """Past actions that the policy sees; left out: 0, or 8 where vehicles are drawn or commands late, or with a GRU the delay."""
+    """Past actions that the policy sees; left out: 0, or 8 where vehicles are drawn or commands late (with a GRU:
+    the delay)."""
     delay: int | None = None
     """Decisions by which commands come late at most, drawn per flight; left out: 0, or 2 for --randomize default."""
     randomize: tuple[str, ...] = ()

@@ -228,7 +228,7 @@ class _Batch:
         for _ in range(_JUDGED):
             time, state = self._step / PHYSICS_HZ, self._state()
             for flight in np.flatnonzero(racing):
-                self._due[flight] |= self._known[flight].look(state[flight, :3]) | self._is_astray(flight)
+                self._due[flight] |= self._known[flight].look(state[flight, :3]) | self._is_astray(int(flight))
                 if self._due[flight]:
                     self._due[flight] = self._replan(int(flight), time, state[flight])
             command = self._pilot.command(time, state, np.array(self._sim.rotor_speed, np.float64))

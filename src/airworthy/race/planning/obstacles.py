@@ -60,7 +60,9 @@ class Frame:
         depth = abs(float(away @ shape.normal))
         if depth > _SHORT * float(self.half[0]):
             return False
-        return abs(float(away @ shape.left)) < shape.half_width + depth and abs(float(away @ shape.up)) < shape.half_height + depth
+        return (
+            abs(float(away @ shape.left)) < shape.half_width + depth and abs(float(away @ shape.up)) < shape.half_height + depth
+        )
 
 
 @dataclass(frozen=True)
