@@ -35,8 +35,8 @@ DEFAULT_WORD = "default"
 
 _ROBUST: Mapping[str, Any] = MappingProxyType(
     # Specification, section 10: slopes explode through early, unstable flights; 0.98 lets them fall to 1/e within 50 decisions.
-    # Of shorter histories (2, 4) errors are two to three times as large; with `clip` at its usual 0.5 trainings of lower rates
-    # or more steps were lost to single gradients, one seed in four.
+    # Shorter histories (4, 2) err 1.2 and 1.8 times as much; with `clip` at its usual 0.5 up to two trainings of five were lost
+    # to a single gradient, with two past actions and more steps (docs/howto/learn_hover.md).
     {
         "env_count": 64,
         "iterations": 2500,
@@ -171,7 +171,9 @@ class HoverConfig:
             clip=usual["clip"],
             rate=self.rate,
             # A GRU has a memory of its own, and needs what is still to act alone.
-            history=(usual["history"] if self.memory == "none" else delay) if self.history is None else self.history,
+            history=(usual["history"] if self.memory == "none" else min(max(delay, 0), HISTORY_MAX))
+            if self.history is None
+            else self.history,
             delay=delay,
             randomization=spread,
         )

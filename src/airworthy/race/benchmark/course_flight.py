@@ -47,7 +47,7 @@ _LATE = 0.08
 
 _ASTRAY = 0.1
 """Who is so far off the plan in force plans anew, from where it is, in races that tell by nearness [m]: twice what flying errs
-there (`course_planner._ERROR`). Where nothing is told late plans are calmer, and keep 0.4 m from edges."""
+there (`course_planner._ERROR`). Where nothing is told late plans are calmer, and stay in force."""
 
 
 _UNSURE = 0.4

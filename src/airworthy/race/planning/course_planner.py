@@ -59,7 +59,7 @@ def plan_options(race: Race, flown_by: Vehicle) -> RacePlanOptions:
         turn_max=60.0,
         rate_max=8.0,
     )
-    # Gates that are told at 0.7 m leave 0.4 s at this speed; what is planned so late is flown less exactly.
+    # Gates that are told at 0.7 m leave 0.5 s at this speed; what is planned so late is flown less exactly.
     return (
         replace(
             small,

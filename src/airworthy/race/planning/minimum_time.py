@@ -49,8 +49,8 @@ _PATIENT = 4
 _TAKES = 0.6
 """Least duration of a leg that is flown slowly at first, over that of its guess."""
 _DETOUR, _DETOUR_S = 2.0, 0.8
-"""A leg is looked at twice that takes so many times its straight line at the largest speed, and so much more [s]: of LSY's none
-does that is no detour, and those around a post take 2.5 s for 0.9 m."""
+"""A leg is looked at twice that takes so many times its straight line at the largest speed, and so much more [s]: of LSY's
+usual ones none does, and those around a post take 2.5 s for 0.9 m."""
 _SLACKS = 3
 """Kinds of slack of each leg."""
 _SLACK_MAX = 1.0
@@ -162,8 +162,7 @@ def rest_plan(
     problem.unseen = frozenset(unseen)
     problem.held = before.at([clock])[1][0]
     problem.warm = sampled(before, clock, len(gates), options.nodes, state)
-    found = problem.solve()
-    found = problem.shorter(found)
+    found = problem.shorter(problem.solve())
     crossed = [leg for leg in range(len(gates)) if np.max(found.slacks[:2, leg]) > _CROSSED]
     if crossed:
         # From a path that led elsewhere the solver may end at a bar, or on the wrong side of a post, where braking or the other
