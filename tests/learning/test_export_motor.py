@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -167,6 +168,13 @@ def test_what_stands_in_the_header(folder: Path, tmp_path: Path) -> None:
     assert said.splitlines()[0].startswith("/* A motor policy of the vehicle x ?? int main?void?")
     assert "#error" not in said
     assert said.count("*/") == said.count("/*")
+
+
+def test_the_header_is_sixty_lines_of_c(folder: Path, tmp_path: Path) -> None:
+    """Beside its numbers and comments, as the documents say (acceptance 17 of learning by reward)."""
+    text = re.sub(r"/\*.*?\*/", "", export_policy(folder, tmp_path / "policy.h").read_text(), flags=re.DOTALL)
+    lines = [line for line in text.splitlines() if line.strip() and not re.match(r"static const float|    -?\d", line)]
+    assert 40 < len(lines) <= 60
 
 
 # ---- ONNX ------------------------------------------------------------------------------------------------------------

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.pilots.motor_cases import learnt
 
 pytest.importorskip("viser")
 
+from airworthy.cli.main import main
 from airworthy.cli.view import camera_of
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.learning.gradient import write_motor_policy
 from airworthy.scenes.record import Scene, Sun
 from airworthy.scenes.splats import Splats
 from airworthy.simulation.flights import FlightTable, flight_columns, write_flight
@@ -96,6 +99,16 @@ class TestFlight:
         viewer.controls._step(1)  # Page Down, past the last one
         assert viewer.flight is not None
         assert viewer.flight.env == 0
+
+    def test_a_learnt_policy_is_watched_as_any_pilot(self, server: Any, tmp_path: Path) -> None:
+        folder = write_motor_policy(tmp_path / "hover", learnt())
+        command = ["fly", "--pilot", f"policy:{folder}", "--vehicle", "tinyprop", "--course", "robustness"]
+        assert main([*command, "--envs", "2", "--quiet", "--out", str(tmp_path / "run")]) == 0
+        viewer = Viewer(server, load_subject(str(tmp_path / "run")))
+        viewer.show(0.5)
+        place, _ = load_flight(tmp_path / "run").track(0).pose(0.5)
+        np.testing.assert_allclose(viewer.nodes["/flight/vehicle"].position, place, atol=1e-6)
+        assert len(viewer.controls.flight.options) == 2
 
     def test_many_flights_are_chosen_by_number(self, server: Any, tmp_path: Path) -> None:
         viewer = Viewer(server, load_subject(str(_straight(tmp_path / "run", LISTED + 1))))

@@ -39,7 +39,7 @@ _ARGUMENTS = """
     value: float32[]     # as packed by `Critic.fit`
     inputs: float32[]    # of the window
     returns: float32[]   # alike
-    scratch: float32[]   # (block, 4 hidden + 1, step, lane)
+    scratch: float32[]   # (block, step, 4 hidden + 1, lane)
     # output
     gradient: float32[]  # (block, weights)
     steps: int

@@ -198,7 +198,7 @@ KERNEL_ARGUMENTS = """
     state: float32[]       # (state rows, env): read, and left as after the window
     memory: float32[]      # (hidden, env) of a GRU: read, and left as after the window
     value: float32[]       # of the network that tells what comes after, packed as `weights`, its last matrix once
-    inputs: float32[]      # (block, row, step, lane); on a GPU (row, step, env)
+    inputs: float32[]      # (block, step, row, lane); on a GPU (row, step, env)
     slopes: float32[]      # alike
     cost: float32[]        # (env,): summed over the window
     gradient: float32[]    # (block, weights): of each block's own flights; not on a GPU
@@ -353,10 +353,10 @@ class FlightWindow:
     @property
     def samples(self) -> tuple[ArrayF32, ArrayF32]:
         """What a critic is to learn of the last window: what was seen, (observed, samples), and the returns, (samples,)."""
-        s, lanes = self.shape, self._lanes
-        blocks = self.env_count // lanes if lanes > 1 else 1
-        inputs = self._numpy["inputs"].reshape(blocks, s.kept_rows[0], -1)[:, : s.observed]
-        return inputs.transpose(1, 0, 2).reshape(s.observed, -1), self._numpy["returns"]
+        s, inputs, rows = self.shape, self._numpy["inputs"], self.shape.kept_rows[0]
+        if self._lanes > 1:
+            inputs = inputs.reshape(-1, self.steps, rows, self._lanes).transpose(2, 0, 1, 3)
+        return inputs.reshape(rows, -1)[: s.observed], self._numpy["returns"]
 
     @property
     def rows_of_samples(self) -> tuple[ArrayF32, ArrayF32]:

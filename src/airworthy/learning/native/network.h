@@ -46,7 +46,7 @@ struct Net {
   }
 };
 // The same over rows of samples, as training needs them: a quantity's row has a number per sample, LANES of them a block, and
-// `stride` numbers lie from one row to the next.
+// `stride` numbers lie from one row to the next; in sums over samples `between` (`d_between`, `x_between`) from a block to the next.
 struct Rows {
   // What becomes of a sum: it stays; tanh; or, on the way back, it is multiplied by the slope 1 - h^2 of the layer before.
   enum { PLAIN, TANH, SLOPE };
@@ -89,7 +89,7 @@ struct Rows {
         N::store(y + j * stride + i * LANES, value);
       }
   }
-  // G = D X^T (or G += D X^T) over rows of `count` numbers, four rows of each at a time: sixteen sums that do not wait for each
+  // G = D X^T (or G += D X^T) over rows of `blocks` blocks, four rows of each at a time: sixteen sums that do not wait for each
   // other. Not by a library of linear algebra: its threads wait by spinning, and its sums depend on how many they are.
   static INLINE float total(F x) {
 #if LANES == 1
@@ -119,16 +119,16 @@ struct Rows {
   }
 #endif
   static INLINE void tile(
-    const int m, const int n, const int add, const int count, const int stride, const float* d, const float* x, const int columns,
-    float* g
+    const int m, const int n, const int add, const int blocks, const int stride, const long long d_between,
+    const long long x_between, const float* d, const float* x, const int columns, float* g
   ) {
     F sum[16];
     for (int j = 0; j < m * n; ++j) sum[j] = N::c(0.0f);
     PRAGMA_NOUNROLL
-    for (int k = 0; k < count; k += LANES) {
+    for (int k = 0; k < blocks; ++k, d += d_between, x += x_between) {
       F left[4], right[4];
-      for (int i = 0; i < m; ++i) left[i] = N::load(d + i * stride + k);
-      for (int j = 0; j < n; ++j) right[j] = N::load(x + j * stride + k);
+      for (int i = 0; i < m; ++i) left[i] = N::load(d + i * stride);
+      for (int j = 0; j < n; ++j) right[j] = N::load(x + j * stride);
       for (int i = 0; i < m; ++i)
         for (int j = 0; j < n; ++j) sum[i * n + j] = Net::fused(left[i], right[j], sum[i * n + j]);
     }
@@ -149,25 +149,29 @@ struct Rows {
       }
   }
   static INLINE void strip(
-    const int m, const int columns, const int add, const int count, const int stride, const float* d, const float* x, float* g
+    const int m, const int columns, const int add, const int blocks, const int stride, const long long d_between,
+    const long long x_between, const float* d, const float* x, float* g
   ) {
     PRAGMA_NOUNROLL
-    for (int c = 0; c + 4 <= columns; c += 4) tile(m, 4, add, count, stride, d, x + c * stride, columns, g + c);
+    for (int c = 0; c + 4 <= columns; c += 4)
+      tile(m, 4, add, blocks, stride, d_between, x_between, d, x + c * stride, columns, g + c);
     const int c = columns / 4 * 4;
-    if (columns % 4) tile(m, columns % 4, add, count, stride, d, x + c * stride, columns, g + c);
+    if (columns % 4) tile(m, columns % 4, add, blocks, stride, d_between, x_between, d, x + c * stride, columns, g + c);
   }
   // The gradient of a layer: by its matrix, and behind that by its bias; `add` 1: on top of what is there.
   static INLINE void outer(
-    const int rows, const int columns, const int add, const int count, const int stride, const float* d, const float* x, float* g
+    const int rows, const int columns, const int add, const int blocks, const int stride, const long long d_between,
+    const long long x_between, const float* d, const float* x, float* g
   ) {
     int r = 0;
     PRAGMA_NOUNROLL
-    for (; r + 4 <= rows; r += 4) strip(4, columns, add, count, stride, d + r * stride, x, g + r * columns);
-    if (rows % 4) strip(rows % 4, columns, add, count, stride, d + r * stride, x, g + r * columns);
+    for (; r + 4 <= rows; r += 4)
+      strip(4, columns, add, blocks, stride, d_between, x_between, d + r * stride, x, g + r * columns);
+    if (rows % 4) strip(rows % 4, columns, add, blocks, stride, d_between, x_between, d + r * stride, x, g + r * columns);
     PRAGMA_NOUNROLL
     for (r = 0; r < rows; ++r) {
       F sum = N::c(0.0f);
-      for (int k = 0; k < count; k += LANES) sum += N::load(d + r * stride + k);
+      for (int k = 0; k < blocks; ++k) sum += N::load(d + r * stride + k * d_between);
       g[rows * columns + r] = add ? g[rows * columns + r] + total(sum) : total(sum);
     }
   }

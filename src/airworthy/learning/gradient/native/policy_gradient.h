@@ -26,20 +26,22 @@ const float* const v1 = b3 + ACTIONS;
 const float* const v2 = v1 + OBSERVED * HIDDEN;
 const float* const y2 = v2 + MIDDLE * HIDDEN;
 const float* const v3 = y2 + BY_MEMORY * HIDDEN;
-// On a CPU a block's rows lie together, (block, row, step, lane): what one block writes forwards and reads backwards then stays in
-// the second cache. On a GPU neighbours are environments: (row, step, env).
+// On a CPU a step's rows lie together, (block, step, row, lane): what one block writes forwards and reads backwards then stays in
+// the second cache, and a step touches three pages of memory, not one per row, of which a processor knows few at once: half the
+// time of all was spent on finding pages. On a GPU neighbours are environments: (row, step, env).
 #if LANES == 1
 #define AT(array, rows, r, t) (array.data + ((long long)(r) * steps + (t)) * env_count + lane0)
 #else
-#define AT(array, rows, r, t) (array.data + (((long long)task * (rows) + (r)) * steps + (t)) * LANES)
+#define AT(array, rows, r, t) (array.data + (((long long)task * steps + (t)) * (rows) + (r)) * LANES)
 #endif
 // Rows of `inputs`: observation, first and second hidden layer, action, of a GRU memory before, gates, and what the reset gate
 // multiplies; state. Of `slopes`: of the layers' sums.
 enum { I_HIDDEN1 = OBSERVED, I_HIDDEN2 = I_HIDDEN1 + HIDDEN, I_ACTION = I_HIDDEN2 + HIDDEN, I_MEMORY = I_ACTION + ACTIONS };
 enum { I_GATES = I_MEMORY + BY_MEMORY / 3, I_STATE = I_GATES + BY_MEMORY + BY_MEMORY / 3 };
 enum { D_FIRST = 0, D_SECOND = HIDDEN, D_MEMORY = D_SECOND + MIDDLE, D_THIRD = D_MEMORY + BY_MEMORY };
-#define INPUT_ROW(r, t) AT(inputs, I_STATE + STATE, r, t)
-#define SLOPE_ROW(r, t) AT(slopes, D_THIRD + ACTIONS, r, t)
+enum { INPUT_ROWS = I_STATE + STATE, SLOPE_ROWS = D_THIRD + ACTIONS };
+#define INPUT_ROW(r, t) AT(inputs, INPUT_ROWS, r, t)
+#define SLOPE_ROW(r, t) AT(slopes, SLOPE_ROWS, r, t)
 F p[PARAMETERS], s[STATE], o[OBSERVED], h1[HIDDEN], h2[HIDDEN], a[ACTIONS], out[STATE + OBSERVED + 1];
 F u[MIDDLE], v[BY_MEMORY + 1], m[HIDDEN];
 for (int k = 0; k < PARAMETERS; ++k) p[k] = N::load(parameters.data + k * env_count + lane0);
@@ -179,10 +181,11 @@ for (int t = steps - 1; t >= 0; --t) {
   Net::product(OBSERVED, HIDDEN, v1, nullptr, d1, bar + STATE);
 }
 #if LANES > 1
-const int count = steps * LANES;
 float* const g1 = gradient.data + (long long)task * (v1 - w1);
-Rows::outer(HIDDEN, OBSERVED, 0, count, count, SLOPE_ROW(D_FIRST, 0), INPUT_ROW(0, 0), g1);
-Rows::outer(MIDDLE, HIDDEN, 0, count, count, SLOPE_ROW(D_SECOND, 0), INPUT_ROW(I_HIDDEN1, 0), g1 + (w2 - w1));
-if (RECURRENT) Rows::outer(BY_MEMORY, HIDDEN, 0, count, count, SLOPE_ROW(D_MEMORY, 0), INPUT_ROW(I_MEMORY, 0), g1 + (u2 - w1));
-Rows::outer(ACTIONS, HIDDEN, 0, count, count, SLOPE_ROW(D_THIRD, 0), INPUT_ROW(I_HIDDEN2, 0), g1 + (w3 - w1));
+#define OUTER(rows, columns, d, x, to) \
+  Rows::outer(rows, columns, 0, steps, LANES, SLOPE_ROWS * LANES, INPUT_ROWS * LANES, SLOPE_ROW(d, 0), INPUT_ROW(x, 0), g1 + (to));
+OUTER(HIDDEN, OBSERVED, D_FIRST, 0, 0)
+OUTER(MIDDLE, HIDDEN, D_SECOND, I_HIDDEN1, w2 - w1)
+if (RECURRENT) OUTER(BY_MEMORY, HIDDEN, D_MEMORY, I_MEMORY, u2 - w1)
+OUTER(ACTIONS, HIDDEN, D_THIRD, I_HIDDEN2, w3 - w1)
 #endif

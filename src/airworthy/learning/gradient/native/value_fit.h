@@ -1,7 +1,7 @@
 // Gradient of half the mean squared error of a critic on the window that `policy_gradient.h` flew last, a block of flights per task: its
-// observations lie in `inputs`, what is to be told in `returns`, both (block, row, step, lane). Twin: `critic.fit_twin`. Needs
+// observations lie in `inputs`, what is to be told in `returns`, both (block, step, row, lane). Twin: `critic.fit_twin`. Needs
 // network.h; OBSERVED, HIDDEN are enumerators, INPUT_ROWS numbers that `inputs` has of each step. For lanes alone.
-#define AT(array, rows, r, t) (array.data + (((long long)task * (rows) + (r)) * steps + (t)) * LANES)
+#define AT(array, rows, r, t) (array.data + (((long long)task * steps + (t)) * (rows) + (r)) * LANES)
 const float* const w1 = value.data;
 const float* const b1 = w1 + HIDDEN * OBSERVED;
 const float* const w2 = b1 + HIDDEN;
@@ -31,10 +31,12 @@ for (int t = 0; t < steps; ++t) {
   for (int k = 0; k < HIDDEN; ++k) N::store(AT(scratch, S_ROWS, D_FIRST + k, t), d1[k] * (one - h1[k] * h1[k]));
   N::store(AT(scratch, S_ROWS, D_THIRD, t), slope);
 }
-const int count = steps * LANES;
 #if LANES > 1
 float* const g1 = gradient.data + (long long)task * (b3 + 1 - w1);
-Rows::outer(HIDDEN, OBSERVED, 0, count, count, AT(scratch, S_ROWS, D_FIRST, 0), AT(inputs, INPUT_ROWS, 0, 0), g1);
-Rows::outer(HIDDEN, HIDDEN, 0, count, count, AT(scratch, S_ROWS, D_SECOND, 0), AT(scratch, S_ROWS, S_FIRST, 0), g1 + (w2 - w1));
-Rows::outer(1, HIDDEN, 0, count, count, AT(scratch, S_ROWS, D_THIRD, 0), AT(scratch, S_ROWS, S_SECOND, 0), g1 + (w3 - w1));
+enum { BETWEEN = S_ROWS * LANES };
+#define OUTER(rows, columns, d, x, x_between, to) \
+  Rows::outer(rows, columns, 0, steps, LANES, BETWEEN, x_between, AT(scratch, S_ROWS, d, 0), x, g1 + (to));
+OUTER(HIDDEN, OBSERVED, D_FIRST, AT(inputs, INPUT_ROWS, 0, 0), INPUT_ROWS * LANES, 0)
+OUTER(HIDDEN, HIDDEN, D_SECOND, AT(scratch, S_ROWS, S_FIRST, 0), BETWEEN, w2 - w1)
+OUTER(1, HIDDEN, D_THIRD, AT(scratch, S_ROWS, S_SECOND, 0), BETWEEN, w3 - w1)
 #endif

@@ -65,8 +65,7 @@ for (int slice = first_block; slice < last_block; slice += SLICE) {
     Rows::product(SECOND, 1, 2, Rows::SLOPE, STRIDE, z + FIRST * SECOND, nullptr, ROW(D_VALUE), ROW(VALUE2), ROW(D_VALUE2));
     Rows::product(FIRST, SECOND, 2, Rows::SLOPE, STRIDE, z, nullptr, ROW(D_VALUE2), ROW(VALUE1), ROW(D_VALUE1));
   }
-  const int count = blocks * LANES;
-#define OUTER(r, c, d, in, to) Rows::outer(r, c, 1, count, STRIDE, rows + (d) * STRIDE, rows + (in) * STRIDE, to);
+#define OUTER(r, c, d, in, to) Rows::outer(r, c, 1, blocks, STRIDE, LANES, LANES, rows + (d) * STRIDE, rows + (in) * STRIDE, to);
   OUTER(FIRST, OBSERVED, D_POLICY1, 0, g)
   OUTER(SECOND, FIRST, D_POLICY2, POLICY1, g + W2)
   OUTER(ACTIONS, SECOND, D_ACTION, POLICY2, g + W3)

@@ -63,14 +63,14 @@ struct Learner {
     }
   }
   static SEPARATE void actor_gradient(const float* d1, const float* d2, const float* d3, const float* x, const float* h1, const float* h2, float* g) {
-    Rows::outer(FIRST, OBSERVED, 0, BATCH, STRIDE, d1, x, g);
-    Rows::outer(SECOND, FIRST, 0, BATCH, STRIDE, d2, h1, g + A_W2);
-    Rows::outer(RAWS, SECOND, 0, BATCH, STRIDE, d3, h2, g + A_W3);
+    Rows::outer(FIRST, OBSERVED, 0, BATCH / LANES, STRIDE, LANES, LANES, d1, x, g);
+    Rows::outer(SECOND, FIRST, 0, BATCH / LANES, STRIDE, LANES, LANES, d2, h1, g + A_W2);
+    Rows::outer(RAWS, SECOND, 0, BATCH / LANES, STRIDE, LANES, LANES, d3, h2, g + A_W3);
   }
   static SEPARATE void critic_gradient(const float* d1, const float* d2, const float* d3, const float* x, const float* h1, const float* h2, float* g) {
-    Rows::outer(FIRST, JUDGED, 0, BATCH, STRIDE, d1, x, g);
-    Rows::outer(SECOND, FIRST, 0, BATCH, STRIDE, d2, h1, g + C_W2);
-    Rows::outer(1, SECOND, 0, BATCH, STRIDE, d3, h2, g + C_W3);
+    Rows::outer(FIRST, JUDGED, 0, BATCH / LANES, STRIDE, LANES, LANES, d1, x, g);
+    Rows::outer(SECOND, FIRST, 0, BATCH / LANES, STRIDE, LANES, LANES, d2, h1, g + C_W2);
+    Rows::outer(1, SECOND, 0, BATCH / LANES, STRIDE, LANES, LANES, d3, h2, g + C_W3);
   }
   // exp, the same in all lanes.
   static INLINE F power(float x) {
