@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from airworthy.cli.learning.train_boundary import main
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, AssetWarning
 from airworthy.gates.labels import situations
 from airworthy.gates.labels.candidates import candidates, fastest
 from airworthy.gates.planner.contract import FIELDS, PAPER_RANGES
@@ -312,6 +312,9 @@ def test_a_run_out_of_minutes_says_so_and_goes_on(tmp_path):
     first = train_boundary(smooth_labels(), tmp_path / "net", SMALL, BoundaryRunOptions("cpu", 1, minutes=1e-9), quiet=True)
     assert (first.finished, first.epochs) == (False, 1)
     assert train_boundary(smooth_labels(), tmp_path / "net", SMALL, QUICK, quiet=True).finished
+    (tmp_path / "net" / "training.jsonl").unlink()
+    with pytest.warns(AssetWarning, match="training.jsonl' is missing or empty"):
+        assert train_boundary(smooth_labels(), tmp_path / "net", SMALL, QUICK, quiet=True).finished
 
 
 def test_another_training_is_not_written_over(tmp_path):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.files import lock_folder, sha256_file
 from airworthy.core.idle_options import without_idle
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
@@ -349,6 +349,13 @@ def test_what_was_finished_and_is_not_whole_is_said(pairs_in_memory: Make, tmp_p
     with pytest.raises(AirworthyError, match=r"not hold the figures of a training \('minibatches' is missing\)\. This tra"):
         train_svnet(pairs, tmp_path, options, ONE, quiet=True)
     (tmp_path / "report.json").write_text(kept)
+    log = tmp_path / "training.jsonl"
+    log.write_text("{broken\n" + log.read_text())
+    with pytest.warns(AssetWarning, match=r"Line 1 of '.*training.jsonl' is not a row of its training log"):
+        assert train_svnet(pairs, tmp_path, options, ONE, quiet=True).finished
+    log.unlink()
+    with pytest.warns(AssetWarning, match=r"training.jsonl' is missing or empty"):
+        assert train_svnet(pairs, tmp_path, options, ONE, quiet=True).finished
     (tmp_path / "weights.safetensors").unlink()
     with pytest.raises(AirworthyError, match=r"no file .*weights.safetensors'. This training was finished and is not whole"):
         train_svnet(pairs, tmp_path, options, ONE, quiet=True)

@@ -103,7 +103,7 @@ class TestFlight:
     def test_a_learnt_policy_is_watched_as_any_pilot(self, server: Any, tmp_path: Path) -> None:
         folder = write_motor_policy(tmp_path / "hover", learnt())
         command = ["fly", "--pilot", f"policy:{folder}", "--vehicle", "tinyprop", "--course", "robustness"]
-        assert main([*command, "--envs", "2", "--quiet", "--out", str(tmp_path / "run")]) == 0
+        assert main([*command, "--envs", "2", "--out", str(tmp_path / "run")]) == 0
         viewer = Viewer(server, load_subject(str(tmp_path / "run")))
         viewer.show(0.5)
         place, _ = load_flight(tmp_path / "run").track(0).pose(0.5)

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from airworthy.core.errors import AssetError, AssetWarning
+from airworthy.core.errors import AssetWarning
 from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions, computing, machine_for
 from airworthy.learning.timed_training import (
@@ -31,6 +31,7 @@ from airworthy.learning.timed_training import (
     judged_again,
     metric_scalars,
     read_metrics,
+    tell_damaged_log,
 )
 from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingFolder, TrainingNames, say
 
@@ -131,10 +132,7 @@ class FolderTraining(ABC, Generic[Network]):
 
         Policy and figures are whole, or they were refused before: an `AssetWarning` is enough.
         """
-        try:
-            read_metrics(folder)
-        except AssetError as error:
-            warnings.warn(str(error), AssetWarning, stacklevel=2)
+        tell_damaged_log(lambda: read_metrics(folder))
         beside = self.beside()
         lost = [name for name in beside if not os.path.lexists(folder / name)]
         if lost:

@@ -23,7 +23,7 @@ from airworthy.core.files import LIMIT_BYTES, json_text, parse_json, read_text, 
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.native_kernel import thread_limit
 from airworthy.learning.machine import TrainingRunOptions
-from airworthy.learning.training_folder import REPORT_FILE, say
+from airworthy.learning.training_folder import REPORT_FILE, TRAINING_LOG_FILE, say
 
 __all__ = [
     "FLOWN_ROWS",
@@ -42,6 +42,8 @@ __all__ = [
     "log_rows",
     "metric_scalars",
     "read_metrics",
+    "tell_damaged_log",
+    "tell_lost_epochs",
     "used_packages",
 ]
 
@@ -222,15 +224,41 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     None where the log is missing or empty, of which an `AssetWarning` tells: no figure depends on it.
     """
     path = folder / METRICS_FILE
-    rows = log_rows(path) if os.path.lexists(path) else []
-    if not rows:
-        told = f"{str(path)!r} is missing or empty: the page has no curves of learning; put the file back and judge again."
-        warnings.warn(told, AssetWarning, stacklevel=2)
+    rows = _rows_or_none(path)
     # Those that most have: a row whose name was damaged is found, also where it is the first.
     names = Counter(frozenset(row) for row in rows).most_common(1)
     for number, row in enumerate(rows, 1):
         if set(row) != names[0][0]:
-            raise _no_row(folder / METRICS_FILE, number)
+            raise _no_row(path, number)
+    return rows
+
+
+def tell_damaged_log(read: Callable[[], object]) -> None:
+    """Tell of a finished training's log that is damaged, by an `AssetWarning`: policy and figures are whole without it.
+
+    Args:
+        read: Reads the log.
+    """
+    try:
+        read()
+    except AssetError as error:
+        warnings.warn(str(error), AssetWarning, stacklevel=2)
+
+
+def tell_lost_epochs(folder: Path) -> None:
+    """Tell, alike, of the log by epoch of a finished training, whose rows have names of their own.
+
+    Args:
+        folder: Of the training.
+    """
+    tell_damaged_log(lambda: _rows_or_none(folder / TRAINING_LOG_FILE))
+
+
+def _rows_or_none(path: Path) -> list[dict[str, Any]]:
+    rows = log_rows(path) if os.path.lexists(path) else []
+    if not rows:
+        told = f"{str(path)!r} is missing or empty: the page has no curves of learning; put the file back and judge again."
+        warnings.warn(told, AssetWarning, stacklevel=3)
     return rows
 
 

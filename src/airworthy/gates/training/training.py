@@ -21,6 +21,7 @@ from airworthy.gates.training.metrics import Skew, clipped, kept_limit, loss_min
 from airworthy.gates.training.options import BoundaryOptions, BoundaryRunOptions, TrainedBoundary
 from airworthy.gates.training.run import BoundaryRun
 from airworthy.learning.machine import computing, machine_for
+from airworthy.learning.timed_training import tell_lost_epochs
 from airworthy.learning.training_folder import (
     FIGURES_FILE,
     IDENTITY_FILE,
@@ -460,7 +461,9 @@ def train(
     with lock_folder(out) as where:
         folder = TrainingFolder(where, identity, options, _NAMED, quiet)
         if folder.done:
-            return folder.outcome(read_network, TrainedBoundary.of)
+            done = folder.outcome(read_network, TrainedBoundary.of)
+            tell_lost_epochs(where)
+            return done
         machine = machine_for(run, before=folder.machine)
         with computing(machine) as device:
             # First of all: what cannot begin must not hold the folder for options that never worked.

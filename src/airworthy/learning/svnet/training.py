@@ -21,6 +21,7 @@ from airworthy.learning.svnet.options import RunOptions, SvNetOptions, TrainedSv
 from airworthy.learning.svnet.report import write_training_report
 from airworthy.learning.svnet.run import SvNetRun
 from airworthy.learning.svnet.stages import CommandStage, stage_names
+from airworthy.learning.timed_training import tell_lost_epochs
 from airworthy.learning.training_folder import (
     FIGURES_FILE,
     IDENTITY_FILE,
@@ -174,7 +175,9 @@ def train(
     with lock_folder(out) as where:
         folder = TrainingFolder(where, identity, options, _NAMED, quiet)
         if folder.done:
-            return folder.outcome(read_policy, TrainedSvNet.of)
+            done = folder.outcome(read_policy, TrainedSvNet.of)
+            tell_lost_epochs(where)
+            return done
         machine = machine_for(run, options.precision, folder.machine)
         with computing(machine) as device:
             # First of all: what cannot begin must not hold the folder for options that never worked.
