@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from airworthy import __version__
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning
 from airworthy.core.files import write_json
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
@@ -24,6 +25,7 @@ from airworthy.learning.folder_training import (
     Rows,
     TorchFolder,
     plain_options,
+    scalars_of,
 )
 from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions
 from airworthy.learning.timed_training import TimedTraining
@@ -87,6 +89,7 @@ class Folder(FolderTraining[str]):
 
     names = TrainingNames("a count", "its data were others", "its version was another", "step", "summary.json")
 
+    kind: str = "count"
     options: Options = field(default_factory=Options)
     run: TrainingRunOptions = ALWAYS
     command: str = "airworthy count"
@@ -318,7 +321,7 @@ Flown.__abstractmethods__ = frozenset()
 
 
 def flown(training: Any, **chosen: Any) -> Any:
-    return Flown(options=Options(), run=ALWAYS, command="", quiet=False, training=training, **chosen)
+    return Flown(kind="", options=Options(), run=ALWAYS, command="", quiet=False, training=training, **chosen)
 
 
 def test_what_learns_by_kernels_is_prepared_ahead_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,7 +373,7 @@ Torch.__abstractmethods__ = frozenset()
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_what_learns_in_torch_says_its_rows_unless_it_is_quiet(quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    one = Torch(options=Options(), run=ALWAYS, command="", quiet=quiet)  # type: ignore[abstract]
+    one = Torch(kind="", options=Options(), run=ALWAYS, command="", quiet=quiet)  # type: ignore[abstract]
     work = one.timed(Counting(Options(iterations=2001), []), lambda row: f"at {row['iteration']}")
     for _ in work.steps():
         pass
@@ -385,13 +388,32 @@ def test_what_learns_in_torch_says_its_rows_unless_it_is_quiet(quiet: bool, caps
 def test_what_learns_in_torch_computes_on_the_machine_of_its_run() -> None:
     torch = pytest.importorskip("torch")
     run = TrainingRunOptions("cpu")
-    one = Torch(options=Options(), run=run, command="", quiet=True)  # type: ignore[abstract]
+    one = Torch(kind="", options=Options(), run=run, command="", quiet=True)  # type: ignore[abstract]
     machine = one.machine({"threads": 7})
     assert (machine.device, machine.threads, machine.precision) == ("cpu", 7, "float32")
     threads = torch.get_num_threads()
     with one.computing(Machine("cpu", threads + 1, "float32", "")) as device:
         assert (device, torch.get_num_threads()) == (torch.device("cpu"), threads + 1)
     assert torch.get_num_threads() == threads
+
+
+def test_what_every_training_tells_of_itself(tmp_path: Path) -> None:
+    """Identity and the head of the summary, with a protocol and without one; what a kind tells besides stands behind them."""
+    one = Torch(kind="count", options=Options(), run=ALWAYS, command="count", quiet=True)  # type: ignore[abstract]
+    judged = replace(one, protocol=Options(iterations=9))
+    plain = {"schema_version": 1, "kind": "count", "options": plain_options(Options())}
+    assert one.identity(tmp_path) == {**plain, "data": {}}
+    assert judged.identity(tmp_path) == {**plain, "data": {}, "protocol": {"iterations": 9, "sizes": [2, 1]}}
+    work = one.timed(Counting(Options(), []), str)
+    work.wall_s, work.cpu_s = 2.0, 3.0
+    found = judged.summarised(work, HERE, flights=5)
+    assert {name: found[name] for name in plain} == plain
+    assert (found["iterations"], found["training_wall_s"], found["training_cpu_s"]) == (0, 2.0, 3.0)
+    assert (found["machine"], found["command"], found["flights"]) == (asdict(HERE), "count", 5)
+    assert found["protocol"] == {"iterations": 9, "sizes": [2, 1]}
+    assert found["version"] == __version__
+    assert "protocol" not in one.summarised(work, HERE)
+    assert scalars_of({"iteration": 3, "cost": 0.5, "name": "x"}) == (3, {"iteration": 3, "cost": 0.5})
 
 
 def test_options_are_kept_as_json_gives_them_back(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from airworthy import __version__
 from airworthy.core.errors import AssetWarning
 from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions, computing, machine_for
@@ -28,6 +29,7 @@ from airworthy.learning.timed_training import (
     Trained,
     TrainingLine,
     Work,
+    hardware_found,
     judged_again,
     metric_scalars,
     read_metrics,
@@ -35,12 +37,24 @@ from airworthy.learning.timed_training import (
 )
 from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingFolder, TrainingNames, say
 
-__all__ = ["NOT_IN_TORCH", "ONE_THREAD", "FlownFolder", "FolderTraining", "Rows", "TorchFolder", "plain_options"]
+__all__ = [
+    "NOT_IN_TORCH",
+    "ONE_THREAD",
+    "SCHEMA_VERSION",
+    "FlownFolder",
+    "FolderTraining",
+    "Rows",
+    "TorchFolder",
+    "plain_options",
+    "scalars_of",
+]
 
 NOT_IN_TORCH = Machine("cpu", 0, "float32", "not used")
 """Without torch bits depend on no threads: gradients are summed in one order."""
 ONE_THREAD = TrainingRunOptions(device="cpu", threads=1, checkpoint_minutes=1.0)
 """How torch learns where it is not told: matrices as small as those of policies are multiplied no faster by several."""
+SCHEMA_VERSION = 1
+"""Of `training.json`, and of the summaries of what torch learns."""
 TORCH_ROWS = 1000
 """Ours: rows of the training log of what torch learns, at most."""
 
@@ -60,6 +74,8 @@ class FolderTraining(ABC, Generic[Network]):
     names: ClassVar[TrainingNames]
     """What things are called in messages."""
 
+    kind: str
+    """What is learnt, as `training.json` and summaries call it."""
     options: TrainingOptions
     """What to learn, and how."""
     run: TrainingRunOptions
@@ -68,6 +84,8 @@ class FolderTraining(ABC, Generic[Network]):
     """That makes the training again, for report and summary."""
     quiet: bool
     """Say nothing but what is wrong."""
+    protocol: Any = None
+    """How it is judged, a dataclass; None: it is judged in one way alone."""
 
     def train(self, out: str | Path) -> Trained:
         """Learn, or go on where it was stopped, and judge what was learnt; a finished one is read, and judged again if need be.
@@ -142,9 +160,19 @@ class FolderTraining(ABC, Generic[Network]):
 
     # ---- What a kind of training does in its own way ------------------------------------------------------------------------
 
-    @abstractmethod
     def identity(self, folder: Path) -> dict[str, Any]:
         """Return what its weights depend on, as of `TrainingFolder`; the folder is locked, and no more."""
+        judged = {} if self.protocol is None else {"protocol": plain_options(self.protocol)}
+        told = {"schema_version": SCHEMA_VERSION, "kind": self.kind, "options": plain_options(self.options)}
+        return {**told, "data": self.data(folder), **judged}
+
+    def data(self, folder: Path) -> dict[str, Any]:
+        """Return what of the world its weights depend on, that options only name: digests, names; nothing where there is none.
+
+        Args:
+            folder: Locked.
+        """
+        return {}
 
     @abstractmethod
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
@@ -284,3 +312,32 @@ class TorchFolder(FolderTraining[Network]):
             line: Says of a row of the log where the training is.
         """
         return TimedTraining(training, TORCH_ROWS, None if self.quiet else line)
+
+    def summarised(self, work: TimedTraining[Any], machine: Machine, **told: Any) -> dict[str, Any]:
+        """Return what every summary holds, with what is told besides.
+
+        Args:
+            work: That is finished.
+            machine: Where.
+            told: What is learnt, and how it was judged.
+        """
+        judged = {} if self.protocol is None else {"protocol": plain_options(self.protocol)}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": self.kind,
+            "iterations": work.training.iteration,
+            "training_wall_s": work.wall_s,
+            "training_cpu_s": work.cpu_s,
+            "machine": asdict(machine),
+            "hardware": hardware_found(),
+            "version": __version__,
+            "options": plain_options(self.options),
+            **judged,
+            "command": self.command,
+            **told,
+        }
+
+
+def scalars_of(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
+    """Return step and numbers of a row of the log, for event files."""
+    return row["iteration"], {name: value for name, value in row.items() if isinstance(value, int | float)}

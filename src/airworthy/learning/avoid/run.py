@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from airworthy.learning.avoid.evaluation import AvoidProtocol, fly_forests, judg
 from airworthy.learning.avoid.forests import draw_trunks
 from airworthy.learning.avoid.report import FILM_FLIGHTS, FilmedForest, write_avoid_report
 from airworthy.learning.avoid.trainer import AvoidTraining
-from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, plain_options
+from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.seeds import refuse_judged_seed
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
@@ -53,17 +53,9 @@ def _check_together(options: AvoidOptions, protocol: AvoidProtocol) -> None:
 class _AvoidFolder(TorchFolder[AvoidPolicy]):
     names = _NAMES
 
+    kind: str = "avoid"
     options: AvoidOptions
     protocol: AvoidProtocol
-
-    def identity(self, folder: Path) -> dict[str, Any]:
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "avoid",
-            "options": plain_options(self.options),
-            "data": {},
-            "protocol": plain_options(self.protocol),
-        }
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
         return self.timed(AvoidTraining(self.options, machine.threads), _line(self.options.iterations))
@@ -81,20 +73,8 @@ class _AvoidFolder(TorchFolder[AvoidPolicy]):
         return {**_evidence(network, self.protocol, self.quiet), "hardware": hardware_found()}
 
     def summary(self, work: TimedTraining[Any], network: AvoidPolicy, machine: Machine) -> dict[str, Any]:
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "avoid",
-            "seed": self.options.seed,
-            "iterations": work.training.iteration,
-            "env_steps": work.training.env_steps,
-            "training_wall_s": work.wall_s,
-            "training_cpu_s": work.cpu_s,
-            "machine": asdict(machine),
-            "options": plain_options(self.options),
-            "protocol": plain_options(self.protocol),
-            **self.evidence(network, {}),
-            "command": self.command,
-        }
+        told = {"seed": self.options.seed, "env_steps": work.training.env_steps}
+        return self.summarised(work, machine, **told, **self.evidence(network, {}))
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: AvoidPolicy, work: TimedTraining[Any] | None

@@ -12,11 +12,10 @@ summary.json      figures; written last: where it lies, all is done
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from airworthy import __version__
 from airworthy.core.arrays import ArrayF32
 from airworthy.learning.backbone.config import BackboneOptions
 from airworthy.learning.backbone.contract import read_backbone, write_backbone
@@ -24,9 +23,9 @@ from airworthy.learning.backbone.probe import ProbeOptions, held_out_places, pro
 from airworthy.learning.backbone.report import write_backbone_report
 from airworthy.learning.backbone.sources import backbone_weights
 from airworthy.learning.backbone.training import BackboneTraining
-from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, plain_options
+from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, scalars_of
 from airworthy.learning.machine import Machine, TrainingRunOptions, machine_for
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
 from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, say
 
 __all__ = ["COMPARED", "train_backbone"]
@@ -43,12 +42,9 @@ class _BackboneFolder(TorchFolder[Weights]):
         "a backbone", "its data were others", "it was begun by another version of this program", "gradient step", SUMMARY_FILE
     )
 
+    kind: str = "backbone"
     options: BackboneOptions
     protocol: ProbeOptions
-
-    def identity(self, folder: Path) -> dict[str, Any]:
-        told = {"schema_version": SCHEMA_VERSION, "kind": "backbone", "options": plain_options(self.options), "data": {}}
-        return {**told, "protocol": plain_options(self.protocol)}
 
     def machine(self, before: Mapping[str, Any] | None) -> Machine:
         # Half precision halves the time where the processor multiplies in it.
@@ -79,21 +75,7 @@ class _BackboneFolder(TorchFolder[Weights]):
         return {"probe": {name: probe_backbone(weights, places) for name, weights in compared.items()}}
 
     def summary(self, work: TimedTraining[Any], network: Weights, machine: Machine) -> dict[str, Any]:
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "backbone",
-            "iterations": work.training.iteration,
-            "seen": work.training.seen,
-            "training_wall_s": work.wall_s,
-            "training_cpu_s": work.cpu_s,
-            "machine": asdict(machine),
-            "hardware": hardware_found(),
-            "version": __version__,
-            "options": plain_options(self.options),
-            "protocol": plain_options(self.protocol),
-            **self.evidence(network, {}),
-            "command": self.command,
-        }
+        return self.summarised(work, machine, seen=work.training.seen, **self.evidence(network, {}))
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: Weights, work: TimedTraining[Any] | None
@@ -101,12 +83,7 @@ class _BackboneFolder(TorchFolder[Weights]):
         write_backbone_report(folder / REPORT_FILE, found, rows)
 
     def curves(self, work: TimedTraining[Any]) -> TrainingCurves:
-        return TrainingCurves(work.metrics, _scalars)
-
-
-def _scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
-    """Return gradient step and numbers of a row of the log."""
-    return row["iteration"], {name: value for name, value in row.items() if isinstance(value, int | float)}
+        return TrainingCurves(work.metrics, scalars_of)
 
 
 def train_backbone(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from airworthy.core.jobs.progress import progress
 from airworthy.learning.distill.config import DistillOptions
 from airworthy.learning.distill.lessons import Lesson, lessons_of
 from airworthy.learning.distill.training import DistillTraining
-from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
+from airworthy.learning.folder_training import FlownFolder, Rows
 from airworthy.learning.foundation.evaluation import FoundationProtocol, held_figures, traits
 from airworthy.learning.foundation.report import fleet_cells
 from airworthy.learning.gradient.report import flat_options
@@ -57,14 +57,8 @@ class _DistillFolder(FlownFolder[MotorPolicy]):
     lessons: Sequence[Lesson]
     protocol: FoundationProtocol
 
-    def identity(self, folder: Path) -> dict[str, Any]:
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "distill",
-            "options": plain_options(self.options),
-            "data": {"teachers": [_told(lesson) for lesson in self.lessons]},
-            "protocol": asdict(self.protocol),
-        }
+    def data(self, folder: Path) -> dict[str, Any]:
+        return {"teachers": [_told(lesson) for lesson in self.lessons]}
 
     def write(self, folder: Path, work: TimedTraining[Any]) -> None:
         policy = self.learnt(work)
@@ -136,6 +130,7 @@ def train_distill(
     refuse_other_training(out, options, "distill")
     lessons = lessons_of(teachers)
     made = _DistillFolder(
+        kind="distill",
         options=options,
         run=flown_run(minutes, tensorboard),
         command=command,

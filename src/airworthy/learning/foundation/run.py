@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.progress import progress
-from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
+from airworthy.learning.folder_training import FlownFolder, Rows
 from airworthy.learning.foundation.config import FoundationConfig
 from airworthy.learning.foundation.evaluation import FoundationProtocol, fly_fleet, quadrotors
 from airworthy.learning.foundation.report import write_foundation_report
@@ -52,15 +52,8 @@ class _FoundationFolder(FlownFolder[MotorPolicy]):
     protocol: FoundationProtocol
 
     def identity(self, folder: Path) -> dict[str, Any]:
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "foundation",
-            # What a folder of `train hover` does not have: its options may be the same.
-            "network": "foundation",
-            "options": plain_options(self.options),
-            "data": {},
-            "protocol": asdict(self.protocol),
-        }
+        # What a folder of `train hover` does not have: its options may be the same.
+        return {**super().identity(folder), "network": "foundation"}
 
     def write(self, folder: Path, work: TimedTraining[Any]) -> None:
         write_foundation_policy(folder, self.training)
@@ -126,6 +119,7 @@ def train_foundation(
     # First: drawing a thousand vehicles takes seconds, and a cold compile half a minute.
     refuse_other_training(out, options, "foundation")
     made = _FoundationFolder(
+        kind="foundation",
         options=options,
         run=flown_run(minutes, tensorboard),
         command=command,

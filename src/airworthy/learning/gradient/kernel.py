@@ -353,10 +353,10 @@ class FlightWindow:
     @property
     def samples(self) -> tuple[ArrayF32, ArrayF32]:
         """What a critic is to learn of the last window: what was seen, (observed, samples), and the returns, (samples,)."""
-        s, inputs, rows = self.shape, self._numpy["inputs"], self.shape.kept_rows[0]
+        rows, inputs = self.shape.kept_rows[0], self._numpy["inputs"]
         if self._lanes > 1:
-            inputs = inputs.reshape(-1, self.steps, rows, self._lanes).transpose(2, 0, 1, 3)
-        return inputs.reshape(rows, -1)[: s.observed], self._numpy["returns"]
+            inputs = inputs.reshape(-1, self.steps, rows, self._lanes).transpose(2, 0, 1, 3).reshape(-1)
+        return inputs.reshape(rows, -1)[: self.shape.observed], self._numpy["returns"]
 
     @property
     def rows_of_samples(self) -> tuple[ArrayF32, ArrayF32]:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
+from airworthy.learning.folder_training import FlownFolder, Rows
 from airworthy.learning.gradient.config import HoverConfig
 from airworthy.learning.gradient.evaluation import HoverProtocol, compare, conditions, figures, fly_hover, has_drag, robustness
 from airworthy.learning.gradient.film import STAGES, STAGES_FOLDER, film_pictures, keep_stages, kept_stages
@@ -59,14 +59,8 @@ class _HoverFolder(FlownFolder[MotorPolicy]):
     vehicle: Vehicle
     protocol: HoverProtocol
 
-    def identity(self, folder: Path) -> dict[str, Any]:
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": self.options.task,
-            "options": plain_options(self.options),
-            "data": {"vehicle": self.vehicle.name, "sha256": contract_of_training(self.training).digest},
-            "protocol": asdict(self.protocol),
-        }
+    def data(self, folder: Path) -> dict[str, Any]:
+        return {"vehicle": self.vehicle.name, "sha256": contract_of_training(self.training).digest}
 
     def write(self, folder: Path, work: TimedTraining[Any]) -> None:
         write_motor_policy(folder, self.training)
@@ -144,6 +138,7 @@ def train_hover(
     refuse_other_training(out, options, options.task)
     training = options.begin(vehicle, device) if isinstance(options, PpoTrainingOptions) else options.begin(vehicle)
     made = _HoverFolder(
+        kind=options.task,
         options=options,
         run=flown_run(minutes, tensorboard),
         command=command,

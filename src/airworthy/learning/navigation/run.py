@@ -14,15 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from airworthy import __version__
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import copy_file, make_folder
-from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, plain_options
-from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions
+from airworthy.learning.folder_training import ONE_THREAD, Rows, TorchFolder, scalars_of
+from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.navigation.encoder import LatentEye, read_encoder
 from airworthy.learning.navigation.encoder_options import EncoderOptions
 from airworthy.learning.navigation.encoder_training import UNSEEN_SEED, EncoderTraining
@@ -32,7 +31,7 @@ from airworthy.learning.navigation.options import NavigationOptions, RoomsProtoc
 from airworthy.learning.navigation.report import write_encoder_report, write_navigation_report
 from airworthy.learning.navigation.training import NavigationTraining, plain_eye
 from airworthy.learning.seeds import refuse_judged_seed, seed_rows, train_each, write_seeds
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found, metric_scalars
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, metric_scalars
 from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, say
 from airworthy.pilots.navigation_policy.contract import ENCODER, write_navigation_folder
 from airworthy.pilots.navigation_policy.encoder import read_encoder_folder, write_encoder
@@ -46,12 +45,6 @@ _REST = "it was begun by another version of this program"
 _NAMES = TrainingNames("a policy", "its encoder was another", _REST, "update", SUMMARY_FILE)
 _JUDGED_ROOMS = "rooms in which policies are judged"
 _ENCODER_NAMES = TrainingNames("an encoder", "its data were others", _REST, "gradient step", SUMMARY_FILE)
-
-
-def _identity(kind: str, options: TrainingOptions, data: Mapping[str, Any], protocol: Any = None) -> dict[str, Any]:
-    found = {"schema_version": SCHEMA_VERSION, "kind": kind, "options": plain_options(options)}
-    judged = {} if protocol is None else {"protocol": plain_options(protocol)}
-    return {**found, "data": dict(data), **judged}
 
 
 def _line(
@@ -68,10 +61,8 @@ def _line(
 class _EncoderFolder(TorchFolder[Any]):
     names = _ENCODER_NAMES
 
+    kind: str = "dce"
     options: EncoderOptions
-
-    def identity(self, folder: Path) -> dict[str, Any]:
-        return _identity("dce", self.options, {})
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
         return self.timed(EncoderTraining(self.options, machine.threads), _line(self.options, _error))
@@ -86,23 +77,14 @@ class _EncoderFolder(TorchFolder[Any]):
         return work.training
 
     def summary(self, work: TimedTraining[Any], network: Any, machine: Machine) -> dict[str, Any]:
-        return {
-            **_clock("dce", work, machine, self.options),
-            "images": work.training.iteration * self.options.batch,
-            "unseen": work.training.judged(),
-            "command": self.command,
-        }
+        images = work.training.iteration * self.options.batch
+        return self.summarised(work, machine, images=images, unseen=work.training.judged())
 
     def report(self, folder: Path, found: Mapping[str, Any], rows: Rows, network: Any, work: TimedTraining[Any] | None) -> None:
         write_encoder_report(folder / REPORT_FILE, found, rows)
 
     def curves(self, work: TimedTraining[Any]) -> TrainingCurves:
-        return TrainingCurves(work.metrics, _encoder_scalars)
-
-
-def _encoder_scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
-    """Return gradient step and numbers of a row of the log."""
-    return row["iteration"], {name: value for name, value in row.items() if isinstance(value, int | float)}
+        return TrainingCurves(work.metrics, scalars_of)
 
 
 def train_encoder(
@@ -129,20 +111,6 @@ def train_encoder(
     options, run = options or EncoderOptions(), run or ONE_THREAD
     refuse_judged_seed([options.seed], UNSEEN_SEED, "rooms in which encoders are judged")
     return _EncoderFolder(options=options, run=run, command=command, quiet=quiet).train(out)
-
-
-def _clock(kind: str, work: TimedTraining[Any], machine: Any, options: TrainingOptions) -> dict[str, Any]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": kind,
-        "iterations": work.training.iteration,
-        "training_wall_s": work.wall_s,
-        "training_cpu_s": work.cpu_s,
-        "machine": asdict(machine),
-        "hardware": hardware_found(),
-        "version": __version__,
-        "options": plain_options(options),
-    }
 
 
 def _error(row: Mapping[str, Any]) -> str:
@@ -217,9 +185,9 @@ class _NavigationFolder(TorchFolder[NavigationPolicy]):
     eye: NavigationEye = field(init=False)
     digest: str = field(init=False)
 
-    def identity(self, folder: Path) -> dict[str, Any]:
+    def data(self, folder: Path) -> dict[str, Any]:
         self.eye, self.digest = _eye(self.options, self.encoder)
-        return _identity(self.options.task, self.options, {"encoder": self.digest}, self.protocol)
+        return {"encoder": self.digest}
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
         _keep_encoder(folder, self.encoder, self.digest, self.quiet)
@@ -241,15 +209,14 @@ class _NavigationFolder(TorchFolder[NavigationPolicy]):
         return dict(_judged(network, self.eye, self.protocol, found["level"], self.quiet))
 
     def summary(self, work: TimedTraining[Any], network: NavigationPolicy, machine: Machine) -> dict[str, Any]:
-        found = {
-            **_clock(self.options.task, work, machine, self.options),
+        told = {
             "seed": self.options.seed,
             "env_steps": work.training.env_steps,
             "level": work.training.environments.level,
             "seconds": work.training.seconds,
-            "protocol": plain_options(self.protocol),
         }
-        return {**found, **self.evidence(network, found), "command": self.command}
+        found = self.summarised(work, machine, **told)
+        return {**found, **self.evidence(network, found)}
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: NavigationPolicy, work: TimedTraining[Any] | None
@@ -291,7 +258,9 @@ def train_navigation(
     refuse_judged_seed([options.seed], protocol.seed, _JUDGED_ROOMS)
     check_levels(protocol, options.learnt_task().curriculum.most)
     options.check_batch()
-    made = _NavigationFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, encoder=encoder)
+    made = _NavigationFolder(
+        kind=options.task, options=options, run=run, command=command, quiet=quiet, protocol=protocol, encoder=encoder
+    )
     return made.train(out)
 
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text
 from airworthy.learning.environments import LearningTask
-from airworthy.learning.folder_training import NOT_IN_TORCH, FlownFolder, Rows, plain_options
+from airworthy.learning.folder_training import NOT_IN_TORCH, FlownFolder, Rows
 from airworthy.learning.machine import Machine
 from airworthy.learning.seeds import refuse_judged_seed, seed_rows, train_each, write_seeds
 from airworthy.learning.task_training.evaluation import (
@@ -66,20 +66,13 @@ class _TaskFolder(FlownFolder[TaskPolicy]):
     protocol: TaskProtocol
 
     def identity(self, folder: Path) -> dict[str, Any]:
+        return {**super().identity(folder), "trainer": self.training.trainer}
+
+    def data(self, folder: Path) -> dict[str, Any]:
         work, contract = self.training, self.training.contract()
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": f"task {work.task.name}",
-            "options": plain_options(work.options),
-            "data": {
-                "vehicle": work.vehicle.name,
-                "sha256": contract.digest,
-                "task": json.loads(json_text(dict(contract.options))),
-                **({"file": self.own.digest} if self.own else {}),
-            },
-            "trainer": work.trainer,
-            "protocol": asdict(self.protocol),
-        }
+        told = {"vehicle": work.vehicle.name, "sha256": contract.digest}
+        file = {"file": self.own.digest} if self.own else {}
+        return {**told, "task": json.loads(json_text(dict(contract.options))), **file}
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
         if self.own is not None:
@@ -192,6 +185,7 @@ def learn_task(
     protocol = protocol or TaskProtocol()
     refuse_judged_seed([work.options.seed], protocol.seed)
     made = _TaskFolder(
+        kind=f"task {work.task.name}",
         options=work.options,
         run=flown_run(minutes, tensorboard, _CHECKPOINT_S),
         command=command,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, sha256
 from airworthy.core.jobs.progress import progress
 from airworthy.evaluation.statistics import wilson_interval
-from airworthy.learning.folder_training import Rows, TorchFolder, plain_options
+from airworthy.learning.folder_training import Rows, TorchFolder, scalars_of
 from airworthy.learning.machine import Machine, TrainingRunOptions
-from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, hardware_found
+from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
 from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, refuse_other_training, say
 from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol, place_names
 from airworthy.learning.visuomotor.report import write_visuomotor_report
@@ -66,21 +66,16 @@ Policy = tuple[PolicyContract, Mapping[str, Any]]
 class _VisuomotorFolder(TorchFolder[Policy]):
     names = _NAMES
 
+    kind: str = "visuomotor"
     options: VisuomotorOptions
     protocol: VisuomotorProtocol
     begun: float
     """When the job began (`time.perf_counter`) [s]."""
     folder: Path = field(default_factory=Path)
 
-    def identity(self, folder: Path) -> dict[str, Any]:
+    def data(self, folder: Path) -> dict[str, Any]:
         self.folder = folder
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "visuomotor",
-            "options": plain_options(self.options),
-            "data": _place_digests(self.options, self.protocol),
-            "protocol": plain_options(self.protocol),
-        }
+        return _place_digests(self.options, self.protocol)
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
         conditions = len(expanded(self.protocol.conditions)) * len(self.protocol.family) * len(self.options.course)
@@ -116,31 +111,21 @@ class _VisuomotorFolder(TorchFolder[Policy]):
     def summary(self, work: TimedTraining[Any], network: Policy, machine: Machine) -> dict[str, Any]:
         training: VisuomotorTraining = work.training
         judged = self.evidence(network, {})
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "visuomotor",
+        told = {
             "scene": ", ".join(self.options.scene),
             "places": len(self.options.places),
             "judged_places": len(_judged_places(self.options, self.protocol)),
             "courses": list(self.options.course),
             "vehicle": self.options.vehicle,
             "seed": self.options.seed,
-            "iterations": training.iteration,
             "rounds": training.iteration - 1,
             "stopped_by": training.stopped_by,
             "pairs": training.log[-1]["pairs"],
             "env_steps": training.env_steps,
-            "training_wall_s": work.wall_s,
-            "training_cpu_s": work.cpu_s,
             "steps": training.log,
-            **judged,
-            "seconds": {**_stage_seconds(training), **judged["seconds"]},
-            "machine": asdict(machine),
-            "hardware": hardware_found(),
-            "options": plain_options(self.options),
-            "protocol": plain_options(self.protocol),
-            "command": self.command,
         }
+        seconds = {**_stage_seconds(training), **judged["seconds"]}
+        return self.summarised(work, machine, **told, **{**judged, "seconds": seconds})
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: Policy, work: TimedTraining[Any] | None
@@ -148,7 +133,7 @@ class _VisuomotorFolder(TorchFolder[Policy]):
         write_visuomotor_report(folder, folder / REPORT_FILE, found, rows)
 
     def curves(self, work: TimedTraining[Any]) -> TrainingCurves:
-        return TrainingCurves(work.metrics, _scalars)
+        return TrainingCurves(work.metrics, scalars_of)
 
 
 def train_visuomotor(
@@ -340,10 +325,6 @@ def _stage_seconds(training: VisuomotorTraining) -> dict[str, float]:
         for name, value in row["seconds"].items():
             found[f"{name}_s"] = found.get(f"{name}_s", 0.0) + value
     return found
-
-
-def _scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
-    return row["iteration"], {name: value for name, value in row.items() if isinstance(value, int | float)}
 
 
 def _line(options: VisuomotorOptions) -> Callable[[Mapping[str, Any]], str]:

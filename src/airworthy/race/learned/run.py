@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from airworthy.core.files import write_text
 from airworthy.core.schema import Bound, check_fields
-from airworthy.learning.folder_training import FlownFolder, Rows, plain_options
+from airworthy.learning.folder_training import FlownFolder, Rows
 from airworthy.learning.gradient.report import flat_options
 from airworthy.learning.machine import Machine
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary
@@ -73,15 +73,9 @@ class _RaceFolder(FlownFolder[Policy]):
 
     protocol: RacePolicyProtocol
 
-    def identity(self, folder: Path) -> dict[str, Any]:
+    def data(self, folder: Path) -> dict[str, Any]:
         contract = self.training.contract
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "race",
-            "options": plain_options(self.options),
-            "data": {"race": contract.race, "course": contract.course, "vehicle": contract.vehicle},
-            "protocol": asdict(self.protocol),
-        }
+        return {"race": contract.race, "course": contract.course, "vehicle": contract.vehicle}
 
     def write(self, folder: Path, work: TimedTraining[Any]) -> None:
         write_race_folder(folder, *self.learnt(work))
@@ -155,6 +149,7 @@ def train_race(
     begun = time.perf_counter()
     refuse_other_training(out, options, "race")
     made = _RaceFolder(
+        kind="race",
         options=options,
         run=flown_run(minutes, tensorboard, _CHECKPOINT_S),
         command=command,
