@@ -25,7 +25,7 @@ from airworthy.benchmarks.tracking.adaptation import (
 )
 from airworthy.benchmarks.tracking.block import BlockResult, ConditionBlock, Setting, fly_block
 from airworthy.benchmarks.tracking.condition_scene import FAR, NEAR, PERSON_SPEED, Walkers, covered, place_of, without
-from airworthy.benchmarks.tracking.conditions import condition, expanded, noise_level, noise_levels, sweeps
+from airworthy.benchmarks.tracking.conditions import condition, expanded, sweeps
 from airworthy.benchmarks.tracking.methods import VehicleSpread, draw_drones, equip, keys_of
 from airworthy.benchmarks.tracking.tables import (
     CLASSES,
@@ -42,7 +42,6 @@ from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.files import json_text
 from airworthy.core.random import flight_key
 from airworthy.evaluation.metrics import evaluate_tracking
-from airworthy.learning.synthesis.config import NOISE_LEVELS
 from airworthy.pilots.pilot import Observation
 from airworthy.scenes import Scene, scene
 from airworthy.simulation import FlightTable, SimulatorConfig
@@ -105,12 +104,6 @@ def test_bad_conditions_are_refused_in_a_sentence(condition_name: str) -> None:
     with pytest.raises(AirworthyError) as caught:
         expanded([condition_name])
     assert str(caught.value).count("\n") == 0
-
-
-def test_noise_levels_are_those_that_data_are_synthesised_with() -> None:
-    assert noise_levels() == tuple(NOISE_LEVELS)
-    for name, level in NOISE_LEVELS.items():
-        assert (noise_level(name).sensor, noise_level(name).model) == (level.sensor, level.model)
 
 
 def test_published_numbers_are_the_reference_files(data_dir: Path) -> None:

@@ -13,7 +13,7 @@ from airworthy.core.files import packaged_toml
 
 __all__ = [
     "Condition",
-    "ConditionNoise",
+    "StateNoise",
     "Sweep",
     "condition",
     "condition_names",
@@ -151,7 +151,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class ConditionNoise:
+class StateNoise:
     """Standard deviations of position x, y, z [m], velocity [m/s] and quaternion x, y, z, w."""
 
     sensor: tuple[float, ...]
@@ -170,7 +170,7 @@ def noise_levels() -> tuple[str, ...]:
     return tuple(_data()["noise"])
 
 
-def noise_level(name: str) -> ConditionNoise:
+def noise_level(name: str) -> StateNoise:
     """Return a level by name.
 
     Raises:
@@ -179,7 +179,7 @@ def noise_level(name: str) -> ConditionNoise:
     if name not in _data()["noise"]:
         raise unknown_name("noise level", name, noise_levels())
     found = _data()["noise"][name]
-    return ConditionNoise(tuple(found["sensor"]), tuple(found["model"]))
+    return StateNoise(tuple(found["sensor"]), tuple(found["model"]))
 
 
 def sweeps() -> tuple[Sweep, ...]:

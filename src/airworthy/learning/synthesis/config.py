@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from math import isfinite
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.benchmarks.tracking.block import Setting
-from airworthy.benchmarks.tracking.conditions import Condition
+from airworthy.benchmarks.tracking.conditions import Condition, StateNoise, noise_level, noise_levels
 from airworthy.control.mpc import MPC_PRESETS
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -139,44 +139,9 @@ ROLLOUTS_MAX = 10_000_000
 OFFSET_MAX = 1000.0
 """Of a start [m, m/s, s]; ours: larger is a mistake of units."""
 
-Ten = tuple[float, float, float, float, float, float, float, float, float, float]
-
-
-@dataclass(frozen=True)
-class StateNoise:
-    """Standard deviations of position x, y, z [m], velocity [m/s] and quaternion x, y, z, w."""
-
-    sensor: Ten = (0.0,) * 10
-    """Of what is sensed, at every tick."""
-    model: Ten = (0.0,) * 10
-    """Of what is added to the state between two ticks, divided over the steps of the simulation."""
-
-
-# StanfordMSL/SousVide at 7cd1a50, configs/rollout/*.json. Signs of axes do not matter to a standard deviation.
-# Source: spec/sousvide section 2, [R] StanfordMSL/SousVide, configs/rollout/*.json.
-NOISE_LEVELS = {
-    "baseline": StateNoise(),
-    "assisted": StateNoise((0.042, 0.036, 0.0064, 0.066, 0.053, 0.026, 0.0021, 0.0026, 0.0034, 0.0023)),
-    "challenged": StateNoise((3.0, 3.0, 0.03, 0.05, 0.05, 0.03, 0.01, 0.01, 0.01, 0.01)),
-    "extreme": StateNoise(
-        (3.0, 3.0, 0.15, 0.3, 0.3, 0.15, 0.03, 0.03, 0.03, 0.03), (0.01, 0.01, 0.01, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01, 0.01)
-    ),
-    # Ours: nothing is sensed wrongly, but a vehicle is pushed and turned without end, about as far as a policy strays that has
-    # just begun to fly, so that few roll-outs show what to do from many states (DART: Laskey et al., 2017).
-    "disturbed": StateNoise(model=(0.08, 0.08, 0.08, 0.32, 0.32, 0.32, 0.08, 0.08, 0.08, 0.08)),
-}
-"""By name. The 3 m of the last two published ones prove that a policy does not use its lateral position."""
-
-
-def noise_level(name: str) -> StateNoise:
-    """Return a noise level by name.
-
-    Raises:
-        UnknownNameError: If there is none of this name.
-    """
-    if name not in NOISE_LEVELS:
-        raise unknown_name("noise level", name, NOISE_LEVELS)
-    return NOISE_LEVELS[name]
+NOISE_LEVELS: Mapping[str, StateNoise] = {name: noise_level(name) for name in noise_levels()}
+"""By name, those of the tracking protocol's conditions. The 3 m of the last two published ones prove that a policy does not use
+its lateral position."""
 
 
 @dataclass(frozen=True)
