@@ -112,7 +112,8 @@ def main() -> int:
         f"class {asked.word}, fresh:{asked.seed}/{asked.flights}: {completed} completed; NEES of {FREEDOM} errors over"
         f" {told['seconds']:.1f} s: {told['mean']:.2f} (95 % of the mean {told['mean_95'][0]:.2f} to {told['mean_95'][1]:.2f})"
         f"; of the instants {told['within_band_percent']:.0f} % in the 95 % band {told['band'][0]:.2f} to"
-        f" {told['band'][1]:.2f}, {told['too_sure_percent']:.0f} % above; the worst flight {told['worst_flight']:.1f}; {told['cpu_s']:.0f} processor s"
+        f" {told['band'][1]:.2f}, {told['too_sure_percent']:.0f} % above; the worst flight {told['worst_flight']:.1f};"
+        f" {told['cpu_s']:.0f} processor s"
     )
     return 0
 
