@@ -405,7 +405,7 @@ def test_what_a_failing_pilot_left_is_judged_again(capsys: Output) -> None:
         (edit("record/record.json", vehicles=3), "'run/record/record.json' is not the record of a run"),
         (edit("record/record.json", colour="red"), "'run/record/record.json' is not the record of a run"),
         (put("record/trajectory.json", b"{}"), "'run/record/trajectory.json' is not an airworthy-trajectory file"),
-        (put("record/vehicle_0.toml", b"x = 1"), "vehicle_0.toml has the file version 'None'"),
+        (put("record/vehicle_0.toml", b"x = 1"), "vehicle_0.toml says no file version: begin it with the line version = 1."),
         (flip, "'run/flight.parquet' is not the file that its meta.json describes"),
     ],
 )

@@ -27,6 +27,7 @@ LEVELS = [
     ("lmf2", "position_setpoint_acceleration"),
     ("base_quadrotor", "position_setpoint"),
     ("cf2x_L250", "track"),
+    ("cf2x_L250", "l2f_position"),
 ]
 """Vehicles of other equations each, and every control level of a task: rotors, velocity, acceleration, attitude, rates."""
 
@@ -109,6 +110,22 @@ def test_a_step_is_that_of_the_environments(name: str, task: str) -> None:
         np.testing.assert_allclose(cost.numpy(), -step.reward, rtol=2e-5, atol=2e-4)
 
 
+def test_a_task_with_a_curriculum_is_as_hard_as_it_gets() -> None:
+    task = learning_task("l2f_position", noise=False)
+    sim = DifferentiableSimulator("cf2x_L250", task, 16, seed=5)
+    state, costs = sim.begin(), {}
+    action = (sim.hover_action + 0.1 * torch.linspace(-1.0, 1.0, 64).reshape(16, 4)).clamp(-0.95, 0.95)
+    for level in (task.curriculum.least, task.curriculum.most):
+        ours = VectorTask(task, 16, "cf2x_L250", seed=5)
+        # From the same states: starts of the environments are those of the first level.
+        ours.level[:], ours.state[:] = level, state[: len(ours.state)].numpy()
+        ours.memory[:] = state[-1 - len(ours.memory) : -1].numpy()
+        costs[level] = -ours.step(action.numpy()).reward
+    cost = sim.step(state, action)[2].numpy()
+    np.testing.assert_allclose(cost, costs[task.curriculum.most], rtol=2e-5, atol=2e-4)
+    assert np.abs(cost - costs[task.curriculum.least]).max() > 0.01
+
+
 def network(weights: list[Any]) -> nn.Sequential:
     """The fused trainer's network in torch."""
     layers: list[nn.Module] = []
@@ -189,6 +206,20 @@ def test_actions_beyond_their_limits_are_clipped_and_have_no_slope() -> None:
     (cost.sum() + after[13:17].sum()).backward()
     assert (action.grad[:, [0, 3]] == 0.0).all()
     assert (action.grad[:, [1, 2]] != 0.0).all()
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_an_action_at_its_limit_has_its_slope(precision: str) -> None:
+    """Exactly 1 is not beyond it: a policy whose tanh is 1 in float32 goes on learning."""
+    sim = DifferentiableSimulator("tinyprop", "hover", 2, precision=precision)
+    action = torch.tensor([[1.0, 0.5, 0.5, -1.0]] * 2, dtype=sim.dtype, requires_grad=True)
+    after, _, cost = sim.step(sim.begin(), action)
+    (cost.sum() + after[13:17].sum()).backward()
+    assert (action.grad != 0.0).all()
+    inside = action.detach().clamp(-0.999, 0.999).requires_grad_()
+    after, _, cost = sim.step(sim.begin(), inside)
+    (cost.sum() + after[13:17].sum()).backward()
+    torch.testing.assert_close(action.grad, inside.grad, rtol=0.05, atol=1e-3)
 
 
 def test_a_mass_is_found_by_gradient() -> None:

@@ -31,7 +31,7 @@ from airworthy.learning.gradient.flyers import GeometricController, LearntPolicy
 from airworthy.learning.gradient.kernel import observe
 from airworthy.learning.gradient.trainer import network_action
 from airworthy.simulation import Simulator, SimulatorConfig
-from airworthy.vehicles import hover_speed, vehicle
+from airworthy.vehicles import Drag, hover_speed, vehicle
 
 START = HoverStart()
 SHORT = HoverProtocol(flight_s=0.5, steady_s=0.2, flights=16, grid_flights=16)
@@ -93,6 +93,53 @@ def test_figures_follow_their_definitions() -> None:
         far = distance[:, k] > 0.1 * distance[:, k].max()
         late = np.inf if far[-1] else (np.flatnonzero(far)[-1] + 1) / 100.0
         assert flights.settling[k] == pytest.approx(late)
+
+
+@pytest.mark.parametrize("rate", [50.0, 200.0])
+def test_errors_are_of_the_last_seconds_whatever_the_rate(rate: float) -> None:
+    simulator = Simulator(vehicle("tinyprop"), SimulatorConfig(level="rotor_speed"), 1)
+    simulator.reset()
+    seen = _Measured(simulator, SHORT, rate)
+    seen._distance = [np.array([float(k)]) for k in range(101)]
+    last = round(SHORT.steady_s * rate)
+    assert seen.result().error[0] == pytest.approx(np.arange(101 - last, 101).mean())
+
+
+def test_jitter_is_the_mean_change_of_a_rotors_command() -> None:
+    """Two of four rotors are told to change by a tenth of their range from one decision to the next, the others not at all."""
+    item = vehicle("tinyprop")
+    simulator = Simulator(item, SimulatorConfig(level="rotor_speed", physics_rate=1000.0), 2)
+    low, high = (np.asarray(simulator.parameter(name), float)[0, :4] for name in ("rotor_min", "rotor_max"))
+    middle = 0.5 * (low + high)
+    simulator.reset(rotor_speed=np.broadcast_to(middle, (2, 4)))
+    seen = _Measured(simulator, SHORT, 100.0)
+    for k in range(10):
+        way = 1.0 if k % 2 == 0 else 0.0
+        simulator.step(middle + 0.1 * way * (high - low) * np.array([1.0, 1.0, 0.0, 0.0]))
+        seen.add()
+    np.testing.assert_allclose(seen.result().jitter, 0.05, rtol=1e-4)
+
+
+def test_a_heavier_vehicle_is_heavier_all_over() -> None:
+    assert HoverCondition(mass=1.2).factors == {"mass": 1.2, "inertia": 1.2}
+    assert HoverCondition(thrust=0.9).factors == {"rotor_thrust": 0.9, "rotor_torque": 0.9}
+    assert HoverCondition(lag=1.25).factors == {"rotor_rise": 0.8, "rotor_fall": 0.8}
+
+
+_SOME = (0.01, 0.01, 0.01)
+
+
+@pytest.mark.parametrize("drag", [{name: _SOME} for name in ("linear", "quadratic_norm", "quadratic_axis", "rotor_speed")])
+def test_wind_does_something_to_whatever_has_drag(drag: dict[str, Any]) -> None:
+    still = replace(vehicle("tinyprop"), drag=Drag())
+    assert not has_drag(still)
+    assert has_drag(replace(still, drag=Drag(**drag)))
+
+
+@pytest.mark.parametrize("rotor", [{"hub_drag": (1e-5, 1e-5)}, {"flapping": 1e-6}, {"translational_lift": 1e-5}])
+def test_wind_does_something_to_whatever_has_rotors_that_feel_it(rotor: dict[str, Any]) -> None:
+    still = replace(vehicle("tinyprop"), drag=Drag())
+    assert has_drag(replace(still, rotors=tuple(replace(item, **rotor) for item in still.rotors)))
 
 
 def test_a_flight_has_settled_when_it_is_last_outside_a_tenth() -> None:

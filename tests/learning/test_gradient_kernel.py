@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.control.test_priority_gap import multirotor
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel
 from airworthy.learning.gradient import FlightWindow, GradientOptions, GradientTraining, WindowShape, kernel, surrogate_of
 from airworthy.learning.gradient.dynamics import BODY, vehicle_step
-from airworthy.learning.gradient.hover import HoverCost, hover_command
+from airworthy.learning.gradient.hover import HoverCost, hover_command, hover_cost
 from airworthy.learning.gradient.kernel import KERNEL_ARGUMENTS, hover_step, vehicle_record, window_source
 from airworthy.learning.gradient.twin import flown_twin, loss_twin, window_twin
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import Vehicle, vehicle
 
 
 def training(name: str = "tinyprop", **options: Any) -> GradientTraining:
@@ -46,6 +47,37 @@ def test_cost_states_and_gradient_equal_the_twins(learnt: GradientTraining) -> N
         # float32 through 12 steps: a few 1e-7 of the largest.
         np.testing.assert_allclose(mine, twins, rtol=0.0, atol=3e-6 * np.abs(twins).max())
     window.state[:] = begun
+
+
+@pytest.mark.parametrize(
+    ("item", "flights"), [(multirotor(6), 32), (vehicle("tinyprop"), 48)], ids=["six rotors", "three blocks"]
+)
+def test_more_rotors_and_more_blocks_equal_the_twins(item: Vehicle, flights: int) -> None:
+    """Six actions leave rows that fill no tile of four; each block of sixteen flights has its own rows."""
+    made = GradientTraining(item, GradientOptions(env_count=flights, window=12, hidden=16, iterations=20))
+    for _ in range(10):
+        made.step()
+    window, begun = made.window, made.window.state.copy()
+    flown, gradient = window_twin(window, made.weights, begun.astype(float), keep=0.97)
+    ours, slopes = window.run(made.weights, keep=0.97)
+    np.testing.assert_allclose(ours, flown.costs.sum(axis=0), rtol=5e-6)
+    for mine, twins in zip(slopes, gradient, strict=True):
+        np.testing.assert_allclose(mine, twins, rtol=0.0, atol=5e-6 * np.abs(twins).max())
+
+
+def test_the_cost_is_of_the_action_taken_now_also_where_it_comes_late() -> None:
+    """The late one was paid for in its own step: by formula, with all commands two steps late."""
+    surrogate = surrogate_of(vehicle("tinyprop"), SimulatorConfig(control_rate=100.0), 1)
+    shape = WindowShape(surrogate.form, 0.01, 16, 2, HoverCost())
+    p = vehicle_record(shape, dict(enumerate(surrogate.rows)) | {surrogate.layout.size + 4: np.full(1, 2.0)})
+    turn, rotors = np.array([[0.0], [0.0], [0.0], [1.0]]), 0.6 * np.array(p.rotor_max)
+    body = np.concatenate([np.full((6, 1), 0.1), turn, np.zeros((3, 1)), rotors])
+    taken, before = np.full((4, 1), 0.4), np.full((8, 1), -0.7)
+    out = hover_step(tuple(np.concatenate([body, before])), tuple(taken), p, shape)
+    after = tuple(out[: BODY + 4])
+    np.testing.assert_allclose(out[-1], hover_cost(after, tuple(taken), p.hover, shape.cost), rtol=1e-12)
+    late = hover_cost(after, tuple(before[:4]), p.hover, shape.cost)
+    assert np.abs(late - out[-1]).min() > 1e-3
 
 
 def test_the_twins_gradient_is_that_of_its_cost(learnt: GradientTraining) -> None:

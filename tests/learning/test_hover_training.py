@@ -288,6 +288,9 @@ def test_options_follow_from_what_is_drawn() -> None:
     assert (plain.env_count, plain.history, plain.delay, plain.randomization.any) == (32, 0, 0, False)
     assert (drawn.env_count, drawn.history, drawn.delay, drawn.seed) == (64, 8, 2, 3)
     assert (plain.clip, drawn.clip) == (0.5, 0.1)
+    assert (plain.keep, drawn.keep) == (1.0, 0.98)
+    late = HoverConfig(delay=1).options(0)  # nothing is drawn, and still it is to know what is on its way
+    assert (late.env_count, late.history, late.delay, late.iterations, late.clip, late.keep) == (64, 8, 1, 2500, 0.1, 0.98)
     assert HoverConfig(randomize=("default",), memory="gru").options(0).history == 2
     assert (plain.iterations, drawn.iterations) == (1000, 2500)
     assert (drawn.randomization.mass, drawn.randomization.lag) == (0.2, 0.3)

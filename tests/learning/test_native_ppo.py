@@ -12,6 +12,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.learning.environments import Judgement, VectorTask
 from airworthy.learning.environments.tasks import HoverTask, MotorCommand, PositionByVelocity
 from airworthy.learning.native_ppo import NativePpo, PpoOptions, generalized_advantages
+from airworthy.learning.native_ppo.kernel import SLICE
 from airworthy.learning.native_ppo.loss import ppo_loss
 from airworthy.learning.native_ppo.shared import adapted_rate
 from airworthy.learning.native_ppo.twin import loss_gradient
@@ -37,6 +38,18 @@ def test_the_gradient_is_that_of_the_loss() -> None:
     assert expected.shape == gradient.shape == made.parameters.shape
     np.testing.assert_allclose(sums, told, rtol=2e-4, atol=2e-4)
     np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=3e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("hidden", [(16, 8), (17, 6)])
+def test_the_gradient_of_many_slices_is_their_sum(hidden: tuple[int, int]) -> None:
+    """A part of a minibatch is learnt a slice at a time, each on top of those before."""
+    made = trainer(hidden=hidden, rollout=72, minibatches=1)
+    made.update()
+    blocks = np.arange(4 * 72)
+    assert len(blocks) > 2 * SLICE * made._sums.shape[0]
+    gradient, _ = made.gradient(blocks)
+    expected, _ = loss_gradient(made.sizes, made._views, made.samples.reshape(288, -1, 16).transpose(0, 2, 1).reshape(4608, -1))
+    np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=5e-6 * np.abs(expected).max())
 
 
 def test_widths_that_fill_no_tile() -> None:

@@ -320,6 +320,21 @@ def test_what_was_scored_anew_is_so_after_a_stop(tmp_path: Path, parts: bool) ->
 # ---- what cannot be --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("options", [SAC, TD3], ids=["sac", "td3"])
+def test_a_gradient_that_is_none_changes_nothing_and_is_said(options: OffPolicyOptions) -> None:
+    """Rewards of a task that left the numbers: critics, their moments and the slow copies stay as they were."""
+    trained = learner(options)
+    trained.advance(20)
+    trained.replay.records[:20, :, trained.shape.reward_at] = np.nan
+    of_critics = slice(trained.shape.starts[1], trained.shape.starts[3])
+    before = {name: trained._host[name][..., of_critics].copy() for name in ("networks", "moments")}
+    with pytest.raises(AirworthyError, match=f"A gradient of {options.kind} is not finite"):
+        trained.advance(1)
+    for name, values in before.items():
+        assert np.isfinite(values).all()
+        np.testing.assert_array_equal(trained._host[name][..., of_critics], values)
+
+
 def test_numbers_that_cannot_be_are_refused() -> None:
     with pytest.raises(AirworthyError, match="multiple of 32"):
         SacOptions(batch=48)

@@ -145,7 +145,7 @@ MISTAKES = {
     "mass is 0 kg, but must be positive": ("mass = 1", "mass = 0"),
     "inertia must be a list of 6 numbers": ("0.015, 0, 0, 0]", "0.015, 0]"),
     "file version '2'": ("version = 1", "version = 2"),
-    "file version 'None'": ("version = 1", ""),
+    "says no file version: begin it with the line version = 1": ("version = 1", ""),
     "rotor has the unknown key 'thrus' (closest: 'thrust')": ("thrust =", "thrus ="),
     "rotors[0].spin must be one of -1, 1, but is 3": ("spin = 1", "spin = 3"),
     "rotors[0].response lacks 'fall'": (", fall = [20, 0]", ""),

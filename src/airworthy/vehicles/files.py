@@ -194,6 +194,8 @@ def vehicle_from_table(table: dict[str, Any], where: str) -> Vehicle:
     """
     body = dict(table)
     version = body.pop("version", None)
+    if version is None:
+        raise AssetError(f"{where} says no file version: begin it with the line version = {VERSION}.")
     if isinstance(version, bool) or version != VERSION:
         raise AssetError(f"{where} has the file version {str(version)[:40]!r}, but this Airworthy reads version {VERSION}.")
     shared = body.pop("rotor", {})

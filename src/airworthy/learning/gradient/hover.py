@@ -89,7 +89,7 @@ def hover_start(uniforms: Array, hover: Array, lower: Array, upper: Array, sprea
         s, c = sin_cos(0.5 * angle)
         turns.append((*(x * s for x in axis), c))
     attitude = quaternion_multiply(quaternion_multiply(turns[0], turns[1]), turns[2])
-    # More than six rotors share draws; each is still off its hover by itself.
+    # More than four rotors share draws; each is still off its hover by itself.
     rotors = hover * (1.0 + spread.rotors * u[12 + np.arange(count) % (START_UNIFORMS - 12)])
     bounds = (x[:, None] if x.ndim == 1 else x for x in (lower, upper))
     return np.concatenate(

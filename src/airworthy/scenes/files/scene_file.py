@@ -273,6 +273,8 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
     """
     body = dict(table)
     version = body.pop("version", None)
+    if version is None:
+        raise AssetError(f"{where} says no file version: begin it with the line version = {VERSION}.")
     if isinstance(version, bool) or version != VERSION:
         raise AssetError(f"{where} has the file version {short(version)}, but this Airworthy reads version {VERSION}.")
     base = _base(body.pop("base", None), where)
