@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt, ArrayLike
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.race.record import Race, RaceGate
 
@@ -52,7 +52,15 @@ class GateShape:
     def filled(self) -> float:
         """Return the part of the rectangle 2 `half_width` x 2 `half_height` that is open, 0 to 1: 1 of a rectangle."""
         sides = np.cross(self.ring - self.center, np.roll(self.ring, -1, axis=0) - self.center)
-        return float(0.5 * np.sum(sides @ self.normal)) / (4.0 * self.half_width * self.half_height)
+        return abs(float(0.5 * np.sum(sides @ self.normal))) / (4.0 * self.half_width * self.half_height)
+
+
+    def holds(self, points: Array) -> ArrayBool:
+        """Tell which points lie in the opening as seen along its normal, edge included, (n, 3) -> (n,)."""
+        sides = np.roll(self.ring, -1, axis=0) - self.ring
+        # Round the normal the inside is to the left of each side, or to the right of each where it is flown in reverse.
+        left = np.cross(sides[None], points[:, None] - self.ring[None]) @ self.normal
+        return np.asarray(np.all(left >= -1e-9, axis=1) | np.all(left <= 1e-9, axis=1))
 
 
 def gate_shape(gate: RaceGate) -> GateShape:

@@ -24,7 +24,7 @@ from airworthy.race.planning.bounds import PlanBounds
 from airworthy.race.planning.obstacles import KeepOff, node_range, obstacles_of
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
-from airworthy.race.planning.ways import check_ways
+from airworthy.race.planning.ways import check_time, check_ways
 from airworthy.race.record import Race
 
 __all__ = ["RacePlanOptions", "minimum_time_plan", "rest_plan"]
@@ -121,6 +121,7 @@ def minimum_time_plan(
     if like is not None:
         problem.warm = sampled(like, 0.0, len(problem.gates), problem.options.nodes, problem.start)
     check_ways(race, problem.obstacles, options)
+    check_time(race, model, options.cruise)
     found = problem.solve()
     for share in (1.0, *_AGAIN) if like is not None else _AGAIN:
         # Where a guess leads nowhere another one does: which, nobody knows before.
