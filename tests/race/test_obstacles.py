@@ -35,7 +35,9 @@ def test_who_is_before_an_opening_may_stand_above_its_edge() -> None:
 
 def test_the_gate_behind_counts_from_a_third_of_the_leg_on_in_flight_too() -> None:
     found = obstacles_of(FRAMED, 0.3, 0.5).after(1)
-    rows = {frame.name: (low, high) for frame, low, high in found.blocking(0, np.array([5.0, 0.0, 2.0]), np.array([10.0, 0.0, 2.0]))}
+    rows = {
+        frame.name: (low, high) for frame, low, high in found.blocking(0, np.array([5.0, 0.0, 2.0]), np.array([10.0, 0.0, 2.0]))
+    }
     assert rows["A"] == pytest.approx((1.0 / 3.0, 1.0))
     assert rows["B"] == pytest.approx((0.0, 2.0 / 3.0))
 
@@ -151,7 +153,9 @@ def test_an_opening_that_no_rectangle_fits_is_refused() -> None:
     checked(with_gate(DIAMOND, (-1.0, 0.0, 0.0)))
     # A kite of 2 x 3 m: half of the rectangle around it is closed.
     kite = ((5.0, 1.0, 2.0), (5.0, 0.0, 3.0), (5.0, -1.0, 2.0), (5.0, 0.0, 0.2))
-    with pytest.raises(AirworthyError, match=r"Plans through gate 'A' .* may miss its opening, which fills [5-7]\d % of the least"):
+    with pytest.raises(
+        AirworthyError, match=r"Plans through gate 'A' .* may miss its opening, which fills [5-7]\d % of the least"
+    ):
         checked(with_gate(kite, (1.0, 0.0, 0.0)))
 
 
@@ -184,7 +188,9 @@ def test_a_post_below_a_gate_is_said_to_close_it() -> None:
     race = strict_race(posts=(Post((10.0, 0.0), 0.5, 0.05),))
     # A window of 1.2 m: of 0.35 + 0.05 m the post leaves something, of 0.9 m nothing.
     checked(race)
-    with pytest.raises(AirworthyError, match=r"through gate 'B' .*: post 1 is in its way, which plans keep 0.9 m off.* ends at 0.5 m"):
+    with pytest.raises(
+        AirworthyError, match=r"through gate 'B' .*: post 1 is in its way, which plans keep 0.9 m off.* ends at 0.5 m"
+    ):
         checked(race, RacePlanOptions(clearance=0.9))
 
 

@@ -370,7 +370,9 @@ def _fly(config: FlyRaceConfig) -> int:
             raise
         except KeyboardInterrupt:
             _keep(config, race, flown, names)
-            kept = f"{config.out} holds them, and names those that were not flown" if config.out else "none is kept without --out"
+            kept = (
+                f"{config.out} holds them, and names those that were not flown" if config.out else "none is kept without --out"
+            )
             what = f"{len(flown)} of {len(names)} courses were flown: {kept}" if flown else "no course was flown to its end"
             return interrupted(received, f"Stopped: {what}.")
     summary = _keep(config, race, flown, names)

@@ -54,7 +54,6 @@ class GateShape:
         sides = np.cross(self.ring - self.center, np.roll(self.ring, -1, axis=0) - self.center)
         return abs(float(0.5 * np.sum(sides @ self.normal))) / (4.0 * self.half_width * self.half_height)
 
-
     def holds(self, points: Array) -> ArrayBool:
         """Tell which points lie in the opening as seen along its normal, edge included, (n, 3) -> (n,)."""
         sides = np.roll(self.ring, -1, axis=0) - self.ring

@@ -430,7 +430,9 @@ class _Problem:
             return
         middle = number * self.options.nodes + self.options.nodes // 2
         depth = -self.ca.dot(self.ca.DM(gate.normal), self.x[:3, middle] - gate.center) + self._slack(0, number)
-        self._bound(depth, _BEHIND, np.inf, f"the way behind gate {self.obstacles.passes[number]!r}, which is flown back through")
+        self._bound(
+            depth, _BEHIND, np.inf, f"the way behind gate {self.obstacles.passes[number]!r}, which is flown back through"
+        )
 
     def _avoid(self) -> None:
         """Keep nodes off posts and off frames of gates that they do not fly through."""
