@@ -127,7 +127,7 @@ def test_the_last_thrust_is_held_behind_a_plan() -> None:
 
 
 def test_the_end_of_a_race_is_known_to_its_sample() -> None:
-    """Of a flight that falls out of its limits from rest: 0.5 m of fall, and not the tenth of a second in which it was judged."""
+    """Of a flight that falls out of its limits from rest: 0.5 m of fall, without the tenth of a second that was judged."""
     race = strict_race(vehicle="kingfisher", frames=GateFrames())
     race = replace(race, limits=replace(race.limits, lower=(-10.0, -10.0, 1.5)))
     model = RacerModel.of(race_vehicle(race))

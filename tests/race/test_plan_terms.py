@@ -28,7 +28,7 @@ def problem_of(race: Race, options: RacePlanOptions = OPTIONS, state: Array | No
 
 
 def beyond(problem: _Problem, states: Array) -> float:
-    """By how much states, (nodes + 1, 13), are beyond the terms that a problem holds, at the most; below 0 where they keep all."""
+    """By how much states, (nodes + 1, 13), are beyond a problem's terms, at the most; below 0 where they keep all."""
     terms = casadi.Function("terms", [problem.x], [casadi.vertcat(*(term for term, _, _ in problem._terms))])
     values = np.asarray(terms(states.T)).ravel()
     low, high = (np.concatenate([row[k] for row in problem._terms]) for k in (1, 2))

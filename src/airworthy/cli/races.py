@@ -292,8 +292,8 @@ def _plan_notes(race: Race) -> list[str]:
     except AirworthyError as error:
         return [str(error)]
     notes += [
-        f"gate {name!r} fills {100.0 * shape.filled:.0f} % of the least rectangle around its corners, by which its bars stand and"
-        " plans are bound"
+        f"gate {name!r} fills {100.0 * shape.filled:.0f} % of the least rectangle around its corners, by which its bars stand"
+        " and plans are bound"
         for name, shape in ((gate.name, gate_shape(gate)) for gate in race.gates)
         if shape.filled < _FILLED
     ]

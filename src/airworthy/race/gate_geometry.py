@@ -23,7 +23,8 @@ ACROSS = 0.5
 _SMALL = 0.05
 """Shortest side and diagonal of an opening [m]; ours."""
 _LEVEL = 1e-3
-"""An opening whose level rectangle is larger than its least one by no more than this part has level axes; ours: corners are rounded."""
+"""An opening whose level rectangle is larger than its least one by no more than this part has level axes. Ours: corners are
+rounded."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler
 from airworthy.race.benchmark.flight import flight_ids_of
@@ -348,7 +348,7 @@ class _Kept:
     def __init__(self, flights: int) -> None:
         self.error, self.speed, self.length = np.zeros(flights), np.zeros(flights), np.zeros(flights)
 
-    def add(self, racing: Array, last: Array, measures: Sequence[_Measure], path: Array, begun: int) -> None:
+    def add(self, racing: ArrayBool, last: ArrayInt, measures: Sequence[_Measure], path: Array, begun: int) -> None:
         """Take in a piece of flight.
 
         Args:

@@ -119,8 +119,9 @@ def _informed(race: Race) -> str:
 
 
 def warning_of(race: Race, flights: Sequence[CourseFlight]) -> str:
-    """Return what is to be said of flights that knew where everything is, and hit or missed something or came near to it; empty:
-    nothing.
+    """Return what is to be said of flights that knew where everything is, and hit or missed something or came near to it.
+
+    Empty: nothing.
 
     Args:
         race: Nominal.

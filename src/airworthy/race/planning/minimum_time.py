@@ -42,8 +42,8 @@ _BETWEEN = (0.25, 0.5, 0.75)
 _THROUGH = 0.2
 """Least speed along a gate's direction [m/s]."""
 _BEHIND = 0.4
-"""Least way behind a plane that is crossed again at once, the other way [m]: several times what flying errs. Where nothing asked
-for it plans dipped through by 5 mm, which flights that were off by 4 to 7 cm never did."""
+"""Least way behind a plane that is crossed again at once, the other way [m]: several times what flying errs. Where nothing
+asked for it plans dipped through by 5 mm, which flights that were off by 4 to 7 cm never did."""
 _CROSSED = 0.01
 """Slack from which on a plan is looked for from another beginning, too: a centimetre beside a window, or a half per cent of the
 distance from a post."""

@@ -20,7 +20,7 @@ from airworthy.race.record import Race
 __all__ = ["check_time", "check_ways", "time_note"]
 
 _HASTE = 0.4
-"""Part of the time of a solver's first guess in which no plan was found yet: of the package's races all take 0.5 to 0.9 of it."""
+"""Part of the time of a solver's first guess in which no plan was found yet: the package's races all take 0.5 to 0.9 of it."""
 _GRID = np.linspace(-1.0, 1.0, 9)
 """Places across a window that are tried, over its half size."""
 
@@ -59,10 +59,11 @@ def _check_opening(race: Race, name: str, gate: GateShape, options: PlanBounds) 
     sizes = np.minimum(_sizes(gate, options), [gate.half_width, gate.half_height]) * (1.0 - 1e-9)
     corners = [gate.center + a * sizes[0] * gate.left + b * sizes[1] * gate.up for a, b in product((-1.0, 1.0), (-1.0, 1.0))]
     if not np.all(gate.holds(np.array(corners))):
+        size = f"{2.0 * gate.half_width:.3g} x {2.0 * gate.half_height:.3g} m"
         raise AirworthyError(
-            f"Plans through gate {name!r} of the race {race.name!r} may miss its opening, which fills {100.0 * gate.filled:.0f} %"
-            f" of the least rectangle around its corners, {2.0 * gate.half_width:.3g} x {2.0 * gate.half_height:.3g} m; expected"
-            " corners of a rectangle, or nearly so."
+            f"Plans through gate {name!r} of the race {race.name!r} may miss its opening, which fills"
+            f" {100.0 * gate.filled:.0f} % of the least rectangle around its corners, {size}; expected corners of a rectangle,"
+            " or nearly so."
         )
 
 
@@ -72,8 +73,8 @@ def _check_posts(race: Race, obstacles: KeepOff, leg: int, places: list[Array]) 
         if all(np.hypot(place[0] - x, place[1] - y) < least for place in places):
             post = race.posts[number - 1]
             raise AirworthyError(
-                f"No plan leads through gate {obstacles.passes[leg]!r} of the race {race.name!r}: post {number} is in its way, which"
-                f" plans keep {least - post.radius:.3g} m off, and no plan leads over a post, although this one ends at"
+                f"No plan leads through gate {obstacles.passes[leg]!r} of the race {race.name!r}: post {number} is in its way,"
+                f" which plans keep {least - post.radius:.3g} m off, and no plan leads over a post, although this one ends at"
                 f" {post.top:.3g} m; move one of them."
             )
 
@@ -97,8 +98,8 @@ def check_time(race: Race, model: RacerModel, cruise: float) -> None:
     least = max(length / cruise, float(np.sqrt(2.0 * length / push)))
     if race.limits.time_s < least:
         raise AirworthyError(
-            f"The race {race.name!r} ends after {race.limits.time_s:.3g} s (limits.time_s), and no flight through its gates takes"
-            f" less than {least:.3g} s: raise it, or lower laps."
+            f"The race {race.name!r} ends after {race.limits.time_s:.3g} s (limits.time_s), and no flight through its gates"
+            f" takes less than {least:.3g} s: raise it, or lower laps."
         )
 
 
