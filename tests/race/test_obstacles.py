@@ -10,6 +10,7 @@ import pytest
 from tests.race.flights import strict_race
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import to_matrix
 from airworthy.race import Post, Race, RacerModel, check_race, load_race, race_vehicle
 from airworthy.race.gate_geometry import shape_of
 from airworthy.race.planning.beginnings import _beyond, sampled
@@ -19,6 +20,7 @@ from airworthy.race.planning.obstacles import node_range, obstacles_of
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.ways import check_time, check_ways, time_note
 from airworthy.race.record import GateFrames, RaceGate, RaceLimits
+from airworthy.race.scenery import race_scene
 
 KINGFISHER = RacerModel.of(race_vehicle(load_race("uzh_split_s")))
 FRAMED = strict_race(frames=GateFrames(0.2, 0.2))
@@ -136,6 +138,16 @@ def test_what_lies_in_an_opening() -> None:
     points = np.array([[4.0, 8.0, 3.3], [4.0, 8.8, 3.3], [5.0, 8.4, 2.9], [4.0, 8.9, 2.5]])
     assert shape.holds(points).tolist() == [True, False, True, True]
     assert replace(shape, normal=-shape.normal, left=-shape.left).holds(points).tolist() == [True, False, True, True]
+
+
+def test_bars_of_a_rolled_gate_lie_along_its_sides() -> None:
+    race = with_gate(DIAMOND, (-1.0, 0.0, 0.0))
+    (bar,) = [item for item in race_scene(race).instances if item.name == "gate A, left bar"]
+    # Half a side and half a bar of 0.15 m from the centre, to the left and upwards of who flies against x.
+    away = (0.45 * np.sqrt(2.0) + 0.075) * np.sqrt(0.5)
+    assert bar.position == pytest.approx((4.0, 8.0 - away, 2.5 + away))
+    along = to_matrix(np.array(bar.attitude))[:, 2]
+    assert np.abs(along) == pytest.approx([0.0, np.sqrt(0.5), np.sqrt(0.5)])
 
 
 def with_gate(corners: Any, direction: tuple[float, float, float]) -> Race:
