@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 import airworthy as aw
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
+from airworthy.race import load_race
 from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
-from airworthy.race.benchmark.tables import noted_text
+from airworthy.race.benchmark.tables import noted_text, tables_of
 from airworthy.race.benchmark.timing import timing_text
+from airworthy.race.pilots.catalogue import race_pilot
 
 OWN = """
 class Falls:
@@ -74,6 +77,19 @@ def test_command_prints_tables_and_writes_a_summary(own: str, tmp_path: Path, ca
     ranks = [row["rank"] for row in summary["tables"]["scores"] if row["name"]]
     assert ranks == [21, 21]
     assert [(row["used"], row["teams"]) for row in summary["tables"]["sensors"] if row["note"]] == [(["imu"], 1)]
+
+
+def test_a_row_of_table_iv_says_whose_runs_it_pools() -> None:
+    race = load_race("alphapilot")
+    servo = race_pilot("servo")
+    entries = [servo, replace(servo, name="mine.py:Mine"), replace(servo, name="blind", sensors=("imu",))]
+    runs = [{"completed": True, "score": 50.0}, {"completed": False, "score": 0.0}]
+    tables = tables_of(race, entries, {entry.name: runs for entry in entries})
+    assert tables is not None
+    ours = [row for row in tables["sensors"] if row["note"]]
+    assert [(row["teams"], row["completed_percent"]) for row in ours] == [(2, 50.0), (1, 50.0)]
+    assert "of servo and mine.py:Mine" in ours[0]["note"]
+    assert "of blind" not in ours[1]["note"]
 
 
 def test_stopped_run_goes_on_to_the_same_summary(own: str, tmp_path: Path) -> None:

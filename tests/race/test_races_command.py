@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,10 +50,13 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "small is valid (2 passages of 2 gates" in said
     assert "note: no source is given" in said
     file.write_text(SMALL.replace('title = "Two gates"', 'title = "Two gates"\nvehicle = "cf99"\nsource = "me"'))
+    assert main(["races", "check", str(file)]) == 2
+    said = capsys.readouterr()
+    assert f"{file}: Unknown vehicle 'cf99'" in said.err
+    assert "is valid" not in said.out
+    file.write_text(SMALL.replace('title = "Two gates"', 'title = "Two gates"\nvehicle = "kingfisher"\nsource = "me"'))
     assert main(["races", "check", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "note: no vehicle of this package is called 'cf99'" in said
-    assert "no source" not in said
+    assert "no source" not in capsys.readouterr().out
     file.write_text(SMALL.replace("radius = 0.1", "radius = -1.0"))
     assert main(["races", "check", str(file)]) == 2
     said = capsys.readouterr().err
@@ -208,3 +212,88 @@ def test_flights_before_a_course_without_a_plan_are_kept_and_it_is_named(
     assert (kept["runs"], kept["not_flown"]) == (1, ["fresh/0/1", "fresh/0/2"])
     assert main(["races", "fly", "lsy_1", "--courses", "fresh:0/1", "--out", str(out)]) == 0
     assert json.loads(out.read_text())["not_flown"] == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(None, 130), (signal.SIGTERM, 143)])
+def test_a_stop_keeps_what_was_flown_and_says_so(
+    number: signal.Signals | None,
+    code: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("casadi")
+    result = RaceResult("finished", "success", True, 3.0, 4, 3.0, (), (), (), 0, "")
+
+    def flown(race: object, courses: list[str], *_: object, **__: object) -> list[CourseFlight]:
+        if courses == ["fresh/0/1"] and number is None:
+            raise KeyboardInterrupt
+        if courses == ["fresh/0/1"]:
+            signal.raise_signal(number)
+        return [CourseFlight(courses[0], result, "", "", 2.0, 5.0, 3.0, 1, 0, 0.05)]
+
+    monkeypatch.setattr("airworthy.race.benchmark.course_job.fly_courses", flown)
+    out = tmp_path / "flown.json"
+    assert main(["races", "fly", "lsy_1", "--courses", "fresh:0/3", "--out", str(out)]) == code
+    said = capsys.readouterr()
+    assert f"Stopped: 1 of 3 courses were flown: {out} holds them, and names those that were not flown.\n" in said.err
+    assert said.out == ""
+    kept = json.loads(out.read_text())
+    assert (kept["runs"], kept["not_flown"]) == (1, ["fresh/0/1", "fresh/0/2"])
+    assert main(["races", "fly", "lsy_1", "--courses", "fresh/0/1,nominal"]) == code
+    assert "Stopped: no course was flown to its end." in capsys.readouterr().err
+
+
+def test_who_missed_a_gate_is_told_which_and_when(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("casadi")
+    result = RaceResult("out_of_bounds", "out_of_bounds", False, 0.0, 2, 0.0, (), (), (), 0, "")
+    flight = CourseFlight("nominal", result, "", "", 2.0, 5.0, 3.0, 1, 0, 0.05, missed="3", missed_s=2.0145)
+    monkeypatch.setattr("airworthy.race.benchmark.course_job.fly_courses", lambda *_, **__: [flight])
+    assert main(["races", "fly", "lsy_0"]) == 0
+    said = capsys.readouterr()
+    assert "lsy_0 nominal: out_of_bounds, missed gate 3 at 2.014 s, 2 of 4 passages" in said.err
+    assert "missed 3 at 2.01 s" in said.out
+
+
+def test_courses_are_those_of_the_race_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    for courses, said in (
+        ("fresh:1/x", "The race 'lsy_2' has no course 'fresh:1/x'; expected nominal, fresh/SEED/NUMBER, fresh:SEED/COUNT or"),
+        ("nominal,monza", "The race 'lsy_2' has no course 'monza'"),
+        ("published:0-4", "The race 'lsy_2' has no course 'published:0-4'"),
+    ):
+        assert main(["races", "fly", "lsy_2", "--courses", courses]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert "AlphaPilot" not in told
+    assert main(["races", "fly", "lsy_0", "--courses", "fresh:0/3"]) == 2
+    assert "Nothing of the race 'lsy_0' is drawn: its one course is nominal, not 'fresh:0/3'." in capsys.readouterr().err
+
+
+def test_a_time_limit_that_no_plan_keeps_is_noted_before_and_in_the_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = yard(tmp_path, "[10.0, 0.0, 1.8]", 2.0)
+    file.write_text(file.read_text().replace("time_s = 20.0", "time_s = 0.55"))
+    said = "note: limits.time_s is 0.55 s for 10 m from gate to gate, which asks for 18.2 m/s on average"
+    assert main(["races", "check", str(file)]) == 0
+    assert said in capsys.readouterr().out
+
+    def solved(*_: object) -> None:
+        raise AirworthyError("none")
+
+    monkeypatch.setattr("airworthy.cli.races.minimum_time_plan", solved)
+    assert main(["races", "plan", str(file), "--out", str(tmp_path / "x.json")]) == 2
+    assert said in capsys.readouterr().err
+    file.write_text(file.read_text().replace("time_s = 0.55", "time_s = 0.3"))
+    assert main(["races", "check", str(file)]) == 0
+    assert "note: The race 'yard' ends after 0.3 s (limits.time_s), and no flight through its gates" in capsys.readouterr().out
+
+
+def test_an_opening_that_is_no_rectangle_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = yard(tmp_path, "[10.0, 0.0, 1.8]", 2.0)
+    pose = "position = [5.0, 0.0, 1.8]\nopening = [2.0, 2.0]"
+    corners = "corners = [[5.0, 1.0, 2.8], [5.0, -1.0, 2.8], [5.0, -0.7, 0.8], [5.0, 0.7, 0.8]]\ndirection = [1.0, 0.0, 0.0]"
+    assert pose in file.read_text()
+    file.write_text(file.read_text().replace(pose, corners))
+    assert main(["races", "check", str(file)]) == 0
+    assert "note: gate 'A' fills 85 % of the least rectangle around its corners" in capsys.readouterr().out

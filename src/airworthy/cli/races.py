@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,15 @@ from typing import Annotated, Any
 import numpy as np
 from tyro.conf import Positional
 
-from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
+from airworthy.cli.common import (
+    ListConfig,
+    Subcommands,
+    emit_json,
+    interrupted,
+    run_subcommand,
+    show_table,
+    stopped_by_terminate,
+)
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import refuse_unwritable, write_json
 from airworthy.core.jobs.progress import waiting
@@ -32,16 +41,18 @@ from airworthy.race import (
 )
 from airworthy.race.benchmark.course_flight import CourseFlight
 from airworthy.race.benchmark.course_job import fly_race_courses, summary_of
+from airworthy.race.courses import names_of
 from airworthy.race.pilots.catalogue import race_pilots
 from airworthy.race.planning.course_planner import plan_options
 from airworthy.race.planning.obstacles import obstacles_of
-from airworthy.race.planning.ways import check_ways
-from airworthy.race.racers import race_vehicle, racer_names
+from airworthy.race.planning.ways import check_time, check_ways, time_note
+from airworthy.race.racers import race_vehicle
 from airworthy.scenes import scene_generators
 from airworthy.scenes.generators.halls import course_names
-from airworthy.vehicles import vehicle_names
 
 PROG = "airworthy races"
+_FILLED = 0.95
+"""Part of a rectangle that an opening has to fill to be taken for one without a note; ours."""
 _DESCRIPTION = "List the races there are. Also: airworthy races show NAME | check FILE | plan NAME | pilots | fly NAME."
 
 
@@ -244,6 +255,11 @@ def _word(value: Any) -> str:
 def _check(config: CheckRaceConfig) -> int:
     race = load_race(config.file)
     head = _head(race)
+    if race.vehicle:
+        try:
+            race_vehicle(race)
+        except AirworthyError as error:
+            raise AirworthyError(f"{config.file}: {error}") from error
     print(
         f"{config.file}: {race.name} is valid ({head['passages']} passages of {head['gates']} gates, {head['length_m']:.4g} m)."
     )
@@ -252,12 +268,8 @@ def _check(config: CheckRaceConfig) -> int:
             check_race(course_of(race, name))
         except AirworthyError as error:
             raise AirworthyError(f"{config.file}: on its course {name}: {error}") from error
-    for what, word, known in (
-        ("vehicle", race.vehicle, (*vehicle_names(), *racer_names())),
-        ("scene", race.scene, scene_generators()),
-    ):
-        if word and word not in known:
-            print(f"note: no {what} of this package is called {word!r}")
+    if race.scene and race.scene not in scene_generators():
+        print(f"note: no scene of this package is called {race.scene!r}")
     if not race.source:
         print("note: no source is given")
     for note in _plan_notes(race):
@@ -269,16 +281,26 @@ def _plan_notes(race: Race) -> list[str]:
     """Return what keeps plans of this package from the race, or near to its frames, as far as can be told without solving."""
     if race.scene:
         return []
-    known = race.vehicle in (*vehicle_names(), *racer_names())
-    options = plan_options(race, race_vehicle(race)) if known else RacePlanOptions()
+    flown_by = race_vehicle(race) if race.vehicle else None
+    options = RacePlanOptions() if flown_by is None else plan_options(race, flown_by)
+    notes = []
     try:
         check_ways(race, obstacles_of(race, options.clearance, options.wall), options)
+        if flown_by is not None:
+            check_time(race, RacerModel.of(flown_by), options.cruise)
+            notes += [note for note in [time_note(race, RacerModel.of(flown_by))] if note]
     except AirworthyError as error:
         return [str(error)]
+    notes += [
+        f"gate {name!r} fills {100.0 * shape.filled:.0f} % of the least rectangle around its corners, by which its bars stand"
+        " and plans are bound"
+        for name, shape in ((gate.name, gate_shape(gate)) for gate in race.gates)
+        if shape.filled < _FILLED
+    ]
     margins = {
         gate.name: min(half) for gate in race.gates for half in [(gate_shape(gate).half_width, gate_shape(gate).half_height)]
     }
-    return [
+    return notes + [
         f"gate {name!r} leaves {half - options.window:.3g} m between plans and its edges, less than the {options.margin:.3g} m"
         " that flying and the vehicle take: a flight with the true state may hit it"
         for name, half in margins.items()
@@ -297,6 +319,7 @@ def _plan(config: PlanRaceConfig) -> int:
     flown_by = race_vehicle(race, config.vehicle)
     racer = RacerModel.of(flown_by)
     refuse_unwritable(config.out)
+    _tell_time(race, racer)
     with waiting(f"{race.name}: planning"):
         if config.glances:
             plan = glancing_plan(race, racer, sigma=_spread(load_race(config.name)))
@@ -308,10 +331,17 @@ def _plan(config: PlanRaceConfig) -> int:
     return 0
 
 
+def _tell_time(race: Race, racer: RacerModel) -> None:
+    """Say before minutes of planning that the race's time limit will hardly be kept."""
+    note = time_note(race, racer)
+    if note:
+        print(f"note: {note}", file=sys.stderr)
+
+
 def _fly(config: FlyRaceConfig) -> int:
     race = load_race(config.name)
     race = dataclasses.replace(race, vehicle=config.vehicle or race.vehicle)
-    names = course_names(config.courses)
+    names = names_of(race, config.courses)
     if config.seed and race.spread is None:
         raise AirworthyError(f"--seed changes nothing: vehicles of the race {race.name!r} are all alike; leave it out.")
 
@@ -321,19 +351,30 @@ def _fly(config: FlyRaceConfig) -> int:
         flown.append(flight)
         result = flight.result
         end = f"{result.time_s:.3f} s" if result.completed else f"{result.end} {flight.part}".strip()
+        end += f", missed gate {flight.missed} at {flight.missed_s:.3f} s" if flight.missed else ""
         print(
             f"{race.name} {flight.course}: {end}, {result.passed} of {len(race.passes)} passages", file=sys.stderr, flush=True
         )
 
     if config.out is not None:
         refuse_unwritable(config.out)
-    with waiting(f"{race.name}: planning and flying", quiet=config.json):
+    with suppress(AirworthyError):  # what is wrong with the vehicle is said by who flies it
+        _tell_time(race, RacerModel.of(race_vehicle(race)))
+    with stopped_by_terminate() as received:
         try:
-            fly_race_courses(race, names, seed=config.seed, flown=told)
+            with waiting(f"{race.name}: planning and flying", quiet=config.json):
+                fly_race_courses(race, names, seed=config.seed, flown=told)
         except AirworthyError:
             # What was flown before a course without a plan took minutes: it is kept, and says what it lacks.
             _keep(config, race, flown, names)
             raise
+        except KeyboardInterrupt:
+            _keep(config, race, flown, names)
+            kept = (
+                f"{config.out} holds them, and names those that were not flown" if config.out else "none is kept without --out"
+            )
+            what = f"{len(flown)} of {len(names)} courses were flown: {kept}" if flown else "no course was flown to its end"
+            return interrupted(received, f"Stopped: {what}.")
     summary = _keep(config, race, flown, names)
     if config.json:
         emit_json(summary)
@@ -341,7 +382,9 @@ def _fly(config: FlyRaceConfig) -> int:
     cells = [
         [
             row["course"],
-            row["end"] + (f": {row['part']}" if row["part"] else ""),
+            row["end"]
+            + (f": {row['part']}" if row["part"] else "")
+            + (f", missed {row['missed']} at {row['missed_s']:.3g} s" if row["missed"] else ""),
             row["passed"],
             row["time_s"],
             row["planned_s"],

@@ -20,6 +20,7 @@ from airworthy.scenes.generators.halls import course_frames, course_names
 
 _HALL = "alphapilot"
 """The one scene whose courses are named so far."""
+_DRAWN = re.compile(r"fresh(/[0-9]+/[0-9]+|:[0-9]+/[0-9]+(-[0-9]+)?)")
 _FRESH = re.compile(r"fresh/([0-9]{1,18})/([0-9]{1,9})")
 
 
@@ -54,6 +55,28 @@ def course_of(race: Race, name: str) -> Race:
     return perturbed(placed(race, seed, index) if race.layout is not None else race, seed, index)
 
 
+def names_of(race: Race, text: str) -> tuple[str, ...]:
+    """Return names of the courses of a race that a text means, in its order.
+
+    Args:
+        race: Nominal.
+        text: As `airworthy.scenes.generators.halls.course_names` has it.
+
+    Raises:
+        AirworthyError: It means no course, one twice, or one that no race of this kind has.
+    """
+    # The texts are those of the AlphaPilot race; what another race lacks is said by its own name.
+    for part in (item.strip() for item in text.split(",")) if race.scene != _HALL else ():
+        if not race.is_drawn and part != "nominal":
+            raise AirworthyError(f"Nothing of the race {race.name!r} is drawn: its one course is nominal, not {part[:80]!r}.")
+        if part != "nominal" and not _DRAWN.fullmatch(part):
+            raise AirworthyError(
+                f"The race {race.name!r} has no course {part[:80]!r}; expected nominal, fresh/SEED/NUMBER, fresh:SEED/COUNT or"
+                " fresh:SEED/FIRST-LAST, with whole numbers."
+            )
+    return course_names(text)
+
+
 def courses_of(race: Race, text: str) -> tuple[Race, ...]:
     """Return the courses that a text means, in its order: `published:0-24`, `fresh:10000/100`, `nominal`, joined by commas.
 
@@ -64,4 +87,4 @@ def courses_of(race: Race, text: str) -> tuple[Race, ...]:
     Raises:
         AirworthyError: It means no course, one twice, or one that the race has not.
     """
-    return tuple(course_of(race, name) for name in course_names(text))
+    return tuple(course_of(race, name) for name in names_of(race, text))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt, ArrayLike
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.race.record import Race, RaceGate
 
@@ -22,6 +22,9 @@ ACROSS = 0.5
 """Least cosine between a gate's direction and its plane's normal. Ours: what is beside by 60 degrees is a slip."""
 _SMALL = 0.05
 """Shortest side and diagonal of an opening [m]; ours."""
+_LEVEL = 1e-3
+"""An opening whose level rectangle is larger than its least one by no more than this part has level axes. Ours: corners are
+rounded."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,27 @@ class GateShape:
     center: Array
     """Mean of the corners [m], (3,)."""
     left: Array
-    """Across the opening, to the left of who flies through, level, unit length, (3,)."""
+    """Across the opening, to the left of who flies through, level unless the opening is rolled, unit length, (3,)."""
     up: Array
-    """Across the opening, upwards, unit length, (3,)."""
+    """Across the opening, upwards, unit length, (3,). Both lie along the sides of the least rectangle around the corners: of a
+    gate that is rolled they are rolled with it, by 45 degrees at most."""
     half_width: float
     """Along `left` from the centre to the farthest corner [m]."""
     half_height: float
     """Along `up` [m]."""
+
+    @property
+    def filled(self) -> float:
+        """Return the part of the rectangle 2 `half_width` x 2 `half_height` that is open, 0 to 1: 1 of a rectangle."""
+        sides = np.cross(self.ring - self.center, np.roll(self.ring, -1, axis=0) - self.center)
+        return abs(float(0.5 * np.sum(sides @ self.normal))) / (4.0 * self.half_width * self.half_height)
+
+    def holds(self, points: Array) -> ArrayBool:
+        """Tell which points lie in the opening as seen along its normal, edge included, (n, 3) -> (n,)."""
+        sides = np.roll(self.ring, -1, axis=0) - self.ring
+        # Round the normal the inside is to the left of each side, or to the right of each where it is flown in reverse.
+        left = np.cross(sides[None], points[:, None] - self.ring[None]) @ self.normal
+        return np.asarray(np.all(left >= -1e-9, axis=1) | np.all(left <= 1e-9, axis=1))
 
 
 def gate_shape(gate: RaceGate) -> GateShape:
@@ -89,8 +106,13 @@ def shape_of(corners: ArrayLike, direction: ArrayLike, name: str) -> GateShape:
     up = np.cross(normal, left)
     across = np.stack([(points - center) @ left, (points - center) @ up], axis=1)
     # Left, up and normal are a right-handed frame: rising angles go round the normal counter-clockwise.
-    ring = points[np.argsort(np.arctan2(across[:, 1], across[:, 0]), kind="stable")]
+    order = np.argsort(np.arctan2(across[:, 1], across[:, 0]), kind="stable")
+    ring = points[order]
     _check_convex(ring, normal, name)
+    roll = _roll(across[order])
+    if roll != 0.0:
+        left, up = math.cos(roll) * left + math.sin(roll) * up, math.cos(roll) * up - math.sin(roll) * left
+        across = np.stack([(points - center) @ left, (points - center) @ up], axis=1)
     half = np.max(np.abs(across), axis=0)
     return GateShape(points, ring, normal, center, left, up, float(half[0]), float(half[1]))
 
@@ -115,6 +137,33 @@ def _left(normal: Array) -> Array:
     level = np.array([-normal[1], normal[0], 0.0])
     size = float(np.linalg.norm(level))
     return level / size if size > 1e-6 else np.array([0.0, 1.0, 0.0])
+
+
+def _roll(ring: Array) -> float:
+    """Return by which angle axes are turned to lie along the least rectangle around an opening, -45 to 45 degrees [rad].
+
+    The least rectangle around a convex polygon shares a side with it (Freeman and Shapira, "Determining the minimum-area
+    encasing rectangle for an arbitrary closed curve", 1975).
+
+    Args:
+        ring: Corners round the opening, to the left and up [m], (4, 2).
+
+    Returns:
+        0 where level axes do as well.
+    """
+    sides = np.roll(ring, -1, axis=0) - ring
+    # A quarter of a turn leaves a rectangle what it is; of plus and minus 45 degrees, which are one, the former is taken.
+    angles = np.arctan2(sides[:, 1], sides[:, 0])
+    angles -= 0.5 * np.pi * np.ceil(angles / (0.5 * np.pi) - 0.5 - 1e-9)
+    areas = [_around(ring, angle) for angle in (0.0, *angles)]
+    least = int(np.argmin(areas))
+    return 0.0 if areas[0] <= (1.0 + _LEVEL) * areas[least] else float(angles[least - 1])
+
+
+def _around(ring: Array, angle: float) -> float:
+    """Return the area of the rectangle around corners, (4, 2), whose sides are turned by an angle [rad]."""
+    c, s = math.cos(angle), math.sin(angle)
+    return float(np.prod(np.ptp(ring @ np.array([[c, -s], [s, c]]), axis=0)))
 
 
 def _check_convex(ring: Array, normal: Array, name: str) -> None:

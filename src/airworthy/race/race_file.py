@@ -12,9 +12,9 @@ import numpy as np
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import UNPRINTABLE, parse_toml, read_text
 from airworthy.core.table_schema import TableSchema, check_header
-from airworthy.race.gate_geometry import gate_shape
+from airworthy.race.gate_geometry import GateShape, gate_shape
 from airworthy.race.gates_apart import check_apart
-from airworthy.race.record import REVERSED, Race, RaceGate
+from airworthy.race.record import REVERSED, Post, Race, RaceGate
 
 VERSION = 1
 """Of the file form."""
@@ -22,6 +22,8 @@ BYTES_MAX = 256 * 1024
 """A race of two hundred gates has a tenth of it; larger files are refused before they are parsed."""
 PASSAGES_MAX = 10_000
 """Of all laps together; the referee keeps a few numbers of each, for each flight."""
+_HEIGHTS = 65
+"""Heights at which posts are looked for in an opening: of one of 2 m a place each 3 cm."""
 _SCHEMA = TableSchema(64, 1000, "tables", "numbers")
 _HEAD = ("airworthy", "race")
 _PACKAGE = "airworthy.race"
@@ -206,10 +208,21 @@ def _check_places(race: Race) -> None:
         ]:
             if np.any(point < lower) or np.any(point > upper):
                 raise AirworthyError(f"{what} lies outside the limits, {list(lower)} to {list(upper)} m.")
-    for name, shape in shapes.items():
-        for number, post in enumerate(race.posts, 1):
-            away = np.array([*post.position, shape.center[2]]) - shape.center
-            # Within the frame across, nearer to the plane than its own radius, and as high as the lower edge.
-            in_width = abs(float(away @ shape.left)) < shape.half_width
-            if in_width and abs(float(away @ shape.normal)) < post.radius and post.top > shape.center[2] - shape.half_height:
+    start = np.array(race.start.position)
+    for number, post in enumerate(race.posts, 1):
+        if np.linalg.norm(start[:2] - post.position) < post.radius and start[2] < post.top:
+            raise AirworthyError(f"The start lies in post {number}: move one of them.")
+        for name, shape in shapes.items():
+            if _stands_in(post, shape):
                 raise AirworthyError(f"Post {number} stands in the opening of gate {name!r}.")
+
+
+def _stands_in(post: Post, shape: GateShape) -> bool:
+    """Tell whether a post's axis lies in an opening anywhere, nearer to its plane than the post's own radius."""
+    lowest, highest = shape.ring[:, 2].min(), shape.ring[:, 2].max()
+    if post.top <= lowest:
+        return False
+    heights = np.linspace(lowest, min(post.top, highest), _HEIGHTS)
+    points = np.column_stack([np.tile(post.position, (_HEIGHTS, 1)), heights])
+    near = np.abs((points - shape.center) @ shape.normal) < post.radius
+    return bool(np.any(near & shape.holds(points)))

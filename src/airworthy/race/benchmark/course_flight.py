@@ -15,7 +15,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler
 from airworthy.race.benchmark.flight import flight_ids_of
@@ -24,7 +24,7 @@ from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.pilots.rotor_pilot import RotorPlanPilot
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.racers import race_vehicle
-from airworthy.race.record import Race
+from airworthy.race.record import REVERSED, Race
 from airworthy.race.referee import CLOSING_S, RaceEnd, Referee
 from airworthy.race.scenery import race_scene
 from airworthy.race.scoring import RaceResult, race_results
@@ -48,6 +48,11 @@ _LATE = 0.08
 _ASTRAY = 0.1
 """Who is so far off the plan in force plans anew, from where it is, in races that tell by nearness [m]: twice what flying errs
 there (`course_planner._ERROR`). Where nothing is told late plans are calmer, and stay in force."""
+
+
+_OVERDUE_S = 0.1
+"""Who ends so long behind the planned moment of its next passage has missed it: flights keep to their plans' clocks within a
+hundredth [s]."""
 
 
 _UNSURE = 0.4
@@ -87,9 +92,9 @@ class CourseFlight:
     commands_sha256: str
     """Of all its commands."""
     speed_max: float
-    """[m/s]."""
+    """Until the race ended [m/s]."""
     path_m: float
-    """Length that was flown until the race ended [m]."""
+    """Length that was flown until then [m]."""
     planned_s: float
     """Duration of its first plan."""
     plans: int
@@ -97,7 +102,12 @@ class CourseFlight:
     failures: int
     """Times that none was found."""
     error_max: float
-    """Largest distance from the plan in force [m]."""
+    """Largest distance from the plan in force until the race or that plan ended, whichever came first [m]."""
+    missed: str = ""
+    """Passage that was next, as the order has it ("-A"), where the flight went on behind the moment for which it was planned;
+    empty: none."""
+    missed_s: float = math.nan
+    """That moment [s]; NaN where nothing was missed."""
 
 
 def fly_courses(
@@ -195,16 +205,18 @@ class _Batch:
             known.look(row[:3])
         first = [self._first(k, row) for k, row in enumerate(state)]
         self._first_durations = [plan.duration for plan in first]
+        self._planned = [plan.gate_times for plan in first]
         self._pilot = RotorPlanPilot(first, flown_by)
         self._referee = Referee(tuple(self._races), physics_rate=PHYSICS_HZ)
         self.judged = self._referee.advance(self._referee.begin(), state[None, :, :3])
         self._step = 0
         self._counts, self._failures = np.ones(count, np.int64), np.zeros(count, np.int64)
-        self._worst, self._speed, self._length = np.zeros(count), np.zeros(count), np.zeros(count)
+        self._kept = _Kept(count)
         self._due = np.zeros(count, bool)
         self._digests = [sha256() for _ in courses]
         self._path: list[Array] = []
         self._events: list[ArrayInt] = []
+        self._measures: list[_Measure] = []
 
     @property
     def over(self) -> bool:
@@ -225,6 +237,7 @@ class _Batch:
         """Fly a tenth of a second, and have it judged."""
         steps = round(PHYSICS_HZ / COMMAND_HZ)
         racing = self.judged.end == RaceEnd.RUNNING
+        before = np.array(self._sim.position, np.float64)
         for _ in range(_JUDGED):
             time, state = self._step / PHYSICS_HZ, self._state()
             for flight in np.flatnonzero(racing):
@@ -234,24 +247,28 @@ class _Batch:
             command = self._pilot.command(time, state, np.array(self._sim.rotor_speed, np.float64))
             for flight in np.flatnonzero(racing):
                 self._digests[flight].update(command[flight].tobytes())
-            self._measure(racing, state)
+            self._measures.append(_Measure(self._step, self._off_plan(time), np.linalg.norm(state[:, 3:6], axis=1)))
             self._sim.set_command(command)
             for _ in range(steps):
                 self._sim.advance(1)
                 self._step += 1
                 self._path.append(np.array(self._sim.position, np.float64))
                 self._events.append(np.where(np.asarray(self._sim.contacts.count) > 0, int(RaceEnd.CONTACT), 0))
-        self.judged = self._referee.advance(self.judged, np.stack(self._path), np.stack(self._events))
-        self._path, self._events = [], []
+        path = np.stack(self._path)
+        self.judged = self._referee.advance(self.judged, path, np.stack(self._events))
+        # How a race ended is known behind the tenth of a second alone: what came after its end is no part of it.
+        last = np.where(self.judged.end == RaceEnd.RUNNING, self._step, self.judged.end_step)
+        self._kept.add(racing, last, self._measures, np.concatenate([before[None], path]), self._step - len(path))
+        self._path, self._events, self._measures = [], [], []
 
     def _is_astray(self, flight: int) -> bool:
         return self._tells_late and bool(self._pilot.error[flight] > _ASTRAY)
 
-    def _measure(self, racing: Array, state: Array) -> None:
-        speed = np.linalg.norm(state[:, 3:6], axis=1)
-        self._worst = np.where(racing, np.maximum(self._worst, self._pilot.error), self._worst)
-        self._speed = np.where(racing, np.maximum(self._speed, speed), self._speed)
-        self._length += np.where(racing, speed / COMMAND_HZ, 0.0)
+    def _off_plan(self, time: float) -> Array:
+        """Return the distance of each flight from its plan at the last command [m], 0 behind the plan's end."""
+        clock = time - self._pilot.begun
+        lasts = clock <= [plan.duration for plan in self._pilot.plans]
+        return np.where(lasts, self._pilot.error, 0.0)
 
     def _replan(self, flight: int, time: float, state: Array) -> bool:
         """Plan anew; tell whether that is still to be done, as right before a gate, where nothing can be changed any more."""
@@ -273,12 +290,14 @@ class _Batch:
             return False
         self._counts[flight] += 1
         self._pilot.exchange(flight, found, time)
+        self._planned[flight] = np.concatenate([self._planned[flight][: total - len(left)], time + found.gate_times])
         return False
 
     def flights(self) -> tuple[CourseFlight, ...]:
         results = race_results(self._referee, self.judged)
         rows = []
         for k, result in enumerate(results):
+            missed, due = self._missed(k, result)
             hit = self._scenes.instance_name(k, int(self._sim.contacts.instance[k])) if result.end == "contact" else ""
             rows.append(
                 CourseFlight(
@@ -286,15 +305,66 @@ class _Batch:
                     result=result,
                     part=hit,
                     commands_sha256=self._digests[k].hexdigest(),
-                    speed_max=float(self._speed[k]),
-                    path_m=float(self._length[k]),
+                    speed_max=float(self._kept.speed[k]),
+                    path_m=float(self._kept.length[k]),
                     planned_s=self._first_durations[k],
                     plans=int(self._counts[k]),
                     failures=int(self._failures[k]),
-                    error_max=float(self._worst[k]),
+                    error_max=float(self._kept.error[k]),
+                    missed=missed,
+                    missed_s=due,
                 )
             )
         return tuple(rows)
+
+    def _missed(self, flight: int, result: RaceResult) -> tuple[str, float]:
+        """Return the passage that a flight missed, and when it was planned [s]; empty and NaN where it missed none."""
+        race, judged = self._races[flight], self.judged
+        coming = int((judged.next_loose if race.test == "loose" else judged.next_strict)[flight])
+        if result.completed or coming == len(race.passes):
+            return "", math.nan
+        due, ended = float(self._planned[flight][coming]), int(judged.end_step[flight]) / PHYSICS_HZ
+        if ended < due + _OVERDUE_S:
+            return "", math.nan
+        name, back = race.passes[coming]
+        return REVERSED * back + name, due
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """What is measured of all flights at a command."""
+
+    step: int
+    """Samples since arming."""
+    error: Array
+    """Distance from the plan in force [m], (flights,)."""
+    speed: Array
+    """[m/s], (flights,)."""
+
+
+class _Kept:
+    """The largest of what was measured of each flight, and the length of its path, up to the end of its race."""
+
+    def __init__(self, flights: int) -> None:
+        self.error, self.speed, self.length = np.zeros(flights), np.zeros(flights), np.zeros(flights)
+
+    def add(self, racing: ArrayBool, last: ArrayInt, measures: Sequence[_Measure], path: Array, begun: int) -> None:
+        """Take in a piece of flight.
+
+        Args:
+            racing: Whose race had not ended before, (flights,).
+            last: Sample with which each race ends, or the last one, (flights,).
+            measures: Of the piece.
+            path: Positions at its samples, the first of which is the last before it [m], (samples, flights, 3).
+            begun: Number of that sample.
+        """
+        for measure in measures:
+            counts = racing & (measure.step <= last)
+            self.error = np.where(counts, np.maximum(self.error, measure.error), self.error)
+            self.speed = np.where(counts, np.maximum(self.speed, measure.speed), self.speed)
+        steps = np.linalg.norm(np.diff(path, axis=0), axis=2)
+        ends = begun + 1 + np.arange(len(steps))[:, None]
+        self.length += np.sum(np.where(racing & (ends <= last), steps, 0.0), axis=0)
 
 
 def _halfway(reference: Array, state: Array) -> Array:

@@ -86,6 +86,8 @@ def course_row(flight: CourseFlight) -> dict[str, Any]:
         "time_s": _number(result.time_s),
         "passed": result.passed,
         "part": flight.part,
+        "missed": flight.missed,
+        "missed_s": _number(flight.missed_s),
         "planned_s": flight.planned_s,
         "plans": flight.plans,
         "plans_failed": flight.failures,
@@ -117,22 +119,31 @@ def _informed(race: Race) -> str:
 
 
 def warning_of(race: Race, flights: Sequence[CourseFlight]) -> str:
-    """Return what is to be said of flights that knew where everything is, and hit something or came near to it; empty: nothing.
+    """Return what is to be said of flights that knew where everything is, and hit or missed something or came near to it.
+
+    Empty: nothing.
 
     Args:
         race: Nominal.
         flights: Of it.
     """
     options = plan_options(race, race_vehicle(race))
-    room = min(options.margin, options.clearance)
+    room, runs = min(options.margin, options.clearance), len(flights)
     hits = [flight for flight in flights if flight.result.end == "contact"]
-    near = [flight for flight in flights if flight.error_max > room and flight not in hits]
-    if not hits and not near:
+    missed = [flight for flight in flights if flight.missed and flight not in hits]
+    near = [flight for flight in flights if flight.error_max > room and flight.result.completed]
+    said = []
+    if hits:
+        parts = ", ".join(dict.fromkeys(flight.part for flight in hits))
+        said.append(f"{len(hits)} of {runs} flights hit something although the true state was known ({parts})")
+    if missed:
+        gates = ", ".join(dict.fromkeys(f"{flight.missed} at {flight.missed_s:.3g} s" for flight in missed))
+        said.append(f"{len(missed)} of {runs} flights missed a gate although the true state was known ({gates})")
+    if near:
+        said.append(f"{len(near)} of {runs} flights were lucky to hit nothing")
+    if not said:
         return ""
-    parts = ", ".join(dict.fromkeys(flight.part for flight in hits))
-    said = [f"{len(hits)} of {len(flights)} flights hit something although the true state was known ({parts})"] if hits else []
-    said += [f"{len(near)} of {len(flights)} flights were lucky to hit nothing"] if near else []
-    worst = max(flight.error_max for flight in (*hits, *near))
+    worst = max(flight.error_max for flight in (*hits, *missed, *near))
     return (
         f"Warning: {' and '.join(said)}: they were up to {worst:.2g} m off plans that keep {room:.2g} m from frames, edges and"
         " posts at best; wider openings, or more way to turn in before them, make the race safer"

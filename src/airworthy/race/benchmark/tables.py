@@ -224,23 +224,26 @@ def tables_of(
     enough = {name: values for name, values in scores.items() if len(values) >= QUALIFIER.best}
     marks = {entry.name: _mark(entry, len(rows[entry.name]), mark) for entry in entries}
     by_sensors: dict[tuple[str, ...], list[tuple[bool, float]]] = {}
-    pilots: Counter[tuple[str, ...]] = Counter()
+    pilots: dict[tuple[str, ...], list[str]] = {}
     sensor_marks: dict[tuple[str, ...], str] = {}
     for entry in entries:
         # A pilot with the true state belongs to no set of sensors.
         if entry.sensors and not entry.truth:
             mine = by_sensors.setdefault(entry.sensors, [])
             mine += [(row["completed"], row["score"]) for row in rows[entry.name]]
-            pilots[entry.sensors] += bool(rows[entry.name])
+            pilots.setdefault(entry.sensors, []).extend([entry.name] if rows[entry.name] else [])
             # One pilot that could have looked is enough.
             sensor_marks[entry.sensors] = sensor_marks.get(entry.sensors, "") or entry.mark
     flown = {key: value for key, value in by_sensors.items() if value}
-    sensor_marks = {key: _joined(own, mark) for key, own in sensor_marks.items()}
+    # Several pilots with the same sensors are one row, as the table has it, and it says whose.
+    pooled = {key: "of " + " and ".join(names) if len(names) > 1 else "" for key, names in pilots.items()}
+    sensor_marks = {key: _joined(pooled[key], own, mark) for key, own in sensor_marks.items()}
     return {
         "source": published_source(),
         "scores": [asdict(row) for row in scores_with_ours(enough, marks)],
         # Of ours each pilot is a team.
         "sensors": [
-            asdict(replace(row, teams=pilots[row.used]) if row.note else row) for row in sensors_with_ours(flown, sensor_marks)
+            asdict(replace(row, teams=len(pilots[row.used])) if row.note else row)
+            for row in sensors_with_ours(flown, sensor_marks)
         ],
     }

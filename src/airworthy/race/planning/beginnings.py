@@ -17,7 +17,7 @@ from airworthy.race.gate_geometry import GateShape
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
 
-__all__ = ["LEAST_LEG", "made_up", "sampled", "slowly"]
+__all__ = ["LEAST_LEG", "guess_speed", "made_up", "sampled", "slowly"]
 
 LEAST_LEG = 0.03
 """Least duration of a leg [s]."""
@@ -70,9 +70,7 @@ def made_up(start: Array, gates: Sequence[GateShape], model: RacerModel, nodes: 
     corners = np.vstack([start[:3], *(gate.center for gate in gates)])
     gaps = np.diff(corners, axis=0)
     lengths = np.maximum(np.linalg.norm(gaps, axis=1), 1e-3)
-    # Slower where legs are short: what is reached from rest on half of the mean leg with the thrust above the weight.
-    pull = model.thrust_max / model.mass - model.gravity
-    speed = share * min(_GUESS_SPEED, 0.5 * float(np.sqrt(max(pull, 1.0) * np.mean(lengths))))
+    speed = share * guess_speed(lengths, model)
     part = (np.arange(nodes) / nodes)[:, None]
     normals = np.stack([gate.normal for gate in gates])
     if share != 1.0 or np.min(np.sum(gaps * normals, axis=1) / lengths) < _AGAINST:
@@ -85,6 +83,18 @@ def made_up(start: Array, gates: Sequence[GateShape], model: RacerModel, nodes: 
     states[1:, 3:6] = velocities
     inputs = np.tile([_GUESS_THRUST * model.mass * model.gravity, 0.0, 0.0, 0.0], (len(velocities), 1))
     return np.concatenate([states.ravel(), inputs.ravel(), lengths / speed])
+
+
+def guess_speed(lengths: Array, model: RacerModel) -> float:
+    """Return the speed of a way that is made up [m/s].
+
+    Args:
+        lengths: Of its legs [m], (legs,).
+        model: Who flies.
+    """
+    # Slower where legs are short: what is reached from rest on half of the mean leg with the thrust above the weight.
+    pull = model.thrust_max / model.mass - model.gravity
+    return min(_GUESS_SPEED, 0.5 * float(np.sqrt(max(pull, 1.0) * np.mean(lengths))))
 
 
 def slowly(

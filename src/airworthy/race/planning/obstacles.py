@@ -85,6 +85,10 @@ class KeepOff:
         """Return the same for the legs behind so many passages."""
         return replace(self, passes=self.passes[passed:], behind=self.passes[passed - 1] if passed else "")
 
+    def is_back(self, leg: int) -> bool:
+        """Tell whether a leg leads back to the gate that it begins in."""
+        return self.passes[leg] == (self.passes[leg - 1] if leg else self.behind)
+
     def is_before(self, leg: int, point: Array) -> bool:
         """Tell whether a point lies right before the gate that a leg ends in, (3,)."""
         return any(frame.name == self.passes[leg] and frame.is_before(point) for frame in self.frames)
