@@ -11,8 +11,9 @@ from scipy.spatial.transform import Rotation
 from tests.race.estimates import FRAME, RATE, Flights, errors, moving, nees, seen, some_flights
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
+from airworthy.optics import Pinhole
 from airworthy.race import BeaconFrame, GateFilter, load_race, race_briefing, race_class
 from airworthy.race.briefing import RaceBriefing
 from airworthy.race.estimation.estimator import FilterState, GateFilterOptions, UpdateRecord
@@ -49,9 +50,9 @@ def state_at(filter_: GateFilter, flown: Flights, number: int) -> FilterState:
     return filter_.advance(filter_.begin(flown.position.shape[1]), flown.samples[: number * FRAME])
 
 
-def posed(position: Array, attitude: Array) -> InertialMotion:
+def posed(position: ArrayLike, attitude: ArrayLike) -> InertialMotion:
     """One vehicle somewhere, at rest."""
-    return replace(at_rest(position, 0.0, 1, False), attitude=np.array(attitude, np.float64)[None])
+    return replace(at_rest(np.asarray(position, np.float64), 0.0, 1, False), attitude=np.array(attitude, np.float64)[None])
 
 
 # ---- Where corners are seen -------------------------------------------------------------------------------------------------
@@ -59,6 +60,7 @@ def posed(position: Array, attitude: Array) -> InertialMotion:
 
 def test_what_is_told_of_the_pair_is_that_of_its_rig() -> None:
     lens = device("flightgoggles_camera").projection
+    assert isinstance(lens, Pinhole)
     facts = onboard_facts(RACE, vehicle("flightgoggles_2019"), lens, race_class(), rates=(960.0, 60.0, 240.0))
     right = rig("flightgoggles_race")["right"]
     assert facts.right_position == right.mount.position == tuple(RIGHT)
@@ -88,7 +90,7 @@ def test_slopes_of_both_cameras_are_central_differences() -> None:
     tilt = Rotation.from_euler("Y", -20.0, degrees=True).as_quat()
     briefing = replace(
         race_briefing(RACE, race_class()),
-        camera_position=[0.1, 0.03, -0.05], camera_attitude=tilt, right_position=[0.1, -0.29, -0.05],
+        camera_position=np.array([0.1, 0.03, -0.05]), camera_attitude=tilt, right_position=np.array([0.1, -0.29, -0.05]),
     )  # fmt: skip
     motion = posed([17.0, -15.0, 5.0], Rotation.from_euler("ZYX", [1.5, 0.3, -0.4]).as_quat())
     which = np.array([[0, 1, len(briefing.landmarks), len(briefing.landmarks) + 2]])
@@ -225,7 +227,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(AirworthyError, match="infinite"):
         updated(GateFilter(two), BeaconFrame(0.0, pixel, right=np.full_like(pixel, np.inf)))
     with pytest.raises(AirworthyError, match=r"'right_position' of a briefing has the shape \(2,\); expected \(3,\)"):
-        replace(briefing, right_position=[0.0, 1.0])
+        replace(briefing, right_position=np.zeros(2))
     with pytest.raises(AirworthyError, match="names are matched for one camera alone"):
         replace(two, identified=False)
 

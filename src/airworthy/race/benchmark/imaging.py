@@ -107,7 +107,7 @@ def check_sensors(race: Race, name: str, sensors: Sequence[str], rate: float) ->
     Raises:
         AirworthyError: With the reason.
     """
-    known = set(race.information.sensors)
+    known: set[str] = set(race.information.sensors)
     if STEREO in known:
         # Who has two cameras may use one.
         known.add(CAMERA)
