@@ -5,8 +5,8 @@
 
 Views are drawn as in `race_eyes.py`. The belief is wrong by errors that are drawn as its covariance says (5 cm and half a
 degree of vehicle and gates); openings are named by it, and taken in one update. Of gates that the left camera shows whole it is
-told how far off they are afterwards from the vehicle, along the line of sight and across, beside what the filter says. A gate is
-found with three corners or four in one picture.
+told how far off they are afterwards from the vehicle, along the line of sight and across, beside what the filter says. A gate
+is found with three corners or four in one picture.
 """
 
 from __future__ import annotations
