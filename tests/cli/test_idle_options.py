@@ -219,7 +219,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (RaceBenchConfig(charge_compute="0.2"), [race_pilot("servo")]),
         (RaceBenchConfig(in_process=True), [SimpleNamespace(name="external:5000")]),
         (RaceBenchConfig(patience=5.0, in_process=True), [race_pilot("servo")]),
-        (RaceBenchConfig(decoy_beacons=True), [race_pilot("truth:race"), race_pilot("race:camera")]),
+        (RaceBenchConfig(decoy_beacons=True), [race_pilot("truth:race"), race_pilot("race:camera"), race_pilot("race:stereo")]),
     ],
     "airworthy scenes show, validate, export, render": [
         (SceneArguments("cm", "y", None, 0.1), "generator"),

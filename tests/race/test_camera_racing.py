@@ -1,4 +1,4 @@
-"""`race:camera`: what it knows from pictures alone, that it knows nothing else, late pictures, and a whole race."""
+"""`race:camera` and `race:stereo`: what they know from pictures and nothing else, late pictures, and a whole race."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airworthy.core.arrays import Array
 from airworthy.race import course_of, gate_shape, load_race, race_class
 from airworthy.race.benchmark.flight import RaceFlight, fly_races
 from airworthy.race.onboard import Onboard
-from airworthy.race.pilots.camera_racing import CameraRacingPilot
+from airworthy.race.pilots.camera_racing import CameraRacingPilot, StereoRacingPilot
 from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
 from airworthy.race.planning.horizon import HorizonOptions
 from airworthy.race.planning.replanner import ReplanOptions
@@ -34,19 +34,26 @@ class Short(CameraRacingPilot):
         return super().command(onboard)
 
 
-def fly(course: str, word: str = "noisy", tap: Any = None) -> RaceFlight:
-    entry = PilotEntry("race:camera", Short, False, False, 240.0, Short.sensors)
+class ShortPair(Short, StereoRacingPilot):
+    """The same with both cameras."""
+
+
+def fly(course: str, word: str = "noisy", tap: Any = None, made: Any = Short) -> RaceFlight:
+    entry = PilotEntry("race:camera", made, False, False, 240.0, made.sensors)
     (flown,) = fly_races(RACE, (course,), entry, race_class(word), tap=tap)
     assert "enough" in flown.reason
     return flown
 
 
 # In class hard pictures come a frame late, the start is elsewhere, and the vehicle heavier than it is told.
-@pytest.mark.parametrize(("word", "most"), [("noisy", 0.15), ("hard", 0.4)])
-def test_it_knows_the_gates_that_it_has_seen(word: str, most: float) -> None:
+@pytest.mark.parametrize(
+    ("word", "most", "made"),
+    [("noisy", 0.15, Short), ("hard", 0.4, Short), ("noisy", 0.15, ShortPair), ("hard", 0.4, ShortPair)],
+)
+def test_it_knows_the_gates_that_it_has_seen(word: str, most: float, made: Any) -> None:
     pytest.importorskip("casadi")
     BELIEFS.clear()
-    fly("published/3", word)
+    fly("published/3", word, made=made)
     (belief,) = BELIEFS
     true = course_of(RACE, "published/3")
     centers = np.array([gate_shape(true.gate(name)).center for name, _ in true.passes])
@@ -58,19 +65,21 @@ def test_it_knows_the_gates_that_it_has_seen(word: str, most: float) -> None:
     assert belief["nis"] < 5.0
 
 
-def test_it_knows_nothing_but_its_sensors() -> None:
+@pytest.mark.parametrize("made", [Short, ShortPair])
+def test_it_knows_nothing_but_its_sensors(made: Any) -> None:
     """The leak test of spec/race 3: the same bytes, in another world."""
     pytest.importorskip("casadi")
     kept: dict[int, Onboard] = {}
-    here = fly("published/0", tap=kept.setdefault)
-    assert fly("published/9", tap=lambda step, _: kept[step]).commands_sha256 == here.commands_sha256
-    assert fly("published/9").commands_sha256 != here.commands_sha256
+    here = fly("published/0", tap=kept.setdefault, made=made)
+    assert fly("published/9", tap=lambda step, _: kept[step], made=made).commands_sha256 == here.commands_sha256
+    assert fly("published/9", made=made).commands_sha256 != here.commands_sha256
 
 
-def test_its_word() -> None:
+def test_their_words() -> None:
     pytest.importorskip("casadi")
-    found = race_pilot("race:camera")
-    assert (found.truth, found.batched, found.rate, found.sensors) == (False, False, 240.0, ("imu", "camera"))
+    for word, kind in (("race:camera", "camera"), ("race:stereo", "stereo")):
+        found = race_pilot(word)
+        assert (found.truth, found.batched, found.rate, found.sensors) == (False, False, 240.0, ("imu", kind))
 
 
 @pytest.mark.slow

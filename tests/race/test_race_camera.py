@@ -16,6 +16,7 @@ from airworthy.optics import to_8bit
 from airworthy.race import load_race, race_class
 from airworthy.race.benchmark import flight as runner
 from airworthy.race.benchmark.flight import fly_races
+from airworthy.race.benchmark.imaging import check_sensors
 from airworthy.race.onboard import Onboard
 from airworthy.race.pilots.catalogue import PilotEntry
 from airworthy.race.wall.doors import pilot_entry
@@ -95,6 +96,31 @@ def test_images_are_of_the_course_from_where_the_vehicle_is() -> None:
     assert not any(record.frames for record in given)
 
 
+def test_images_of_the_pair_are_those_of_the_camera_and_of_one_beside_it() -> None:
+    one, both = kept(("imu", "camera")), kept(("imu", "stereo"))
+    assert [record.time for record in one] == [record.time for record in both]
+    pairs = [(a, b) for x, y in zip(one, both, strict=True) for a, b in zip(x.images, y.images, strict=True)]
+    assert len(pairs) == 3
+    for alone, pair in pairs:
+        assert alone.right is None
+        assert (alone.stamp, alone.pixels.tobytes()) == (pair.stamp, pair.pixels.tobytes())
+        assert pair.right is not None
+        assert pair.right.shape == alone.pixels.shape
+        assert pair.right.base is None  # no way back to the other flights
+    # At the start, which looks along y, the right camera stands at x + 0.32 m.
+    right = seen(np.array(RACE.start.position) + np.array([0.32, 0.0, 0.0]), from_euler(0.0, 0.0, np.radians(90.0)))
+    off = np.abs(pairs[0][1].right.astype(int) - right.astype(int))  # type: ignore[union-attr]
+    # A pixel at an edge falls to either side where places differ by the last bits of float32.
+    assert np.mean(off > 1) < 1e-3
+    assert np.mean(np.abs(pairs[0][0].pixels.astype(int) - right.astype(int)) > 1) > 0.05
+
+
+def test_pairs_of_class_hard_come_a_frame_late() -> None:
+    given = kept(("stereo",), word="hard", look_s=0.0)
+    came = [(round(record.time * 960), [image.stamp for image in record.images]) for record in given if record.images]
+    assert came == [(16, [0.0])]
+
+
 def test_who_asks_for_no_image_has_none_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*given: Any) -> None:
         raise AssertionError("a camera was made")
@@ -113,8 +139,10 @@ def test_images_of_class_hard_come_a_frame_late() -> None:
     assert came == [(16, [0.0])]
 
 
-def test_images_are_the_same_bytes_through_the_wall_alone_and_together(tmp_path: Path) -> None:
-    (tmp_path / "eyes.py").write_text(OWN)
+@pytest.mark.parametrize("kind", ["camera", "stereo"])
+def test_images_are_the_same_bytes_through_the_wall_alone_and_together(tmp_path: Path, kind: str) -> None:
+    pair = OWN.replace('"camera"', '"stereo"').replace("image.pixels[0, ::7, ::5]", "image.right[0, ::7, ::5]")
+    (tmp_path / "eyes.py").write_text(OWN if kind == "camera" else pair)
     word, courses = f"{tmp_path / 'eyes.py'}:Eyes", ("published/2", "fresh/3/1")
 
     def commands(in_process: bool, names: tuple[str, ...] = courses) -> list[str]:
@@ -132,8 +160,13 @@ def test_cameras_that_rules_or_records_have_no_place_for_are_refused() -> None:
     blind = replace(RACE, information=replace(RACE.information, sensors=("imu", "beacons")))
     with pytest.raises(AirworthyError, match=r"names the sensor 'camera'; the race 'alphapilot' gives imu, beacons, each"):
         fly_races(blind, ("nominal",), entry(lambda: Keeps(0.0), ("camera",)), race_class())
-    with pytest.raises(AirworthyError, match=r"commands 30 times a second; expected 60 or more"):
-        fly_races(RACE, ("nominal",), entry(lambda: Keeps(0.0), ("camera",), 30.0), race_class())
+    one = replace(RACE, information=replace(RACE.information, sensors=("imu", "camera")))
+    with pytest.raises(AirworthyError, match=r"names the sensor 'stereo'; the race 'alphapilot' gives imu, camera, each"):
+        fly_races(one, ("nominal",), entry(lambda: Keeps(0.0), ("stereo",)), race_class())
+    check_sensors(one, "keeps", ("imu", "camera"), 240.0)
+    for kind in ("camera", "stereo"):
+        with pytest.raises(AirworthyError, match=r"commands 30 times a second; expected 60 or more"):
+            fly_races(RACE, ("nominal",), entry(lambda: Keeps(0.0), (kind,), 30.0), race_class())
 
 
 def test_who_names_sensors_is_given_no_others() -> None:
@@ -154,8 +187,12 @@ def test_who_names_sensors_is_given_no_others() -> None:
 @pytest.mark.parametrize(
     ("sensors", "said"),
     [
-        (("imu", "beacon"), r"names the sensor 'beacon'; the race 'alphapilot' gives imu, beacons, ranger, camera, each"),
-        (("imu", "stereo"), "names the sensor 'stereo'"),
+        (
+            ("imu", "beacon"),
+            r"names the sensor 'beacon'; the race 'alphapilot' gives imu, beacons, ranger, camera, stereo, each",
+        ),
+        (("imu", "camera", "stereo"), "names camera and stereo; expected one of them: camera is the left one of the pair"),
+        (("stereo", "stereo"), "names a sensor twice"),
         (("state",), "names the sensor 'state'"),
         (("imu", "imu"), "names a sensor twice"),
         (("x" * 500,), "names the sensor '" + 40 * "x" + "'"),

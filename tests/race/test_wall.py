@@ -86,7 +86,7 @@ def test_records_hold_what_contestants_had_and_nothing_else() -> None:
     assert {item.name for item in fields(OnboardFacts)} == {
         "flights", "gates", "corners", "directions", "bounds", "pivots", "start_position", "start_yaw", "vehicle", "camera",
         "physics_rate", "frame_rate", "command_rate", "thrust_max", "pixel_noise", "identified", "imu_noise", "imu_walk",
-        "imu_bias", "start_bound", "decoys", "decoy_corners",
+        "imu_bias", "start_bound", "decoys", "decoy_corners", "right_position",
     }  # fmt: skip
     told: list[OnboardFacts] = []
     seen: list[Onboard] = []

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from airworthy.core.arrays import ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.projections import Pinhole
 from airworthy.race import BeaconFrame, load_race, race_class
@@ -167,9 +168,13 @@ def test_facts_cross_to_the_bit() -> None:
         facts_of(Message("facts", {"protocol": 2}))
 
 
-@pytest.mark.parametrize("frames", [0, 3])
-def test_records_cross_to_the_bit(frames: int) -> None:
+@pytest.mark.parametrize(("frames", "pair"), [(0, False), (3, False), (2, True)])
+def test_records_cross_to_the_bit(frames: int, pair: bool) -> None:
     rng = np.random.default_rng(1)
+
+    def pictures(count: int) -> list[ArrayU8]:
+        return [rng.integers(0, 256, (1, 6, 8, 3), np.uint8) for _ in range(count)]
+
     pixels = [np.where(rng.random((1, 11, 4, 2)) < 0.5, np.nan, rng.normal(500.0, 100.0, (1, 11, 4, 2))) for _ in range(frames)]
     onboard = Onboard(
         0.1 + 0.2,
@@ -178,7 +183,7 @@ def test_records_cross_to_the_bit(frames: int) -> None:
         tuple(BeaconFrame(k / 60.0, pixel) for k, pixel in enumerate(pixels)),
         tuple(RangerSample(k / 60.0, rng.normal(size=1)) for k in range(frames)),
         np.array([True]),
-        tuple(ImageFrame(k / 60.0, rng.integers(0, 256, (1, 6, 8, 3), np.uint8)) for k in range(frames)),
+        tuple(ImageFrame(k / 60.0, *pictures(2 if pair else 1)) for k in range(frames)),
     )
     truth = Truth(*(rng.normal(size=shape) for shape in ((1, 3), (1, 3), (1, 4), (1, 3), (1, 11, 4, 3))))
     got, true = record_of(carried(record_message(onboard, truth)))
@@ -190,6 +195,12 @@ def test_records_cross_to_the_bit(frames: int) -> None:
     assert [(x.stamp, x.distance.tobytes()) for x in got.ranger] == [(x.stamp, x.distance.tobytes()) for x in onboard.ranger]
     assert [(x.stamp, x.pixels.tobytes()) for x in got.images] == [(x.stamp, x.pixels.tobytes()) for x in onboard.images]
     assert all(image.pixels.dtype == np.uint8 and image.pixels.shape == (1, 6, 8, 3) for image in got.images)
+    assert [x.right is not None for x in got.images] == frames * [pair]
+    assert [x.right.tobytes() for x in got.images if x.right is not None] == [
+        x.right.tobytes() for x in onboard.images if x.right is not None
+    ]
+    # Who has one camera is sent what was sent before there was another.
+    assert ("image_right" in record_message(onboard, None).arrays) == pair
     assert true is not None
     assert all(np.array_equal(getattr(true, item.name), getattr(truth, item.name)) for item in fields(Truth))
     assert record_of(carried(record_message(onboard, None)))[1] is None

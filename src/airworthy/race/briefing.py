@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayLike
+from airworthy.core.arrays import Array, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.optics import Pinhole
 from airworthy.race.classes import FRAME_HZ, RaceClass
@@ -75,6 +75,8 @@ class RaceBriefing:
     decoys: Array = field(default_factory=lambda: np.zeros((0, MARKERS, 3)))
     """Corners of gates that are not flown and bear beacons, too [m], (decoys, 4, 3): landmarks that stand where they are said
     to."""
+    right_position: Array | None = None
+    """Of a second camera with the same lens and attitude in the body [m], (3,); None: there is none."""
 
     def __post_init__(self) -> None:
         count = len(self.gates)
@@ -86,6 +88,12 @@ class RaceBriefing:
         }  # fmt: skip
         for name, shape in shapes.items():
             object.__setattr__(self, name, _finite(getattr(self, name), shape, name))
+        if self.right_position is not None:
+            object.__setattr__(self, "right_position", _finite(self.right_position, (3,), "right_position"))
+            if not self.identified:
+                raise AirworthyError(
+                    "A briefing has a second camera and exchanged names; names are matched for one camera alone."
+                )
         if not (self.imu_hz > 0.0 and self.frame_hz > 0.0 and (self.imu_hz / self.frame_hz).is_integer()):
             raise AirworthyError(
                 f"A briefing has {self.imu_hz:g} inertial samples and {self.frame_hz:g} frames per second; expected a whole"
@@ -101,6 +109,11 @@ class RaceBriefing:
     def axes(self) -> Array:
         """Pivots of the same [m], (gates + decoys, 2); those of decoys, which never turn, are the origin."""
         return np.concatenate([self.pivot, np.zeros((len(self.decoys), 2))])
+
+    @cached_property
+    def eyes(self) -> Array:
+        """Where cameras are in the body [m], (cameras, 3): the first, and the second where there is one."""
+        return np.stack([self.camera_position, *([] if self.right_position is None else [self.right_position])])
 
     @property
     def biased(self) -> bool:
@@ -178,11 +191,20 @@ class BeaconFrame:
     """[px], origin at the upper left, NaN where a beacon is not reported, (flights, gates, 4, 2)."""
     decoys: Array | None = None
     """The same of the gates that are not flown, (flights, decoys, 4, 2); None where these bear no beacons."""
+    right: Array | None = None
+    """What a second camera sees of the gates at the same moment, as `pixel`; None where there is none."""
 
     def of(self, flight: int) -> BeaconFrame:
         """Return the frame of one flight, in memory of its own."""
         row = slice(flight, flight + 1)
-        return BeaconFrame(self.stamp, self.pixel[row].copy(), None if self.decoys is None else self.decoys[row].copy())
+        rows = (None if item is None else item[row].copy() for item in (self.decoys, self.right))
+        return BeaconFrame(self.stamp, self.pixel[row].copy(), *rows)
+
+    @property
+    def corners_seen(self) -> ArrayInt:
+        """Corners seen of each gate, by the camera that sees most of it, (flights, gates)."""
+        seen = np.isfinite(self.pixel).all(-1).sum(-1)
+        return seen if self.right is None else np.maximum(seen, np.isfinite(self.right).all(-1).sum(-1))
 
     @property
     def landmarks(self) -> Array:

@@ -23,6 +23,7 @@ from airworthy.race.classes import RaceClass
 from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.record import Race
 from airworthy.scenes.record import GateFrame
+from airworthy.sensors.build import STEREO_BASELINE
 from airworthy.vehicles import Vehicle
 
 RATE_MAX = 1000.0
@@ -53,8 +54,8 @@ class OnboardFacts:
     vehicle: Vehicle
     """As the catalogue has it; what flies may differ (class `hard`)."""
     camera: Pinhole
-    """Of the camera that sees beacons, and of that which takes images: both look along the body's x axis, from the reference
-    point."""
+    """Of the camera that sees beacons, and of those that take images: all look along the body's x axis, the first and the left
+    one of the stereo pair from the reference point."""
     physics_rate: float
     """IMU samples per second [Hz]."""
     frame_rate: float
@@ -79,6 +80,9 @@ class OnboardFacts:
     """Names of gates that are not flown and bear beacons, too (`--decoy-beacons`): the order of `BeaconFrame.decoys`."""
     decoy_corners: Array = field(default_factory=lambda: np.zeros((0, MARKERS, 3)))
     """Where their openings are, on every course, world [m], (decoys, 4, 3); corner k carries marker k."""
+    right_position: tuple[float, float, float] = (0.0, -STEREO_BASELINE, 0.0)
+    """Of the right camera of the stereo pair in the body frame (x ahead, y left, z up) [m]; its lens and where it looks are the
+    left one's, so that the baseline is how far it stands from the reference point."""
 
     def briefing(self) -> RaceBriefing:
         """Return the same facts as an estimator takes them."""
@@ -119,12 +123,21 @@ class RangerSample:
 
 @dataclass(frozen=True)
 class ImageFrame:
-    """One image of the camera of every flight."""
+    """One image of the camera of every flight, or one of each camera of its stereo pair, taken at once."""
 
     stamp: float
     """Of the pose from which it was taken, since arming [s]; before arming not positive, as of beacons."""
     pixels: ArrayU8
-    """Colours as a screen has them, the upper left first, (flights, height, width, 3); the lens is `OnboardFacts.camera`."""
+    """Of the left camera: colours as a screen has them, the upper left first, (flights, height, width, 3); the lens is
+    `OnboardFacts.camera`."""
+    right: ArrayU8 | None = None
+    """The same of the right camera, which stands at `OnboardFacts.right_position`; only for pilots that name the pair among
+    their sensors."""
+
+    def of(self, flight: int) -> ImageFrame:
+        """Return the images of one flight, in memory of their own."""
+        row = slice(flight, flight + 1)
+        return ImageFrame(self.stamp, self.pixels[row].copy(), None if self.right is None else self.right[row].copy())
 
 
 @dataclass(frozen=True)
@@ -144,7 +157,7 @@ class Onboard:
     collision: ArrayBool
     """Whether the vehicle has touched anything, (flights,)."""
     images: tuple[ImageFrame, ...] = ()
-    """That arrived, oldest first; only for pilots that name a camera among their sensors."""
+    """That arrived, oldest first; only for pilots that name a camera or the stereo pair among their sensors."""
 
     def of(self, flight: int) -> Onboard:
         """Return the record of one flight, in memory of its own."""
@@ -156,7 +169,7 @@ class Onboard:
             tuple(frame.of(flight) for frame in self.frames),
             tuple(replace(item, distance=item.distance[flight : flight + 1].copy()) for item in self.ranger),
             self.collision[flight : flight + 1].copy(),
-            tuple(replace(image, pixels=image.pixels[flight : flight + 1].copy()) for image in self.images),
+            tuple(image.of(flight) for image in self.images),
         )
 
 

@@ -177,7 +177,7 @@ class RaceInformation:
     """What the pilot is told, senses and commands."""
 
     sensors: tuple[Literal["imu", "beacons", "ranger", "camera", "stereo", "state"], ...] = ("imu",)
-    """"state" is the true one, as of a motion capture."""
+    """"stereo" is a pair of cameras, of which a pilot may use one; "state" is the true one, as of a motion capture."""
     gates: Literal["exact", "nominal", "near"] = "nominal"
     """Where gates are said to be: where they stand, where they nominally stand, or the former once within `near_m`."""
     near_m: Annotated[float, Bound(0.0, 1000.0, "m")] = 0.0

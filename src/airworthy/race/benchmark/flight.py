@@ -19,7 +19,7 @@ from airworthy.core.frames import from_euler
 from airworthy.race.background import CHARGE_S, Charge, DeskNote, DeskRecord
 from airworthy.race.benchmark.contact import SWEPT, ContactWatch, Detector, contact_of
 from airworthy.race.benchmark.crew import Crew, check_rate
-from airworthy.race.benchmark.imaging import CAMERA, RaceCamera, check_sensors, granted
+from airworthy.race.benchmark.imaging import CAMERA, STEREO, RaceCamera, check_sensors, granted
 from airworthy.race.benchmark.recording import FlightRecorder, RaceTrace
 from airworthy.race.benchmark.sensing import Poses, RaceSensors
 from airworthy.race.classes import FRAME_HZ, RaceClass
@@ -189,7 +189,8 @@ class _Batch:
         self._contact = ContactWatch(contact, self._sim, self._scenes.geometry, flown_by)
         self._sensors = RaceSensors(race, self._scenes, conditions, ids, seed, self._rate)
         # Who does not ask for images has none rendered.
-        self._camera = RaceCamera(self._scenes, conditions) if CAMERA in entry.sensors else None
+        pair = STEREO in entry.sensors
+        self._camera = RaceCamera(self._scenes, conditions, pair) if pair or CAMERA in entry.sensors else None
         rates = (self._rate, FRAME_HZ, entry.rate)
         decoys = decoy_frames() if decoy_beacons else ()
         facts = onboard_facts(race, flown_by, self._sensors.projection, conditions, rates=rates, decoys=decoys, flights=count)

@@ -1,8 +1,8 @@
 """Images for pilots that ask for a camera: the flown hall through the contest's lens, once a frame; others have none rendered.
 
-The camera is that of 2019, with the lens and the place of the beacon camera: left of the stereo pair, ahead along the body's x
-axis. Its images are ideal (spec/flightgoggles 2.2 has blur and noise as options of the original): what a class does to beacons
-it does not do to images, but for their delay.
+The cameras are those of 2019: the left one of the stereo pair, with the lens and the place of the beacon camera, ahead along
+the body's x axis, and for pilots that ask for the pair the right one beside it. Their images are ideal (spec/flightgoggles 2.2
+has blur and noise as options of the original): what a class does to beacons it does not do to images, but for their delay.
 """
 
 from __future__ import annotations
@@ -13,40 +13,44 @@ from dataclasses import replace
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayIndex
+from airworthy.core.arrays import ArrayIndex, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.tone import to_8bit
 from airworthy.race.classes import FRAME_HZ, RaceClass
 from airworthy.race.onboard import ImageFrame, Onboard
 from airworthy.race.record import Race
 from airworthy.scenes.batch import SceneBatch
-from airworthy.sensors import SensorView, device
+from airworthy.sensors import SensorView, rig
 from airworthy.sensors.camera import Camera
+from airworthy.sensors.mounting import mounted_pose
 
-__all__ = ["BEACONS", "CAMERA", "RaceCamera", "check_sensors", "granted"]
+__all__ = ["BEACONS", "CAMERA", "STEREO", "RaceCamera", "check_sensors", "granted"]
 
-CAMERA, BEACONS, IMU, RANGER = "camera", "beacons", "imu", "ranger"
+CAMERA, STEREO, BEACONS, IMU, RANGER = "camera", "stereo", "beacons", "imu", "ranger"
 """How pilots name these sensors."""
-_GIVEN = (IMU, BEACONS, RANGER, CAMERA)
+_GIVEN = (IMU, BEACONS, RANGER, CAMERA, STEREO)
 """Sensors of which a record brings something."""
-_RULES = ("camera", "stereo")
-"""Sensors of a race's rules that allow one camera: who has two of them may use one."""
-_DEVICE = "flightgoggles_camera"
+_IMAGES = (CAMERA, STEREO)
+"""Those that are images: of the left camera alone, or of both."""
+_RIG = "flightgoggles_race"
 _SHOWN = 40
 """Characters of a stranger's word in a message; ours."""
 
 
 class RaceCamera:
-    """The camera of a batch of flights.
+    """The left camera of a batch of flights, or both of the pair.
 
     Args:
         scenes: One environment per flight.
         conditions: Of the class, how late images come.
+        pair: Whether the right camera takes images, too.
     """
 
-    def __init__(self, scenes: SceneBatch, conditions: RaceClass):
+    def __init__(self, scenes: SceneBatch, conditions: RaceClass, pair: bool = False):
         self._scenes, self._delay = scenes, conditions.frame_delay
-        self._camera = Camera(device(_DEVICE), CAMERA)
+        members = rig(_RIG)
+        self._left = Camera(members["left"], "left")
+        self._right = Camera(members["right"], "right") if pair else None
         self._waiting: list[ImageFrame] = []
 
     def look(self, position: np.ndarray, attitude: np.ndarray, seconds: float, flying: ArrayIndex) -> list[ImageFrame]:
@@ -71,17 +75,24 @@ class RaceCamera:
             stamp: Of the pose [s].
             flying: Numbers of the flights that go on; the images of others are black.
         """
-        projection = self._camera.device.projection
+        left = self._pictures(self._left, position, attitude, flying)
+        right = None if self._right is None else self._pictures(self._right, position, attitude, flying)
+        self._waiting.append(ImageFrame(stamp, left, right))
+        ready = max(0, len(self._waiting) - self._delay)
+        arrived, self._waiting = self._waiting[:ready], self._waiting[ready:]
+        return arrived
+
+    def _pictures(self, camera: Camera, position: np.ndarray, attitude: np.ndarray, flying: ArrayIndex) -> ArrayU8:
+        """Return what a camera sees of the flights that go on, (flights, height, width, 3), and black of others."""
+        projection, mount = camera.device.projection, camera.device.mount
+        place, turned = mounted_pose(position, attitude, mount.position, mount.attitude)
         pixels = np.zeros((len(position), projection.height, projection.width, 3), np.uint8)
         # One at a time: the radiance of an image is four times its bytes, and no image depends on another.
         for flight in flying:
             row = np.array([flight])
-            view = SensorView(position[row], attitude[row], row)
-            pixels[flight] = to_8bit(self._camera.capture(self._scenes, view, ("rgb",))["rgb"][0])
-        self._waiting.append(ImageFrame(stamp, pixels))
-        ready = max(0, len(self._waiting) - self._delay)
-        arrived, self._waiting = self._waiting[:ready], self._waiting[ready:]
-        return arrived
+            view = SensorView(place[row], turned[row], row)
+            pixels[flight] = to_8bit(camera.capture(self._scenes, view, ("rgb",))["rgb"][0])
+        return pixels
 
 
 def check_sensors(race: Race, name: str, sensors: Sequence[str], rate: float) -> None:
@@ -96,7 +107,10 @@ def check_sensors(race: Race, name: str, sensors: Sequence[str], rate: float) ->
     Raises:
         AirworthyError: With the reason.
     """
-    known = {CAMERA if rule in _RULES else rule for rule in race.information.sensors}
+    known: set[str] = set(race.information.sensors)
+    if STEREO in known:
+        # Who has two cameras may use one.
+        known.add(CAMERA)
     # Named wrongly, a sensor would be withheld without a word.
     wrong = [sensor for sensor in sensors if sensor not in known or sensor not in _GIVEN]
     if wrong or len(set(sensors)) < len(sensors):
@@ -105,13 +119,18 @@ def check_sensors(race: Race, name: str, sensors: Sequence[str], rate: float) ->
         raise AirworthyError(
             f"The race pilot {name!r} names {which}; the race {race.name!r} gives {allowed or 'none'}, each to be named once."
         )
-    if CAMERA not in sensors:
+    if all(kind in sensors for kind in _IMAGES):
+        raise AirworthyError(
+            f"The race pilot {name!r} names {CAMERA} and {STEREO}; expected one of them: {CAMERA} is the left one of the pair."
+        )
+    if not any(kind in sensors for kind in _IMAGES):
         return
-    # An image has 2.4 MB: a record with a second of them would not cross the wall (`wire.ARRAYS_MAX`).
+    # An image has 2.4 MB: a record with a second of them, or half a second of pairs, would not cross the wall
+    # (`wire.ARRAYS_MAX`).
     if rate < FRAME_HZ:
         raise AirworthyError(
             f"The race pilot {name!r} names a camera and commands {rate:g} times a second; expected {FRAME_HZ:g} or more, so"
-            " that each record has one image at most."
+            " that each record has one image of a camera at most."
         )
 
 

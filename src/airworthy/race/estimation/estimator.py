@@ -6,8 +6,9 @@ of 0 has variance 0 and never moves. Vehicles are moved by every sample, the acc
 noise too; the covariance follows at the rate of frames (`airworthy.race.estimation.inertial`). A frame is one update by all its
 corners together, iterated (Gauss-Newton) and in Joseph's form, so that the covariance stays symmetric and positive. Corners
 farther off than `gate_sigma` of their innovation are left out and counted. Decoys that bear beacons are landmarks that stand
-where they are said to: they correct the vehicle alone, and are no part of the state. Source: spec/race 5.3; the iterated
-update: Bell & Cathey 1993.
+where they are said to: they correct the vehicle alone, and are no part of the state. Corners that a second camera sees are
+further rows of the same update: a gate seen by both is two sights of one landmark. Source: spec/race 5.3; the iterated update:
+Bell & Cathey 1993.
 
 A frame that comes late is taken where it belongs: the filter keeps the samples and its states of the last 0.1 s, goes back to
 the stamp, updates, and moves on through the same samples again, to the same bits as if the frame had been in time.
@@ -99,7 +100,7 @@ class UpdateRecord:
     rejected: ArrayInt
     """Corners seen and left out: too far off, or believed behind the camera, (n,)."""
     seen_of: ArrayInt
-    """Corners seen of each gate, (n, gates)."""
+    """Corners seen of each gate, by both cameras together where there are two, (n, gates)."""
     rejected_of: ArrayInt
     """Of these left out, (n, gates)."""
 
@@ -246,7 +247,7 @@ class GateFilter:
         """
         step = self._step_of(state, frame)
         self._check_shapes(state, frame)
-        pixel = np.asarray(frame.landmarks, np.float64)
+        pixel = self._pixels(frame)
         if np.isinf(pixel).any():
             raise AirworthyError("A frame of beacons has a pixel that is infinite; what is not seen is NaN.")
         origin = state.past[0].step
@@ -260,10 +261,24 @@ class GateFilter:
         samples = state.samples[beliefs[0].step - origin :]
         return FilterState(now, beliefs, samples, float(frame.stamp)), record
 
+    def _pixels(self, frame: BeaconFrame) -> Array:
+        """Return pixels of gates and decoys, and where a second camera sees gates once more of all these, (n, sights, 4, 2)."""
+        pixel = np.asarray(frame.landmarks, np.float64)
+        if frame.right is None:
+            return pixel
+        # Sights are numbered camera by camera, each with all landmarks: what does not come is not seen.
+        both = np.full((len(pixel), 2, len(self.briefing.landmarks), MARKERS, 2), np.nan)
+        both[:, 0, : pixel.shape[1]] = pixel
+        both[:, 1, : len(self.briefing.gates)] = frame.right
+        return both.reshape(len(pixel), -1, MARKERS, 2)
+
     def _check_shapes(self, state: FilterState, frame: BeaconFrame) -> None:
         flights = len(state.now.gates)
+        if frame.right is not None and self.briefing.right_position is None:
+            raise AirworthyError("A frame of beacons has pixels of a second camera; the briefing tells of one alone.")
         for what, given, count in (
             ("", frame.pixel, len(self.briefing.gates)),
+            (" of the second camera", frame.right, len(self.briefing.gates)),
             # Where no decoy's beacons come none are used; those that come must be those of the briefing.
             (" of decoys", frame.decoys, len(self.briefing.decoys)),
         ):
@@ -324,7 +339,13 @@ class GateFilter:
             rejected[rows] = rejected_of[rows].sum(1)
         motion = replace(motion, position=position, velocity=velocity, attitude=attitude, bias=bias)
         belief = replace(belief, motion=motion, gates=gates, covariance=covariance)
+        seen_of, rejected_of = self._of_landmarks(seen_of), self._of_landmarks(rejected_of)
         return belief, UpdateRecord(belief.step, nis, 2 * used, used, rejected, seen_of, rejected_of)
+
+    def _of_landmarks(self, counts: ArrayInt) -> ArrayInt:
+        """Return what both cameras count of each landmark, (n, landmarks), from counts of sights."""
+        count = len(self.briefing.landmarks)
+        return counts if counts.shape[1] <= count else counts.reshape(len(counts), -1, count).sum(1)
 
     def _named(self, belief: Belief, pixel: Array) -> Array:
         """Return the same pixels under the names that they fit, flight by flight."""
@@ -381,17 +402,20 @@ class GateFilter:
     def _columns(self, which: ArrayIndex) -> ArrayIndex:
         """Numbers of the errors that corners depend on: position, attitude, and the seen gates', (n, 6 + 3 k)."""
         own = np.broadcast_to(np.r_[P, TURN], (len(which), 6))
-        # A decoy has no errors of its own: its slopes are 0, whichever column they are held against.
-        moves = which[..., None] < len(self.briefing.gates)
-        gates = np.where(moves, self.gates_at + 3 * which[..., None], 0) + np.arange(3)
+        # Of a gate that both cameras see the columns are there twice, each with the slopes of one of them. A decoy has no
+        # errors of its own: its slopes are 0, whichever column they are held against.
+        landmark = which[..., None] % len(self.briefing.landmarks)
+        moves = landmark < len(self.briefing.gates)
+        gates = np.where(moves, self.gates_at + 3 * landmark, 0) + np.arange(3)
         return np.concatenate([own, gates.reshape(len(which), -1)], axis=1)
 
     def _innovation(self, part: _Part, pixel: Array) -> tuple[Array, Array, Array]:
         """Slopes (n, 2 m, 6 + 3 k), innovations (n, 2 m) [px] and depths (n, m) [m] of the m = 4 k corners."""
         n, k = part.which.shape
         last = part.gates.shape[1] - 1
-        moves = (part.which <= last)[..., None]
-        shift = np.take_along_axis(part.gates, np.minimum(part.which, last)[..., None], axis=1) * moves
+        landmark = part.which % len(self.briefing.landmarks)
+        moves = (landmark <= last)[..., None]
+        shift = np.take_along_axis(part.gates, np.minimum(landmark, last)[..., None], axis=1) * moves
         view = sighted(self.briefing, part.motion, part.which, shift)
         slope = np.zeros((n, MARKERS * k, 2, 6 + 3 * k))
         slope[..., 0:3], slope[..., 3:6] = view.by_position, view.by_turn
@@ -452,13 +476,13 @@ def _each(state: FilterState, change: Callable[[Belief], Belief]) -> FilterState
 
 @dataclass(frozen=True)
 class _Part:
-    """Some flights of a belief, and which gates and decoys each of them sees, (n, k)."""
+    """Some flights of a belief, and what each of them sees, (n, k): gates and decoys, each by one camera."""
 
     motion: InertialMotion
     gates: Array
     covariance: Array
     which: ArrayIndex
-    """Decoys are numbered behind the gates."""
+    """Decoys are numbered behind the gates, and what a second camera sees behind all that the first one does."""
 
 
 def motion_of(motion: InertialMotion, rows: ArrayIndex) -> InertialMotion:

@@ -13,7 +13,7 @@ import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex
-from airworthy.race.briefing import RaceBriefing
+from airworthy.race.briefing import MARKERS, RaceBriefing
 from airworthy.race.estimation.inertial import InertialMotion, skew
 
 NEAREST = 0.3
@@ -42,7 +42,7 @@ def gate_corners(briefing: RaceBriefing, which: ArrayIndex, shift: Array) -> tup
 
 @dataclass(frozen=True)
 class Sighting:
-    """Where corners should be seen, and how that changes; m = 4 k corners of k gates."""
+    """Where corners should be seen, and how that changes; m = 4 k corners of k gates, each as one camera sees it."""
 
     pixel: Array
     """[px], (n, m, 2)."""
@@ -60,18 +60,20 @@ def sighted(briefing: RaceBriefing, motion: InertialMotion, which: ArrayIndex, s
     """Return where corners of gates should be seen.
 
     Args:
-        briefing: Nominal gates and the camera.
+        briefing: Nominal gates and the cameras.
         motion: Vehicles, n of them.
-        which: Numbers of gates and decoys, (n, k).
+        which: Numbers of gates and decoys, (n, k); as a second camera sees them all numbers once more, behind these.
         shift: Of these, (n, k, 3); 0 of decoys.
     """
-    corners, by_yaw = gate_corners(briefing, which, shift)
+    camera, landmark = np.divmod(which, len(briefing.landmarks))
+    corners, by_yaw = gate_corners(briefing, landmark, shift)
     n = len(corners)
     corners, by_yaw = corners.reshape(n, -1, 3), by_yaw.reshape(n, -1, 3)
     away = corners - motion.position[:, None]
     to_camera = frames.conjugate(frames.camera_attitude(motion.attitude, briefing.camera_attitude))
-    lever = frames.rotate(motion.attitude, briefing.camera_position)
-    local = frames.rotate(to_camera[:, None], away - lever[:, None])
+    # Each corner is seen from its own camera; both look the same way.
+    lever = frames.rotate(motion.attitude[:, None], briefing.eyes[camera]).repeat(MARKERS, axis=1)
+    local = frames.rotate(to_camera[:, None], away - lever)
     depth = np.maximum(local[..., 2], NEAREST)
     ratio = local[..., :2] / depth[..., None]
     # Slope of pixels by a shift of the point in the world: the lens behind the camera's rotation.

@@ -60,6 +60,11 @@ _PILOTS: dict[str, tuple[str, str, str]] = {
         "CameraRacingPilot",
         "as `race`, by IMU and camera images, without beacons",
     ),
+    "race:stereo": (
+        "airworthy.race.pilots.camera_racing",
+        "StereoRacingPilot",
+        "as `race:camera`, by images of both cameras of the stereo pair",
+    ),
     "race": (
         "airworthy.race.pilots.racing",
         "RacingPilot",

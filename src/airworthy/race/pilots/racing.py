@@ -161,10 +161,9 @@ class RacingPilot:
                     self._state = self._filter.loosened(self._state, self._supervisor.options.loosened)
             for gate in self._supervisor.excluded(record.seen_of[0], record.rejected_of[0]):
                 self._state = self._filter.forgotten(self._state, gate)
-            seen = np.isfinite(frame.pixel[0]).all(-1).sum(-1)
             centers, _, _ = gate_axes(self._filter.briefing, self._state.now.gates)
             distance = np.linalg.norm(centers[0] - self._state.now.motion.position[0], axis=1)
-            self._ledger.update(seen, distance, self._progress.next)
+            self._ledger.update(frame.corners_seen[0], distance, self._progress.next)
 
     def _windows(self, shift: Array) -> GateWindows:
         """Return all passages where they are believed, with their whole openings."""

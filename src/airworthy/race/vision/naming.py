@@ -61,19 +61,20 @@ class Expected:
     """Covariance of the corners, two coordinates each, (8, 8) [px^2]."""
 
 
-def expected_openings(briefing: RaceBriefing, belief: Belief, gates_at: int) -> list[Expected]:
-    """Return gates whose openings are believed to lie before the camera, of one flight.
+def expected_openings(briefing: RaceBriefing, belief: Belief, gates_at: int, camera: int = 0) -> list[Expected]:
+    """Return gates whose openings are believed to lie before a camera, of one flight.
 
     Args:
-        briefing: Nominal gates and the lens.
+        briefing: Nominal gates, the lens and the cameras.
         belief: Of one flight, with the covariance of its moment.
         gates_at: Where gates begin in it.
+        camera: 0, or 1 for the second one.
     """
     which = np.arange(len(briefing.gates))[None]
-    view = sighted(briefing, belief.motion, which, belief.gates)
+    view = sighted(briefing, belief.motion, which + camera * len(briefing.landmarks), belief.gates)
     corners, _ = gate_corners(briefing, which, belief.gates)
     attitude = frames.camera_attitude(belief.motion.attitude, briefing.camera_attitude)[0]
-    eye = belief.motion.position[0] + frames.rotate(belief.motion.attitude[0], briefing.camera_position)
+    eye = belief.motion.position[0] + frames.rotate(belief.motion.attitude[0], briefing.eyes[camera])
     found = []
     for gate in which[0]:
         order = around(corners[0, gate])
@@ -171,15 +172,24 @@ def _distance(seen: Array, gate: Expected, corners: ArrayIndex) -> float:
     return float(off @ np.linalg.solve(_part(gate.spread, corners), off))
 
 
-def seen_gates(briefing: RaceBriefing, belief: Belief, gates_at: int, stamp: float, pixels: ArrayU8) -> BeaconFrame:
-    """Return an image of one flight as a frame of beacons.
+def seen_gates(
+    briefing: RaceBriefing, belief: Belief, gates_at: int, stamp: float, pixels: ArrayU8, right: ArrayU8 | None = None
+) -> BeaconFrame:
+    """Return an image of one flight, or those of both cameras, as a frame of beacons.
+
+    Each image is named by itself, by what was believed before either of them: neither can lead the other astray.
 
     Args:
-        briefing: Nominal gates and the lens.
+        briefing: Nominal gates, the lens and the cameras.
         belief: Of the image's moment.
         gates_at: Where gates begin in its covariance.
         stamp: Of the image [s].
         pixels: (height, width, 3).
+        right: Of the second camera, of the same shape; None: there is none.
     """
-    expected = expected_openings(briefing, belief, gates_at)
-    return BeaconFrame(stamp, named(find_openings(pixels), expected, len(briefing.gates))[None])
+
+    def corners(image: ArrayU8, camera: int) -> Array:
+        expected = expected_openings(briefing, belief, gates_at, camera)
+        return named(find_openings(image), expected, len(briefing.gates))[None]
+
+    return BeaconFrame(stamp, corners(pixels, 0), right=None if right is None else corners(right, 1))

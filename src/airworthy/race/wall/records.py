@@ -95,6 +95,9 @@ def record_message(onboard: Onboard, truth: Truth | None) -> Message:
     if onboard.images:
         arrays["image_stamp"] = np.array([image.stamp for image in onboard.images], np.float64)
         arrays["image_pixels"] = np.stack([image.pixels for image in onboard.images])
+        right = [image.right for image in onboard.images if image.right is not None]
+        if right:
+            arrays["image_right"] = np.stack(right)
     if truth is not None:
         arrays |= {TRUE + item.name: getattr(truth, item.name) for item in fields(truth)}
     return Message(RECORD, {"time": onboard.time}, arrays)
@@ -110,7 +113,9 @@ def _images(message: Message) -> tuple[ImageFrame, ...]:
     if "image_stamp" not in message.arrays:
         return ()
     stamps, pixels = message.arrays["image_stamp"].tolist(), message.arrays["image_pixels"]
-    return tuple(ImageFrame(stamp, image.copy()) for stamp, image in zip(stamps, pixels, strict=True))
+    right = message.arrays.get("image_right", [None] * len(stamps))
+    images = zip(stamps, pixels, right, strict=True)
+    return tuple(ImageFrame(stamp, left.copy(), None if more is None else more.copy()) for stamp, left, more in images)
 
 
 def record_of(message: Message) -> tuple[Onboard, Truth | None]:
