@@ -16,7 +16,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.race import load_race
 from airworthy.race.briefing import BeaconFrame, race_briefing
 from airworthy.race.classes import race_class
-from airworthy.race.estimation.estimator import FilterState, GateFilter, GateFilterOptions, motion_of
+from airworthy.race.estimation.corner_update import motion_of
+from airworthy.race.estimation.estimator import FilterState, GateFilter, GateFilterOptions
 from airworthy.race.estimation.inertial import InertialMotion, added_noise, fresh_slopes, moved, transition
 from airworthy.race.estimation.landmarks import gate_axes, sighted
 

@@ -25,14 +25,13 @@ from typing import Annotated
 
 import numpy as np
 
-from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt, ArrayLike
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, check_fields
 from airworthy.race.briefing import MARKERS, BeaconFrame, RaceBriefing
-from airworthy.race.estimation.association import match_corners
-from airworthy.race.estimation.inertial import TURN, InertialMotion, P, V, added_noise, at_rest, fresh_slopes, moved, transition
-from airworthy.race.estimation.landmarks import NEAREST, gate_axes, sighted
+from airworthy.race.estimation.corner_update import CornerUpdate, SeenPart, motion_of, symmetric
+from airworthy.race.estimation.inertial import TURN, InertialMotion, P, added_noise, at_rest, fresh_slopes, moved, transition
+from airworthy.race.estimation.landmarks import gate_axes
 
 _OFF_SAMPLE = 0.01
 """How far a frame's stamp may be from a sample, in samples: rounding of a clock, and no more; at 19 m/s a sample is 2 cm."""
@@ -122,6 +121,7 @@ class GateFilter:
         self.pixel_variance = max(options.pixel_factor * briefing.pixel_noise, options.pixel_least) ** 2
         self.gates_at = 15 if briefing.biased else 9
         """Where the gates' errors begin in the state."""
+        self._corners = CornerUpdate(briefing, options.iterations, options.gate_sigma, self.pixel_variance, self.gates_at)
 
     # ---- Beginning and moving -----------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class GateFilter:
         covariance[:, :count] = step @ covariance[:, :count]
         covariance[:, :, :count] = covariance[:, :, :count] @ np.swapaxes(step, 1, 2)
         covariance[:, :count, :count] += added_noise(motion, self.dt, known.noise, known.walk)
-        return _symmetric(covariance)
+        return symmetric(covariance)
 
     def covariance(self, state: FilterState) -> Array:
         """Return the covariance of the errors now, (n, d, d): position, velocity, attitude about world axes, biases where they
@@ -329,8 +329,8 @@ class GateFilter:
         for number in np.unique(count[count > 0]):
             rows = np.nonzero(count == number)[0]
             which = order[rows, :number]
-            part = _Part(motion_of(motion, rows), gates[rows], covariance[rows], which)
-            part, verdict = self._corrected(part, pixel[rows[:, None], which])
+            part = SeenPart(motion_of(motion, rows), gates[rows], covariance[rows], which)
+            part, verdict = self._corners.corrected(part, pixel[rows[:, None], which])
             position[rows], velocity[rows] = part.motion.position, part.motion.velocity
             attitude[rows], bias[rows] = part.motion.attitude, part.motion.bias
             gates[rows], covariance[rows] = part.gates, part.covariance
@@ -351,101 +351,11 @@ class GateFilter:
         """Return the same pixels under the names that they fit, flight by flight."""
         named = pixel.copy()
         for flight in np.flatnonzero(np.isfinite(pixel).any((1, 2, 3))):
-            seen = np.isfinite(pixel[flight]).all(-1)
-            which, row = np.flatnonzero(seen.any(-1)), np.array([flight])
-            part = _Part(motion_of(belief.motion, row), belief.gates[row], belief.covariance[row], which[None])
-            slope, off, _ = self._innovation(part, pixel[row][:, which].reshape(1, -1, 2))
-            columns = self._columns(part.which)
-            _, spread = _spread(slope, np.take_along_axis(part.covariance, columns[:, :, None], axis=1), columns)
-            corner = np.flatnonzero(seen[which].ravel())
-            given = pixel[flight][which].reshape(-1, 2)
-            expected = given - off.reshape(-1, 2)
-            axes = 2 * corner[:, None] + np.arange(2)
-            own = spread[0][axes[:, :, None], axes[:, None, :]] + self.pixel_variance * np.eye(2)
-            given[corner] = given[corner][match_corners(expected[corner], own, given[corner])]
-            named[flight, which] = given.reshape(-1, MARKERS, 2)
+            which = np.flatnonzero(np.isfinite(pixel[flight]).all(-1).any(-1))
+            row = np.array([flight])
+            part = SeenPart(motion_of(belief.motion, row), belief.gates[row], belief.covariance[row], which[None])
+            named[flight, which] = self._corners.named(part, pixel[flight][which])
         return named
-
-    def _corrected(self, part: _Part, pixel: Array) -> tuple[_Part, tuple[Array, ArrayBool]]:
-        """Iterate the update of flights that see k gates each, (n, k, 4, 2) [px]; returns NIS and the corners used, too."""
-        n, variance = len(pixel), self.pixel_variance
-        pixel = pixel.reshape(n, -1, 2)
-        seen = np.isfinite(pixel).all(-1)
-        columns = self._columns(part.which)
-        rows_of = np.take_along_axis(part.covariance, columns[:, :, None], axis=1)
-        used, at = seen, part
-        step = np.zeros((n, part.covariance.shape[1]))
-        nis = np.zeros(n)
-        for iteration in range(self.options.iterations):
-            slope, off, depth = self._innovation(at, pixel)
-            if iteration == 0:
-                used = self._believable(slope, off, seen & (depth > NEAREST), rows_of, columns)
-            slope = np.where(used.repeat(2, axis=1)[..., None], slope, 0.0)
-            off = np.where(used.repeat(2, axis=1), off, 0.0)
-            across, spread = _spread(slope, rows_of, columns)
-            spread = spread + variance * np.eye(spread.shape[1])
-            if iteration == 0:
-                nis = (off[:, None] @ np.linalg.solve(spread, off[..., None]))[:, 0, 0]
-            gain = np.swapaxes(np.linalg.solve(spread, across), 1, 2)
-            # The state goes from where the update began, the slope is that of where it has come to. Attitude errors are added
-            # as vectors: second order in corrections that are hundredths of a radian.
-            target = off + (slope @ np.take_along_axis(step, columns, axis=1)[..., None])[..., 0]
-            step = (gain @ target[..., None])[..., 0]
-            at = self._stepped(part, step)
-        # Joseph's form: (I - K H) C (I - K H)^T + K R K^T, with H on its few columns.
-        left = part.covariance - gain @ across
-        by_columns = np.take_along_axis(left, columns[:, None, :], axis=2)
-        left = left - (by_columns @ np.swapaxes(slope, 1, 2)) @ np.swapaxes(gain, 1, 2)
-        left = left + variance * (gain @ np.swapaxes(gain, 1, 2).copy())
-        return replace(at, covariance=_symmetric(left)), (nis, used.reshape(n, -1, MARKERS))
-
-    def _columns(self, which: ArrayIndex) -> ArrayIndex:
-        """Numbers of the errors that corners depend on: position, attitude, and the seen gates', (n, 6 + 3 k)."""
-        own = np.broadcast_to(np.r_[P, TURN], (len(which), 6))
-        # Of a gate that both cameras see the columns are there twice, each with the slopes of one of them. A decoy has no
-        # errors of its own: its slopes are 0, whichever column they are held against.
-        landmark = which[..., None] % len(self.briefing.landmarks)
-        moves = landmark < len(self.briefing.gates)
-        gates = np.where(moves, self.gates_at + 3 * landmark, 0) + np.arange(3)
-        return np.concatenate([own, gates.reshape(len(which), -1)], axis=1)
-
-    def _innovation(self, part: _Part, pixel: Array) -> tuple[Array, Array, Array]:
-        """Slopes (n, 2 m, 6 + 3 k), innovations (n, 2 m) [px] and depths (n, m) [m] of the m = 4 k corners."""
-        n, k = part.which.shape
-        last = part.gates.shape[1] - 1
-        landmark = part.which % len(self.briefing.landmarks)
-        moves = (landmark <= last)[..., None]
-        shift = np.take_along_axis(part.gates, np.minimum(landmark, last)[..., None], axis=1) * moves
-        view = sighted(self.briefing, part.motion, part.which, shift)
-        slope = np.zeros((n, MARKERS * k, 2, 6 + 3 * k))
-        slope[..., 0:3], slope[..., 3:6] = view.by_position, view.by_turn
-        corner = np.arange(MARKERS * k)
-        by_gate = view.by_gate * moves.repeat(MARKERS, axis=1)[..., None]
-        for axis in range(3):
-            slope[:, corner, :, 6 + 3 * (corner // MARKERS) + axis] = np.moveaxis(by_gate[..., axis], 1, 0)
-        return slope.reshape(n, 2 * MARKERS * k, -1), (pixel - view.pixel).reshape(n, -1), view.depth
-
-    def _believable(self, slope: Array, off: Array, able: ArrayBool, rows_of: Array, columns: ArrayIndex) -> ArrayBool:
-        """Which corners lie within `gate_sigma` of where they are expected, by Mahalanobis distance, (n, m)."""
-        slope = np.where(able.repeat(2, axis=1)[..., None], slope, 0.0)
-        _, spread = _spread(slope, rows_of, columns)
-        u, v = (np.arange(k, spread.shape[1], 2) for k in (0, 1))
-        a, b, c = spread[:, u, u] + self.pixel_variance, spread[:, u, v], spread[:, v, v] + self.pixel_variance
-        x, y = np.where(able, off[:, u], 0.0), np.where(able, off[:, v], 0.0)
-        distance = (c * x * x - 2.0 * b * x * y + a * y * y) / (a * c - b * b)
-        return np.asarray(able & (distance <= self.options.gate_sigma**2))
-
-    def _stepped(self, part: _Part, step: Array) -> _Part:
-        motion = part.motion
-        turned = frames.multiply(frames.from_rotation_vector(step[:, TURN]), motion.attitude)
-        motion = replace(
-            motion,
-            position=motion.position + step[:, P],
-            velocity=motion.velocity + step[:, V],
-            attitude=frames.normalize(turned),
-            bias=motion.bias + step[:, TURN.stop : self.gates_at],
-        )
-        return replace(part, motion=motion, gates=part.gates + step[:, self.gates_at :].reshape(part.gates.shape))
 
     # ---- What a planner asks ------------------------------------------------------------------------------------------------
 
@@ -472,30 +382,3 @@ class GateFilter:
 def _each(state: FilterState, change: Callable[[Belief], Belief]) -> FilterState:
     """Change what is believed now and was before: a late frame goes back there."""
     return replace(state, now=change(state.now), past=tuple(change(belief) for belief in state.past))
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some flights of a belief, and what each of them sees, (n, k): gates and decoys, each by one camera."""
-
-    motion: InertialMotion
-    gates: Array
-    covariance: Array
-    which: ArrayIndex
-    """Decoys are numbered behind the gates, and what a second camera sees behind all that the first one does."""
-
-
-def motion_of(motion: InertialMotion, rows: ArrayIndex) -> InertialMotion:
-    """Return the motion of some flights."""
-    names = ("position", "velocity", "attitude", "bias", "velocity_slope", "position_slope", "turning")
-    return replace(motion, **{name: getattr(motion, name)[rows] for name in names})
-
-
-def _spread(slope: Array, rows_of: Array, columns: ArrayIndex) -> tuple[Array, Array]:
-    """H C, (n, 2 m, d), and H C H^T, from slopes on some columns and the covariance's rows there."""
-    across = slope @ rows_of
-    return across, np.take_along_axis(across, columns[:, None, :], axis=2) @ np.swapaxes(slope, 1, 2)
-
-
-def _symmetric(covariance: Array) -> Array:
-    return np.asarray(0.5 * (covariance + np.swapaxes(covariance, 1, 2)))
