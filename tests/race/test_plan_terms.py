@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,7 @@ from tests.race.flights import strict_race
 
 from airworthy.core.arrays import Array
 from airworthy.race import Post, Race, RacePlanOptions, RacerModel, load_race, minimum_time_plan, race_vehicle
+from airworthy.race.planning.interrupts import told_signals
 from airworthy.race.planning.minimum_time import _Found, _Problem, rest_plan
 from airworthy.race.planning.obstacles import obstacles_of
 from airworthy.race.planning.plan import RacePlan, flown_gates, start_state
@@ -108,6 +111,60 @@ def test_there_and_back_is_planned_with_a_way_behind() -> None:
     path = plan.at(np.linspace(plan.gate_times[0], plan.gate_times[1], 200))[0]
     assert np.max(path[:, 0]) > 5.0 + 0.4 - 1e-3
     assert np.min(path[:, 0]) > 5.0 - 1e-3
+
+
+class Interrupted:
+    """CasADi with a solver that a signal ends: it swallows what the handler raises."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(casadi, name)
+
+    def nlpsol(self, *given: Any) -> Any:
+        solver = casadi.nlpsol(*given[:-1], {**given[-1], "ipopt.max_iter": 1})
+
+        class Solver:
+            def __call__(self, **asked: Any) -> Any:
+                with suppress(KeyboardInterrupt):
+                    signal.raise_signal(signal.SIGINT)
+                return solver(**asked)
+
+            def stats(self) -> dict[str, str]:
+                return {"return_status": "Invalid_Number_Detected"}
+
+        return Solver()
+
+
+def test_a_signal_while_it_solves_is_no_guess_that_led_nowhere() -> None:
+    problem = problem_of(strict_race())
+    problem.ca = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        problem.solve()
+
+
+def swallowing(told: list[int]) -> None:
+    """What a solver's loop does at a signal, of which nobody else has been told by then."""
+    with told_signals():
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        assert told == []
+
+
+def test_signals_reach_whom_they_would_have_behind_a_solver() -> None:
+    told: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            swallowing(told)
+        assert told == [signal.SIGTERM]
+        with told_signals():
+            pass
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        # Who ignores a signal goes on ignoring it.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with told_signals():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_who_starts_beyond_a_bound_is_let_off_until_the_first_gate() -> None:

@@ -21,6 +21,7 @@ from airworthy.core.schema import Bound
 from airworthy.race.gate_geometry import GateShape
 from airworthy.race.planning.beginnings import LEAST_LEG, made_up, sampled, slowly
 from airworthy.race.planning.bounds import PlanBounds
+from airworthy.race.planning.interrupts import told_signals
 from airworthy.race.planning.obstacles import KeepOff, node_range, obstacles_of
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
@@ -312,13 +313,14 @@ class _Problem:
         solver = ca.nlpsol("minimum_time", "ipopt", problem, {**quiet, **limits, **strategy})
         lower, upper = self.ranges()
         lower, upper = self._slackened(lower, 0.0), self._slackened(upper, _SLACK_MAX)
-        answer = solver(
-            x0=self._slackened(self._begin(), 0.0),
-            lbx=lower,
-            ubx=upper,
-            lbg=np.concatenate([low for _, low, _ in self._terms]),
-            ubg=np.concatenate([high for _, _, high in self._terms]),
-        )
+        with told_signals():
+            answer = solver(
+                x0=self._slackened(self._begin(), 0.0),
+                lbx=lower,
+                ubx=upper,
+                lbg=np.concatenate([low for _, low, _ in self._terms]),
+                ubg=np.concatenate([high for _, _, high in self._terms]),
+            )
         values = np.asarray(answer["x"]).ravel()
         states, inputs, legs, slacks = np.split(values, np.cumsum([self.x.numel(), self.u.numel(), self.legs.numel()]))
         slacks = slacks.reshape(-1, _SLACKS).T if options.slack else np.zeros((_SLACKS, len(legs)))
