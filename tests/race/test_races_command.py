@@ -7,15 +7,20 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.race.test_race_files import SMALL
 
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
-from airworthy.race import race_names
+from airworthy.race import load_race, race_names
 from airworthy.race.benchmark.course_flight import CourseFlight
+from airworthy.race.benchmark.course_job import fly_race_courses
 from airworthy.race.pilots.catalogue import race_pilots
+from airworthy.race.planning.course_planner import CoursePlanner
+from airworthy.race.racers import race_vehicle
 from airworthy.race.scoring import RaceResult
 
 
@@ -212,6 +217,41 @@ def test_flights_before_a_course_without_a_plan_are_kept_and_it_is_named(
     assert (kept["runs"], kept["not_flown"]) == (1, ["fresh/0/1", "fresh/0/2"])
     assert main(["races", "fly", "lsy_1", "--courses", "fresh:0/1", "--out", str(out)]) == 0
     assert json.loads(out.read_text())["not_flown"] == []
+
+
+@pytest.mark.parametrize(
+    ("race", "needed", "flights", "reserve"),
+    [
+        ("lsy_0", 0.0, 1, 0.0),
+        ("lsy_0", 0.03, 2, 0.03),
+        ("lsy_0", 0.07, 3, 0.07),
+        # Nothing helps: the boldest flight is told. Vehicles that are drawn, and gates told in flight, are not rehearsed.
+        ("lsy_0", 0.5, 3, 0.0),
+        ("lsy_1", 0.03, 1, 0.0),
+        ("lsy_2", 0.03, 1, 0.0),
+    ],
+)
+def test_a_race_that_is_known_is_rehearsed(
+    race: str, needed: float, flights: int, reserve: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("casadi")
+    asked: list[float] = []
+
+    def flown(race: object, courses: list[str], planned: Any, **_: object) -> list[CourseFlight]:
+        (plans,) = planned.args
+        asked.append(usual.options.power - plans.options.power)
+        done = asked[-1] >= needed - 1e-9
+        result = RaceResult("finished" if done else "contact", "success", done, 3.0, 4, 3.0, (), (), (), 0, "")
+        return [CourseFlight(courses[0], result, "", "", 2.0, 5.0, 3.0, 1, 0, 0.05)]
+
+    flown_race = load_race(race)
+    usual = CoursePlanner.of(flown_race, race_vehicle(flown_race))
+    monkeypatch.setattr("airworthy.race.benchmark.course_job.fly_courses", flown)
+    course = "nominal" if race == "lsy_0" else "fresh/0/1"
+    (flight,) = fly_race_courses(flown_race, [course])
+    assert (len(asked), flight.reserve, flight.rehearsals) == (flights, reserve, flights - 1 if reserve else 0)
+    assert flight.result.completed is (needed <= 0.0 or reserve > 0.0)
+    np.testing.assert_allclose(asked, [0.0, 0.03, 0.07][:flights], atol=1e-12)
 
 
 @pytest.mark.parametrize(("number", "code"), [(None, 130), (signal.SIGTERM, 143)])

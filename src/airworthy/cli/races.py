@@ -351,6 +351,7 @@ def _fly(config: FlyRaceConfig) -> int:
         flown.append(flight)
         result = flight.result
         end = f"{result.time_s:.3f} s" if result.completed else f"{result.end} {flight.part}".strip()
+        end += f", behind {flight.rehearsals} lost rehearsals" if flight.rehearsals else ""
         end += f", missed gate {flight.missed} at {flight.missed_s:.3f} s" if flight.missed else ""
         print(
             f"{race.name} {flight.course}: {end}, {result.passed} of {len(race.passes)} passages", file=sys.stderr, flush=True

@@ -108,6 +108,10 @@ class CourseFlight:
     empty: none."""
     missed_s: float = math.nan
     """That moment [s]; NaN where nothing was missed."""
+    rehearsals: int = 0
+    """Flights of bolder plans before this one, that did not complete the course."""
+    reserve: float = 0.0
+    """Part of all thrust that its plans left unused for that, besides what they always leave."""
 
 
 def fly_courses(

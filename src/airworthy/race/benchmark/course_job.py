@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,10 @@ from airworthy.race.record import Race
 from airworthy.race.scoring import race_statistics
 
 __all__ = ["course_row", "fly_race_courses", "summary_of"]
+
+_RESERVES = (0.03, 0.07)
+"""Parts of all thrust that plans leave unused besides, tried in turn where a rehearsal is lost; ours. `random:77123`, a climb
+and a dive of 0.8 s at full thrust, is flown up to 0.31 m off without, and 0.14 and 0.13 m with them."""
 
 
 def fly_race_courses(
@@ -57,23 +63,45 @@ def fly_race_courses(
     plans = CoursePlanner.of(race, flown_by)
     for name in courses:
         check_apart(course_of(race, name))
-
-    def planned(told: Told) -> RacePlan | None:
-        if told.plan is None:
-            return plans.first(told.race, told.unseen)
-        return plans.rest(
-            told.race, state=told.state, passed=told.passed, before=told.plan, clock=told.clock, unseen=told.unseen
-        )
-
     flights: list[CourseFlight] = []
     for name in courses:
         # Alone: a plan in flight takes a second, a batch would wait for each of them and gain nothing.
         try:
-            flights += fly_courses(race, [name], planned, seed=seed)
+            flights.append(_flown(race, name, plans, seed))
         except AirworthyError as error:
             raise AirworthyError(f"{error} This was the course {name!r}, behind {len(flights)} that were flown.") from error
         flown(flights[-1])
     return tuple(flights)
+
+
+def _flown(race: Race, course: str, plans: CoursePlanner, seed: int) -> CourseFlight:
+    """Return the flight of a course; where all is known beforehand, behind rehearsals that did not complete it, if need be.
+
+    A rehearsal flies the same vehicle from the same start along the same plan, so that the flight of the plan that it completes
+    is its own to the bit, and is not flown twice. What is drawn, or told in flight, cannot be rehearsed.
+    """
+
+    def fly(reserve: float) -> CourseFlight:
+        (flight,) = fly_courses(race, [course], partial(_planned, plans.with_reserve(reserve)), seed=seed)
+        return replace(flight, reserve=reserve)
+
+    flight = fly(0.0)
+    if flight.result.completed or race.spread is not None or race.information.gates == "near":
+        return flight
+    for number, reserve in enumerate(_RESERVES, 1):
+        try:
+            calmer = fly(reserve)
+        except AirworthyError:
+            break  # with less thrust there is no plan: the boldest flight stands
+        if calmer.result.completed:
+            return replace(calmer, rehearsals=number)
+    return flight
+
+
+def _planned(plans: CoursePlanner, told: Told) -> RacePlan | None:
+    if told.plan is None:
+        return plans.first(told.race, told.unseen)
+    return plans.rest(told.race, state=told.state, passed=told.passed, before=told.plan, clock=told.clock, unseen=told.unseen)
 
 
 def course_row(flight: CourseFlight) -> dict[str, Any]:
@@ -89,6 +117,8 @@ def course_row(flight: CourseFlight) -> dict[str, Any]:
         "missed": flight.missed,
         "missed_s": _number(flight.missed_s),
         "planned_s": flight.planned_s,
+        "rehearsals": flight.rehearsals,
+        "reserve": flight.reserve,
         "plans": flight.plans,
         "plans_failed": flight.failures,
         "error_max_m": flight.error_max,

@@ -99,6 +99,14 @@ class CoursePlanner:
         alike = race.information.gates == "near" and race.layout is None
         return cls(RacerModel.of(flown_by), plan_options(race, flown_by), race if alike else None)
 
+    def with_reserve(self, share: float) -> CoursePlanner:
+        """Return the planner whose plans leave more thrust to who flies them.
+
+        Args:
+            share: Part of all thrust that is left besides, 0 or more.
+        """
+        return CoursePlanner(self.model, replace(self.options, power=self.options.power - share), self.nominal)
+
     def first(self, race: Race, unseen: Collection[str] = ()) -> RacePlan:
         """Return a plan from the start of a race as it is told; raises AirworthyError where none is found.
 
