@@ -27,8 +27,8 @@ const float* const v2 = v1 + OBSERVED * HIDDEN;
 const float* const y2 = v2 + MIDDLE * HIDDEN;
 const float* const v3 = y2 + BY_MEMORY * HIDDEN;
 // On a CPU a step's rows lie together, (block, step, row, lane): what one block writes forwards and reads backwards then stays in
-// the second cache, and a step touches three pages of memory, not one per row, of which a processor knows few at once: half the
-// time of all was spent on finding pages. On a GPU neighbours are environments: (row, step, env).
+// the second cache, and a step touches three pages of memory in the order of their lines, not one per row, of which a processor
+// knows few at once. On a GPU neighbours are environments: (row, step, env).
 #if LANES == 1
 #define AT(array, rows, r, t) (array.data + ((long long)(r) * steps + (t)) * env_count + lane0)
 #else
