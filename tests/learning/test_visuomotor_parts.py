@@ -15,7 +15,7 @@ from airworthy.learning.visuomotor.features import VIEW, FrozenTrunk, Whitening 
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors, predicted  # noqa: E402
 from airworthy.learning.visuomotor.pairs import Pairs  # noqa: E402
 from airworthy.learning.visuomotor.run import verdict_of  # noqa: E402
-from airworthy.learning.visuomotor.training import mean_of_finite  # noqa: E402
+from airworthy.learning.visuomotor.training import guessed_times, mean_of_finite  # noqa: E402
 from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy, shipped_policy  # noqa: E402
 from airworthy.pilots.svnet.network import Reading, SvNetwork  # noqa: E402
 
@@ -168,3 +168,22 @@ def test_options_without_effect_are_refused() -> None:
 def test_flights_without_figures_count_in_no_mean() -> None:
     assert mean_of_finite([1.0, None, float("nan"), 3.0]) == 2.0
     assert mean_of_finite([None, float("nan")]) is None
+
+
+@pytest.mark.parametrize(
+    ("pairs", "data", "features", "flights", "round_s"), [(11_200, 80.2, 37.5, 16, 62.0), (5_600, 41.7, 27.2, 8, None)]
+)
+def test_times_are_guessed_from_what_imitation_took(
+    pairs: int, data: float, features: float, flights: int, round_s: float | None
+) -> None:
+    """As measured in the hall with ten and with five minutes, where a flight took 2.2 to 2.6 s, and a round of 16 61 s."""
+    row = {"pairs": pairs, "seconds": {"data": data, "features": features, "heads": 24.9}}
+    each, took = guessed_times(row, flights, 300.0)
+    assert each == pytest.approx(1.2 * 300.0 * data / pairs)
+    assert 2.2 < each < 3.0
+    assert took == pytest.approx(flights * (each + 300.0 * features / pairs) + 12.45)
+    if round_s is not None:
+        assert took == pytest.approx(round_s, rel=0.2)
+    else:
+        # Five minutes hold a round and 40 flights of judgement, behind the 99 s that imitation took.
+        assert 99.0 + took + 40.0 * each < 300.0

@@ -32,6 +32,7 @@ from airworthy.learning.svnet.model import SvNet
 from airworthy.learning.svnet.options import SvNetOptions
 from airworthy.learning.svnet.stages import HistoryStage
 from airworthy.learning.svnet.training import contract_of
+from airworthy.learning.synthesis.config import RATE
 from airworthy.learning.visuomotor.augment import augmented
 from airworthy.learning.visuomotor.config import VisuomotorOptions
 from airworthy.learning.visuomotor.dagger import DaggerFlights, dagger_condition, dagger_flights
@@ -45,7 +46,7 @@ from airworthy.scenes import Scene
 from airworthy.trajectories import course
 from airworthy.vehicles import named_vehicle
 
-__all__ = ["VisuomotorTraining", "mean_of_finite"]
+__all__ = ["VisuomotorTraining", "guessed_times", "mean_of_finite"]
 
 _HISTORY = SvNetOptions(
     variant=VARIANT,
@@ -71,6 +72,9 @@ _SCENES_KEPT = 16
 """Read for rounds, at most at once."""
 _ROUNDS, _LOOKS, _LEARNING = 11, 12, 13
 """Streams of what is drawn here."""
+_LABELLED = 1.2
+"""Time of a decision in flight over that of a pair of the expert's data: the policy decides, and the expert says what it would
+have done; measured in the hall: 2.57 s of a flight against 2.15."""
 
 
 class VisuomotorTraining:
@@ -274,12 +278,15 @@ class VisuomotorTraining:
         good = [row for row in self.log[-2:] if row.get("flights") and self._good(row)]
         if len(good) == 2:
             return "flights"
-        # The next round takes about as long as the last one, imitation's own flights apart; then it is judged.
-        took = self.log[-1]["step_s"] if rounds else 0.4 * self.log[-1]["step_s"]
-        flights = self.log[-1].get("flights", 0)
-        behind = self._judged * (self.log[-1]["seconds"]["flights"] / flights if flights else took / o.flights)
+        # The next round takes about as long as the last one; then it is judged.
+        last = self.log[-1]
+        if rounds and last.get("flights"):
+            each, took = last["seconds"]["flights"] / last["flights"], last["step_s"]
+        else:
+            length = sum(item.trajectory().duration for item in self.courses) / len(self.courses)
+            each, took = guessed_times(last, o.flights, RATE * length)
         spent = self._setup_s + sum(row["step_s"] for row in self.log)
-        return "clock" if spent + took + behind > 60.0 * o.minutes else ""
+        return "clock" if spent + took + self._judged * each > 60.0 * o.minutes else ""
 
     def _good(self, row: Mapping[str, Any]) -> bool:
         o = self.options
@@ -347,6 +354,19 @@ def mean_of_finite(values: Sequence[float | None]) -> float | None:
     """Return the mean of the numbers among values; None: there is none, as of flights that diverged at once."""
     known = [value for value in values if value is not None and math.isfinite(value)]
     return float(np.mean(known)) if known else None
+
+
+def guessed_times(imitation: Mapping[str, Any], flights: int, decisions: float) -> tuple[float, float]:
+    """Return seconds of a flight and of a round, before one was flown: an image costs what it did in the expert's data.
+
+    Args:
+        imitation: Row of the step that imitated: seconds by stage, and pairs.
+        flights: Of a round.
+        decisions: Of a flight.
+    """
+    pairs, seconds = imitation["pairs"], imitation["seconds"]
+    each = _LABELLED * decisions * seconds["data"] / pairs
+    return each, flights * (each + decisions * seconds["features"] / pairs) + 0.5 * seconds["heads"]
 
 
 def _flight_seed(seed: int) -> int:
