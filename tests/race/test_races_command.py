@@ -17,7 +17,7 @@ from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.race import load_race, race_names
 from airworthy.race.benchmark.course_flight import CourseFlight
-from airworthy.race.benchmark.course_job import fly_race_courses
+from airworthy.race.benchmark.course_job import fly_race_courses, summary_of
 from airworthy.race.pilots.catalogue import race_pilots
 from airworthy.race.planning.course_planner import CoursePlanner
 from airworthy.race.racers import race_vehicle
@@ -251,6 +251,8 @@ def test_a_race_that_is_known_is_rehearsed(
     (flight,) = fly_race_courses(flown_race, [course])
     assert (len(asked), flight.reserve, flight.rehearsals) == (flights, reserve, flights - 1 if reserve else 0)
     assert flight.result.completed is (needed <= 0.0 or reserve > 0.0)
+    said = f"; 1 of 1 behind rehearsals that were lost ({course})"
+    assert summary_of(flown_race, [flight], 0)["note"].endswith(said) is (reserve > 0.0)
     np.testing.assert_allclose(asked, [0.0, 0.03, 0.07][:flights], atol=1e-12)
 
 

@@ -148,6 +148,12 @@ def _informed(race: Race) -> str:
     return f"{TRUE_STATE}, which the race gives{near}"
 
 
+def _rehearsed(flights: Sequence[CourseFlight]) -> str:
+    """Return what share of flights is not that of a first attempt: who reads how many were completed must know; empty: none."""
+    again = [flight.course for flight in flights if flight.rehearsals]
+    return f"; {len(again)} of {len(flights)} behind rehearsals that were lost ({', '.join(again)})" if again else ""
+
+
 def warning_of(race: Race, flights: Sequence[CourseFlight]) -> str:
     """Return what is to be said of flights that knew where everything is, and hit or missed something or came near to it.
 
@@ -193,7 +199,7 @@ def summary_of(race: Race, flights: Sequence[CourseFlight], seed: int) -> dict[s
         "version": __version__,
         "race": race.name,
         "pilot": "truth:race",
-        "note": f"{_informed(race)}; rotor speeds at {COMMAND_HZ:g} Hz; planning takes no simulated time",
+        "note": f"{_informed(race)}; rotor speeds at {COMMAND_HZ:g} Hz; planning takes no simulated time{_rehearsed(flights)}",
         "vehicle": race.vehicle,
         "seed": seed,
         "runs": len(flights),
