@@ -296,6 +296,31 @@ def test_beacons_that_lie_off_are_left_out_and_counted() -> None:
     assert clean.now.motion.position[2] == pytest.approx(wrong.now.motion.position[2], abs=0.05)
 
 
+@pytest.mark.parametrize("degrees", [0.0, 40.0, 90.0, 140.0])
+def test_a_beacon_is_left_out_from_five_sigma_of_its_innovation_on(degrees: float) -> None:
+    """By the textbook's innovation, of one corner: its own two coordinates, the pixels' noise included."""
+    flown = some_flights()
+    filter_ = GateFilter(flown.briefing)
+    state = filter_.advance(filter_.begin(6), flown.samples[: 30 * FRAME])
+    one = motion_of(state.now.motion, np.array([0]))
+    view = sighted(flown.briefing, one, np.arange(11)[None], state.now.gates[:1])
+    gate, marker = np.argwhere(np.isfinite(flown.pixel[30, 0, :, :, 0]))[0]
+    row = 4 * gate + marker
+    h = np.zeros((2, 42))
+    h[:, 0:3], h[:, 6:9] = view.by_position[0, row], view.by_turn[0, row]
+    h[:, 9 + 3 * gate : 12 + 3 * gate] = view.by_gate[0, row]
+    spread = h @ filter_.covariance(state)[0] @ h.T + 1.3**2 * np.eye(2)
+    # Pixels' noise is a part of it that counts: the coordinates together, and each for itself.
+    assert np.linalg.eigvalsh(spread)[0] < 100.0 * 1.3**2
+    way = np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
+    sigma = 1.0 / np.sqrt(way @ np.linalg.solve(spread, way))
+    for distance, rejected in ((4.99, 0), (5.01, 1)):
+        pixel = np.full_like(flown.pixel[30], np.nan)
+        pixel[0, gate, marker] = view.pixel[0, row] + distance * sigma * way
+        _, record = filter_.update(state, BeaconFrame(30 * FRAME / RATE, pixel))
+        assert record.rejected.tolist() == [rejected, 0, 0, 0, 0, 0]
+
+
 def test_a_forgotten_gate_is_known_as_at_the_start_and_found_again() -> None:
     flown = some_flights()
     filter_ = GateFilter(flown.briefing)

@@ -14,7 +14,7 @@ from airworthy.race import GateFilter, load_race, race_briefing, race_class
 from airworthy.race.courses import course_of
 from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.vision.holes import TUBE, around, visible_corners
-from airworthy.race.vision.naming import expected_openings, named, seen_gates
+from airworthy.race.vision.naming import PIXEL_SIGMA, expected_openings, named, seen_gates
 from airworthy.race.vision.openings import Opening, find_openings, orange
 from airworthy.rendering.images import render
 from airworthy.scenes import SceneBatch, scene
@@ -254,6 +254,37 @@ def test_a_gate_that_is_first_seen_from_near_and_stands_far_beside_its_place_is_
     hidden, corners = np.zeros((4, 2)), np.zeros((4, 2))
     hidden[believed.order], corners[seen.order] = believed.hidden, seen.corners
     assert np.allclose(pixel[gate], corners + hidden)
+
+
+@pytest.mark.parametrize("distance", [0.6, 4.0])
+@pytest.mark.parametrize("along", ["x", "y"])
+def test_what_slopes_leave_out_of_a_gate_follows_from_how_well_its_distance_is_known(distance: float, along: str) -> None:
+    """Its share of the distance squared of the opening's size, and once of the tube's; nearer than 1 m counts as 1 m."""
+    briefing = race_briefing(RACE, race_class("noisy"))
+    gates = GateFilter(briefing)
+    begun, gate = gates.begin(1).now, briefing.gates.index("Gate1")
+    normal = briefing.normal[gate]
+    heading = frames.from_euler(0.0, 0.0, float(np.arctan2(normal[1], normal[0])))
+    # Aside, so that the tube hides something.
+    aside = frames.rotate(heading, np.array([-distance, 0.3, 0.1]))
+    motion = replace(begun.motion, position=(briefing.corners[gate].mean(axis=0) + aside)[None], attitude=heading[None])
+    first = gates.gates_at + 3 * gate
+    covariance, places = np.zeros_like(begun.covariance), (0, first) if along == "x" else (1, first + 1)
+    covariance[0, places, places] = 0.0025, 0.0064
+    # Less along the other axis, and nothing in what says nothing of distances.
+    for other in (0, 1, first, first + 1):
+        covariance[0, other, other] = covariance[0, other, other] or 0.0001
+    covariance[0, first + 2, first + 2] = covariance[0, 2, 2] = 0.0
+    belief = replace(begun, motion=motion, covariance=covariance)
+    item = next(x for x in expected_openings(briefing, belief, gates.gates_at) if x.gate == gate)
+    share = np.sqrt(0.0025 + 0.0064) / max(distance, 1.0)
+    known = np.isfinite(item.corners[:, 0])
+    size = np.ptp(item.corners[known], axis=0).max()
+    left_out = share**2 * size + share * np.abs(item.hidden[known]).max()
+    # A step of the gate is one of the vehicle the other way: of eight directions along two something moves.
+    spread = np.linalg.eigvalsh(item.spread)
+    np.testing.assert_allclose(spread[:6], PIXEL_SIGMA**2 + left_out**2, rtol=1e-6)
+    assert spread[6] > 1.001 * spread[0]
 
 
 def test_dark_gates_crates_and_lanes_are_not_orange() -> None:
