@@ -16,12 +16,12 @@ __all__ = ["STEP_COLUMNS", "learning_curves", "step_cells", "write_visuomotor_re
 
 _PICTURE_LIMIT_BYTES = 8 << 20
 _STAGES = {
-    "data_s": "the expert's roll-outs and what a camera would see",
-    "features_s": "features of images",
-    "history_s": "history network",
-    "flights_s": "flights of its own, with labels",
-    "heads_s": "learning of the heads",
-    "evaluate_s": "judging",
+    "data": "the expert's roll-outs and what a camera would see",
+    "features": "features of images",
+    "history": "history network",
+    "flights": "flights of its own, with labels",
+    "heads": "learning of the heads",
+    "evaluate": "judging",
 }
 _STOPPED = {
     "flights": "Two rounds in a row flew as well as was asked for, so no further one was flown.",
@@ -59,7 +59,7 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         columns=STEP_COLUMNS,
         steps=[step_cells(row) for row in found["steps"]],
         stopped=_STOPPED[found["stopped_by"]],
-        split=[(name, fixed(found["seconds"][key], 1)) for key, name in _STAGES.items() if key in found["seconds"]],
+        split=[(name, _spent(found["seconds"], key)) for key, name in _STAGES.items() if f"{key}_s" in found["seconds"]],
         options=flat_options(found["options"]),
     )
     return write_text(path, page)
@@ -97,6 +97,12 @@ def _places(found: Mapping[str, Any]) -> str:
 
 def _tone(fit: bool) -> str:
     return "good" if fit else "poor"
+
+
+def _spent(seconds: Mapping[str, float], stage: str) -> str:
+    cpu = seconds.get(f"{stage}_cpu_s")
+    clock = f"{seconds[f'{stage}_s']:.1f} s"
+    return clock if cpu is None else f"{clock}, {cpu:.1f} s of processor time"
 
 
 def _cpu(found: Mapping[str, Any]) -> float:

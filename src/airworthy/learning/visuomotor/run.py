@@ -41,7 +41,6 @@ from airworthy.vehicles.trim import hover_trim
 
 __all__ = ["EVALUATE_FOLDER", "train_visuomotor", "verdict_of"]
 
-SCHEMA_VERSION = 1
 EVALUATE_FOLDER = "evaluate"
 _NAMES = TrainingNames(
     "a policy",
@@ -319,11 +318,12 @@ def _verdict_of_seeing(rows: list[dict[str, Any]]) -> tuple[bool, str]:
 
 
 def _stage_seconds(training: VisuomotorTraining) -> dict[str, float]:
-    """Return seconds by stage, summed over all steps: by the clock, as stages take turns."""
+    """Return seconds by stage, summed over all steps: by the clock, as stages take turns, and of all processor cores."""
     found: dict[str, float] = {}
     for row in training.log:
-        for name, value in row["seconds"].items():
-            found[f"{name}_s"] = found.get(f"{name}_s", 0.0) + value
+        for kind, unit in (("seconds", "s"), ("cpu_seconds", "cpu_s")):
+            for name, value in row.get(kind, {}).items():
+                found[f"{name}_{unit}"] = found.get(f"{name}_{unit}", 0.0) + value
     return found
 
 

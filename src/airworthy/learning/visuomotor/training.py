@@ -135,11 +135,12 @@ class VisuomotorTraining:
 
     def step(self) -> float:
         """Imitate the expert, or fly a round and learn from it; returns the error of what was learnt."""
-        begun = time.perf_counter()
-        self._row = {"seconds": {}}
+        begun, cpu = time.perf_counter(), time.process_time()
+        self._row = {"seconds": {}, "cpu_seconds": {}}
         loss = self._imitate() if self.iteration == 0 else self._round()
         self.iteration += 1
-        self._row |= {"step_s": time.perf_counter() - begun, "pairs": len(self._all), "error": loss}
+        took = {"step_s": time.perf_counter() - begun, "step_cpu_s": time.process_time() - cpu}
+        self._row |= {**took, "pairs": len(self._all), "error": loss}
         self.log.append(self._row)
         self.stopped_by = self._why_stop()
         return loss
@@ -327,11 +328,12 @@ class VisuomotorTraining:
 
     @contextmanager
     def _clocked(self, name: str) -> Iterator[None]:
-        begun = time.perf_counter()
+        begun, cpu = time.perf_counter(), time.process_time()
         try:
             yield
         finally:
-            self._row["seconds"][name] = self._row["seconds"].get(name, 0.0) + time.perf_counter() - begun
+            for kind, spent in (("seconds", time.perf_counter() - begun), ("cpu_seconds", time.process_time() - cpu)):
+                self._row[kind][name] = self._row[kind].get(name, 0.0) + spent
 
 
 def _further(told: Callable[[int], None], before: int, count: int) -> None:
