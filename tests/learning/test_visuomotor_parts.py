@@ -151,6 +151,8 @@ def test_options_that_are_none_are_refused() -> None:
         VisuomotorOptions(seed=JUDGED_SEED)
     with pytest.raises(AirworthyError, match="even"):
         VisuomotorOptions(flights=3)
+    assert [VisuomotorOptions(minutes=m).round_flights for m in (5.0, 8.0, 60.0)] == [8, 16, 16]
+    assert VisuomotorOptions(minutes=5.0, flights=32).round_flights == 32
     # A minute more is 1,200 pairs more, up to 24,000.
     assert VisuomotorOptions(minutes=5.0).pairs == 6000
     assert VisuomotorOptions(minutes=100.0).pairs == 24_000

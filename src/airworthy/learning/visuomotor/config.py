@@ -30,6 +30,9 @@ _PAIRS_OF_PLACES = 120_000
 _ROLLOUT_PAIRS = 40
 _REPETITIONS = 6
 _ROUNDS_PER_MINUTE = 1.0
+_FLIGHTS, _FEW_FLIGHTS, _FEW_MINUTES = 16, 8, 8.0
+"""Of a round, and of one where there are few minutes. [M] Hall, five minutes: with 16 there is no time for a round or for one
+(15 and 11 of 20 flights succeeded), with 8 for one to three (20 and 20)."""
 # [M] 5,600 pairs of the hall, imitation alone: of the rates that the expert asks for on a policy's first flights heads explain
 # 38 % (roll) and 45 % (pitch); of undisturbed roll-outs they had learnt to explain 11 and 7 %.
 _NOISE = "disturbed"
@@ -80,9 +83,9 @@ class VisuomotorOptions(TrainingOptions):
     rounds: Annotated[int, Bound(0, 1000)] = 0
     """Rounds of flights of its own that it learns from, whatever the clock says, so that the same bits come out anywhere; 0: as
     many as there is time for, and fewer where flights say that it is good."""
-    flights: Annotated[int, Bound(2, 1000)] = 16
+    flights: Annotated[int, Bound(0, 1000)] = 0
     """In a round: half with the equations of a rigid body, half semi-kinematic; of several courses and places as many of each,
-    at least so many in all, or, where there are more of them, in turn."""
+    at least so many in all, or, where there are more of them, in turn; 0: 16, and 8 where there are less than 8 minutes."""
     drones: Annotated[float, Bound(0.0, 0.9)] = 0.3
     """Mass and thrust of drones that are learnt from are within this share of the record's."""
     delay: Annotated[float, Bound(0.0, 0.2, "s")] = 0.04
@@ -117,6 +120,11 @@ class VisuomotorOptions(TrainingOptions):
     def places(self) -> tuple[str, ...]:
         """Names of all scenes."""
         return place_names(self.scene)
+
+    @property
+    def round_flights(self) -> int:
+        """Flights of a round."""
+        return self.flights or (_FLIGHTS if self.minutes >= _FEW_MINUTES else _FEW_FLIGHTS)
 
     @property
     def iterations(self) -> int:

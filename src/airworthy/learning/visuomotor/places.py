@@ -106,7 +106,7 @@ def flown_in(options: VisuomotorOptions, number: int) -> tuple[list[Stop], int]:
         number: Of the round, from 1.
     """
     stops = [(course, place) for course in options.course for place in options.places]
-    half = options.flights // 2
+    half = options.round_flights // 2
     if len(options.places) == 1 or len(stops) <= half:
         return stops, math.ceil(half / len(stops))
     together = min(_FLOWN_TOGETHER, half)

@@ -285,7 +285,7 @@ class VisuomotorTraining:
             each, took = last["seconds"]["flights"] / last["flights"], last["step_s"]
         else:
             length = sum(item.trajectory().duration for item in self.courses) / len(self.courses)
-            each, took = guessed_times(last, o.flights, RATE * length)
+            each, took = guessed_times(last, o.round_flights, RATE * length)
         spent = self._setup_s + sum(row["step_s"] for row in self.log)
         return "clock" if spent + took + self._judged * each > 60.0 * o.minutes else ""
 
