@@ -40,6 +40,7 @@ def test_numbers_of_what_changes() -> None:
         "static",
         "lighting",
         "payload",
+        "pickup:0.2",
         "without_nearest:1",
         "late_images:0.4",
         "shifted:0.5",
@@ -51,6 +52,7 @@ def test_numbers_of_what_changes() -> None:
         "static": {"things_out": ["post"]},
         "lighting": {"light": 0.4},
         "payload": {"mass": 1.3},
+        "pickup:0.2": {"pickup": 0.2},
         "without_nearest:1": {"things_out": ["post"]},
         "late_images:0.4": {"image_delay": 0.4},
         "shifted:0.5": {"shift": 0.5},
@@ -62,6 +64,7 @@ def test_numbers_of_what_changes() -> None:
         "blindfold": {"blind": True},
     }  # fmt: skip
     assert change_text(found["static"]) == "1 thing (post) taken out"
+    assert change_text(found["pickup:0.2"]) == "0.2 of the mass hung on in flight"
     assert change_text({"things_out": list("abcdef"), "gaussians_out": 12345}) == (
         "6 things (a, b, c, d, ...) taken out, 12,345 gaussians taken out"
     )

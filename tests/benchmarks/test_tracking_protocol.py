@@ -36,7 +36,7 @@ from airworthy.benchmarks.tracking.tables import (
     published_row,
     published_rows,
 )
-from airworthy.benchmarks.tracking.trial import Gust, TrialSimulator, WatchedPilot, gust_of
+from airworthy.benchmarks.tracking.trial import Gust, Pickup, TrialSimulator, WatchedPilot, gust_of, pickup_of
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.files import json_text
@@ -363,6 +363,32 @@ def test_a_gust_pushes_across_the_course_for_a_second() -> None:
     for _ in range(40):
         simulator.step(np.array([CARL.mass * 9.81, 0.0, 0.0, 0.0]))
     np.testing.assert_allclose(simulator.velocity, gust.acceleration, atol=2e-5)  # a for one second, float32
+
+
+def test_a_load_is_hung_on_in_flight_and_stays() -> None:
+    drawn, path = drones("pickup", [0, 1, 2, 3]), course("robustness").trajectory()
+    load = pickup_of(condition("pickup:0.5"), path, drawn, 20.0)
+    assert load is not None
+    assert pickup_of(condition("baseline"), path, drawn, 20.0) is None
+    # On a tick, at 30 % of the course.
+    assert load.start * 20.0 == pytest.approx(round(load.start * 20.0))
+    assert 0.0 <= 0.3 * path.duration - load.start < 0.05
+    np.testing.assert_allclose(load.mass, 1.5 * drawn.mass)
+    simulator = TrialSimulator(CARL, SimulatorConfig("semi_kinematic", 100.0, 20.0, level="rate_thrust"), 4)
+    equip(simulator, drawn)
+    pushed = np.tile([0.8, 0.0, 0.0], (4, 1))
+    simulator.prepare(drawn, gust=Gust(1.0, 2.0, pushed), pickup=Pickup(0.5, load.mass))
+    hover = np.column_stack([drawn.mass * 9.81, np.zeros((4, 3))])
+    for _ in range(10):
+        simulator.step(hover)
+    np.testing.assert_allclose(simulator.velocity, 0.0, atol=1e-5)
+    for _ in range(30):
+        simulator.step(hover)
+    # Two thirds of its weight carry it for 1.5 s: a third of gravity is left. A push is a specific force, of the load too.
+    np.testing.assert_allclose(simulator.velocity, np.tile([0.8, 0.0, -1.5 * 9.81 / 3.0], (4, 1)), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(simulator.parameter("mass"), load.mass)
+    simulator.reset()
+    np.testing.assert_allclose(simulator.parameter("mass"), load.mass)
 
 
 class Reader:

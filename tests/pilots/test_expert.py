@@ -13,6 +13,7 @@ from airworthy.control.mpc import MpcConfig
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots import expert
 from airworthy.pilots.expert import ExpertPilot, expert_for, expert_reference, full_thrust, full_thrust_of
+from airworthy.pilots.pilot import Observation
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.simulation.flights import read_flight_meta
 from airworthy.trajectories import Keyframe, course, course_names, minimum_snap
@@ -139,6 +140,25 @@ def test_flights_begin_with_hover_as_their_vehicles_believe_it() -> None:
     command(0.0, 0.0, 0.15)
     assert asked[-1] == [True, True, False]
     assert pilot.failures.tolist() == [0, 0, 5]
+
+
+def test_an_expert_that_is_told_of_a_load_carries_it() -> None:
+    drone = vehicle("carl")
+    full = full_thrust_of(drone)
+    given = []
+    for told in (False, True):
+        pilot = ExpertPilot(expert_reference(_line(2.0, 0.0), CONFIG), [full] * 2, [drone.mass] * 2)
+        if told:
+            pilot.weigh([drone.mass, 1.3 * drone.mass])
+        still = {"position": np.tile([0.0, 0.0, 1.0], (2, 1)), "velocity": np.zeros((2, 3))}
+        level = Observation(np.zeros(2), {**still, "attitude": np.tile([0.0, 0.0, 0.0, 1.0], (2, 1))})
+        given.append(pilot.command(level)[:, 0])
+    # At its place it hovers: with a third more thrust where it is heavier by as much.
+    np.testing.assert_allclose(given[0], drone.mass * 9.81, rtol=0.01)
+    np.testing.assert_allclose(given[1] / given[0], [1.0, 1.3], rtol=0.01)
+    for mass in ([1.0], [1.0, 0.0], [1.0, np.nan], np.ones((2, 1))):
+        with pytest.raises(AirworthyError, match="expert of 2 vehicles got masses"):
+            pilot.weigh(mass)
 
 
 @pytest.mark.parametrize("dynamics", ["rigid", "semi_kinematic"])

@@ -196,6 +196,20 @@ class ExpertPilot:
         self.iterations = np.zeros(count, np.int64)
         """(env,) of the last tick."""
 
+    def weigh(self, mass: ArrayLike) -> None:
+        """Know from now on of other masses, (env,) or one [kg].
+
+        Raises:
+            AirworthyError: There are not as many, or one is not above 0.
+        """
+        known = np.asarray(mass, float)
+        if known.shape not in ((), self._mass.shape) or not (known > 0.0).all():
+            raise AirworthyError(
+                f"The expert of {len(self._mass)} vehicles got masses of shape {known.shape}, the least {np.min(known):g};"
+                f" expected {self._mass.shape}, all above 0."
+            )
+        self._mass = np.broadcast_to(known, self._mass.shape)
+
     def command(self, observation: Observation) -> Array:
         """Return collective thrust [N] and body rates [rad/s], (env, 4)."""
         tick = np.floor(observation.time * self.config.rate + _EARLY).astype(np.int64)

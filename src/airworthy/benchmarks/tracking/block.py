@@ -24,7 +24,7 @@ from airworthy.benchmarks.tracking.methods import (
     keys_of,
 )
 from airworthy.benchmarks.tracking.seen_images import SeenImages
-from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of
+from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of, pickup_of
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance
@@ -342,9 +342,10 @@ def fly_block(
     keys = keys_of(seed, number)
     walkers = Walkers(setting.ground, keys, condition.people, setting.path.duration) if condition.people else None
     gust = gust_of(condition, setting.path, drones, CONTROL_RATE)
+    pickup = pickup_of(condition, setting.path, drones, CONTROL_RATE)
     # A pilot that decides more often is recorded, pushed and judged at the same ticks as all others.
     every = round(method.rate / CONTROL_RATE)
-    simulator.prepare(drones, gust, walkers, batch, progress_callback, every)
+    simulator.prepare(drones, gust, walkers, batch, progress_callback, every, pickup)
     sensors = dict(method.sensors(vehicle)) if method.sensors else {}
     mounted = MountedSensors(simulator, batch, sensors, move_scene=False) if sensors else None
     pilot = WatchedPilot(

@@ -18,14 +18,15 @@ from airworthy.scenes.splats.editing import EditBox
 __all__ = ["change_of", "change_text", "drop_unchanged"]
 
 _ROOT = "baseline"
-_PLAIN = ("light", "people", "mass", "mass_spread", "thrust_spread", "gust", "delay", "position_spread", "velocity_spread",
-          "attitude_spread", "freeze", "image_delay", "shift")  # fmt: skip
+_PLAIN = ("light", "people", "mass", "mass_spread", "thrust_spread", "pickup", "gust", "delay", "position_spread",
+          "velocity_spread", "attitude_spread", "freeze", "image_delay", "shift")  # fmt: skip
 _SHOWN = {
     "light": "{:g} of the light",
     "people": "{} people",
     "mass": "{:g} times the mass",
     "mass_spread": "mass drawn within {:g} of itself",
     "thrust_spread": "thrust drawn within {:g} of itself",
+    "pickup": "{:g} of the mass hung on in flight",
     "gust": "a push of {:g} m/s^2",
     "delay": "commands {:g} s late",
     "position_spread": "starts within {:g} m",

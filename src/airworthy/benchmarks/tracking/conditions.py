@@ -26,8 +26,8 @@ __all__ = [
 
 FILE = "conditions.toml"
 _ROOT = "baseline"
-LIGHT_MAX, GUST_MAX = 100.0, 100.0
-"""Factor of all light; lateral specific force [m/s^2], ten times gravity."""
+LIGHT_MAX, GUST_MAX, PICKUP_MAX = 100.0, 100.0, 9.0
+"""Factor of all light; lateral specific force [m/s^2], ten times gravity; share of the mass, as in ten times the mass."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Condition:
     """Mass is uniform within this share."""
     thrust_spread: float = 0.0
     """So is thrust."""
+    pickup: float = 0.0
+    """Share of the drawn mass that is hung on in flight, of which nobody is told."""
     gust: float = 0.0
     """Specific force of a lateral pulse of one second [m/s^2]."""
     delay: float = 0.0
@@ -94,7 +96,7 @@ class Condition:
                 f"Condition {self.name!r} has {self.mass} times the mass, spreads {self.mass_spread} and {self.thrust_spread};"
                 " expected 0.1 to 10, and less than 1."
             )
-        for name, most in (("light", LIGHT_MAX), ("gust", GUST_MAX), ("clear", 100.0)):
+        for name, most in (("light", LIGHT_MAX), ("gust", GUST_MAX), ("clear", 100.0), ("pickup", PICKUP_MAX)):
             if numbers[name] > most:
                 raise AirworthyError(f"Condition {self.name!r} has {name} {numbers[name]:g}; expected 0 to {most:g}.")
         if not 0.0 <= self.delay <= 0.5:
@@ -122,7 +124,8 @@ class Condition:
         return self.blind or self.freeze > 0.0 or self.image_delay > 0.0
 
 
-LATER = {"position_spread", "velocity_spread", "attitude_spread", "blind", "freeze", "image_delay", "shift", "nearest", "boxes"}
+LATER = {"position_spread", "velocity_spread", "attitude_spread", "blind", "freeze", "image_delay", "shift", "nearest", "boxes",
+         "pickup"}  # fmt: skip
 """Fields that came after results had been written: what does not use them is described without them, and is still itself."""
 
 

@@ -56,12 +56,12 @@ class EvaluateConfig:
     scene: str = "hall"
     """Where: a scene's name or file."""
     conditions: tuple[str, ...] = ("table_2",)
-    """Conditions (baseline, lighting, dynamic, static, payload, wind, drones, extended, cluttered; of any place blindfold,
-    frozen, late_images, shifted, without_nearest, without_boxes; sousvide_test, the published test set), points of sweeps
-    (wind:2.5, a push of 2.5 m/s^2 for a second, no speed of air as in `airworthy fly --wind`; lighting:0.3 of full; delay:0.02
-    s; payload:1.5 times the mass; noise:extreme), whole sweeps (wind_sweep, lighting_sweep, delay_sweep, payload_sweep,
-    noise_levels, ...), and groups (table_2, any_place, multi_objective, skills, sweeps, all). One that changes nothing is
-    refused, or left out of a group."""
+    """Conditions (baseline, lighting, dynamic, static, payload, pickup, wind, drones, extended, cluttered; of any place
+    blindfold, frozen, late_images, shifted, without_nearest, without_boxes; sousvide_test, the published test set), points of
+    sweeps (wind:2.5, a push of 2.5 m/s^2 for a second, no speed of air as in `airworthy fly --wind`; lighting:0.3 of full;
+    delay:0.02 s; payload:1.5 times the mass; pickup:0.2 of it in flight; noise:extreme), whole sweeps (wind_sweep,
+    lighting_sweep, delay_sweep, payload_sweep, noise_levels, ...), and groups (table_2, any_place, multi_objective, skills,
+    sweeps, all). One that changes nothing is refused, or left out of a group."""
     flights: int = 20
     """Per pilot, family and condition."""
     family: tuple[Family, ...] = ()

@@ -19,10 +19,12 @@ from airworthy.scenes import SceneBatch
 from airworthy.simulation import Simulator
 from airworthy.trajectories import Trajectory
 
-__all__ = ["Gust", "TrialSimulator", "WatchedPilot", "gust_of"]
+__all__ = ["Gust", "Pickup", "TrialSimulator", "WatchedPilot", "gust_of", "pickup_of"]
 
 GUST_AT, GUST_LASTS = 0.48, 1.0
 """Share of the course at which a gust begins (the published one: 7.1 s of 15), and how long it lasts [s]."""
+PICKUP_AT = 0.3
+"""Share of the course at which a load is hung on; ours: time to fly without it, and more with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +58,39 @@ def gust_of(condition: Condition, path: Trajectory, drones: Drones, rate: float)
     return Gust(float(start), float(start + GUST_LASTS), condition.gust * drones.side[:, None] * across)
 
 
+@dataclass(frozen=True, eq=False)
+class Pickup:
+    """A load that is hung on at the centre of mass, and stays."""
+
+    start: float
+    """[s of the flight]"""
+    mass: Array
+    """(n,) of vehicle and load together [kg]."""
+
+
+def pickup_of(condition: Condition, path: Trajectory, drones: Drones, rate: float) -> Pickup | None:
+    """Return the load of a condition.
+
+    Args:
+        condition: Its share of the drawn mass.
+        path: The course.
+        drones: Their masses.
+        rate: Ticks per second, on one of which it is hung on [Hz].
+    """
+    if condition.pickup == 0.0:
+        return None
+    start = np.floor(PICKUP_AT * path.duration * rate) / rate
+    return Pickup(float(start), drones.mass * (1.0 + condition.pickup))
+
+
 class TrialSimulator(Simulator):
-    """A simulator that pushes vehicles, moves people, and tells of every tick.
+    """A simulator that pushes vehicles, loads them, moves people, and tells of every tick.
 
     `prepare` says what of this it does; until then it is a simulator like any other.
     """
 
     _gust: Gust | None = None
+    _pickup: Pickup | None = None
     _walkers: Walkers | None = None
     _batch: SceneBatch | None = None
     _progress_callback: Callable[[], None] | None = None
@@ -75,6 +103,7 @@ class TrialSimulator(Simulator):
         batch: SceneBatch | None = None,
         progress_callback: Callable[[], None] | None = None,
         every: int = 1,
+        pickup: Pickup | None = None,
     ) -> None:
         """Set what happens from now on, and pose the people at the present time.
 
@@ -85,10 +114,11 @@ class TrialSimulator(Simulator):
             batch: The scenes of the environments.
             progress_callback: Called after every tick.
             every: Steps of the simulator to a tick.
+            pickup: A load.
         """
         self._every, self._steps = every, 0
         self._gust, self._walkers, self._batch, self._progress_callback = gust, walkers, batch, progress_callback
-        self._mass = drones.mass
+        self._mass, self._pickup = drones.mass, pickup
         self.touches: list[ArrayBool] = []
         """By tick: which vehicles have met something in it, (env,)."""
         self._met = self._counts()
@@ -97,6 +127,8 @@ class TrialSimulator(Simulator):
     def step(self, command: ArrayLike | None = None) -> None:
         """Fly one step under the condition; see `Simulator.step`."""
         now = np.asarray(self.time, np.float64)
+        if self._pickup is not None:
+            self._hang_on(self._pickup, now)
         if self._gust is not None:
             blows = (now >= self._gust.start - 1e-9) & (now < self._gust.end - 1e-9)
             self.set_external(np.where(blows[:, None], self._mass[:, None] * self._gust.acceleration, 0.0))
@@ -113,6 +145,13 @@ class TrialSimulator(Simulator):
         self._steps += 1
         if self._progress_callback is not None and self._steps % self._every == 0:
             self._progress_callback()
+
+    def _hang_on(self, load: Pickup, now: Array) -> None:
+        mass = np.where(now >= load.start - 1e-9, load.mass, self._mass)
+        if np.any(mass != self._mass):
+            # Mass alone: a load at the centre of mass adds no inertia.
+            self._mass = mass
+            self.set_parameter("mass", mass)
 
     def _move(self, time: Array) -> None:
         if self._walkers is not None and self._batch is not None:

@@ -90,6 +90,8 @@ class VisuomotorOptions(TrainingOptions):
     """Mass and thrust of drones that are learnt from are within this share of the record's."""
     delay: Annotated[float, Bound(0.0, 0.2, "s")] = 0.04
     """Of commands, at most, in rounds; each round draws its own, in hundredths of a second."""
+    pickup: Annotated[float, Bound(0.0, 1.0)] = 0.3
+    """Share of the mass, at most, that is hung on in flight in half of a round's blocks; each draws its own."""
     start: Annotated[float, Bound(0.0, 2.0, "m")] = 0.3
     """By which starts of rounds lie off the course's, along each axis; velocities by as much [m/s]."""
     channels: Annotated[int, Bound(8, 512)] = 64

@@ -118,6 +118,8 @@ class DaggerPilot:
         decided = self._learner.decisions.copy()
         given = self._learner.command(observation)
         truth = {name: np.asarray(getattr(self._simulator, name)) for name in ("position", "velocity", "attitude")}
+        # Of a load that is hung on in flight the expert is told, and the policy is not.
+        self._expert.weigh(self._simulator.parameter("mass"))
         lost = self._expert.failures + self._expert.cut_off
         right = self._expert.command(Observation(observation.time, truth))
         sound = (self._expert.failures + self._expert.cut_off == lost) & np.isfinite(right).all(axis=1)
@@ -221,7 +223,9 @@ def _gathered(pilot: DaggerPilot, flown: ArrayInt, rows: list[dict[str, Any]]) -
     return DaggerFlights(**kept, rows=rows, dropped=int((~good).sum()))
 
 
-def dagger_condition(name: str, drones: float, start: float, noise: str, delay: float, gust: float, light: float) -> Condition:
+def dagger_condition(
+    name: str, drones: float, start: float, noise: str, delay: float, gust: float, light: float, pickup: float
+) -> Condition:
     """Return what flights to learn from are flown under.
 
     Args:
@@ -232,6 +236,7 @@ def dagger_condition(name: str, drones: float, start: float, noise: str, delay: 
         delay: Of commands [s].
         gust: Lateral push for a second [m/s^2].
         light: Factor of linear radiance.
+        pickup: Share of the mass that is hung on in flight.
     """
     return Condition(
         name,
@@ -242,6 +247,7 @@ def dagger_condition(name: str, drones: float, start: float, noise: str, delay: 
         delay=delay,
         gust=gust,
         light=light,
+        pickup=pickup,
         position_spread=start,
         velocity_spread=start,
         attitude_spread=0.25 * start,

@@ -247,6 +247,8 @@ class VisuomotorTraining:
                 round(float(rng.uniform(0.0, o.delay)), 2),
                 float(rng.uniform(0.0, _GUST)),
                 float(np.exp(rng.uniform(*np.log(_LIGHT)))),
+                # Half of them carry nothing.
+                max(0.0, o.pickup * float(rng.uniform(-1.0, 1.0))),
             )
             first = each * (self.iteration * 2 * len(stops) + number)
             if len(self._known) >= _SCENES_KEPT:
