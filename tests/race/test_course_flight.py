@@ -19,8 +19,10 @@ from airworthy.race.benchmark.flight import check_flyable
 from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.pilots.rotor_pilot import RotorInverse
 from airworthy.race.planning.beginnings import _beyond, slowly
+from airworthy.race.planning.bounds import RacePlanOptions
 from airworthy.race.planning.course_planner import CoursePlanner, plan_options
-from airworthy.race.planning.minimum_time import RacePlanOptions, _Found, _Problem, _slope, rest_plan
+from airworthy.race.planning.minimum_time import rest_plan
+from airworthy.race.planning.minimum_time_program import MinimumTimeProgram, ProgramEnd, _slope
 from airworthy.race.planning.obstacles import obstacles_of
 from airworthy.race.planning.plan import RacePlan, flown_gates, start_state
 from airworthy.race.record import GateFrames, MoveBound, Race, RaceGate, RaceLimits, RaceScore, RaceStart
@@ -246,21 +248,21 @@ class Solves:
     def __init__(self, *ends: tuple[str, float, float]) -> None:
         self.ends, self.begun = list(ends), list[tuple[float, bool]]()
 
-    def solve(self) -> Callable[[_Problem], _Found]:
-        """Return what stands for `_Problem.solve`: a function, which is bound as a method."""
+    def solve(self) -> Callable[[MinimumTimeProgram], ProgramEnd]:
+        """Return what stands for `MinimumTimeProgram.solve`: a function, which is bound as a method."""
 
-        def solve(problem: _Problem) -> _Found:
+        def solve(problem: MinimumTimeProgram) -> ProgramEnd:
             return self.end(problem)
 
         return solve
 
-    def end(self, problem: _Problem) -> _Found:
+    def end(self, problem: MinimumTimeProgram) -> ProgramEnd:
         status, cost, slack = self.ends.pop(0)
         self.begun.append((problem.guess_share, problem.far))
         count, nodes = len(problem.gates), problem.options.nodes
         plan = PLAN[0]
         states, inputs = plan.states[-count * nodes - 1 :], plan.inputs[-count * nodes :]
-        return _Found(states, inputs, plan.legs[-count:], np.full((3, count), slack), cost, status, "")
+        return ProgramEnd(states, inputs, plan.legs[-count:], np.full((3, count), slack), cost, status, "")
 
 
 PLAN: list[Any] = []
@@ -281,11 +283,11 @@ def test_where_a_guess_leads_nowhere_others_are_tried(
 ) -> None:
     for ends, begun in (([GOOD], 1), ([BAD, GOOD], 2), ([BAD, BAD, BAD, GOOD], 4)):
         solves = Solves(*((status, 1.0, 0.0) for status in ends))
-        monkeypatch.setattr(_Problem, "solve", solves.solve())
+        monkeypatch.setattr(MinimumTimeProgram, "solve", solves.solve())
         minimum_time_plan(strict_race(), *row)
         assert len({share for share, _ in solves.begun}) == len(solves.begun) == begun
     solves = Solves(*[(BAD, 1.0, 0.0)] * 4)
-    monkeypatch.setattr(_Problem, "solve", solves.solve())
+    monkeypatch.setattr(MinimumTimeProgram, "solve", solves.solve())
     with pytest.raises(AirworthyError, match="the solver says Maximum_Iterations_Exceeded"):
         minimum_time_plan(strict_race(), *row)
 
@@ -303,7 +305,7 @@ def test_a_plan_that_ends_beside_a_window_is_made_anew_from_a_slow_beginning(
     row: tuple[RacerModel, RacePlanOptions], monkeypatch: pytest.MonkeyPatch, ends: Any, cost: float
 ) -> None:
     solves, taken = Solves(*ends), []
-    monkeypatch.setattr(_Problem, "solve", solves.solve())
+    monkeypatch.setattr(MinimumTimeProgram, "solve", solves.solve())
     monkeypatch.setattr("airworthy.race.planning.minimum_time._checked", lambda problem, race, found: taken.append(found))
     model, options = row
     clock = 0.5 * float(PLAN[0].gate_times[0])
@@ -371,7 +373,9 @@ def test_a_leg_that_leads_far_around_is_begun_anew(
     race = strict_race(posts=(Post((2.5, 3.0), 1.0, 0.1),))
     solves, taken = Solves(*((GOOD, cost, 0.0) for cost in (3.0, 4.0, 2.0)[:begun])), []
     solve = solves.solve()
-    monkeypatch.setattr(_Problem, "solve", lambda problem: replace(solve(problem), legs=np.full(len(problem.gates), legs)))
+    monkeypatch.setattr(
+        MinimumTimeProgram, "solve", lambda problem: replace(solve(problem), legs=np.full(len(problem.gates), legs))
+    )
     monkeypatch.setattr("airworthy.race.planning.minimum_time._checked", lambda problem, race, found: taken.append(found))
     minimum_time_plan(race, row[0], replace(row[1], cruise=cruise))
     assert len(solves.begun) == begun

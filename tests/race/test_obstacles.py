@@ -14,8 +14,8 @@ from airworthy.core.frames import to_matrix
 from airworthy.race import Post, Race, RacerModel, check_race, load_race, race_vehicle
 from airworthy.race.gate_geometry import shape_of
 from airworthy.race.planning.beginnings import _beyond, sampled
+from airworthy.race.planning.bounds import RacePlanOptions
 from airworthy.race.planning.course_planner import CoursePlanner
-from airworthy.race.planning.minimum_time import RacePlanOptions
 from airworthy.race.planning.obstacles import node_range, obstacles_of
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.ways import check_time, check_ways, time_note

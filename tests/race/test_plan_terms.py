@@ -14,7 +14,8 @@ from tests.race.flights import strict_race
 from airworthy.core.arrays import Array
 from airworthy.race import Post, Race, RacePlanOptions, RacerModel, load_race, minimum_time_plan, race_vehicle
 from airworthy.race.planning.interrupts import told_signals
-from airworthy.race.planning.minimum_time import _Found, _Problem, rest_plan
+from airworthy.race.planning.minimum_time import rest_plan
+from airworthy.race.planning.minimum_time_program import MinimumTimeProgram, ProgramEnd
 from airworthy.race.planning.obstacles import obstacles_of
 from airworthy.race.planning.plan import RacePlan, flown_gates, start_state
 
@@ -25,12 +26,14 @@ GOOD, BAD = "Solve_Succeeded", "Maximum_Iterations_Exceeded"
 THERE_AND_BACK = {"order": ("A", "-A", "B", "C", "D")}
 
 
-def problem_of(race: Race, options: RacePlanOptions = OPTIONS, state: Array | None = None) -> _Problem:
+def problem_of(race: Race, options: RacePlanOptions = OPTIONS, state: Array | None = None) -> MinimumTimeProgram:
     state = start_state(race) if state is None else state
-    return _Problem(casadi, MODEL, flown_gates(race), state, options, obstacles_of(race, options.clearance, options.wall))
+    return MinimumTimeProgram(
+        casadi, MODEL, flown_gates(race), state, options, obstacles_of(race, options.clearance, options.wall)
+    )
 
 
-def beyond(problem: _Problem, states: Array) -> float:
+def beyond(problem: MinimumTimeProgram, states: Array) -> float:
     """By how much states, (nodes + 1, 13), are beyond a problem's terms, at the most; below 0 where they keep all."""
     terms = casadi.Function("terms", [problem.x], [casadi.vertcat(*(term for term, _, _ in problem._terms))])
     values = np.asarray(terms(states.T)).ravel()
@@ -38,7 +41,7 @@ def beyond(problem: _Problem, states: Array) -> float:
     return float(np.max(np.maximum(low - values, values - high)))
 
 
-def straight(problem: _Problem) -> Array:
+def straight(problem: MinimumTimeProgram) -> Array:
     """States along the row of gates at 5 m/s."""
     states = np.tile(problem.start, (problem.x.shape[1], 1))
     states[:, 0] = np.linspace(0.0, 20.0, len(states))
@@ -99,7 +102,7 @@ def test_in_flight_who_comes_back_has_been_behind(speed: float, bound: int) -> N
     state = start_state(race)
     state[0], state[3] = 5.2, speed
     obstacles = obstacles_of(race, OPTIONS.clearance, OPTIONS.wall).after(1)
-    problem = _Problem(casadi, MODEL, flown_gates(race)[1:], state, OPTIONS, obstacles)
+    problem = MinimumTimeProgram(casadi, MODEL, flown_gates(race)[1:], state, OPTIONS, obstacles)
     problem._go_behind(0, problem.gates[0])
     assert len(problem._terms) == bound
 
@@ -190,8 +193,10 @@ def plan() -> RacePlan:
     return RacePlan(states, np.tile([hover, 0.0, 0.0, 0.0], (16, 1)), np.ones(4), MODEL, "", {})
 
 
-def ended(plan: RacePlan, status: str = GOOD, slacks: tuple[float, float, float] = (0.0, 0.0, 0.0), **changes: Any) -> _Found:
-    found = _Found(plan.states, plan.inputs, plan.legs, np.tile(np.array(slacks)[:, None], (1, 4)), 3.0, status, "")
+def ended(
+    plan: RacePlan, status: str = GOOD, slacks: tuple[float, float, float] = (0.0, 0.0, 0.0), **changes: Any
+) -> ProgramEnd:
+    found = ProgramEnd(plan.states, plan.inputs, plan.legs, np.tile(np.array(slacks)[:, None], (1, 4)), 3.0, status, "")
     return replace(found, **changes)
 
 
@@ -203,16 +208,15 @@ def test_a_leg_is_a_detour_beyond_twice_its_straight_line_and_a_bit(
     race = strict_race(posts=(Post((2.5, 3.0), 1.0, 0.1),))
     problem = problem_of(race, replace(OPTIONS, nodes=4, cruise=2.0))
     found, ways = ended(plan, legs=np.full(4, leg)), list[Any]()
-    monkeypatch.setattr(_Problem, "solve", lambda problem: found)
-    monkeypatch.setattr(
-        "airworthy.race.planning.minimum_time.slowly", lambda *given: ways.append(None if given[-1] is None else len(given[-1]))
-    )
+    monkeypatch.setattr(MinimumTimeProgram, "solve", lambda problem: found)
+    told = "airworthy.race.planning.minimum_time_program.slowly"
+    monkeypatch.setattr(told, lambda *given: ways.append(None if given[-1] is None else len(given[-1])))
     problem.shorter(found)
     assert ways == [None, 1][:solves]
 
 
 def test_where_nothing_was_found_nothing_is_made_shorter(plan: RacePlan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Problem, "solve", lambda problem: pytest.fail("it solved again"))
+    monkeypatch.setattr(MinimumTimeProgram, "solve", lambda problem: pytest.fail("it solved again"))
     found = ended(plan, BAD, legs=np.full(4, 19.0))
     assert problem_of(strict_race(), replace(OPTIONS, nodes=4, cruise=2.0)).shorter(found) is found
 
@@ -224,11 +228,11 @@ def test_who_is_beside_a_window_or_within_what_is_kept_off_begins_anew_slowly(
     """A speed that is too high alone is none of that; and a slow leg takes six tenths of its guess at least."""
     least: list[Array] = []
 
-    def solve(problem: _Problem) -> _Found:
+    def solve(problem: MinimumTimeProgram) -> ProgramEnd:
         least.append(problem.least.copy())
         return ended(plan, slacks=slacks)
 
-    monkeypatch.setattr(_Problem, "solve", solve)
+    monkeypatch.setattr(MinimumTimeProgram, "solve", solve)
     monkeypatch.setattr("airworthy.race.planning.minimum_time._checked", lambda problem, race, found: found)
     options = replace(OPTIONS, nodes=4, slack=30.0)
     rest_plan(strict_race(), MODEL, options, state=start_state(strict_race()), passed=0, before=plan, clock=0.0)

@@ -91,7 +91,7 @@ def test_plans_and_flights_refuse_what_cannot_be_written_and_who_cannot_fly_befo
     def solve(*_: object) -> None:
         raise AssertionError("it began to solve")
 
-    monkeypatch.setattr("airworthy.race.planning.minimum_time._Problem.solve", solve)
+    monkeypatch.setattr("airworthy.race.planning.minimum_time_program.MinimumTimeProgram.solve", solve)
     for words, said in (
         (["fly", "lsy_0", "--out", str(tmp_path)], "it is a folder"),
         (["plan", "lsy_0", "--out", str(tmp_path / "no" / "plan.json")], "No such file"),

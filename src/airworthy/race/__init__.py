@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from airworthy.race.pilots.tracker import RaceTracker, TrackerGains
     from airworthy.race.pilots.truth import TruthRacePilot
     from airworthy.race.pilots.truth_flight import TruthFlight, fly_with_truth
+    from airworthy.race.planning.bounds import RacePlanOptions
     from airworthy.race.planning.glancing import glancing_plan
-    from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
+    from airworthy.race.planning.minimum_time import minimum_time_plan
     from airworthy.race.planning.plan import RacePlan, read_plan, stored_plan, write_plan
     from airworthy.race.planning.racer import RacerModel
     from airworthy.race.published import (

@@ -14,7 +14,8 @@ from airworthy.core.arrays import Array, ArrayFloat
 from airworthy.pilots.pilot import Observation
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth
 from airworthy.race.pilots.truth import TruthRacePilot
-from airworthy.race.planning.minimum_time import RacePlanOptions, casadi_module, minimum_time_plan
+from airworthy.race.planning.bounds import RacePlanOptions
+from airworthy.race.planning.minimum_time import casadi_module, minimum_time_plan
 from airworthy.race.planning.racer import RacerModel
 from airworthy.race.record import Race, RaceGate, RaceLimits, RaceScore, RaceStart
 from airworthy.simulation.config import SimulatorConfig

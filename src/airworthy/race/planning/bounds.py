@@ -10,7 +10,7 @@ from typing import Annotated
 
 from airworthy.core.schema import Bound, check_fields
 
-__all__ = ["PlanBounds"]
+__all__ = ["PlanBounds", "RacePlanOptions"]
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,26 @@ class PlanBounds:
 
     def __post_init__(self) -> None:
         check_fields(self, f"{type(self).__name__}.")
+
+
+@dataclass(frozen=True)
+class RacePlanOptions(PlanBounds):
+    """Bounds of an offline plan: those of every plan, and what a course keeps a racer off."""
+
+    speed_max: Annotated[float, Bound(0.1, 1000.0, "m/s")] = 1000.0
+    """Largest speed towards gates that may stand elsewhere yet, on the last part of the leg [m/s]; by default none."""
+    cruise: Annotated[float, Bound(0.1, 1000.0, "m/s")] = 1000.0
+    """Largest speed anywhere [m/s]; by default none."""
+    substeps: Annotated[int, Bound(1, 20)] = 1
+    """Steps of Runge and Kutta between nodes. More make a coarse plan as exact as a fine one, for less than its price: of eight
+    nodes on a leg of 1.6 s that turns by 8 rad/s one step each errs by decimetres."""
+    slew: Annotated[float, Bound(0.0, 1e6, "N/s")] = 0.0
+    """Fastest change of each rotor's thrust from step to step, at first from hover [N/s]; 0: any. For rotors with a lag that a
+    tracker cannot hide, near their limit."""
+    clearance: Annotated[float, Bound(0.0, 5.0, "m")] = 0.35
+    """Between path and posts, and frames of gates that a leg is not through [m]: as `margin`, and half of a frame's depth."""
+    wall: Annotated[float, Bound(0.0, 5.0, "m")] = 0.2
+    """Between path and the limits of the race [m]."""
+    slack: Annotated[float, Bound(0.0, 1e6, "s/m")] = 0.0
+    """Seconds that a metre beside a window or within a clearance costs [s/m]; 0: neither may be. For plans in flight: a gate
+    that is told late may stand where its window cannot be reached."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan, rest_plan
+from airworthy.race.planning.bounds import RacePlanOptions
+from airworthy.race.planning.minimum_time import minimum_time_plan, rest_plan
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
 from airworthy.race.record import Race

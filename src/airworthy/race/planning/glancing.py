@@ -12,11 +12,11 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayLike
 from airworthy.core.errors import AirworthyError
-from airworthy.race.planning.bounds import PlanBounds
+from airworthy.race.planning.bounds import PlanBounds, RacePlanOptions
 from airworthy.race.planning.glances import SOFT, glances_of
 from airworthy.race.planning.horizon import HorizonOptions, NodeGuess, whole_openings
 from airworthy.race.planning.horizon_casadi import HorizonPlanner
-from airworthy.race.planning.minimum_time import RacePlanOptions, minimum_time_plan
+from airworthy.race.planning.minimum_time import minimum_time_plan
 from airworthy.race.planning.plan import RacePlan, course_digest, flown_gates, start_state
 from airworthy.race.planning.racer import RacerModel
 from airworthy.race.planning.replanner import ReplanOptions, glance_needs, inner_windows, too_late

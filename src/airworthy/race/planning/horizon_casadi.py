@@ -24,7 +24,8 @@ from airworthy.race.planning.horizon import (
     horizon_answer,
     one_sign,
 )
-from airworthy.race.planning.minimum_time import TURNING_COST, YAW_COST, casadi_module
+from airworthy.race.planning.minimum_time import casadi_module
+from airworthy.race.planning.minimum_time_program import TURNING_COST, YAW_COST
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.race.planning.horizon import LEG
-from airworthy.race.planning.minimum_time import TURNING_COST, YAW_COST
+from airworthy.race.planning.minimum_time_program import TURNING_COST, YAW_COST
 from airworthy.race.planning.racer import INPUTS, STATES
 from airworthy.race.planning.shooting.curvature import SIGHT, Terms, sight, sight_curves
 from airworthy.race.planning.shooting.newton import StageTerms

@@ -12,7 +12,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.native_kernel import Launcher, native_kernel, quiet_warp
 from airworthy.core.tracing import TracedBlock, trace
 from airworthy.race.planning.horizon import LEG, HorizonOptions
-from airworthy.race.planning.minimum_time import TURNING_COST, YAW_COST
+from airworthy.race.planning.minimum_time_program import TURNING_COST, YAW_COST
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
 from airworthy.race.planning.shooting import curvature, iterate, twin
 from airworthy.race.planning.shooting.problem import STATE_ROWS, WINDOW, ShootingProblem
