@@ -43,6 +43,19 @@ def test_a_folder_is_its_own_and_nobody_elses(tmp_path: Path, name: str) -> None
         refuse_foreign(tmp_path, "other.json")
 
 
+@pytest.mark.parametrize("name", ["summary.json", "report.html"])
+def test_a_summary_of_nobody_knows_what_is_not_written_over(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "notes.txt")
+    refuse_foreign(tmp_path, DEMO_FILE)
+    put(tmp_path, name)
+    with pytest.raises(AirworthyError, match=f"holds a {name} that no run here has left"):
+        refuse_foreign(tmp_path, DEMO_FILE)
+    # Who leaves it itself goes on, and so does who has left another file of its own beside it.
+    refuse_foreign(tmp_path, name)
+    put(tmp_path, DEMO_FILE)
+    refuse_foreign(tmp_path, DEMO_FILE)
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(AirworthyError, match="is a file; --out names a folder"):

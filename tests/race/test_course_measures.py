@@ -12,8 +12,9 @@ import pytest
 from tests.race.flights import strict_race
 
 from airworthy.race import Post, Race, course_of, load_race, race_vehicle, stored_plan
-from airworthy.race.benchmark.course_flight import CourseFlight, _Batch, _halfway, _Kept, _Knowledge, _Measure
+from airworthy.race.benchmark.course_flight import CourseFlight, _Batch, _halfway, _Knowledge
 from airworthy.race.benchmark.course_job import course_row, summary_of, warning_of
+from airworthy.race.benchmark.flight_measures import FlightMeasures, Measure
 from airworthy.race.planning.racer import RacerModel
 from airworthy.race.record import GateFrames, MoveBound
 from airworthy.race.referee import RaceEnd
@@ -27,19 +28,26 @@ RACE = strict_race(vehicle="kingfisher", frames=GateFrames())
 
 def test_measures_end_with_the_race_and_not_with_the_piece_of_flight() -> None:
     """Two flights at 1 and 2 m/s and 1000 samples a second; the second's race ends with sample 14, the first's goes on."""
-    kept, samples = _Kept(2), np.arange(11)[:, None, None]
+    kept, samples = FlightMeasures(2), np.arange(11)[:, None, None]
     for begun in (0, 10):
         path = np.array([[1e-3, 0.0, 0.0], [0.0, 2e-3, 0.0]]) * (begun + samples)
-        measures = [_Measure(begun + k, np.array([0.01, 0.02]) * (begun + k), np.array([1.0, begun + k])) for k in (0, 4, 8)]
+        measures = [Measure(begun + k, np.array([1.0, begun + k]), np.array([0.01, 0.02]) * (begun + k)) for k in (0, 4, 8)]
         kept.add(np.array([True, True]), np.array([99, 14]), measures, path, begun)
     # Measured at 0, 4, 8, 10, 14 and 18: of the second flight the last does not count.
     assert kept.error == pytest.approx([0.18, 0.28])
     assert kept.speed == pytest.approx([1.0, 14.0])
     assert kept.length == pytest.approx([0.020, 0.028])
     # What had ended before stays as it is.
-    kept.add(np.array([False, False]), np.array([99, 14]), [_Measure(20, np.ones(2), np.full(2, 99.0))], path + 1.0, 20)
+    kept.add(np.array([False, False]), np.array([99, 14]), [Measure(20, np.full(2, 99.0), np.ones(2))], path + 1.0, 20)
     assert kept.length == pytest.approx([0.020, 0.028])
     assert kept.error == pytest.approx([0.18, 0.28])
+
+
+def test_a_speed_that_is_none_is_not_the_largest() -> None:
+    kept, path = FlightMeasures(1), np.zeros((2, 1, 3))
+    kept.add(np.array([True]), np.array([9]), [Measure(1, np.array([3.0])), Measure(1, np.array([np.nan]))], path, 0)
+    assert kept.speed == pytest.approx([3.0])
+    assert kept.error == pytest.approx([0.0])
 
 
 def test_behind_its_end_nobody_is_off_a_plan() -> None:

@@ -146,6 +146,21 @@ def test_noise_that_is_added_is_that_of_noisy_samples(rng: np.random.Generator) 
     np.testing.assert_allclose(drawn / np.outer(scale, scale), expected / np.outer(scale, scale), rtol=0, atol=0.06)
 
 
+def test_noise_that_is_added_is_the_integral_of_what_each_sample_adds() -> None:
+    """A turn's error at s turns the force from there on: velocity is off by F (T - s), position by F (T - s)^2 / 2."""
+    one = some_motion(np.random.default_rng(3), 1, biased=False)
+    moved_on = moved(one, np.tile([1.0, -2.0, 30.0, 0.0, 0.0, 0.0], (FRAME, 1, 1)), DT, 9.81)
+    time, noise = FRAME * DT, np.array([1e-9, 0.5])
+    by_v = moved_on.velocity_slope[0, :, :3] / time
+    left = time * (np.arange(2000) + 0.5) / 2000.0
+    columns = [np.concatenate([by_v * s**2 / 2.0, by_v * s, np.eye(3)]) for s in left]
+    expected = noise[1] ** 2 * DT * sum(column @ column.T for column in columns) * time / 2000.0
+    found = added_noise(moved_on, DT, noise, np.zeros(2))[0][:9, :9]
+    scale = np.sqrt(np.diag(found) + 1e-30)
+    # Samples and the integral differ by 1 / 16^2.
+    np.testing.assert_allclose(found / np.outer(scale, scale), expected / np.outer(scale, scale), rtol=0, atol=0.01)
+
+
 def test_an_update_is_that_of_the_textbook() -> None:
     flown = some_flights()
     filter_ = GateFilter(flown.briefing, GateFilterOptions(iterations=1))

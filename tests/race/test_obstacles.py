@@ -13,7 +13,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
 from airworthy.race import Post, Race, RacerModel, check_race, load_race, race_vehicle
 from airworthy.race.gate_geometry import shape_of
-from airworthy.race.planning.beginnings import _beyond, sampled
+from airworthy.race.planning.beginnings import _beyond, made_up, sampled
 from airworthy.race.planning.bounds import RacePlanOptions
 from airworthy.race.planning.course_planner import CoursePlanner
 from airworthy.race.planning.obstacles import node_range, obstacles_of
@@ -61,6 +61,48 @@ def test_a_leg_back_through_its_own_gate_is_told_in_flight_too() -> None:
     assert [found.is_back(leg) for leg in range(10)] == [False, True] + [False] * 4 + [True] + [False] * 3
     assert found.after(1).is_back(0)
     assert not found.after(2).is_back(0)
+    assert not any(found.is_round(leg) for leg in range(10))
+
+
+def test_a_leg_that_leads_through_its_gate_again_keeps_off_its_frame() -> None:
+    center = np.array([5.0, 0.0, 2.0])
+    for order, side in ((("A", "A", "B"), 1.0), (("-A", "-A", "B"), -1.0)):
+        found = obstacles_of(replace(FRAMED, order=order), 0.3, 0.5)
+        assert [found.is_round(leg) for leg in range(3)] == [False, True, False]
+        assert found.after(1).is_round(0)
+        assert not found.after(2).is_round(0)
+        rows = {frame.name: (low, high) for frame, low, high in found.blocking(1, center, center)}
+        assert rows["A"] == pytest.approx((1.0 / 3.0, 2.0 / 3.0))
+        # In flight right behind it, too; who is right before it again is led by the cone alone.
+        for depth, kept in ((0.3, True), (-0.3, False)):
+            begin = center + np.array([side * depth, 0.0, 0.0])
+            names = [frame.name for frame, _, _ in found.after(1).blocking(0, begin, center)]
+            assert ("A" in names) is kept
+            assert found.after(1).is_behind(0, begin) is kept
+    # There and back is another matter: the way leads through the opening.
+    there = obstacles_of(replace(FRAMED, order=("A", "-A", "B")), 0.3, 0.5)
+    assert "A" not in [frame.name for frame, _, _ in there.blocking(1, center, center)]
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_first_guess_leads_round_a_gate_that_is_flown_again(side: float) -> None:
+    gate = shape_of([[5, 1, 3], [5, -1, 3], [5, -1, 1], [5, 1, 1]], [1.0, 0.0, 0.0], "A")
+    start = np.zeros(13)
+    start[[2, 9]] = 2.0, 1.0
+    values = made_up(start, [gate, gate], KINGFISHER, 24, side=side)
+    states, legs = values[: 49 * 13].reshape(49, 13), values[-2:]
+    circle = states[24:48, :3]
+    # 2.2 m beside the edge of the opening, level, all the way round: radius 1.6 m.
+    assert np.allclose(np.linalg.norm(circle - [5.0, side * 1.6, 2.0], axis=1), 1.6)
+    assert np.allclose(states[48, :3], [5.0, 0.0, 2.0])
+    assert side * circle[12, 1] == pytest.approx(3.2)
+    assert circle[6, 0] > 5.0 > circle[18, 0]
+    # Velocities lead along it, and are as fast as its duration says.
+    speed = np.linalg.norm(states[25, 3:6])
+    assert legs[1] == pytest.approx(2.0 * np.pi * 1.6 / speed)
+    steps = np.diff(states[24:49, :3], axis=0)
+    along = np.sum(steps * states[25:49, 3:6], axis=1) / (np.linalg.norm(steps, axis=1) * speed)
+    assert np.min(along) > np.cos(2.0 * np.pi / 24)
 
 
 def test_the_post_that_a_path_came_nearest_to_is_so_by_what_is_kept_off_it() -> None:
@@ -166,7 +208,7 @@ def test_an_opening_that_no_rectangle_fits_is_refused() -> None:
     # A kite of 2 x 3 m: half of the rectangle around it is closed.
     kite = ((5.0, 1.0, 2.0), (5.0, 0.0, 3.0), (5.0, -1.0, 2.0), (5.0, 0.0, 0.2))
     with pytest.raises(
-        AirworthyError, match=r"Plans through gate 'A' .* may miss its opening, which fills [5-7]\d % of the least"
+        AirworthyError, match=r"Plans through gate 'A' .* may miss its opening, which fills [5-7]\d % of the rectangle"
     ):
         checked(with_gate(kite, (1.0, 0.0, 0.0)))
 

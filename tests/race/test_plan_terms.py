@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.race.flights import strict_race
+from tests.race.flights import strict_race, waiting
 
 from airworthy.core.arrays import Array
-from airworthy.race import Post, Race, RacePlanOptions, RacerModel, load_race, minimum_time_plan, race_vehicle
+from airworthy.race import Post, Race, RacePlanOptions, RacerModel, RaceStart, load_race, minimum_time_plan, race_vehicle
 from airworthy.race.planning.interrupts import told_signals
 from airworthy.race.planning.minimum_time import rest_plan
 from airworthy.race.planning.minimum_time_program import MinimumTimeProgram, ProgramEnd
 from airworthy.race.planning.obstacles import obstacles_of
 from airworthy.race.planning.plan import RacePlan, flown_gates, start_state
+from airworthy.race.record import GateFrames
+from airworthy.race.referee import Referee
+from airworthy.race.scoring import race_results
 
 casadi = pytest.importorskip("casadi")
 MODEL = RacerModel.of(race_vehicle(load_race("uzh_split_s")))
@@ -116,6 +119,52 @@ def test_there_and_back_is_planned_with_a_way_behind() -> None:
     assert np.min(path[:, 0]) > 5.0 - 1e-3
 
 
+def test_a_gate_that_is_flown_again_is_led_round() -> None:
+    race = strict_race(order=("A", "A", "B", "C", "D"), frames=GateFrames())
+    problem = problem_of(race)
+    for number, gate in enumerate(problem.gates):
+        problem._go_round(number, gate)
+    # Of the second leg alone, at its thirds: nodes 6 + 2 behind the plane, 6 + 4 before it.
+    assert len(problem._terms) == 2
+    for behind, before, kept in ((0.41, 0.41, True), (0.39, 0.41, False), (0.41, 0.39, False)):
+        states = straight(problem)
+        states[8, 0], states[10, 0] = 5.0 + behind, 5.0 - before
+        assert (beyond(problem, states) <= 0.0) is kept
+    back = problem_of(strict_race(**THERE_AND_BACK, frames=GateFrames()))
+    back._go_round(1, back.gates[1])
+    assert back._terms == []
+
+
+@pytest.mark.parametrize(("place", "bound"), [((5.5, 0.0), 2), ((5.5, 4.0), 1), ((4.5, 4.0), 0), ((4.5, 0.0), 0)])
+def test_in_flight_who_is_round_a_gate_is_led_round_no_more(place: tuple[float, float], bound: int) -> None:
+    race = strict_race(order=("A", "A", "B", "C", "D"), frames=GateFrames())
+    state = start_state(race)
+    state[:2] = place
+    obstacles = obstacles_of(race, OPTIONS.clearance, OPTIONS.wall).after(1)
+    problem = MinimumTimeProgram(casadi, MODEL, flown_gates(race)[1:], state, OPTIONS, obstacles)
+    problem._go_round(0, problem.gates[0])
+    assert len(problem._terms) == bound
+
+
+@pytest.mark.parametrize("order", [("A", "A"), ("-A", "-A", "-A")])
+def test_laps_of_one_gate_are_planned_round_its_frame(order: tuple[str, ...]) -> None:
+    """Without a way round plans hovered in the plane of the gate."""
+    race = strict_race(order=order, gates=strict_race().gates[:1], frames=GateFrames(), start=RaceStart((5.0, -5.0, 2.0)))
+    plan = minimum_time_plan(race, MODEL, replace(OPTIONS, nodes=18))
+    path = plan.at(np.arange(0.0, plan.duration, 1.0 / 960.0))[0][:, :3]
+    judged = race_results(referee := Referee(race), referee.judge(waiting(path, 0.2)[:, None]))[0]
+    assert judged.passed >= len(order) - 1
+    # It crosses the plane against its direction beside the frame, whose bars are 0.15 m wide, by more than a vehicle's
+    # radius.
+    way = -1.0 if order[0].startswith("-") else 1.0
+    beyond = way * (path[:, 0] - 5.0)
+    first = int(np.searchsorted(np.arange(0.0, plan.duration, 1.0 / 960.0), plan.gate_times[0]))
+    crossed = first + np.flatnonzero((beyond[first:-1] >= 0.0) & (beyond[first + 1 :] < 0.0))
+    assert len(crossed) == len(order) - 1
+    off = np.maximum(np.abs(path[crossed, 1:] - [0.0, 2.0]) - 1.0 - 0.15, 0.0)
+    assert np.min(np.linalg.norm(off, axis=1)) > 0.15
+
+
 class Interrupted:
     """CasADi with a solver that a signal ends: it swallows what the handler raises."""
 
@@ -140,8 +189,13 @@ class Interrupted:
 def test_a_signal_while_it_solves_is_no_guess_that_led_nowhere() -> None:
     problem = problem_of(strict_race())
     problem.ca = Interrupted()
-    with pytest.raises(KeyboardInterrupt):
-        problem.solve()
+    # Jobs in the background of a shell ignore it, and so would these tests there.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            problem.solve()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def swallowing(told: list[int]) -> None:

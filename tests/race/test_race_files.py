@@ -8,17 +8,22 @@ import re
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.spatial.transform import Rotation
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import data_dir
 from airworthy.race import check_race, gate_shape, load_race, moved_gate, race_from_text, race_names, with_corners
-from airworthy.race.gate_geometry import placed_gate
-from airworthy.race.gates_apart import check_apart
+from airworthy.race.gate_bars import frames_of, gate_bars
+from airworthy.race.gate_geometry import placed_gate, shape_of
+from airworthy.race.gates_apart import _closed, check_apart
+from airworthy.race.record import GateFrames
 
 SMALL = """
 airworthy = "race"
@@ -271,6 +276,70 @@ def test_words_of_a_race_are_printable() -> None:
         text = SMALL.replace('title = "Two gates"', line if field == "title" else f'title = "x"\n{line}')
         with pytest.raises(AssetError, match=f"The {field} of the race holds letters that cannot be printed"):
             race_from_text(text, "small.toml")
+
+
+def test_bars_in_openings_are_those_that_a_linear_programme_finds() -> None:
+    """Boxes overlap where some point lies within all their faces by more than nothing; gates turned every way."""
+    rng = np.random.default_rng(4)
+    frames, found = GateFrames(), []
+    square = np.array([(1, 1), (-1, 1), (-1, -1), (1, -1)])
+    for _ in range(160):
+        one, other = (
+            shape_of((square * rng.uniform(0.4, 1.2, 2)) @ turn[:2] + rng.uniform(-0.9, 0.9, 3), turn[2], "x")
+            for turn in Rotation.random(2, random_state=rng).as_matrix()
+        )
+        # The middle of the opening as deep as the frame, less a bar's width at its edges, but half of it at least.
+        size = np.array([one.half_width, one.half_height])
+        free = np.maximum(size - frames.width, 0.5 * size)
+        axes = np.stack([one.normal, one.left, one.up])
+        depth = [
+            overlap((one.center, axes, [0.5 * frames.depth, *free]), (bar.center, bar.axes(other), bar.half))
+            for bar in gate_bars(other, frames, [one])
+        ]
+        if np.min(np.abs(depth)) > 1e-6:
+            found.append(max(depth) > 0.0)
+            assert _closed(one, other, frames) is found[-1]
+    assert 30 < np.sum(found) < len(found) - 30
+
+
+def overlap(one: Any, other: Any) -> float:
+    """How deep a point lies in both of two boxes at most, below 0 where they are apart."""
+    rows, most = [], []
+    for center, axes, half in (one, other):
+        for axis, size in zip(axes, half, strict=True):
+            for sign in (1.0, -1.0):
+                rows.append([*(sign * axis), 1.0])
+                most.append(size + sign * float(axis @ center))
+    solved = linprog([0.0, 0.0, 0.0, -1.0], A_ub=rows, b_ub=most, bounds=[(None, None)] * 4)
+    return float(-solved.fun)
+
+
+def test_bars_close_a_frame_once_and_are_shared_by_gates_of_one_plane() -> None:
+    frames = GateFrames(0.2, 0.3)
+    shape = shape_of([[5, 1, 3], [5, -1, 3], [5, -1, 1], [5, 1, 1]], [1.0, 0.0, 0.0], "A")
+    bars = {bar.side: bar for bar in gate_bars(shape, frames, [])}
+    for side, length in (("left", 1.0 + frames.width), ("right", 1.0 + frames.width), ("top", 1.0), ("bottom", 1.0)):
+        assert bars[side].half == pytest.approx([0.5 * frames.depth, 0.5 * frames.width, length])
+    assert bars["top"].center == pytest.approx([5.0, 0.0, 3.0 + 0.5 * frames.width])
+    # Of one that stands on top the bar between is shared, but not of one that stands 0.2 m behind.
+    for behind, height in ((0.0, 3.0), (0.09, 3.0), (0.2, 3.0 + 0.5 * frames.width)):
+        above = shape_of(shape.corners + np.array([behind, 0.0, 2.0]), [1.0, 0.0, 0.0], "B")
+        shared = {bar.side: bar for bar in gate_bars(shape, frames, [above])}
+        assert shared["top"].center == pytest.approx([5.0, 0.0, height])
+
+
+def test_a_start_in_a_bar_is_refused() -> None:
+    race = race_from_text(SMALL, "x")
+    gate = gate_shape(race.gates[0])
+    bar = next(bar for bar in gate_bars(gate, frames_of(race) or GateFrames(), []) if bar.side == "top")
+    for off, refused in ((0.9, True), (1.1, False)):
+        start = replace(race.start, position=tuple(bar.center + off * bar.half[1] * gate.up))
+        moved = replace(race, start=start)
+        if refused:
+            with pytest.raises(AirworthyError, match="The start lies in the top bar of gate 'A'"):
+                check_apart(moved)
+        else:
+            check_apart(moved)
 
 
 def test_gates_that_cross_and_share_a_bar_are_races() -> None:

@@ -15,7 +15,7 @@ from airworthy.race.courses import course_of
 from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.vision.holes import TUBE, around, visible_corners
 from airworthy.race.vision.naming import PIXEL_SIGMA, expected_openings, named, seen_gates
-from airworthy.race.vision.openings import Opening, find_openings, orange
+from airworthy.race.vision.openings import Opening, _line, find_openings, orange
 from airworthy.rendering.images import render
 from airworthy.scenes import SceneBatch, scene
 from airworthy.scenes.generators.halls import race_hall
@@ -72,6 +72,17 @@ def test_corners_of_a_drawn_opening_are_found_to_parts_of_a_pixel(size: float) -
         openings = [item for item in find_openings(drawn((ring, 1.3))) if item.whole]
         assert len(openings) == 1
         assert farthest(openings[0].corners, ring) < most
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.95, True), (0.75, False)])
+def test_a_side_is_one_where_most_of_its_rows_have_their_point(share: float, found: bool) -> None:
+    rows = np.arange(100.0, 200.0)
+    rows = rows[np.random.default_rng(2).permutation(len(rows)) < share * len(rows)]
+    upright = np.column_stack([50.0 + 0.1 * (rows - 100.0), rows])
+    side = _line(np.array([50.0, 100.0]), np.array([60.0, 200.0]), upright, np.zeros((0, 2)))
+    assert (side is not None) is found
+    if side is not None:
+        np.testing.assert_allclose(upright @ side[0], side[1], atol=1e-6)
 
 
 def test_an_opening_behind_a_pillar_is_none() -> None:

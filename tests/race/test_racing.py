@@ -61,6 +61,12 @@ def test_it_passes_the_first_gate_and_knows_where_it_stands() -> None:
         assert np.all(belief["position_sigma"] < 0.05)
         assert belief["plan"].shape[1] == 3
         assert belief["nis"] < 5.0
+        # Its way ends with the race, and not with the tenth of a second in which it was judged, 1.5 m on; rows of the trace are
+        # 1/60 s apart.
+        rows = np.asarray(flown.trace.time) <= SECONDS + 1e-4
+        way = np.sum(np.linalg.norm(np.diff(np.asarray(flown.trace.position, np.float64)[rows], axis=0), axis=1))
+        assert flown.path_m == pytest.approx(way, abs=0.02)
+        assert flown.speed_max == pytest.approx(np.max(np.linalg.norm(flown.trace.velocity[rows], axis=1)), abs=0.1)
     # A batch is its singles.
     assert fly("fresh/7/0").commands_sha256 == both[1].commands_sha256
 

@@ -109,6 +109,17 @@ def test_a_braked_plan_keeps_its_path_and_ends_slowly(time: float) -> None:
     asked = np.stack(RACER.derivative(braked.plan.states[:-1].T, braked.plan.inputs.T)[3:6], axis=1)
     change = (braked.plan.states[2:, 3:6] - braked.plan.states[:-2, 3:6]) / (clock[2:] - clock[:-2])[:, None]
     assert np.median(np.linalg.norm(change - asked[1:], axis=1)) < 0.3 * OPTIONS.braking
+    # The path is as curved as it was, however slowly it is flown: |v x a| / |v|^3.
+    whole, inputs = STORED.plan.at(np.arange(time, STORED.plan.duration, 0.001))
+    curved = curvature(whole[:, 3:6], np.stack(RACER.derivative(whole.T, inputs.T)[3:6], axis=1))
+    nearest = [int(np.argmin(np.linalg.norm(whole[:, :3] - place, axis=1))) for place in braked.plan.states[:-1, :3]]
+    now = curvature(braked.plan.states[:-1, 3:6], asked)
+    bent = curved[nearest] > 0.05
+    assert np.median(np.abs(now[bent] / curved[nearest][bent] - 1.0)) < 0.1
+
+
+def curvature(velocity: Array, acceleration: Array) -> Array:
+    return np.asarray(np.linalg.norm(np.cross(velocity, acceleration), axis=1) / np.linalg.norm(velocity, axis=1) ** 3)
 
 
 def test_a_plan_that_began_later_is_braked_as_much_later() -> None:

@@ -292,8 +292,8 @@ def _plan_notes(race: Race) -> list[str]:
     except AirworthyError as error:
         return [str(error)]
     notes += [
-        f"gate {name!r} fills {100.0 * shape.filled:.0f} % of the least rectangle around its corners, by which its bars stand"
-        " and plans are bound"
+        f"gate {name!r} fills {100.0 * shape.filled:.0f} % of the rectangle about its centre that holds its corners, by"
+        " which its bars stand and plans are bound"
         for name, shape in ((gate.name, gate_shape(gate)) for gate in race.gates)
         if shape.filled < _FILLED
     ]
@@ -351,7 +351,11 @@ def _fly(config: FlyRaceConfig) -> int:
         flown.append(flight)
         result = flight.result
         end = f"{result.time_s:.3f} s" if result.completed else f"{result.end} {flight.part}".strip()
-        end += f", behind {flight.rehearsals} lost rehearsals" if flight.rehearsals else ""
+        others = "" if flight.rehearsals == 1 else "s"
+        if flight.rehearsals and result.completed:
+            end += f", behind {flight.rehearsals} lost rehearsal{others}"
+        elif flight.rehearsals:
+            end += f", as {flight.rehearsals} calmer flight{others}"
         end += f", missed gate {flight.missed} at {flight.missed_s:.3f} s" if flight.missed else ""
         print(
             f"{race.name} {flight.course}: {end}, {result.passed} of {len(race.passes)} passages", file=sys.stderr, flush=True

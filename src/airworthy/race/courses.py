@@ -34,6 +34,8 @@ def course_of(race: Race, name: str) -> Race:
     Raises:
         AirworthyError: The race has no such course.
     """
+    if not isinstance(name, str):
+        raise AirworthyError(f"A course of the race {race.name!r} was named by {name!r}; expected text, as 'nominal'.")
     if race.scene == _HALL:
         # Truth for the referee and truth for the scene come from one place: no gate is turned twice.
         hall = {frame.name: frame.corners for frame in course_frames(name)}
@@ -65,6 +67,8 @@ def names_of(race: Race, text: str) -> tuple[str, ...]:
     Raises:
         AirworthyError: It means no course, one twice, or one that no race of this kind has.
     """
+    if not isinstance(text, str):
+        raise AirworthyError(f"Courses of the race {race.name!r} were named by {text!r}; expected text, as 'nominal'.")
     # The texts are those of the AlphaPilot race; what another race lacks is said by its own name.
     for part in (item.strip() for item in text.split(",")) if race.scene != _HALL else ():
         if not race.is_drawn and part != "nominal":

@@ -19,7 +19,7 @@ _LEAST = 0.5
 
 
 def check_apart(race: Race) -> None:
-    """Refuse a race whose gates stand in one another.
+    """Refuse a race whose gates stand in one another, or in its start.
 
     Stacked gates share a bar, which stands half in each opening; so a bar's width along the edges may be taken.
 
@@ -27,12 +27,14 @@ def check_apart(race: Race) -> None:
         race: Its course. Gates of the hall stand where its scene has them, and are not looked at.
 
     Raises:
-        AirworthyError: One sentence, with both gates.
+        AirworthyError: One sentence, with the gates.
     """
     frames = frames_of(race)
     if race.scene or frames is None:
         return
     names, shapes = [gate.name for gate in race.gates], [gate_shape(gate) for gate in race.gates]
+    for name, shape in zip(names, shapes, strict=True):
+        _check_start(race, name, shape, frames, [other for other in shapes if other is not shape])
     centers = np.array([shape.center for shape in shapes])
     reach = np.array([np.hypot(shape.half_width, shape.half_height) for shape in shapes]) + frames.width + frames.depth
     apart = np.linalg.norm(centers[:, None] - centers[None], axis=2)
@@ -42,6 +44,13 @@ def check_apart(race: Race) -> None:
                 f"A bar of gate {names[b]!r} stands in the opening of gate {names[a]!r} (their centres are {apart[a, b]:.3g} m"
                 f" apart), where who flies through {names[a]!r} hits it: move one of them, or make one smaller."
             )
+
+
+def _check_start(race: Race, name: str, shape: GateShape, frames: GateFrames, others: list[GateShape]) -> None:
+    start = np.array(race.start.position)
+    for bar in gate_bars(shape, frames, others):
+        if np.all(np.abs(bar.axes(shape) @ (start - bar.center)) < bar.half):
+            raise AirworthyError(f"The start lies in the {bar.side} bar of gate {name!r}: move one of them.")
 
 
 def _closed(one: GateShape, other: GateShape, frames: GateFrames) -> bool:

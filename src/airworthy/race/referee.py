@@ -145,7 +145,7 @@ class Referee:
         self.flights = len(courses) if flights is None else flights
         if len(courses) not in (1, self.flights) or self.flights < 1:
             raise AirworthyError(f"{len(courses)} courses were given for {self.flights} flights: give one, or one for each.")
-        if not (physics_rate > 0.0 and math.isfinite(physics_rate)):
+        if not (isinstance(physics_rate, int | float) and physics_rate > 0.0 and math.isfinite(physics_rate)):
             raise AirworthyError(f"A physics rate of {physics_rate!r} Hz arrived; expected a finite number above 0.")
         self.race, self.rate = courses[0], float(physics_rate)
         self.shapes: CourseShapes = course_shapes(courses)
@@ -193,7 +193,10 @@ class Referee:
         Raises:
             AirworthyError: Shapes that do not fit, or a number that is no event.
         """
-        path = np.asarray(position, np.float64)
+        given = np.asarray(position)
+        if given.dtype.kind not in "fiu":
+            raise AirworthyError(f"Positions are of {given.dtype}; expected numbers in metres, (steps, {self.flights}, 3).")
+        path = given.astype(np.float64)
         if path.ndim != 3 or path.shape[1:] != (self.flights, 3):
             raise AirworthyError(f"Positions have shape {path.shape}; expected (steps, {self.flights}, 3).")
         told = np.zeros(path.shape[:2], np.int64) if events is None else np.asarray(events)

@@ -51,8 +51,9 @@ def main(argv: list[str]) -> int:
     else:
         _show(done)
     if done.interrupted:
-        left = done.blocks - done.finished
-        what = f"finished blocks are kept; the same command flies the other {left:,}"
+        left = done.flights - len(done.summary["flights"])
+        flights = "flight" if left == 1 else "flights"
+        what = f"flights of finished blocks are kept; the same command flies the other {left:,} {flights}"
         return interrupted(received, f"Interrupted: {what if left else 'flights are whole; the same command films the rest'}.")
     return 0
 

@@ -51,6 +51,8 @@ KINDS = {
     "scene.toml": "a scene",
 }
 """File -> what a folder with it holds; the first that is there counts."""
+_FIGURES = ("summary.json", "report.html")
+"""That every kind of work writes when it ends."""
 _CHILDREN_MAX = 1000
 """Folders that are looked into, at most."""
 
@@ -62,14 +64,15 @@ def kind_of(folder: str | Path) -> str:
 
 def refuse_foreign(folder: str | Path, *own: str) -> None:
     """Refuse to write into a folder that holds something else; one with other files, or none, is nobody's, but for the folder
-    that one works in.
+    that one works in, and for files that would be written over.
 
     Args:
         folder: To be written in.
         own: Files of `KINDS` that the writer leaves itself: a folder with one of them is its own.
 
     Raises:
-        AirworthyError: It is a file, holds what another command made, or is the working directory and holds other files.
+        AirworthyError: It is a file, holds what another command made or a summary of nobody knows what, or is the working
+            directory and holds other files.
     """
     where = Path(folder)
     # Of os.path: a name that is too long for the system is none that exists, and whoever makes the folder says so.
@@ -78,6 +81,11 @@ def refuse_foreign(folder: str | Path, *own: str) -> None:
     held = kind_of(where)
     if held and not any(os.path.lexists(where / name) for name in own):
         raise AirworthyError(f"{str(folder)!r} holds {held}, over which nothing else is written: choose another --out.")
+    strange = "" if held else next((name for name in _FIGURES if os.path.lexists(where / name) and name not in own), "")
+    if strange:
+        raise AirworthyError(
+            f"{str(folder)!r} holds a {strange} that no run here has left, which would be written over: choose another --out."
+        )
     if not held and os.path.isdir(where) and os.path.samefile(where, os.curdir):
         others = sorted(os.listdir(where))
         if others:

@@ -15,10 +15,11 @@ from hashlib import sha256
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler
 from airworthy.race.benchmark.flight import flight_ids_of
+from airworthy.race.benchmark.flight_measures import FlightMeasures, Measure
 from airworthy.race.courses import course_of
 from airworthy.race.gate_geometry import gate_shape
 from airworthy.race.pilots.rotor_pilot import RotorPlanPilot
@@ -109,7 +110,8 @@ class CourseFlight:
     missed_s: float = math.nan
     """That moment [s]; NaN where nothing was missed."""
     rehearsals: int = 0
-    """Flights of bolder plans before this one, that did not complete the course."""
+    """Flights of other plans that did not complete the course: bolder ones before this one, or, where it did not either, calmer
+    ones."""
     reserve: float = 0.0
     """Part of all thrust that its plans left unused for that, besides what they always leave."""
 
@@ -215,12 +217,12 @@ class _Batch:
         self.judged = self._referee.advance(self._referee.begin(), state[None, :, :3])
         self._step = 0
         self._counts, self._failures = np.ones(count, np.int64), np.zeros(count, np.int64)
-        self._kept = _Kept(count)
+        self._kept = FlightMeasures(count)
         self._due = np.zeros(count, bool)
         self._digests = [sha256() for _ in courses]
         self._path: list[Array] = []
         self._events: list[ArrayInt] = []
-        self._measures: list[_Measure] = []
+        self._measures: list[Measure] = []
 
     @property
     def over(self) -> bool:
@@ -251,7 +253,7 @@ class _Batch:
             command = self._pilot.command(time, state, np.array(self._sim.rotor_speed, np.float64))
             for flight in np.flatnonzero(racing):
                 self._digests[flight].update(command[flight].tobytes())
-            self._measures.append(_Measure(self._step, self._off_plan(time), np.linalg.norm(state[:, 3:6], axis=1)))
+            self._measures.append(Measure(self._step, np.linalg.norm(state[:, 3:6], axis=1), self._off_plan(time)))
             self._sim.set_command(command)
             for _ in range(steps):
                 self._sim.advance(1)
@@ -332,43 +334,6 @@ class _Batch:
             return "", math.nan
         name, back = race.passes[coming]
         return REVERSED * back + name, due
-
-
-@dataclass(frozen=True)
-class _Measure:
-    """What is measured of all flights at a command."""
-
-    step: int
-    """Samples since arming."""
-    error: Array
-    """Distance from the plan in force [m], (flights,)."""
-    speed: Array
-    """[m/s], (flights,)."""
-
-
-class _Kept:
-    """The largest of what was measured of each flight, and the length of its path, up to the end of its race."""
-
-    def __init__(self, flights: int) -> None:
-        self.error, self.speed, self.length = np.zeros(flights), np.zeros(flights), np.zeros(flights)
-
-    def add(self, racing: ArrayBool, last: ArrayInt, measures: Sequence[_Measure], path: Array, begun: int) -> None:
-        """Take in a piece of flight.
-
-        Args:
-            racing: Whose race had not ended before, (flights,).
-            last: Sample with which each race ends, or the last one, (flights,).
-            measures: Of the piece.
-            path: Positions at its samples, the first of which is the last before it [m], (samples, flights, 3).
-            begun: Number of that sample.
-        """
-        for measure in measures:
-            counts = racing & (measure.step <= last)
-            self.error = np.where(counts, np.maximum(self.error, measure.error), self.error)
-            self.speed = np.where(counts, np.maximum(self.speed, measure.speed), self.speed)
-        steps = np.linalg.norm(np.diff(path, axis=0), axis=2)
-        ends = begun + 1 + np.arange(len(steps))[:, None]
-        self.length += np.sum(np.where(racing & (ends <= last), steps, 0.0), axis=0)
 
 
 def _halfway(reference: Array, state: Array) -> Array:

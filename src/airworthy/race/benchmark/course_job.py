@@ -88,6 +88,7 @@ def _flown(race: Race, course: str, plans: CoursePlanner, seed: int) -> CourseFl
     flight = fly(0.0)
     if flight.result.completed or race.spread is not None or race.information.gates == "near":
         return flight
+    tried = 0
     for number, reserve in enumerate(_RESERVES, 1):
         try:
             calmer = fly(reserve)
@@ -95,7 +96,8 @@ def _flown(race: Race, course: str, plans: CoursePlanner, seed: int) -> CourseFl
             break  # with less thrust there is no plan: the boldest flight stands
         if calmer.result.completed:
             return replace(calmer, rehearsals=number)
-    return flight
+        tried = number
+    return replace(flight, rehearsals=tried)
 
 
 def _planned(plans: CoursePlanner, told: Told) -> RacePlan | None:
@@ -150,8 +152,10 @@ def _informed(race: Race) -> str:
 
 def _rehearsed(flights: Sequence[CourseFlight]) -> str:
     """Return what share of flights is not that of a first attempt: who reads how many were completed must know; empty: none."""
-    again = [flight.course for flight in flights if flight.rehearsals]
-    return f"; {len(again)} of {len(flights)} behind rehearsals that were lost ({', '.join(again)})" if again else ""
+    again = [flight.course for flight in flights if flight.rehearsals and flight.result.completed]
+    lost = [flight.course for flight in flights if flight.rehearsals and not flight.result.completed]
+    told = f"; {len(again)} of {len(flights)} behind rehearsals that were lost ({', '.join(again)})" if again else ""
+    return told + (f"; {len(lost)} of {len(flights)} lost, and calmer ones too ({', '.join(lost)})" if lost else "")
 
 
 def warning_of(race: Race, flights: Sequence[CourseFlight]) -> str:

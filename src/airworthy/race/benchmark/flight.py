@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt, ArrayU32
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler
 from airworthy.race.background import CHARGE_S, Charge, DeskNote, DeskRecord
 from airworthy.race.benchmark.contact import SWEPT, ContactWatch, Detector, contact_of
 from airworthy.race.benchmark.crew import Crew, check_rate
+from airworthy.race.benchmark.flight_measures import FlightMeasures, Measure
 from airworthy.race.benchmark.imaging import CAMERA, STEREO, RaceCamera, check_sensors, granted
 from airworthy.race.benchmark.recording import FlightRecorder, RaceTrace
 from airworthy.race.benchmark.sensing import Poses, RaceSensors
@@ -202,8 +203,10 @@ class _Batch:
         self._recorder = FlightRecorder(count, len(race.passes))
         self._path: list[Array] = []
         self._events: list[ArrayInt] = []
-        self._speed_max, self._length = np.zeros(count), np.zeros(count)
+        self._kept, self._measures = FlightMeasures(count), list[Measure]()
         self._last: Array = self._poses().position
+        self._whole = np.full(count, np.iinfo(np.int64).max)
+        """Sample behind which nothing of a flight is measured: who flies on after a contact is not."""
         everybody = np.arange(count)
         self._frames = self._sensors.look(self._poses(), look_s, everybody)
         frames, self._ranged = self._sensors.sample(self._poses(), 0, everybody)
@@ -259,9 +262,12 @@ class _Batch:
                     here = self._poses()
                     self._images += self._camera.take(here.position, here.attitude, self._step / self._rate, flying)
         self._imu = imu
-        self._measure(racing & ~self._contact.flies_on)
+        self._measures.append(Measure(self._step, np.linalg.norm(np.asarray(self._sim.velocity, np.float64), axis=1)))
+        self._whole = np.where(self._contact.flies_on, np.minimum(self._whole, self._step - self._period), self._whole)
         if len(self._path) >= _JUDGED:
-            self.state = self._referee.advance(self.state, np.stack(self._path), np.stack(self._events))
+            path = np.stack(self._path)
+            self.state = self._referee.advance(self.state, path, np.stack(self._events))
+            self._measure(racing, np.concatenate([self._last[None], path]))
             self._path, self._events = [], []
 
     def _record(self, onboard: Onboard, racing: Array) -> None:
@@ -271,11 +277,12 @@ class _Batch:
             said = self._crew.telemetry(racing)
             self._recorder.take(onboard.time, state, onboard.frames[-1], said, np.flatnonzero(racing))
 
-    def _measure(self, racing: Array) -> None:
-        speed = np.linalg.norm(np.asarray(self._sim.velocity, np.float64), axis=1)
-        self._speed_max = np.where(racing, np.fmax(self._speed_max, speed), self._speed_max)
-        self._length += np.where(racing, np.linalg.norm(self._path[-1] - self._last, axis=1), 0.0)
-        self._last = self._path[-1]
+    def _measure(self, racing: ArrayBool, path: Array) -> None:
+        """Take in what was flown since the referee was asked before; `racing`: whose race had not ended then."""
+        # How a race ended is known behind the piece alone: what came after its end is no part of it.
+        ended = np.where(self.state.end == RaceEnd.RUNNING, self._step, self.state.end_step)
+        self._kept.add(racing, np.minimum(ended, self._whole), self._measures, path, self._step - len(path) + 1)
+        self._measures, self._last = [], path[-1]
 
     def _poses(self) -> Poses:
         return Poses(np.array(self._sim.position, np.float64), np.array(self._sim.attitude, np.float64))
@@ -303,8 +310,8 @@ class _Batch:
                 reason=self._crew.reason[k],
                 clipped=int(self._crew.clipped[k]),
                 commands_sha256=digests[k],
-                speed_max=float(self._speed_max[k]),
-                path_m=float(self._length[k]),
+                speed_max=float(self._kept.speed[k]),
+                path_m=float(self._kept.length[k]),
                 planned=self._crew.planned(k),
                 noted=self._crew.noted(k),
                 command_cpu_s=self._crew.spent(k),

@@ -27,11 +27,11 @@ from airworthy.core.jobs.json_blocks import JsonBlockStore
 from airworthy.core.jobs.progress import command_line
 from airworthy.core.jobs.workers import shared
 from airworthy.core.schema import SEED, TEXT_MAX, Bound, Length, check_fields
-from airworthy.race.background import CHARGE_S, MEASURED, charge_of
+from airworthy.race.background import CHARGE_MAX_S, CHARGE_S, MEASURED, charge_of
 from airworthy.race.benchmark.contact import SWEPT, Detector
 from airworthy.race.benchmark.crew import check_rate
 from airworthy.race.benchmark.flight import check_flyable, fly_races
-from airworthy.race.benchmark.imaging import BEACONS, check_sensors
+from airworthy.race.benchmark.imaging import BEACONS, CAMERA, STEREO, check_sensors
 from airworthy.race.benchmark.recording import trace_content, trace_of
 from airworthy.race.benchmark.tables import pilot_summary, row_of, rules_mark, tables_of
 from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing, timing_text
@@ -51,8 +51,9 @@ from airworthy.vehicles import vehicle
 __all__ = ["MANIFEST_FILE", "RaceBenchConfig", "RaceBenched", "run_race_bench"]
 
 MANIFEST_FILE = "race_bench.json"
-_BLOCK = 5
-"""Courses that fly together: few enough that little is lost with a run, and no bit depends on it."""
+_BLOCK, _SEEN_BLOCK = 5, 1
+"""Courses that fly together, and those of pilots that are given pictures, which take minutes each: few enough that little is
+lost with a run, and no bit depends on it."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,10 @@ class RaceBenchConfig:
     """Print the summary as JSON instead of tables."""
 
     def __post_init__(self) -> None:
+        given: Any = self.charge_compute
+        if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= CHARGE_MAX_S:
+            # Seconds are a number, from Python.
+            object.__setattr__(self, "charge_compute", f"{given:g}")
         check_fields(self)
         charge_of(self.charge_compute)
 
@@ -142,8 +147,9 @@ class RaceBlock:
 class RaceStore(JsonBlockStore):
     """The folder of a race benchmark."""
 
-    # 2: blocks hold traces. 3: rows count plans that failed, and notes of pilots.
-    kind = ManifestKind(MANIFEST_FILE, "a race benchmark", 3)
+    # 2: blocks hold traces. 3: rows count plans that failed, and notes of pilots. 4: lengths of paths end with the race, and
+    # pilots that are given pictures fly one course to a block.
+    kind = ManifestKind(MANIFEST_FILE, "a race benchmark", 4)
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,8 @@ class RaceBenched(BlocksDone):
 
     timing: tuple[Mapping[str, Any], ...]
     """Processor time of each pilot, as of `pilot_timing`; no two runs have the same."""
+    flights: int
+    """That were asked for, of all pilots; those that are whole stand in the summary."""
 
 
 def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[str], None] | None = None) -> RaceBenched:
@@ -257,7 +265,8 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
         if config.film_flights and not interrupted:
             given, interrupted = filmed(given, config.film_flights, quiet)
             report = write_race_report(given)
-    return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, report, timing)
+    asked = len(entries) * len(names)
+    return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, report, timing, asked)
 
 
 def _confinement(config: RaceBenchConfig, entries: Sequence[PilotEntry]) -> dict[str, str] | None:
@@ -266,11 +275,14 @@ def _confinement(config: RaceBenchConfig, entries: Sequence[PilotEntry]) -> dict
 
 
 def _blocks(entries: Sequence[PilotEntry], names: Sequence[str]) -> list[RaceBlock]:
-    return [
-        RaceBlock(f"{number}-{at // _BLOCK:05d}", entry.name, tuple(names[at : at + _BLOCK]))
-        for number, entry in enumerate(entries)
-        for at in range(0, len(names), _BLOCK)
-    ]
+    found = []
+    for number, entry in enumerate(entries):
+        size = _SEEN_BLOCK if {CAMERA, STEREO} & set(entry.sensors) else _BLOCK
+        found += [
+            RaceBlock(f"{number}-{at // size:05d}", entry.name, tuple(names[at : at + size]))
+            for at in range(0, len(names), size)
+        ]
+    return found
 
 
 def _rows(pilot: str, done: Sequence[RaceBlock], store: RaceStore, what: str = "flights") -> list[dict[str, Any]]:

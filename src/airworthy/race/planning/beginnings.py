@@ -28,6 +28,8 @@ _GUESS_THRUST = 1.3
 _AGAINST = 0.1
 """Least cosine between straight lines and the gates that they end in, below which the first guess is a curve: of AlphaPilot's
 gates none is below 0.5, of a split-S the second is at 0."""
+_SAME = 1e-3
+"""Centres that are no farther from each other are those of one gate [m]."""
 _SLOWLY = 0.8
 """Speed of that beginning [m/s]."""
 _ASIDE = 1.2
@@ -57,8 +59,17 @@ def sampled(plan: RacePlan, clock: float, legs: int, nodes: int, state: Array) -
     return np.concatenate([states.ravel(), inputs[:-1].ravel(), durations])
 
 
-def made_up(start: Array, gates: Sequence[GateShape], model: RacerModel, nodes: int, share: float = 1.0) -> Array:
+_ROUND = 2.2
+"""Beside the edge of its opening a gate that is flown again is led round so far off [m]: its bar, the vehicle, and what solvers
+need to see that the way is free. Ours."""
+
+
+def made_up(
+    start: Array, gates: Sequence[GateShape], model: RacerModel, nodes: int, share: float = 1.0, side: float = 1.0
+) -> Array:
     """Return a way from gate to gate at one speed, upright: straight, or in curves where a straight line runs against a gate.
+
+    From a gate to the same gate it leads in a level circle through its opening.
 
     Args:
         start: Where it begins, (13,).
@@ -66,23 +77,47 @@ def made_up(start: Array, gates: Sequence[GateShape], model: RacerModel, nodes: 
         model: Who flies.
         nodes: On each leg.
         share: Of the usual speed; a way at another speed than the usual leads along curves.
+        side: Of such a circle: 1 on the gate's left, -1 on its right.
     """
     corners = np.vstack([start[:3], *(gate.center for gate in gates)])
     gaps = np.diff(corners, axis=0)
-    lengths = np.maximum(np.linalg.norm(gaps, axis=1), 1e-3)
+    lengths = np.maximum(np.linalg.norm(gaps, axis=1), _SAME)
+    round_ = [leg for leg in range(1, len(gates)) if lengths[leg] <= _SAME and gates[leg - 1].normal @ gates[leg].normal > 0.0]
+    radii = {leg: 0.5 * (gates[leg].half_width + _ROUND) for leg in round_}
+    for leg, radius in radii.items():
+        lengths[leg] = 2.0 * np.pi * radius
     speed = share * guess_speed(lengths, model)
     part = (np.arange(nodes) / nodes)[:, None]
     normals = np.stack([gate.normal for gate in gates])
-    if share != 1.0 or np.min(np.sum(gaps * normals, axis=1) / lengths) < _AGAINST:
+    straight = np.sum(gaps * normals, axis=1) / lengths
+    straight[round_] = 1.0
+    if share != 1.0 or np.min(straight) < _AGAINST:
         places, velocities = _curves(corners, normals, lengths, speed, part)
     else:
         places = np.vstack([*(a + part * gap for a, gap in zip(corners, gaps, strict=False)), corners[-1:]])
         velocities = np.repeat(gaps / lengths[:, None] * speed, nodes, axis=0)
+    for leg, radius in radii.items():
+        rows = slice(leg * nodes, (leg + 1) * nodes)
+        places[rows], ways = _circle(gates[leg], side * radius, part)
+        velocities[rows] = speed * ways
     states = np.tile(start, (len(places), 1))
     states[:, :3] = places
     states[1:, 3:6] = velocities
     inputs = np.tile([_GUESS_THRUST * model.mass * model.gravity, 0.0, 0.0, 0.0], (len(velocities), 1))
     return np.concatenate([states.ravel(), inputs.ravel(), lengths / speed])
+
+
+def _circle(gate: GateShape, radius: float, part: Array) -> tuple[Array, Array]:
+    """Return a circle through a gate's centre and round one of its sides, and its directions, at parts of it: (nodes, 3) each.
+
+    Args:
+        gate: Its normal is the direction where the circle begins and ends.
+        radius: Above 0 on its left [m].
+        part: 0 to 1, (nodes, 1).
+    """
+    angle = 2.0 * np.pi * part
+    place = gate.center + radius * ((1.0 - np.cos(angle)) * gate.left) + abs(radius) * np.sin(angle) * gate.normal
+    return place, np.sign(radius) * np.sin(angle) * gate.left + np.cos(angle) * gate.normal
 
 
 def guess_speed(lengths: Array, model: RacerModel) -> float:

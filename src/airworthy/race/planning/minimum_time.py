@@ -54,6 +54,10 @@ def minimum_time_plan(
     Raises:
         AirworthyError: CasADi is not installed, or no plan was found.
     """
+    if not isinstance(race, Race) or not isinstance(model, RacerModel):
+        raise AirworthyError(
+            f"A plan was asked for of {type(race).__name__} and {type(model).__name__}; expected a Race and a RacerModel."
+        )
     options = options or RacePlanOptions()
     problem = MinimumTimeProgram(
         casadi_module(), model, flown_gates(race), start_state(race), options, _obstacles(race, options, 0)
@@ -69,10 +73,10 @@ def minimum_time_plan(
     check_ways(race, problem.obstacles, options)
     check_time(race, model, options.cruise)
     found = problem.solve()
-    for share in (1.0, *_AGAIN) if like is not None else _AGAIN:
+    for number, share in enumerate((1.0, *_AGAIN) if like is not None else _AGAIN):
         # Where a guess leads nowhere another one does: which, nobody knows before.
         if found.status not in SOLVED:
-            problem.warm, problem.guess_share = None, share
+            problem.warm, problem.guess_share, problem.guess_side = None, share, 2.0 * (number % 2) - 1.0
             found = min(found, problem.solve(), key=lambda one: one.rank)
     return _checked(problem, race, problem.shorter(found))
 

@@ -20,7 +20,7 @@ from airworthy.race.gate_geometry import GateShape
 from airworthy.race.planning.beginnings import LEAST_LEG, made_up, slowly
 from airworthy.race.planning.bounds import RacePlanOptions
 from airworthy.race.planning.interrupts import told_signals
-from airworthy.race.planning.obstacles import KeepOff, node_range
+from airworthy.race.planning.obstacles import SHARE, KeepOff, node_range
 from airworthy.race.planning.racer import INPUTS, STATES, RacerModel
 
 __all__ = ["SOLVED", "TURNING_COST", "YAW_COST", "MinimumTimeProgram", "ProgramEnd"]
@@ -111,6 +111,8 @@ class MinimumTimeProgram:
         """First guess of states, inputs and legs; none: made up."""
         self.guess_share = 1.0
         """Speed of a guess that is made up, over the usual one; one that is not 1 leads along curves."""
+        self.guess_side = 1.0
+        """On which side such a guess leads round a gate that is flown again: 1 on its left, -1 on its right."""
         self.least = np.full(len(gates), LEAST_LEG)
         """Least duration of each leg [s]."""
         self.far = False
@@ -128,6 +130,7 @@ class MinimumTimeProgram:
         for number, gate in enumerate(self.gates):
             self._pass(number, gate)
             self._go_behind(number, gate)
+            self._go_round(number, gate)
         self._avoid()
         cost = ca.sum1(self.legs)
         cost += TURNING_COST * ca.sum2(self.steps * ca.sum1((self.u[1:, :] / 10.0) ** 2))
@@ -179,6 +182,8 @@ class MinimumTimeProgram:
         straight = np.linalg.norm(np.diff(corners, axis=0), axis=1) / most
         for posts in (None, self.obstacles.posts if len(self.obstacles.posts) else None):
             long = np.flatnonzero(found.legs > _DETOUR * straight + _DETOUR_S).tolist()
+            # Who flies through a gate again goes round it, and no straight line says how far that is.
+            long = [leg for leg in long if not self.obstacles.is_round(leg)]
             if long:
                 self.warm = slowly((found.states, found.inputs, found.legs), long, self.start, gates, self.hover, posts)
                 self.far = True
@@ -197,7 +202,7 @@ class MinimumTimeProgram:
     def _begin(self) -> Array:
         if self.warm is not None:
             return self.warm
-        return made_up(self.start, self.gates, self.model, self.options.nodes, self.guess_share)
+        return made_up(self.start, self.gates, self.model, self.options.nodes, self.guess_share, self.guess_side)
 
     def _slackened(self, values: Array, slack: float) -> Array:
         """Append a value for each slack, where there are any."""
@@ -273,6 +278,25 @@ class MinimumTimeProgram:
         self._bound(
             depth, _BEHIND, np.inf, f"the way behind gate {self.obstacles.passes[number]!r}, which is flown back through"
         )
+
+    def _go_round(self, number: int, gate: GateShape) -> None:
+        """Lead a leg that ends in the gate in which it begins, the same way through, round its frame.
+
+        In the middle third of the leg the frame is kept off; it begins behind the plane and ends before it, so that the leg
+        crosses the plane beside the frame there.
+        """
+        obstacles, begin = self.obstacles, self.gates[number - 1].center if number else self.start[:3]
+        if not obstacles.is_round(number) or not (number or (begin - gate.center) @ gate.normal >= 0.0):
+            return
+        nodes, what = self.options.nodes, f"the way round gate {obstacles.passes[number]!r}, which is flown again"
+        sides = [(1.0 - SHARE, -1.0)]
+        if number or obstacles.is_before(0, begin):
+            # In flight it may be beside the frame already, and about to cross the plane.
+            sides.append((SHARE, 1.0))
+        for share, side in sides:
+            place = self.x[:3, number * nodes + round(share * nodes)]
+            depth = side * self.ca.dot(self.ca.DM(gate.normal), place - gate.center) + self._slack(0, number)
+            self._bound(depth, _BEHIND, np.inf, what)
 
     def _avoid(self) -> None:
         """Keep nodes off posts and off frames of gates that they do not fly through."""

@@ -22,14 +22,14 @@ from airworthy.race.gate_bars import frames_of
 from airworthy.race.gate_geometry import GateShape, gate_shape
 from airworthy.race.record import GateFrames, Race
 
-__all__ = ["Frame", "KeepOff", "obstacles_of"]
+__all__ = ["SHARE", "Frame", "KeepOff", "obstacles_of"]
 
 _NEAR = 0.4
 """Frames farther from the straight leg than this share of its length are left out: each costs four rows at each node, and
 curves of plans keep within it."""
 _SHORT = 3.0
 """Who is within so many half depths of its gate's frame, before the opening, is too near to keep off it first."""
-_SHARE = 1.0 / 3.0
+SHARE = 1.0 / 3.0
 """Part of a leg next to its own gate on which that gate's frame is the cone's business (`RacePlanOptions.cone`)."""
 
 
@@ -80,14 +80,39 @@ class KeepOff:
 
     behind: str = ""
     """Gate of the passage before the first leg, if there was one."""
+    reverse: tuple[bool, ...] = ()
+    """Of each passage: whether the gate is flown against its direction; empty: none is."""
+    behind_reverse: bool = False
+    """The same of the passage before the first leg."""
 
     def after(self, passed: int) -> KeepOff:
         """Return the same for the legs behind so many passages."""
-        return replace(self, passes=self.passes[passed:], behind=self.passes[passed - 1] if passed else "")
+        if not passed:
+            return replace(self, behind="", behind_reverse=False)
+        return replace(
+            self, passes=self.passes[passed:], behind=self.passes[passed - 1], reverse=self.reverse[passed:],
+            behind_reverse=self._is_reverse(passed - 1),
+        )  # fmt: skip
 
     def is_back(self, leg: int) -> bool:
         """Tell whether a leg leads back to the gate that it begins in."""
         return self.passes[leg] == (self.passes[leg - 1] if leg else self.behind)
+
+    def is_round(self, leg: int) -> bool:
+        """Tell whether a leg leads back to the gate that it begins in, through which it goes the same way again."""
+        before = self._is_reverse(leg - 1) if leg else self.behind_reverse
+        return self.is_back(leg) and self._is_reverse(leg) == before
+
+    def _is_reverse(self, leg: int) -> bool:
+        return bool(self.reverse) and self.reverse[leg]
+
+    def is_behind(self, leg: int, point: Array) -> bool:
+        """Tell whether a point lies behind the plane of the gate that a leg ends in, as it is flown, or in it, (3,)."""
+        side = -1.0 if self._is_reverse(leg) else 1.0
+        return any(
+            frame.name == self.passes[leg] and side * float((point - frame.shape.center) @ frame.shape.normal) >= -1e-9
+            for frame in self.frames
+        )
 
     def is_before(self, leg: int, point: Array) -> bool:
         """Tell whether a point lies right before the gate that a leg ends in, (3,)."""
@@ -105,13 +130,15 @@ class KeepOff:
         length = float(np.linalg.norm(end - begin))
         for frame in self.frames:
             # In flight a plan may begin right before its gate, within what is kept off: there the cone alone guides.
-            if frame.name == self.passes[leg] and frame.is_before(begin):
+            # But who flies through it again has to go round it.
+            again = self.is_round(leg) and self.is_behind(leg, begin)
+            if frame.name == self.passes[leg] and frame.is_before(begin) and not again:
                 continue
             reach = _NEAR * length + float(np.max(frame.half))
             if _beside(frame.shape.center, begin, end) > reach:
                 continue
-            low = _SHARE if frame.name == before else 0.0
-            high = 1.0 - _SHARE if frame.name == self.passes[leg] else 1.0
+            low = SHARE if frame.name == before else 0.0
+            high = 1.0 - SHARE if frame.name == self.passes[leg] else 1.0
             yield frame, low, high
 
 
@@ -133,6 +160,7 @@ def obstacles_of(race: Race, clearance: float, wall: float) -> KeepOff:
         tuple(name for name, _ in race.passes),
         None if lower is None else np.asarray(lower) + wall,
         None if upper is None else np.asarray(upper) - wall,
+        reverse=tuple(back for _, back in race.passes),
     )
 
 

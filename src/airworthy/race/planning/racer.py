@@ -59,6 +59,8 @@ class RacerModel:
         Raises:
             AirworthyError: It has forces or an inertia that the equations leave out.
         """
+        if not isinstance(vehicle, Vehicle):
+            raise AirworthyError(f"A racer's model was asked for of {vehicle!r}; expected a vehicle, as of `race_vehicle`.")
         inertia, drag = tuple(vehicle.inertia[:3]), vehicle.drag
         air = [
             np.ravel((rotor.hub_drag, rotor.flapping, rotor.translational_lift)[k])

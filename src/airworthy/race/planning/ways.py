@@ -62,8 +62,8 @@ def _check_opening(race: Race, name: str, gate: GateShape, options: PlanBounds) 
         size = f"{2.0 * gate.half_width:.3g} x {2.0 * gate.half_height:.3g} m"
         raise AirworthyError(
             f"Plans through gate {name!r} of the race {race.name!r} may miss its opening, which fills"
-            f" {100.0 * gate.filled:.0f} % of the least rectangle around its corners, {size}; expected corners of a rectangle,"
-            " or nearly so."
+            f" {100.0 * gate.filled:.0f} % of the rectangle about its centre that holds its corners, {size}; expected corners"
+            " of a rectangle, or nearly so."
         )
 
 

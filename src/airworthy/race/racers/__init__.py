@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib.resources import files
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import parse_toml
 from airworthy.race.record import Race
 from airworthy.vehicles import Vehicle, named_vehicle, vehicle_names
@@ -38,4 +39,6 @@ def race_vehicle(race: Race, name: str = "") -> Vehicle:
     if word in racer_names() and word not in vehicle_names():
         file = f"{word}.toml"
         return vehicle_from_table(parse_toml(files(__name__).joinpath(file).read_text("utf-8"), file), file)
+    if word not in vehicle_names() and not os.path.exists(word) and not word.endswith(".toml"):
+        raise unknown_name("vehicle", word, (*racer_names(), *vehicle_names()), "Or name a vehicle TOML file.")
     return named_vehicle(word)
