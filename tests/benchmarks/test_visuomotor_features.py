@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from benchmarks import hardware, visuomotor_features
+from airworthy.trajectories import course
+from benchmarks import hardware, visuomotor_features, visuomotor_places
 
 
 def summary(*alone: int) -> dict[str, Any]:
@@ -55,3 +57,40 @@ def test_seeds_are_told_together_and_those_that_never_arrive_are_counted(
     assert "imitation alone: 3 of 32 (3 to 24 %) without help, learnt of 8,000 (8,000 to 8,000) pairs in 100" in said
     assert "95 %: 1 of 2 seeds arrived, of 9,000 (9,000 to 9,000) pairs, in 150 (150 to 150) processor seconds" in said
     assert "judged, baseline: 38 of 40 (83 to 99 %), 5.0 (5.0 to 5.0) cm off" in said
+
+
+def test_places_are_put_together_and_what_is_not_there_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def train(folder: Path, options: Any, protocol: Any, threads: int) -> Any:
+        asked.append((folder.name, options.scene[0], Path(options.course[0]).stem, options.seed, options.minutes))
+        found = summary(2, 15)
+        lost = {"condition": "drones", "flights": 20, "successes": 0, "tracking_error_m": None}
+        times = {"training_wall_s": 270.0, "training_cpu_s": 400.4, "seconds": {"evaluate_s": 60.0, "evaluate_cpu_s": 99.0}}
+        return {**found, **times, "pairs": 10_000, "conditions": [*found["conditions"], lost]}
+
+    monkeypatch.setattr(hardware, "use_cores", lambda count: [0])
+    monkeypatch.setattr(visuomotor_places, "trained", train)
+    monkeypatch.delenv("AIRWORTHY_DATA", raising=False)
+    words = ["--places", "court", "urban", "--seeds", "0", "3", "--minutes", "7", "--out", str(tmp_path)]
+    assert visuomotor_places.main(words) == 0
+    assert asked == [("urban_0", "urban:1@4", "street", 0, 7.0), ("urban_3", "urban:1@4", "street", 3, 7.0)]
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "2 trainings were skipped."
+    assert " ".join(said[-2].split()) == (
+        "urban 3 5.5 499 10,000 baseline 19 of 20, 5.0 cm drones 0 of 20, no error rounds: 2, 15 of 16"
+    )
+    statues = tmp_path / "data" / "splats" / "statues_sog"
+    statues.mkdir(parents=True)
+    for name in visuomotor_places.STATUES:
+        (statues / f"{name}.sog").write_bytes(b"x")
+    monkeypatch.setenv("AIRWORTHY_DATA", str(tmp_path / "data"))
+    assert visuomotor_places.scene_of("court", tmp_path) == str(tmp_path / "court_place" / "court.toml")
+    # All that the scene names lies beside it, and courses can be flown.
+    clouds = tomllib.loads((tmp_path / "court_place" / "court.toml").read_text())["clouds"]
+    assert all((tmp_path / "court_place" / cloud["file"]).is_file() for cloud in clouds.values())
+    assert [course(place.course).trajectory().duration for place in visuomotor_places.PLACES.values()] == pytest.approx(
+        [17.23, 20.0, 14.42], abs=0.01
+    )
