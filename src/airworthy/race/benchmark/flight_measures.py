@@ -46,4 +46,5 @@ class FlightMeasures:
             self.speed = np.where(counts, np.fmax(self.speed, measure.speed), self.speed)
         steps = np.linalg.norm(np.diff(path, axis=0), axis=2)
         ends = begun + 1 + np.arange(len(steps))[:, None]
-        self.length += np.sum(np.where(racing & (ends <= last), steps, 0.0), axis=0)
+        # One after the other: a sum's order depends on how many flights there are, and its bits with it.
+        self.length += np.cumsum(np.where(racing & (ends <= last), steps, 0.0), axis=0)[-1]
