@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import struct
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -393,6 +395,24 @@ def test_rays_meet_what_is_covered_and_colours_do_not() -> None:
     batch.pose_actor("mover", (0.5, 5.0, 0.0), env_ids=[1])
     moved = cast(batch.rendered().geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
     assert moved["range"].ravel() == pytest.approx([4.9, 14.9])
+
+
+def test_a_batch_that_nobody_holds_goes_with_its_twin() -> None:
+    """Without the garbage collector, which comes late: with it goes what is kept for images, half a gigabyte of a court."""
+    gc.collect()
+    gc.disable()
+    try:
+        place = Scene("place", {"wall": Box((1.0, 1.0, 1.0))}, instances=(Instance("wall", visible=False, covered=True),))
+        batch = SceneBatch([place], 2)
+        rendered = batch.rendered()
+        assert rendered is not batch
+        assert rendered.origin is batch
+        assert batch.origin is batch
+        gone = weakref.ref(batch)
+        del rendered, batch
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_a_batch_without_ghosts_is_what_colours_see() -> None:

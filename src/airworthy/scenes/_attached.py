@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,7 @@ class RenderedBatch:
         )
         self._revision = -1
         self._view = copy.copy(batch)
+        self._view._twin = None
 
     def fits(self, batch: SceneBatch) -> bool:
         """Tell whether it is still of the batch's scenes."""
@@ -75,7 +77,8 @@ class RenderedBatch:
                     )
                 position, attitude, active = batch.dynamic_poses
                 geometry.set_dynamic_instances(position, attitude, None, active)
-        vars(self._view).update({**vars(batch), "geometry": geometry, "_origin": batch})
+        # No strong way back: a batch that nobody holds goes at once, with the clouds and images that are kept with it.
+        vars(self._view).update({**vars(batch), "geometry": geometry, "_origin": weakref.ref(batch), "_twin": None})
         return self._view
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -84,7 +85,7 @@ class SceneBatch:
         self._lights, self._beacons, self._attached_splats = AttachedMarks(), AttachedMarks(), AttachedSplats()
         self._carriers: list[ArrayInt] = []
         self._carrier_table = np.zeros((0, 0), np.int32)
-        self._origin: SceneBatch | None = None
+        self._origin: weakref.ref[SceneBatch] | None = None
         self._twin: RenderedBatch | None = None
         self._index: dict[int, int] = {}
         self._extra = _extra_instances(extra_dynamic_instances, extra_shapes, extra_materials, self._shapes, self._materials)
@@ -107,7 +108,8 @@ class SceneBatch:
     @property
     def origin(self) -> SceneBatch:
         """Of what `rendered` gives, the batch that was asked; of every other batch, itself."""
-        return self if self._origin is None else self._origin
+        of = None if self._origin is None else self._origin()
+        return self if of is None else of
 
     @property
     def extra_count(self) -> int:
