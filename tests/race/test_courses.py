@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,3 +97,15 @@ def test_courses_that_nobody_has() -> None:
         course_of(load_race("alphapilot"), "published/25")
     with pytest.raises(AirworthyError, match="are those of its scene"):
         perturbed(load_race("alphapilot"), 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [(3, "expected text, as 'nominal'"), (None, "expected text"), (["a"], "expected text")]
+)
+def test_courses_that_are_no_text_are_refused(name: Any, said: str) -> None:
+    race = load_race("alphapilot")
+    for call in (course_of, courses_of):
+        with pytest.raises(AirworthyError, match=said):
+            call(race, name)
+        with pytest.raises(AirworthyError, match="expected a race, as of `load_race`"):
+            call("alphapilot", "nominal")  # type: ignore[arg-type]

@@ -79,6 +79,11 @@ def test_a_leg_that_leads_through_its_gate_again_keeps_off_its_frame() -> None:
             names = [frame.name for frame, _, _ in found.after(1).blocking(0, begin, center)]
             assert ("A" in names) is kept
             assert found.after(1).is_behind(0, begin) is kept
+    # Beside it stand others in the way: of two gates in one plane, 2.4 m apart, the frame of the second.
+    gates = strict_race().gates
+    beside = replace(gates[1], position=(5.0, 2.4, 2.0))
+    pair = replace(FRAMED, order=("A", "A", "B"), gates=(gates[0], beside, *gates[2:]))
+    assert {frame.name for frame, _, _ in obstacles_of(pair, 0.3, 0.5).blocking(1, center, center)} == {"A", "B"}
     # There and back is another matter: the way leads through the opening.
     there = obstacles_of(replace(FRAMED, order=("A", "-A", "B")), 0.3, 0.5)
     assert "A" not in [frame.name for frame, _, _ in there.blocking(1, center, center)]

@@ -255,7 +255,7 @@ def test_a_race_that_is_known_is_rehearsed(
     said = f"; 1 of 1 behind rehearsals that were lost ({course})"
     note = summary_of(flown_race, [flight], 0)["note"]
     assert note.endswith(said) is (reserve > 0.0)
-    assert note.endswith(f"; 1 of 1 lost, and calmer ones too ({course})") is (needed == 0.5)
+    assert note.endswith(f"; 1 of 1 lost, and calmer ones too: 2 of {course}") is (needed == 0.5)
     np.testing.assert_allclose(asked, [0.0, 0.03, 0.07][:flights], atol=1e-12)
 
 

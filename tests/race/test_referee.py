@@ -228,3 +228,27 @@ def test_the_face_of_the_loose_box_is_outside(side: int) -> None:
             point[axis] = value
             state = referee.judge(np.tile(point, (2, 1, 1)))
             assert bool(np.isfinite(state.loose_time[0, 0])) == counts
+
+
+@pytest.mark.parametrize("rate", ["x", True, None, 0.0, -1.0, np.nan, np.inf, 10**400])
+def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
+    with pytest.raises(AirworthyError, match="expected a finite number above 0"):
+        Referee(row_race(), physics_rate=rate)
+
+
+def test_what_a_referee_cannot_judge_is_refused_in_a_sentence() -> None:
+    assert Referee(row_race(), physics_rate=np.float32(960.0)).rate == 960.0  # type: ignore[arg-type]
+    races: list[Any] = [None, "row", [row_race(), "row"], []]
+    for given in races:
+        with pytest.raises(AirworthyError, match=r"expected a race, or as many courses|courses were given"):
+            Referee(given)
+    referee = Referee(row_race())
+    begun: Any = referee.begin()
+    for state, path, said in (
+        ("x", np.zeros((1, 1, 3)), "expected what `begin` or `advance` gave"),
+        (begun, "x", "expected numbers in metres"),
+        (begun, [[1], [2, 3]], "uneven lengths"),
+        (begun, np.zeros((1, 1, 3), complex), "expected numbers in metres"),
+    ):
+        with pytest.raises(AirworthyError, match=said):
+            referee.advance(state, path)

@@ -84,7 +84,8 @@ def check_header(table: Any, where: str, what: str, head: tuple[str, str], versi
     found = table.get(key) if isinstance(table, dict) else None
     if found != kind:
         raise AssetError(f"{where} is not {what}: its {key} must be {kind!r}, but is {_seen(found)}.")
-    if table.get("version") != version:
+    # True equals 1, and is no version.
+    if table.get("version") != version or isinstance(table.get("version"), bool):
         raise wrong(f"{where}: version", f"{version}, the one that is read here", table.get("version"))
 
 

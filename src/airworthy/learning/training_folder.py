@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from airworthy.core.errors import AirworthyError, AssetError, telling_broken, telling_refusals
 from airworthy.core.files import json_text, path_given, read_json, write_json, write_text
-from airworthy.core.jobs.block_job import KINDS, kind_of
+from airworthy.core.jobs.block_job import KINDS, kind_of, refuse_unknown_figures
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.jobs.progress import progress, stoppable
 from airworthy.learning.held_figures import NOT_WHOLE, learnt_steps, refuse_several, telling_figures
@@ -199,6 +199,8 @@ def _refuse_other_kinds(folder: Path) -> None:
     held = kind_of(folder)
     if held not in ("", KINDS[IDENTITY_FILE], KINDS[CONTRACT_FILE]):
         raise AirworthyError(f"{str(folder)!r} holds {held}, over which nothing is learnt: choose another folder.")
+    if not held:
+        refuse_unknown_figures(folder)
 
 
 def _read_identity(path: Path) -> dict[str, Any]:

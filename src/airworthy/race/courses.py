@@ -34,6 +34,7 @@ def course_of(race: Race, name: str) -> Race:
     Raises:
         AirworthyError: The race has no such course.
     """
+    _check_asked(race)
     if not isinstance(name, str):
         raise AirworthyError(f"A course of the race {race.name!r} was named by {name!r}; expected text, as 'nominal'.")
     if race.scene == _HALL:
@@ -67,6 +68,7 @@ def names_of(race: Race, text: str) -> tuple[str, ...]:
     Raises:
         AirworthyError: It means no course, one twice, or one that no race of this kind has.
     """
+    _check_asked(race)
     if not isinstance(text, str):
         raise AirworthyError(f"Courses of the race {race.name!r} were named by {text!r}; expected text, as 'nominal'.")
     # The texts are those of the AlphaPilot race; what another race lacks is said by its own name.
@@ -92,3 +94,8 @@ def courses_of(race: Race, text: str) -> tuple[Race, ...]:
         AirworthyError: It means no course, one twice, or one that the race has not.
     """
     return tuple(course_of(race, name) for name in names_of(race, text))
+
+
+def _check_asked(race: Race) -> None:
+    if not isinstance(race, Race):
+        raise AirworthyError(f"Courses were asked for of {race!r}; expected a race, as of `load_race`.")

@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from numbers import Real
 
 import numpy as np
 
@@ -36,6 +37,8 @@ CLOSING_S = 0.3
 0.3 m early, which takes as long at 1 m/s."""
 PHYSICS_HZ = 960.0
 """Steps per second of the original's dynamics."""
+_RATE_MAX = 1e9
+"""Beyond it no rate is one [Hz]."""
 _BLOCK = 1 << 14
 """Samples that are tested at once, of all flights together: memory stays small, and no bit depends on it."""
 _FAR = 1e6
@@ -141,11 +144,16 @@ class Referee:
     """
 
     def __init__(self, races: Race | Sequence[Race], flights: int | None = None, physics_rate: float = PHYSICS_HZ):
-        courses = (races,) if isinstance(races, Race) else tuple(races)
+        courses = (races,) if isinstance(races, Race) else tuple(races) if isinstance(races, Sequence) else ()
+        strange = next((item for item in courses if not isinstance(item, Race)), None if courses else races)
+        if strange is not None:
+            raise AirworthyError(f"A referee was asked for of {strange!r}; expected a race, or as many courses as flights.")
         self.flights = len(courses) if flights is None else flights
         if len(courses) not in (1, self.flights) or self.flights < 1:
             raise AirworthyError(f"{len(courses)} courses were given for {self.flights} flights: give one, or one for each.")
-        if not (isinstance(physics_rate, int | float) and physics_rate > 0.0 and math.isfinite(physics_rate)):
+        # A number of Python or NumPy, and no truth value, which counts as one.
+        number = isinstance(physics_rate, Real) and not isinstance(physics_rate, bool) and abs(physics_rate) < _RATE_MAX
+        if not (number and physics_rate > 0.0):
             raise AirworthyError(f"A physics rate of {physics_rate!r} Hz arrived; expected a finite number above 0.")
         self.race, self.rate = courses[0], float(physics_rate)
         self.shapes: CourseShapes = course_shapes(courses)
@@ -193,7 +201,12 @@ class Referee:
         Raises:
             AirworthyError: Shapes that do not fit, or a number that is no event.
         """
-        given = np.asarray(position)
+        if not isinstance(state, RefereeState):
+            raise AirworthyError(f"A referee's state is {type(state).__name__}; expected what `begin` or `advance` gave.")
+        try:
+            given = np.asarray(position)
+        except ValueError as error:
+            raise AirworthyError(f"Positions are of uneven lengths; expected (steps, {self.flights}, 3).") from error
         if given.dtype.kind not in "fiu":
             raise AirworthyError(f"Positions are of {given.dtype}; expected numbers in metres, (steps, {self.flights}, 3).")
         path = given.astype(np.float64)

@@ -28,11 +28,19 @@ from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.missions import largest_radius
 from airworthy.benchmarks.navigation.own_scenes import placed
-from airworthy.benchmarks.navigation.store import NavigationStore, command_line, identity_of
+from airworthy.benchmarks.navigation.store import MANIFEST_FILE, NavigationStore, command_line, identity_of
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_toml, write_json, write_text
 from airworthy.core.idle_options import refuse_idle
-from airworthy.core.jobs.block_job import SUMMARY_FILE, counting, describe_machine, done_of, keep_each, left_of
+from airworthy.core.jobs.block_job import (
+    SUMMARY_FILE,
+    counting,
+    describe_machine,
+    done_of,
+    keep_each,
+    left_of,
+    refuse_unknown_figures,
+)
 from airworthy.core.jobs.workers import WorkerStopped, check_wanted, shared
 from airworthy.pilots.flight_loop import PilotFailure
 from airworthy.pilots.pilot import PRIVILEGED
@@ -225,6 +233,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
     system = read_system(config.system)
     for item in flying.values():
         check_ready(item)
+    refuse_unknown_figures(config.out, MANIFEST_FILE)
     with lock_folder(make_folder(config.out)):
         store = NavigationStore(
             config.out, identity_of(config), _identities(flying.values()), _notes(config, flying.values(), system)

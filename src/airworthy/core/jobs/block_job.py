@@ -30,6 +30,7 @@ __all__ = [
     "kind_of",
     "left_of",
     "refuse_foreign",
+    "refuse_unknown_figures",
     "where_else",
 ]
 
@@ -81,11 +82,8 @@ def refuse_foreign(folder: str | Path, *own: str) -> None:
     held = kind_of(where)
     if held and not any(os.path.lexists(where / name) for name in own):
         raise AirworthyError(f"{str(folder)!r} holds {held}, over which nothing else is written: choose another --out.")
-    strange = "" if held else next((name for name in _FIGURES if os.path.lexists(where / name) and name not in own), "")
-    if strange:
-        raise AirworthyError(
-            f"{str(folder)!r} holds a {strange} that no run here has left, which would be written over: choose another --out."
-        )
+    if not held:
+        refuse_unknown_figures(where, *own)
     if not held and os.path.isdir(where) and os.path.samefile(where, os.curdir):
         others = sorted(os.listdir(where))
         if others:
@@ -93,6 +91,26 @@ def refuse_foreign(folder: str | Path, *own: str) -> None:
             raise AirworthyError(
                 f"{str(folder)!r} is the folder you work in, and holds other files ({named}): choose an --out of its own."
             )
+
+
+def refuse_unknown_figures(folder: str | Path, *own: str) -> None:
+    """Refuse a folder with a summary or page that nobody knows who left, and that would be written over.
+
+    Args:
+        folder: To be written in.
+        own: Files that the writer leaves first: where one of them lies, summary and page are its own.
+
+    Raises:
+        AirworthyError: There is one.
+    """
+    where = Path(folder)
+    if any(os.path.lexists(where / name) for name in own):
+        return
+    strange = next((name for name in _FIGURES if os.path.lexists(where / name)), "")
+    if strange:
+        raise AirworthyError(
+            f"{str(folder)!r} holds a {strange} that no run here has left, which would be written over: choose another --out."
+        )
 
 
 @telling_refusals()

@@ -153,9 +153,11 @@ def _informed(race: Race) -> str:
 def _rehearsed(flights: Sequence[CourseFlight]) -> str:
     """Return what share of flights is not that of a first attempt: who reads how many were completed must know; empty: none."""
     again = [flight.course for flight in flights if flight.rehearsals and flight.result.completed]
-    lost = [flight.course for flight in flights if flight.rehearsals and not flight.result.completed]
+    lost = [
+        f"{flight.rehearsals} of {flight.course}" for flight in flights if flight.rehearsals and not flight.result.completed
+    ]
     told = f"; {len(again)} of {len(flights)} behind rehearsals that were lost ({', '.join(again)})" if again else ""
-    return told + (f"; {len(lost)} of {len(flights)} lost, and calmer ones too ({', '.join(lost)})" if lost else "")
+    return told + (f"; {len(lost)} of {len(flights)} lost, and calmer ones too: {', '.join(lost)}" if lost else "")
 
 
 def warning_of(race: Race, flights: Sequence[CourseFlight]) -> str:

@@ -27,7 +27,7 @@ from airworthy.core.jobs.json_blocks import JsonBlockStore
 from airworthy.core.jobs.progress import command_line
 from airworthy.core.jobs.workers import shared
 from airworthy.core.schema import SEED, TEXT_MAX, Bound, Length, check_fields
-from airworthy.race.background import CHARGE_MAX_S, CHARGE_S, MEASURED, charge_of
+from airworthy.race.background import CHARGE_S, MEASURED, charge_of
 from airworthy.race.benchmark.contact import SWEPT, Detector
 from airworthy.race.benchmark.crew import check_rate
 from airworthy.race.benchmark.flight import check_flyable, fly_races
@@ -51,6 +51,8 @@ from airworthy.vehicles import vehicle
 __all__ = ["MANIFEST_FILE", "RaceBenchConfig", "RaceBenched", "run_race_bench"]
 
 MANIFEST_FILE = "race_bench.json"
+_CHARGE_DIGITS = 1e9
+"""Numbers beyond are no text of a charge; what is refused as one is said as it is."""
 _BLOCK, _SEEN_BLOCK = 5, 1
 """Courses that fly together, and those of pilots that are given pictures, which take minutes each: few enough that little is
 lost with a run, and no bit depends on it."""
@@ -97,7 +99,7 @@ class RaceBenchConfig:
 
     def __post_init__(self) -> None:
         given: Any = self.charge_compute
-        if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= CHARGE_MAX_S:
+        if isinstance(given, int | float) and not isinstance(given, bool) and not abs(given) > _CHARGE_DIGITS:
             # Seconds are a number, from Python.
             object.__setattr__(self, "charge_compute", f"{given:g}")
         check_fields(self)

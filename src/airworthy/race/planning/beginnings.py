@@ -14,6 +14,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.race.gate_geometry import GateShape
+from airworthy.race.planning.obstacles import AROUND
 from airworthy.race.planning.plan import RacePlan
 from airworthy.race.planning.racer import RacerModel
 
@@ -59,11 +60,6 @@ def sampled(plan: RacePlan, clock: float, legs: int, nodes: int, state: Array) -
     return np.concatenate([states.ravel(), inputs[:-1].ravel(), durations])
 
 
-_ROUND = 2.2
-"""Beside the edge of its opening a gate that is flown again is led round so far off [m]: its bar, the vehicle, and what solvers
-need to see that the way is free. Ours."""
-
-
 def made_up(
     start: Array, gates: Sequence[GateShape], model: RacerModel, nodes: int, share: float = 1.0, side: float = 1.0
 ) -> Array:
@@ -83,7 +79,7 @@ def made_up(
     gaps = np.diff(corners, axis=0)
     lengths = np.maximum(np.linalg.norm(gaps, axis=1), _SAME)
     round_ = [leg for leg in range(1, len(gates)) if lengths[leg] <= _SAME and gates[leg - 1].normal @ gates[leg].normal > 0.0]
-    radii = {leg: 0.5 * (gates[leg].half_width + _ROUND) for leg in round_}
+    radii = {leg: 0.5 * (gates[leg].half_width + AROUND) for leg in round_}
     for leg, radius in radii.items():
         lengths[leg] = 2.0 * np.pi * radius
     speed = share * guess_speed(lengths, model)

@@ -22,7 +22,7 @@ from airworthy.race.gate_bars import frames_of
 from airworthy.race.gate_geometry import GateShape, gate_shape
 from airworthy.race.record import GateFrames, Race
 
-__all__ = ["SHARE", "Frame", "KeepOff", "obstacles_of"]
+__all__ = ["AROUND", "SHARE", "Frame", "KeepOff", "obstacles_of"]
 
 _NEAR = 0.4
 """Frames farther from the straight leg than this share of its length are left out: each costs four rows at each node, and
@@ -31,6 +31,11 @@ _SHORT = 3.0
 """Who is within so many half depths of its gate's frame, before the opening, is too near to keep off it first."""
 SHARE = 1.0 / 3.0
 """Part of a leg next to its own gate on which that gate's frame is the cone's business (`RacePlanOptions.cone`)."""
+
+
+AROUND = 2.2
+"""Beside its opening a first guess leads so far round a gate that is flown again [m]: its bar, the vehicle, and what solvers
+need to see that the way is free. Ours."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,9 @@ class KeepOff:
             if frame.name == self.passes[leg] and frame.is_before(begin) and not again:
                 continue
             reach = _NEAR * length + float(np.max(frame.half))
+            if self.is_round(leg):
+                # Round its gate it leads beside it, wherever it begins and ends.
+                reach += max(float(np.max(own.half)) for own in self.frames if own.name == self.passes[leg]) + AROUND
             if _beside(frame.shape.center, begin, end) > reach:
                 continue
             low = SHARE if frame.name == before else 0.0

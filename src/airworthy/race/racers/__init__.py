@@ -40,5 +40,10 @@ def race_vehicle(race: Race, name: str = "") -> Vehicle:
         file = f"{word}.toml"
         return vehicle_from_table(parse_toml(files(__name__).joinpath(file).read_text("utf-8"), file), file)
     if word not in vehicle_names() and not os.path.exists(word) and not word.endswith(".toml"):
-        raise unknown_name("vehicle", word, (*racer_names(), *vehicle_names()), "Or name a vehicle TOML file.")
+        raise unknown_name(
+            "vehicle",
+            word,
+            (*racer_names(), *vehicle_names()),
+            f"Racers are {', '.join(racer_names())}; or name a vehicle TOML file.",
+        )
     return named_vehicle(word)
