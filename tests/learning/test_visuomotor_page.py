@@ -1,5 +1,6 @@
 """The page of a policy that sees, and its summary: verdict, flights, seconds, steps and pictures as they were."""
 
+import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +11,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+from airworthy.core.errors import AirworthyError
+from airworthy.learning.timed_training import read_metrics
 from airworthy.learning.visuomotor.report import learning_curves, step_cells, write_visuomotor_report
-from airworthy.learning.visuomotor.run import _stage_seconds
+from airworthy.learning.visuomotor.run import _stage_seconds, kept_evidence, restore_evidence
+from airworthy.learning.visuomotor.training import VisuomotorTraining
 
 IMITATED = {"pairs": 8_000, "error": 0.4, "step_s": 61.7, "step_cpu_s": 110.0, "iteration": 1, "wall_s": 60.0}
 IMITATED |= {"seconds": {"data": 40.0, "heads": 20.0}, "cpu_seconds": {"data": 75.0, "heads": 33.0}}
@@ -109,3 +113,50 @@ def test_stages_are_summed_over_steps_by_the_clock_and_by_the_processor() -> Non
         "data_s": 40.0, "heads_s": 40.0, "flights_s": 40.0,
         "data_cpu_s": 75.0, "heads_cpu_s": 67.0, "flights_cpu_s": 62.0,
     }  # fmt: skip
+
+
+def test_every_row_of_the_log_has_the_same_names(tmp_path: Path) -> None:
+    """A reader takes a row with others for damaged, and a finished training could not be judged again."""
+    training = object.__new__(VisuomotorTraining)
+    rows = []
+    for step in (IMITATED, FLOWN, LOST):
+        training._row = dict(step)
+        rows.append(training.metrics(0.5))
+    assert len({frozenset(item) for item in rows}) == 1
+    assert (rows[0]["data_s"], rows[0]["flights_s"], rows[1]["data_s"], rows[1]["flights_s"]) == (40.0, None, None, 20.0)
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(item) + "\n" for item in rows))
+    assert len(read_metrics(tmp_path)) == 3
+
+
+def test_controls_are_no_part_of_what_the_page_counts(tmp_path: Path) -> None:
+    blind = row("blindfold", 0, 1.43, ["far: off"]) | {"control": True}
+    page = re.sub(r"<[^>]+>|&nbsp;", " ", written(tmp_path, summary(conditions=[*summary()["conditions"], blind])))
+    assert "37 of 40 flights" in page
+    assert re.search(r"tracking error\s+15\s+cm", page)
+
+
+def test_a_judgement_that_does_not_end_leaves_the_one_before(tmp_path: Path) -> None:
+    before = tmp_path / "evaluate"
+    before.mkdir()
+    (before / "flights").write_text("old")
+
+    def judged(fails: bool) -> None:
+        with kept_evidence(tmp_path):
+            (tmp_path / "evaluate").mkdir()
+            (tmp_path / "evaluate" / "flights").write_text("new")
+            if fails:
+                raise AirworthyError("no")
+
+    with pytest.raises(AirworthyError):
+        judged(True)
+    assert (before / "flights").read_text() == "old"
+    # Killed within: what was put aside comes back when the folder is next opened.
+    before.rename(tmp_path / "evaluate.before")
+    before.mkdir()
+    restore_evidence(tmp_path)
+    assert (before / "flights").read_text() == "old"
+    judged(False)
+    assert (before / "flights").read_text() == "new"
+    assert [item.name for item in tmp_path.iterdir()] == ["evaluate"]
+    restore_evidence(tmp_path)
+    assert (before / "flights").read_text() == "new"

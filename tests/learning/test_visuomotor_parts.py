@@ -133,8 +133,9 @@ def test_looks_depend_on_their_seed_alone_and_nothing_is_nothing() -> None:
 
 
 def row(condition: str, successes: int) -> dict:
-    return {"condition": condition, "family": "rigid", "flights": 20, "successes": successes, "tracking_error_m": 0.1,
-            "ended": [] if successes == 20 else ["off course: far"]}  # fmt: skip
+    ended = [] if successes == 20 else ["off course: far"]
+    about = {"course": "round", "condition": condition, "family": "rigid", "flights": 20}
+    return {**about, "successes": successes, "tracking_error_m": 0.1, "ended": ended}
 
 
 def test_a_verdict_stands_on_its_worst_condition() -> None:

@@ -69,6 +69,10 @@ def test_rounds_take_turns_through_more_places_than_they_have_flights() -> None:
     assert len(set(flown)) == 20
     assert flown != sorted(flown)
     assert flown_in(options, 6) == rounds[0]
+    # The first round begins with the first of that order.
+    stops = [(name, place) for name in options.course for place in options.places]
+    order = np.random.default_rng([4, 17]).permutation(20)
+    assert rounds[0][0] == [stops[k] for k in order[:4]]
 
 
 class _Rollouts:

@@ -27,6 +27,9 @@ def telling_figures(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except AirworthyError:
+        # A sentence of its own; that a name is unknown is a KeyError, too.
+        raise
     # All that a missing entry, a null or a text in place of a number comes to where it is computed with or printed.
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         missing = f" ({error} is missing)" if isinstance(error, KeyError) else ""

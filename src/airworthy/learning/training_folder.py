@@ -199,7 +199,8 @@ def _refuse_other_kinds(folder: Path) -> None:
     held = kind_of(folder)
     if held not in ("", KINDS[IDENTITY_FILE], KINDS[CONTRACT_FILE]):
         raise AirworthyError(f"{str(folder)!r} holds {held}, over which nothing is learnt: choose another folder.")
-    if not held:
+    # Of several seeds the folder above holds a summary, of which another sentence tells.
+    if not held and not any(folder.glob("seed_*")):
         refuse_unknown_figures(folder)
 
 

@@ -14,7 +14,7 @@ from airworthy.splats.policy_view import PolicyView
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.record import SensorMount
 
-__all__ = ["POLICY_SIDE", "policy_cut", "vehicle_camera"]
+__all__ = ["POLICY_SIDE", "policy_camera_name", "policy_cut", "vehicle_camera"]
 
 _INTRINSICS = ("width", "height", "fx", "fy", "cx", "cy")
 _DISTORTION = ("k1", "k2", "p1", "p2", "k3")
@@ -104,6 +104,27 @@ def policy_cut(width: int, height: int) -> PolicyView | None:
     if width * RESIZED_SIDE % POLICY_SIDE or height * RESIZED_SIDE % POLICY_SIDE:
         return None
     return PolicyView((width * RESIZED_SIDE // POLICY_SIDE, height * RESIZED_SIDE // POLICY_SIDE), (width, height))
+
+
+_POLICY_CAMERA = "camera"
+"""Where a vehicle carries several, a policy sees through the one of this name."""
+
+
+def policy_camera_name(vehicle: Vehicle) -> str:
+    """Return the name of the camera through which a policy sees: `camera`, or that of the only one.
+
+    Raises:
+        AirworthyError: There is none, or there are several and none is `camera`.
+    """
+    names = [name for name, device in carried_sensors(vehicle).items() if device.kind == "camera"]
+    if _POLICY_CAMERA in names or len(names) == 1:
+        return _POLICY_CAMERA if _POLICY_CAMERA in names else names[0]
+    if not names:
+        raise AirworthyError(f"Vehicle {vehicle.name!r} carries no camera, which a policy needs.")
+    raise AirworthyError(
+        f"Vehicle {vehicle.name!r} carries the cameras {', '.join(names)}: name the one that a policy is to see through"
+        f" {_POLICY_CAMERA!r}."
+    )
 
 
 def vehicle_camera(vehicle: Vehicle, camera: str | None = None, side: int | None = None) -> Device:

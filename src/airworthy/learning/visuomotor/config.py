@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Annotated
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.datasets.config import DatasetConfig
 from airworthy.learning.machine import SEED_MAX, TrainingOptions
+from airworthy.sensors.carried import policy_camera_name
+from airworthy.vehicles import named_vehicle
 
 __all__ = ["DATA_FOLDER", "IDLE_RULES", "JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol", "place_names"]
 
@@ -113,6 +115,8 @@ class VisuomotorOptions(TrainingOptions):
         place_names(self.scene)
         if not self.course:
             raise AirworthyError("A policy needs a course to fly, as --course robustness.")
+        if twice := next((name for name in self.course if self.course.count(name) > 1), ""):
+            raise AirworthyError(f"The course {twice!r} is named twice; name each once.")
         if self.seed == JUDGED_SEED:
             raise AirworthyError(f"Seed {JUDGED_SEED} is that of the flights on which policies are judged; take another.")
         if self.flights % 2:
@@ -164,6 +168,7 @@ class VisuomotorOptions(TrainingOptions):
             noise=_NOISE,
             keep_within=_KEPT_WITHIN,
             scene=place,
+            camera=policy_camera_name(named_vehicle(self.vehicle)),
             view="112",
             shard=20,
             seed=self.seed,
@@ -185,8 +190,8 @@ IDLE_RULES = (
     ),
     IdleRule(
         ("delay",),
-        lambda asked: 0.0 < asked.delay < 0.005,
-        "below half a hundredth of a second, in which it is drawn",
+        lambda asked: 0.0 < asked.delay < 0.01,
+        "below a hundredth of a second, in which it is drawn",
         "raise it",
     ),
 )
@@ -216,8 +221,18 @@ class VisuomotorProtocol:
         check_fields(self)
         if self.scene:
             place_names(self.scene)
+        for name, words in (("condition", self.conditions), ("family", self.family)):
+            if not words:
+                raise AirworthyError(f"A policy is judged under no {name}; name one, as {_JUDGED[name]}.")
+            if twice := next((word for word in words if words.count(word) > 1), ""):
+                raise AirworthyError(f"The {name} {twice!r} is named twice; name each once.")
+        for word in self.family:
+            if word not in _FAMILIES:
+                raise unknown_name("family of dynamics", word, _FAMILIES)
 
 
+_FAMILIES = ("rigid", "semi_kinematic")
+_JUDGED = {"condition": "--judge.conditions baseline", "family": "--judge.family rigid"}
 _RANGE = re.compile(r"(?P<head>.+:)(?P<first>\d{1,6})-(?P<last>\d{1,6})(?P<tail>@\d+)?")
 _PLACES_MAX = 10_000
 

@@ -39,8 +39,10 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         found: What `summary.json` holds.
         rows: Of the training log.
     """
-    total = sum(row["flights"] for row in found["conditions"])
-    good = sum(row["successes"] for row in found["conditions"])
+    # Controls, which ought to fail, are no part of what it is called fit by.
+    seeing = [row for row in found["conditions"] if not row.get("control")]
+    total = sum(row["flights"] for row in seeing)
+    good = sum(row["successes"] for row in seeing)
     minutes = (found["training_wall_s"] + found["seconds"]["evaluate_s"]) / 60.0
     page = page_of(
         "airworthy.learning.visuomotor",
@@ -49,7 +51,7 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
             card("fit to fly here", "yes" if found["fit"] else "no", "", f"{good} of {total} flights", _tone(found["fit"])),
             card("all of it took", fixed(minutes, 1), "min", f"{_cpu(found):.0f} s of processor time"),
             card("learnt of", f"{found['pairs']:,}", "pairs", f"{found['rounds']} rounds of flights of its own"),
-            card("tracking error", _worst(found), "cm", "in the worst condition"),
+            card("tracking error", _worst(seeing), "cm", "in the worst condition"),
         ],
         conditions=[_condition(row) for row in found["conditions"]],
         folders=sorted({row["folder"] for row in found["conditions"]}),
@@ -109,8 +111,8 @@ def _cpu(found: Mapping[str, Any]) -> float:
     return float(found["training_cpu_s"] + found["seconds"]["evaluate_cpu_s"])
 
 
-def _worst(found: Mapping[str, Any]) -> str:
-    errors = [row["tracking_error_m"] for row in found["conditions"] if row["tracking_error_m"] is not None]
+def _worst(rows: Sequence[Mapping[str, Any]]) -> str:
+    errors = [row["tracking_error_m"] for row in rows if row["tracking_error_m"] is not None]
     return fixed(100.0 * max(errors), 0) if errors else DASH
 
 
@@ -151,9 +153,15 @@ def step_cells(row: Mapping[str, Any]) -> list[str]:
 def _pictures(folder: Path) -> list[tuple[str, str]]:
     """Return what the first flight of each condition saw, with the condition's folder."""
     found = []
+    several = len(list((folder / "evaluate").glob("course_*"))) > 1
     for path in sorted((folder / "evaluate").glob("course_*/flights/*/seen.png")):
         data = base64.b64encode(read_bytes(path, _PICTURE_LIMIT_BYTES)).decode("ascii")
         # "svnet__rigid__baseline__00000": who, how, under what, which flights.
         parts = path.parent.name.split("__")
-        found.append((" ".join(parts[1:3]).replace("_", " "), f"data:image/png;base64,{data}"))
+        title = " ".join(parts[1:3]).replace("_", " ")
+        if any(word in parts[2] for word in ("blindfold", "frozen", "late_images")):
+            title += " (as its camera saw it; the policy was shown others)"
+        if several:
+            title += f", {path.parents[2].name.replace('_', ' ')}"
+        found.append((title, f"data:image/png;base64,{data}"))
     return found

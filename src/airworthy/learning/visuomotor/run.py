@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from airworthy.benchmarks.tracking.condition_change import change_of, drop_unchanged
 from airworthy.benchmarks.tracking.conditions import Condition, condition, expanded
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.job import evaluate
@@ -34,14 +37,17 @@ from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorPr
 from airworthy.learning.visuomotor.report import write_visuomotor_report
 from airworthy.learning.visuomotor.training import VisuomotorTraining, mean_of_finite
 from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
-from airworthy.scenes import scene, scene_digest
+from airworthy.scenes import Scene, scene, scene_digest
+from airworthy.sensors.carried import policy_camera_name
+from airworthy.tasks.course_fit import check_course
 from airworthy.trajectories import course
 from airworthy.vehicles import named_vehicle
 from airworthy.vehicles.trim import hover_trim
 
 __all__ = ["EVALUATE_FOLDER", "train_visuomotor", "verdict_of"]
 
-EVALUATE_FOLDER = "evaluate"
+EVALUATE_FOLDER, _ASIDE = "evaluate", "evaluate.before"
+_ADVICE = "give another --course, or another --scene (`airworthy courses validate FILE --scene SCENE` tells of them)"
 _NAMES = TrainingNames(
     "a policy",
     "its place, its course or its vehicle was another",
@@ -74,6 +80,7 @@ class _VisuomotorFolder(TorchFolder[Policy]):
 
     def data(self, folder: Path) -> dict[str, Any]:
         self.folder = folder
+        restore_evidence(folder)
         return _place_digests(self.options, self.protocol)
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
@@ -102,10 +109,11 @@ class _VisuomotorFolder(TorchFolder[Policy]):
         return work.training.contract, work.training.weights
 
     def evidence(self, network: Policy, found: Mapping[str, Any]) -> dict[str, Any]:
-        if found:
-            # Judged before, by another protocol: its flights are none of this one's.
-            shutil.rmtree(self.folder / EVALUATE_FOLDER, ignore_errors=True)
-        return _evidence(self.folder, self.options, self.protocol, self.quiet)
+        if not found:
+            return _evidence(self.folder, self.options, self.protocol, self.quiet)
+        # Judged before, by another protocol: its flights are none of this one's, but stay until these are flown.
+        with kept_evidence(self.folder):
+            return _evidence(self.folder, self.options, self.protocol, self.quiet)
 
     def summary(self, work: TimedTraining[Any], network: Policy, machine: Machine) -> dict[str, Any]:
         training: VisuomotorTraining = work.training
@@ -166,6 +174,11 @@ def train_visuomotor(
     """
     begun = time.perf_counter() if begun is None else begun
     options, protocol = options or VisuomotorOptions(), protocol or VisuomotorProtocol()
+    if not isinstance(options, VisuomotorOptions) or not isinstance(protocol, VisuomotorProtocol):
+        raise AirworthyError(
+            f"A policy that sees was to be learnt by {type(options).__name__} and judged by {type(protocol).__name__}; expected"
+            " VisuomotorOptions and VisuomotorProtocol of airworthy.learning.visuomotor."
+        )
     _check_together(options, protocol)
     refuse_other_training(out, options, "visuomotor")
     run = TrainingRunOptions(device="cpu", threads=threads, checkpoint_minutes=0.01, tensorboard=tensorboard)
@@ -193,6 +206,55 @@ def _check_together(options: VisuomotorOptions, protocol: VisuomotorProtocol) ->
                 " conditions of any place, as baseline, drones, payload, wind, lighting, any_place, and evaluate others with"
                 " `airworthy evaluate`."
             )
+    policy_camera_name(flown)
+    _check_places(options, protocol)
+
+
+def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> None:
+    """Refuse a course through something, and a condition that changes nothing, before anything is learnt; of few places."""
+    flown, known = named_vehicle(options.vehicle), dict[str, Scene]()
+    for place in options.places if len(options.places) <= _DIGESTED else ():
+        known[place] = scene(place)
+        for name in options.course:
+            item = course(name)
+            check_course(item.trajectory(), known[place], [flown], item.name, "refuse", _ADVICE, bounds=False)
+    judged, wanted = _judged_places(options, protocol), expanded(protocol.conditions)
+    if len(judged) > _DIGESTED or not any(item.edits for item in wanted):
+        return
+    for place, name in product(judged, options.course):
+        known[place] = known.get(place) or scene(place)
+        changes = {item.name: change_of(item, name, place, known) for item in wanted}
+        drop_unchanged(protocol.conditions, wanted, changes, name, place)
+
+
+@contextmanager
+def kept_evidence(folder: Path) -> Iterator[None]:
+    """Put what a policy was judged by aside while it is judged anew, and back where that does not end.
+
+    Args:
+        folder: Of the training.
+    """
+    now, before = folder / EVALUATE_FOLDER, folder / _ASIDE
+    if now.is_dir():
+        now.rename(before)
+    try:
+        yield
+    except BaseException:
+        restore_evidence(folder)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def restore_evidence(folder: Path) -> None:
+    """Put back what was put aside for a judgement that was broken off; nothing where there is none.
+
+    Args:
+        folder: Of the training.
+    """
+    now, before = folder / EVALUATE_FOLDER, folder / _ASIDE
+    if before.is_dir():
+        shutil.rmtree(now, ignore_errors=True)
+        before.rename(now)
 
 
 def _judged_places(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> tuple[str, ...]:
@@ -266,6 +328,7 @@ def _condition_rows(all_flights: Sequence[Mapping[str, Any]]) -> list[dict[str, 
                 "family": family,
                 "flights": len(flights),
                 "successes": good,
+                "control": is_control(condition(named)),
                 "interval_percent": [100.0 * rate.low, 100.0 * rate.high],
                 "collisions": int(sum(row["collisions"] for row in flights)),
                 **{name: mean_of_finite([row[name] for row in flights]) for name in ("tracking_error_m", "proximity_percent")},
@@ -311,6 +374,8 @@ def _verdict_of_seeing(rows: list[dict[str, Any]]) -> tuple[bool, str]:
         )
     first = f"; the first: {worst['ended'][0]}" if worst["ended"] else ""
     named = f"{worst['condition']}, {str(worst['family']).replace('_', ' ')}"
+    if len({row["course"] for row in rows}) > 1:
+        named = f"{worst['course']}, {named}"
     return False, (
         f"no, since {worst['flights'] - worst['successes']} of {worst['flights']} flights failed under {named!r}, where at most"
         f" {100.0 - _FIT_PERCENT:g} % may{first}."

@@ -46,7 +46,7 @@ from airworthy.scenes import Scene
 from airworthy.trajectories import course
 from airworthy.vehicles import named_vehicle
 
-__all__ = ["VisuomotorTraining", "guessed_times", "mean_of_finite"]
+__all__ = ["STAGES", "VisuomotorTraining", "guessed_times", "mean_of_finite"]
 
 _HISTORY = SvNetOptions(
     variant=VARIANT,
@@ -70,6 +70,8 @@ _LIGHT = (0.5, 1.3)
 """Factors of linear radiance that rounds are flown in."""
 _SCENES_KEPT = 16
 """Read for rounds, at most at once."""
+STAGES = ("data", "features", "history", "flights", "heads")
+"""Of a step, each of which takes its time or is none of it."""
 _ROUNDS, _LOOKS, _LEARNING = 11, 12, 13
 """Streams of what is drawn here."""
 _LABELLED = 1.2
@@ -149,7 +151,9 @@ class VisuomotorTraining:
         """Return what is written down of the last step."""
         names = ("flights", "successes", "alone", "tracking_error_m", "helped_percent", "pairs", "error", "dropped")
         row = {name: self._row.get(name) for name in names}
-        return {"cost": cost, **row, **{f"{name}_s": round(value, 3) for name, value in self._row["seconds"].items()}}
+        # The same names in every row: a log's reader takes one that has others for damaged.
+        spent = {f"{name}_s": self._row["seconds"].get(name) for name in STAGES}
+        return {"cost": cost, **row, **{name: None if value is None else round(value, 3) for name, value in spent.items()}}
 
     @property
     def contract(self) -> PolicyContract:
@@ -243,8 +247,8 @@ class VisuomotorTraining:
                 o.drones,
                 o.start,
                 str(rng.choice(_NOISES)),
-                # Whole physics steps of both families.
-                round(float(rng.uniform(0.0, o.delay)), 2),
+                # Whole physics steps of both families, and none beyond the most.
+                int(rng.integers(0, int(100.0 * o.delay + 1e-9) + 1)) / 100.0,
                 float(rng.uniform(0.0, _GUST)),
                 float(np.exp(rng.uniform(*np.log(_LIGHT)))),
                 # Half of them carry nothing.

@@ -17,7 +17,7 @@ from airworthy.pilots.svnet.contract_text import EARLY, RATE_MAX
 from airworthy.pilots.svnet.features import History, from_command, observable, to_command, to_objective, z_down
 from airworthy.pilots.svnet.network import Reading, SvNetwork
 from airworthy.pilots.trackers import HoverFrame
-from airworthy.sensors.carried import policy_cut, vehicle_camera
+from airworthy.sensors.carried import policy_camera_name, policy_cut, vehicle_camera
 from airworthy.sensors.devices import Device
 from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.simulator import Simulator
@@ -81,13 +81,13 @@ def _cut(view: PolicyImage, width: int, height: int) -> PolicyView:
     return found
 
 
-def policy_camera(vehicle: Vehicle, contract: PolicyContract, camera: str = "camera") -> Device:
+def policy_camera(vehicle: Vehicle, contract: PolicyContract, camera: str = "") -> Device:
     """Return a camera of a vehicle's record as a policy was trained to see through it: to be mounted for it.
 
     Args:
         vehicle: Whose record gives the mount.
         contract: Gives view and rate.
-        camera: Name of the sensor in the record.
+        camera: Name of the sensor in the record; empty: as `sensors.carried.policy_camera_name` says.
 
     Raises:
         UnknownNameError: The record has no such camera.
@@ -98,7 +98,7 @@ def policy_camera(vehicle: Vehicle, contract: PolicyContract, camera: str = "cam
         raise AirworthyError(f"A policy of variant {contract.variant!r} does not see; it needs no camera.")
     lens = Pinhole(view.width, view.height, view.fx, view.fy, view.cx, view.cy)
     vehicle_camera(vehicle)  # a vehicle without any camera is told so, not that it has none of this name
-    return vehicle_camera(vehicle, camera).variant(projection=lens, rate=contract.rate)
+    return vehicle_camera(vehicle, camera or policy_camera_name(vehicle)).variant(projection=lens, rate=contract.rate)
 
 
 def check_camera(contract: PolicyContract, device: Device) -> None:

@@ -1,0 +1,133 @@
+"""What rounds draw, when they end, and what a policy that sees is judged by: without flying anything."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from airworthy.core.errors import AirworthyError
+from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
+from airworthy.learning.visuomotor.dagger import DaggerFlights
+from airworthy.learning.visuomotor.run import _condition_rows, train_visuomotor, verdict_of
+from airworthy.learning.visuomotor.training import VisuomotorTraining
+
+PLACES = Path(__file__).resolve().parents[2] / "benchmarks" / "places"
+
+
+class Drawn(VisuomotorTraining):
+    """Rounds whose conditions and flights are drawn, and that nobody flies."""
+
+    contract, weights = None, {}  # type: ignore[assignment]
+
+    def __init__(self, **options: Any):
+        self.options, self.iteration, self._known, self._threads = VisuomotorOptions(**options), 1, {}, 1
+        self.vehicle: Any = None
+
+
+def drawn_rounds(monkeypatch: pytest.MonkeyPatch, count: int, **options: Any) -> list[list[Any]]:
+    """Blocks of so many rounds."""
+    flown: list[Any] = []
+
+    def fly(network: Any, contract: Any, block: Any, *others: Any) -> DaggerFlights:
+        flown.append(block)
+        return DaggerFlights(*(np.zeros((0, width)) for width in (1, 8, 18, 75, 4, 3)))
+
+    monkeypatch.setattr("airworthy.learning.visuomotor.training.dagger_flights", fly)
+    monkeypatch.setattr("airworthy.learning.visuomotor.training.SvNetwork", lambda *a, **k: None)
+    monkeypatch.setattr("airworthy.learning.visuomotor.training.Setting", lambda *a: None)
+    training, rounds = Drawn(**options), []
+    for number in range(1, count + 1):
+        training.iteration = number
+        training._flown()
+        rounds.append(list(flown))
+        flown.clear()
+    return rounds
+
+
+def test_rounds_fly_flights_that_no_round_flew_and_half_of_them_carry_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = drawn_rounds(monkeypatch, 60, flights=16, delay=0.038)
+    blocks = [block for blocks in rounds for block in blocks]
+    assert [block.family for block in rounds[0]] == ["rigid", "semi_kinematic"]
+    numbers = [number for block in blocks for number in block.number]
+    assert len(set(numbers)) == len(numbers) == 60 * 16
+    loads = np.array([block.condition.pickup for block in blocks])
+    # 120 blocks, half of which are drawn to carry nothing: 60 within 3.3 deviations.
+    assert 42 <= np.sum(loads == 0.0) <= 78
+    assert np.max(loads) <= 0.3
+    assert np.mean(loads[loads > 0.0]) == pytest.approx(0.15, abs=0.04)
+    # Hundredths of a second, none beyond the most.
+    delays = {block.condition.delay for block in blocks}
+    assert delays == {0.0, 0.01, 0.02, 0.03}
+
+
+@pytest.mark.parametrize(("judged", "stops"), [(0, ""), (40, ""), (41, "clock")])
+def test_time_for_the_judgement_is_kept(judged: int, stops: str) -> None:
+    training = Drawn(minutes=10.0)
+    training.iteration, training._setup_s, training._judged = 2, 40.0, judged
+    # A flight takes 2 s: 40 + 400 of 600 s are spent, a round takes 80, and 80 are left for 40 flights.
+    training.log = [{"step_s": 320.0}, {"step_s": 80.0, "flights": 16, "alone": 3, "seconds": {"flights": 32.0}}]
+    training.log[1] |= {"tracking_error_m": 0.3}
+    assert training._why_stop() == stops
+
+
+def test_it_ends_with_two_good_rounds_and_not_with_one() -> None:
+    training = Drawn(minutes=600.0)
+    training._setup_s, training._judged = 0.0, 0
+    good = {"step_s": 8.0, "flights": 16, "alone": 16, "seconds": {"flights": 5.0}, "tracking_error_m": 0.05}
+    poor = {**good, "alone": 15}
+    far = {**good, "tracking_error_m": 0.2}
+    for rounds, why in (([poor, good], ""), ([good, far], ""), ([good, good], "flights"), ([good, poor, good], "")):
+        training.log = [{"step_s": 60.0}, *rounds]
+        training.iteration = len(training.log)
+        assert training._why_stop() == why
+
+
+def test_what_recovered_has_succeeded_too() -> None:
+    flight = {"course_index": 0, "condition": "baseline", "family": "rigid", "course": "round", "place": "hut", "cause": "x"}
+    flight |= {"collisions": 0, "tracking_error_m": 0.1, "proximity_percent": 90.0, "folder": "evaluate/course_0"}
+    rows = _condition_rows([{**flight, "outcome": word} for word in ("success", "success_recovered", "crash")])
+    assert [(item["successes"], item["flights"], item["control"]) for item in rows] == [(2, 3, False)]
+
+
+def judged(name: str, successes: int) -> dict[str, Any]:
+    ended = [] if successes == 20 else ["off course: far"]
+    about = {"course": name, "condition": "baseline", "family": "rigid", "flights": 20}
+    return {**about, "successes": successes, "tracking_error_m": 0.1, "ended": ended}
+
+
+def test_the_verdict_names_the_course_where_there_are_several() -> None:
+    rows = [judged("loop", 20), judged("stairs", 3)]
+    assert "under 'stairs, baseline, rigid'" in verdict_of(rows)[1]
+
+
+def test_how_it_is_judged_is_checked_before_anything_is_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airworthy.learning.visuomotor.run._VisuomotorFolder.train", lambda *a: pytest.fail("it began"))
+    with pytest.raises(AirworthyError, match="Unknown family of dynamics 'nope'"):
+        VisuomotorProtocol(family=("nope",))
+    with pytest.raises(AirworthyError, match="judged under no family"):
+        VisuomotorProtocol(family=())
+    with pytest.raises(AirworthyError, match="'baseline' is named twice"):
+        VisuomotorProtocol(conditions=("baseline", "baseline"))
+    with pytest.raises(AirworthyError, match="The course 'hover' is named twice"):
+        VisuomotorOptions(course=("hover", "hover"))
+    judge: Any = {"conditions": ("baseline",)}
+    with pytest.raises(AirworthyError, match="judged by dict; expected VisuomotorOptions and VisuomotorProtocol"):
+        train_visuomotor(tmp_path / "a", None, judge)
+    street = str(PLACES / "street.json")
+    wall = tmp_path / "wall.json"
+    about = {"format": "airworthy-course", "version": 1, "frame": "z_up", "name": "wall", "kind": "waypoints", "source": "test"}
+    wall.write_text(json.dumps({**about, "waypoints_m": [[-28, 0, 1.5], [-28, 30, 1.5]]}))
+    urban = ("urban:1@4",)
+    for options, protocol, said in (
+        (VisuomotorOptions(scene=urban, course=(street,)), VisuomotorProtocol(conditions=("static",)), "static"),
+        (VisuomotorOptions(scene=urban, course=(str(wall),)), None, "give another --course"),
+        (VisuomotorOptions(vehicle="cf2x_L250"), None, "no camera"),
+    ):
+        with pytest.raises(AirworthyError, match=said):
+            train_visuomotor(tmp_path / "b", options, protocol)
+    # Nothing has taken the folder.
+    assert [item.name for item in tmp_path.iterdir()] == ["wall.json"]
