@@ -38,6 +38,14 @@ def test_a_round_is_flown_by_what_was_learnt_before_it() -> None:
     assert visuomotor_features.arrival(rounds[:2]) is None
 
 
+@pytest.mark.parametrize(
+    ("alone", "flights", "arrives"), [(19, 20, True), (18, 20, False), (190, 200, True), (189, 200, False), (15, 16, False)]
+)
+def test_a_policy_arrives_with_exactly_95_percent(alone: int, flights: int, arrives: bool) -> None:
+    row = {"alone": alone, "flights": flights}
+    assert visuomotor_features.arrival([row]) == (row if arrives else None)
+
+
 def test_seeds_are_told_together_and_those_that_never_arrive_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,11 +16,21 @@ from airworthy.core.files import sha256_file
 from airworthy.learning.backbone.config import HELD_OUT_SEED, BackboneOptions
 from airworthy.learning.backbone.contract import read_backbone, trunk_shapes, trunk_tensors, write_backbone
 from airworthy.learning.backbone.halls import drawn_hall
-from airworthy.learning.backbone.pictures import CELLS, POSE, SIDE, SUBCELLS, PlacePictures, pictures_of
-from airworthy.learning.backbone.probe import HELD_OUT, ProbeOptions, ProbePlace, held_out_places, probe_backbone, ridge
+from airworthy.learning.backbone.pictures import CELLS, POSE, SIDE, SUBCELLS, PlacePictures, drawn_poses, pictures_of
+from airworthy.learning.backbone.probe import (
+    CHANNELS,
+    HELD_OUT,
+    ProbeOptions,
+    ProbePlace,
+    _depth_error,
+    _row,
+    held_out_places,
+    probe_backbone,
+    ridge,
+)
 from airworthy.learning.backbone.sources import backbone_weights, shipped_backbone
 from airworthy.pilots.svnet.contract import shipped_policy
-from airworthy.scenes import Scene
+from airworthy.scenes import Bounds, Scene, SceneBatch
 
 torch = pytest.importorskip("torch")
 
@@ -175,6 +185,19 @@ def test_images_do_not_depend_on_how_many_there_are() -> None:
         np.testing.assert_array_equal(getattr(few, name), getattr(many, name)[:3], err_msg=name)
 
 
+def test_poses_are_told_from_the_middle_of_where_they_lie() -> None:
+    """In the air beside a hall, in a box 12 x 10 m that nothing is near to: all of it but a quarter of a metre is flown in."""
+    hall = drawn_hall(0, 0)
+    place = replace(hall, bounds=Bounds((130.0, 140.0, 1.0), (142.0, 150.0, 9.0)))
+    poses = drawn_poses(place, SceneBatch(place, 1, "cpu", 1), 64, [1, 2])
+    # Heights from 0.3 to 2.5 m above its floor.
+    np.testing.assert_allclose(poses.middle, [136.0, 145.0, 0.5 * (1.3 + 3.5)])
+    np.testing.assert_allclose(poses.told[:, :3], poses.position - [136.0, 145.0, 2.4], atol=1e-5)
+    assert (np.abs(poses.told[:, :3]) <= [5.75, 4.75, 1.1]).all()
+    # They lie around it, not to one side.
+    assert (np.abs(poses.told[:, :2].mean(axis=0)) < [2.5, 2.0]).all()
+
+
 # ---- The probe --------------------------------------------------------------------------------------------------------------
 
 
@@ -186,6 +209,53 @@ def test_a_ridge_finds_what_is_linear_and_nothing_in_noise() -> None:
     np.testing.assert_allclose(made[:, 0], told[80:, 0], atol=0.02)
     # Of what is not there the mean is the best that can be said.
     assert np.square(made[:, 1] - told[80:, 1]).mean() < 1.3 * np.square(told[80:, 1] - told[:80, 1].mean()).mean()
+
+
+def test_a_map_is_of_what_it_is_fitted_to_alone() -> None:
+    """Means are those of the images that are fitted: what is judged changes nothing, and neither does where zero is."""
+    rng = np.random.default_rng(6)
+    features = rng.normal(size=(100, 160)).astype(np.float32)
+    # What is judged lies elsewhere, so that a mean over all would be another.
+    features[80:] += 2.0
+    told = np.column_stack([features[:, 0] + 5.0, rng.normal(size=100)])
+    made = ridge(features, told, 80)
+    np.testing.assert_allclose(ridge(features[:81], told[:81], 80), made[:1], atol=1e-5)
+    np.testing.assert_array_equal(ridge(features, np.concatenate([told[:80], np.zeros((20, 2))]), 80), made)
+    # Float32 features of size 8 are rounded to 5e-7 of themselves.
+    np.testing.assert_allclose(ridge(features + 8.0, told + 3.0, 80), made + 3.0, atol=1e-3)
+
+
+def drawn_depths(rng: np.random.Generator) -> tuple[ArrayF32, ArrayF32]:
+    """Features of 60 images and logarithms of depth that are linear in them; neither has the mean 0."""
+    features = (3.0 + rng.normal(size=(60, CELLS**2, 32))).astype(np.float32)
+    cells = 1.5 + 0.1 * (features - 3.0) @ rng.normal(size=(32, SUBCELLS**2))
+    whole = cells.reshape(60, CELLS, CELLS, SUBCELLS, SUBCELLS).swapaxes(2, 3).reshape(60, CELLS * SUBCELLS, CELLS * SUBCELLS)
+    return features, whole.astype(np.float32)
+
+
+def test_depths_that_are_linear_are_told_and_others_are_off_by_as_much() -> None:
+    features, log_depth = drawn_depths(np.random.default_rng(7))
+    log_depth[:, 0, 0] = np.nan
+    # The ridge is 1e-3 of the features' variance, and so is the share of the depths' spread that it leaves.
+    assert _depth_error(features, log_depth, 48) < 0.002
+    # What is judged is a tenth deeper than all that the map was fitted to: 1 / 1.1 of it is told.
+    log_depth[48:] += np.log(1.1)
+    assert _depth_error(features, log_depth, 48) == pytest.approx(1.0 - 1.0 / 1.1, abs=0.002)
+
+
+def test_the_probe_stands_beside_the_mean_pose() -> None:
+    rng = np.random.default_rng(8)
+    count, fitted = 24, 18
+    pose = rng.normal(size=(count, POSE)).astype(np.float32)
+    pose[fitted:, :3] += 4.0
+    depths = np.zeros((count, CELLS * SUBCELLS, CELLS * SUBCELLS), np.float32)
+    images, points = np.zeros((count, 1, 1, 3), np.uint8), np.zeros((count, CELLS, CELLS, 3), np.float32)
+    trunk: Any = lambda images: rng.normal(size=(len(images), CELLS**2 * CHANNELS)).astype(np.float32)  # noqa: E731
+    row = _row(trunk, ProbePlace("x", PlacePictures(images, pose, depths, points), fitted))
+    off = np.linalg.norm(pose[fitted:, :3] - pose[:fitted, :3].mean(axis=0), axis=1)
+    assert row["mean_pose_position_m"] == pytest.approx(np.median(off), rel=1e-5)
+    # Noise says nothing: a map of it is about as far off as the mean.
+    assert row["position_m"] == pytest.approx(row["mean_pose_position_m"], rel=0.3)
 
 
 def test_a_probe_is_of_its_images_alone() -> None:

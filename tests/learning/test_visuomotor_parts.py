@@ -13,13 +13,15 @@ from airworthy.learning.visuomotor.augment import augmented  # noqa: E402
 from airworthy.learning.visuomotor.config import JUDGED_SEED, Augmentation, VisuomotorOptions  # noqa: E402
 from airworthy.learning.visuomotor.features import VIEW, FrozenTrunk, Whitening  # noqa: E402
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors, predicted  # noqa: E402
+from airworthy.learning.visuomotor.judging import verdict_of  # noqa: E402
 from airworthy.learning.visuomotor.pairs import Pairs  # noqa: E402
-from airworthy.learning.visuomotor.run import verdict_of  # noqa: E402
-from airworthy.learning.visuomotor.training import guessed_times, mean_of_finite  # noqa: E402
+from airworthy.learning.visuomotor.step_times import guessed_times  # noqa: E402
+from airworthy.learning.visuomotor.training import mean_of_finite  # noqa: E402
 from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy, shipped_policy  # noqa: E402
 from airworthy.pilots.svnet.network import Reading, SvNetwork  # noqa: E402
 
 CHANNELS = 8
+NOTHING = Augmentation(light=0.0, contrast=0.0, paste=0.0, blur=0.0, noise=0.0)
 
 
 def drawn_pairs(count: int, features: np.ndarray, rng: np.random.Generator) -> Pairs:
@@ -128,8 +130,48 @@ def test_looks_depend_on_their_seed_alone_and_nothing_is_nothing() -> None:
     assert first.dtype == np.uint8
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-    none = Augmentation(light=0.0, contrast=0.0, paste=0.0, blur=0.0, noise=0.0)
-    np.testing.assert_array_equal(augmented(images, none, (1,)), images)
+    np.testing.assert_array_equal(augmented(images, NOTHING, (1,)), images)
+
+
+def test_motion_blur_is_along_rows_or_along_columns() -> None:
+    """A point becomes a line of five pixels, a fifth as bright; half of the lines lie, and half stand."""
+    images = np.zeros((64, 15, 15, 3), np.uint8)
+    images[:, 7, 7] = 255
+    looks = augmented(images, replace(NOTHING, blur=1.0), (3,))
+    lying, standing = np.zeros((15, 15, 3), np.uint8), np.zeros((15, 15, 3), np.uint8)
+    lying[7, 5:10] = standing[5:10, 7] = 51
+    kinds = ["lies" if (look == lying).all() else "stands" if (look == standing).all() else "neither" for look in looks]
+    assert set(kinds) == {"lies", "stands"}
+    # Of 64 draws of one half, 4 deviations.
+    assert 16 <= kinds.count("lies") <= 48
+    # An edge that lies is smeared by what stands alone, and nothing darkens towards the border.
+    images[:, :7], images[:, 7:] = 0, 200
+    smeared = (augmented(images, replace(NOTHING, blur=1.0), (3,)) != images).any(axis=(1, 2, 3)).tolist()
+    assert smeared == [kind == "stands" for kind in kinds]
+    images[:] = 200
+    np.testing.assert_array_equal(augmented(images, replace(NOTHING, blur=1.0), (3,)), images)
+    sharp = augmented(np.random.default_rng(0).integers(0, 255, (200, 8, 8, 3), np.uint8), replace(NOTHING, blur=0.25), (5,))
+    blurred = (sharp != np.random.default_rng(0).integers(0, 255, (200, 8, 8, 3), np.uint8)).any(axis=(1, 2, 3))
+    # A quarter of 200, 4 deviations.
+    assert 26 <= blurred.sum() <= 74
+
+
+def test_noise_is_normal_with_a_deviation_of_each_looks_own() -> None:
+    most = 20.0
+    images = np.full((256, 32, 32, 3), 128, np.uint8)
+    off = augmented(images, replace(NOTHING, noise=most), (7,)).astype(float) - 128.0
+    deviation = off.std(axis=(1, 2, 3))
+    # Strengths are uniform up to the most: the mean square is a third of its square, within 6 % for 256 looks; 3.6 deviations.
+    assert np.mean(deviation**2) == pytest.approx(most**2 / 3.0, rel=0.2)
+    # 3,072 numbers of a look: its own deviation is known within 1.3 %.
+    assert 0.9 * most < deviation.max() < 1.05 * most
+    assert deviation.min() < 0.1 * most
+    assert np.abs(off.mean(axis=(1, 2, 3))).max() < 4.5 * most / np.sqrt(off[0].size)
+    loud = off[deviation.argmax()]
+    # Of a normal distribution 68.3 % lie within a deviation; of a uniform one 57.7 would.
+    assert np.mean(np.abs(loud) < deviation.max()) == pytest.approx(0.683, abs=0.04)
+    # Pixels are drawn each for itself: those beside one another know nothing of each other.
+    assert abs(np.corrcoef(loud[:, 1:].ravel(), loud[:, :-1].ravel())[0, 1]) < 0.08
 
 
 def row(condition: str, successes: int) -> dict:

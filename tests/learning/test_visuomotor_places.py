@@ -2,6 +2,8 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,10 @@ pytest.importorskip("torch")
 
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.svnet.data import TrainingData
-from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol, place_names
+from airworthy.learning.visuomotor.config import JUDGED_SEED, VisuomotorOptions, VisuomotorProtocol, place_names
+from airworthy.learning.visuomotor.judging import condition_rows, judge, verdict_of
 from airworthy.learning.visuomotor.places import _part, flown_in, joined_numbers
-from airworthy.learning.visuomotor.run import _check_together, _condition_rows, verdict_of
+from airworthy.learning.visuomotor.run import _check_together
 
 
 def test_words_for_many_places() -> None:
@@ -123,18 +126,39 @@ def test_places_are_one_row_and_blind_flights_no_part_of_the_verdict() -> None:
         *_flights(0, "a", "baseline", good), *_flights(0, "b", "baseline", good),
         *_flights(0, "a", "blindfold", bad), *_flights(0, "b", "blindfold", bad),
     ]  # fmt: skip
-    rows = _condition_rows(flights)
+    rows = condition_rows(flights)
     told = [(row["condition"], row["flights"], row["successes"], row["places"]) for row in rows]
     assert told == [("baseline", 4, 4, 2), ("blindfold", 4, 0, 2)]
     fit, why = verdict_of(rows)
     assert fit
     assert why.startswith("yes, since 4 of 4 flights succeeded")
     assert "without eyes" not in why
-    led = verdict_of(_condition_rows([*flights, *_flights(0, "c", "blindfold", good)]))
+    led = verdict_of(condition_rows([*flights, *_flights(0, "c", "blindfold", good)]))
     assert led == (True, f"{why} Not sight alone leads it: flights succeeded without eyes, 2 of 6 under 'blindfold'.")
-    assert not verdict_of(_condition_rows([*flights, *_flights(1, "a", "baseline", bad)]))[0]
+    assert not verdict_of(condition_rows([*flights, *_flights(1, "a", "baseline", bad)]))[0]
 
 
 def test_nothing_is_judged_by_flights_without_eyes_alone() -> None:
     with pytest.raises(AirworthyError, match="meant to fail, so nothing is judged: add baseline"):
         _check_together(VisuomotorOptions(), VisuomotorProtocol(conditions=("blindfold", "frozen")))
+
+
+@pytest.mark.parametrize("places", [("a",), ("a", "b", "c")])
+def test_no_two_places_are_judged_by_the_same_starts(
+    places: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One place is judged by the protocol's own seed; of several the first is, and all others by seeds of their own."""
+    judged: list[Any] = []
+
+    def evaluate(config: Any, *others: Any, **named: Any) -> Any:
+        judged.append(config)
+        rows = _flights(0, config.scene, "baseline", ("success",))
+        return SimpleNamespace(interrupted=False, summary={"flights": rows})
+
+    monkeypatch.setattr("airworthy.learning.visuomotor.judging.evaluate", evaluate)
+    options, protocol = VisuomotorOptions(scene=places, course=("x", "y")), VisuomotorProtocol(flights=2)
+    judge(tmp_path, options, protocol, quiet=True)
+    # Courses of a place share starts, which are told from the course's own; drones are the same ones on both.
+    assert [item.seed for item in judged] == 2 * [JUDGED_SEED + k for k in range(len(places))]
+    assert [(item.course, item.scene) for item in judged] == [(name, place) for name in "xy" for place in places]
+    assert len({item.out for item in judged}) == len(judged)

@@ -12,7 +12,8 @@ pytest.importorskip("torch")
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
 from airworthy.learning.visuomotor.dagger import DaggerFlights
-from airworthy.learning.visuomotor.run import _condition_rows, train_visuomotor, verdict_of
+from airworthy.learning.visuomotor.judging import condition_rows, verdict_of
+from airworthy.learning.visuomotor.run import train_visuomotor
 from airworthy.learning.visuomotor.training import VisuomotorTraining
 
 PLACES = Path(__file__).resolve().parents[2] / "benchmarks" / "places"
@@ -32,7 +33,7 @@ def drawn_rounds(monkeypatch: pytest.MonkeyPatch, count: int, **options: Any) ->
     """Blocks of so many rounds."""
     flown: list[Any] = []
 
-    def fly(network: Any, contract: Any, block: Any, *others: Any) -> DaggerFlights:
+    def fly(network: Any, contract: Any, block: Any, *others: Any, **named: Any) -> DaggerFlights:
         flown.append(block)
         return DaggerFlights(*(np.zeros((0, width)) for width in (1, 8, 18, 75, 4, 3)))
 
@@ -89,7 +90,7 @@ def test_it_ends_with_two_good_rounds_and_not_with_one() -> None:
 def test_what_recovered_has_succeeded_too() -> None:
     flight = {"course_index": 0, "condition": "baseline", "family": "rigid", "course": "round", "place": "hut", "cause": "x"}
     flight |= {"collisions": 0, "tracking_error_m": 0.1, "proximity_percent": 90.0, "folder": "evaluate/course_0"}
-    rows = _condition_rows([{**flight, "outcome": word} for word in ("success", "success_recovered", "crash")])
+    rows = condition_rows([{**flight, "outcome": word} for word in ("success", "success_recovered", "crash")])
     assert [(item["successes"], item["flights"], item["control"]) for item in rows] == [(2, 3, False)]
 
 

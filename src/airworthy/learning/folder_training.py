@@ -95,11 +95,13 @@ class FolderTraining(ABC, Generic[Network]):
             KeyboardInterrupt: It was asked to stop; what is learnt, and a checkpoint to go on from, are in the folder.
         """
         with lock_folder(out) as folder:
+            self.settle(folder)
             identity = self.identity(folder)
             held = TrainingFolder(folder, identity, self.options, self.names, self.quiet)
             if held.done:
                 judge = partial(self._judge_again, folder, identity)
                 done = held.outcome(self.read, lambda at, found: Trained(at, True, found, found["iterations"], True), judge)
+                self.settle(folder)
                 self._tell_lost(folder)
                 return done
             machine = self.machine(held.machine)
@@ -165,6 +167,9 @@ class FolderTraining(ABC, Generic[Network]):
         judged = {} if self.protocol is None else {"protocol": plain_options(self.protocol)}
         told = {"schema_version": SCHEMA_VERSION, "kind": self.kind, "options": plain_options(self.options)}
         return {**told, "data": self.data(folder), **judged}
+
+    def settle(self, folder: Path) -> None:
+        """Put the locked folder in order where a second judgement was broken off, and behind one that ended; mostly nothing."""
 
     def data(self, folder: Path) -> dict[str, Any]:
         """Return what of the world its weights depend on, that options only name: digests, names; nothing where there is none.

@@ -30,6 +30,7 @@ __all__ = [
     "METRICS_FILE",
     "SUMMARY_FILE",
     "FlownWork",
+    "StepStopped",
     "TimedTraining",
     "TimedWork",
     "Trained",
@@ -74,8 +75,13 @@ class Trained:
         return self.folder / REPORT_FILE
 
 
+class StepStopped(Exception):
+    """A step was broken off, since somebody wants it to stop; the training is as it was before that step."""
+
+
 class TimedWork(Protocol):
-    """What clock and log need of a training; one that flies has `env_steps`, one that keeps a replay `keep_in` and `forget`."""
+    """What clock and log need of a training; one that flies has `env_steps`, one that keeps a replay `keep_in` and `forget`;
+    one whose steps are long asks `stopped` within them whether somebody wants it to stop, and raises `StepStopped`."""
 
     @property
     def options(self) -> Any:
@@ -165,10 +171,18 @@ class TimedTraining(Generic[Work]):
         # Set back by what earlier runs of this training took: its clock goes on where it stood.
         wall, cpu = time.perf_counter() - self.wall_s, time.process_time() - self.cpu_s
         work: Any = self.training
+        if hasattr(work, "stopped"):
+            work.stopped = stopped
         while not work.finished and not stopped():
             if work.iteration in self._kept_at:
                 self.earlier[work.iteration] = self.wall_s, [w.copy() for w in work.weights]
-            cost = work.step()
+            try:
+                cost = work.step()
+            except StepStopped:
+                self.wall_s, self.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
+                # Saved as it was, but for the clock: time in which nothing was learnt was spent all the same.
+                yield work.iteration
+                return
             self.wall_s, self.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
             if work.iteration % self._every == 0 or work.finished:
                 row: dict[str, Any] = {"iteration": work.iteration}

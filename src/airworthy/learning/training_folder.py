@@ -152,6 +152,8 @@ class TrainingNames:
     """Where its figures lie; written last."""
     judged: Mapping[str, str] = field(default_factory=dict)
     """Options by fields of the protocol, where they are called otherwise."""
+    stopping: str = ""
+    """Said at once to whoever stops it, where a step goes on for a while behind that (`stoppable`); empty: none does."""
 
 
 @telling_refusals()
@@ -374,7 +376,7 @@ class TrainingFolder:
         """
         kept = self._checkpoints()
         begun = last = time.monotonic()
-        with self._events(run, curves) as follow, stoppable() as stopped:
+        with self._events(run, curves) as follow, stoppable(self._named.stopping) as stopped:
             for _ in progress(steps(stopped), "Training", count, quiet=self._quiet):
                 now = time.monotonic()
                 # Monotonic time: a clock that is set while it learns must not stop it.

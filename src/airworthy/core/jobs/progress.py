@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -96,20 +97,36 @@ def _text(value: Any, short: bool) -> str:
 
 
 @contextmanager
-def stoppable() -> Iterator[Callable[[], bool]]:
+def stoppable(said: str = "") -> Iterator[Callable[[], bool]]:
     """Yield what says whether a signal has come; behind the block it is given to whoever would have had it.
 
     Outside of the main thread, which alone is given signals, none comes.
 
+    Args:
+        said: Written on standard error at once when one comes, for a block that goes on for a while behind it; a second signal
+            then ends it where it is. Empty: nothing is, and all that come wait for the block's end.
+
     Raises:
         KeyboardInterrupt: Behind the block, where a signal has come and whoever would have had it ignores it, as in a job
-            behind a script: work that was cut short must not look finished.
+            behind a script: work that was cut short must not look finished. Within it, at a second signal.
     """
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, frame: object) -> None:
+        came.append(number)
+        if said and len(came) == 1:
+            _write_now(f"{said}\n")
+        elif said:
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+            raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, note)
     try:
         yield lambda: bool(came)
     finally:
@@ -118,6 +135,16 @@ def stoppable() -> Iterator[Callable[[], bool]]:
     if came:
         signal.raise_signal(came[0])
         raise KeyboardInterrupt
+
+
+def _write_now(text: str) -> None:
+    """Write on standard error from within a signal's handler."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except RuntimeError:
+        # The signal came while a line was being written there: the buffer may not be entered twice.
+        os.write(2, text.encode())
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

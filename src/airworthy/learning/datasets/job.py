@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -152,6 +152,7 @@ def synthesize_dataset(
     repair: bool = False,
     course_check: CourseCheck = "refuse",
     quiet: bool = True,
+    alive: Callable[[], None] = lambda: None,
 ) -> Made:
     """Make a data set, or go on with one.
 
@@ -167,6 +168,8 @@ def synthesize_dataset(
         course_check: What becomes of a course on which the vehicle would meet something in the scene: "refuse", "warn", or
             "none", which does not look.
         quiet: Show no progress.
+        alive: Called between ticks of roll-outs and blocks of images that this process makes; what it raises ends the run, as
+            a KeyboardInterrupt does, and is raised on.
 
     Raises:
         AirworthyError: Something cannot be used, a course leads into something, the folder holds another data set, a shard is
@@ -187,7 +190,7 @@ def synthesize_dataset(
         clear_unfinished(folder)
         # Workers, and machines of a cluster, read the copy: the user's file may be gone, or not be there.
         task = ShardTask(_with_copy(config, folder.resolve()), folder.resolve(), digest_of(identity), device)
-        maker = ShardMaker(task, scene)
+        maker = ShardMaker(task, scene, alive)
         run = _Run(folder, identity, maker, quiet)
         run.find(repair)
         interrupted = run.make(_source(task, maker, run.missing, workers, cluster))

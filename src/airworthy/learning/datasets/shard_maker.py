@@ -150,7 +150,7 @@ class ShardMaker:
     Args:
         task: What to make.
         scene: The scene, where it is loaded already.
-        alive: Called between blocks of images; raises where the work is not wanted any more.
+        alive: Called between ticks of roll-outs and blocks of images; raises where the work is not wanted any more.
     """
 
     def __init__(self, task: ShardTask, scene: Scene | None = None, alive: Callable[[], None] = lambda: None):
@@ -192,7 +192,7 @@ class ShardMaker:
             AirworthyError: The file system refused.
         """
         numbers = [self.sharding.numbers(shard) for shard in shards]
-        flown = roll_out(self.plan, np.concatenate(numbers), self._task.device, stages=self.stages)
+        flown = roll_out(self.plan, np.concatenate(numbers), self._task.device, stages=self.stages, alive=self._alive)
         ends = np.cumsum([len(item) for item in numbers])
         for shard, end, count in zip(shards, ends, map(len, numbers), strict=True):
             which = np.zeros(len(flown.number), bool)

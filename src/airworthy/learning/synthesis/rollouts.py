@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -53,7 +54,12 @@ class Rollouts:
 
 
 def roll_out(
-    plan: RolloutPlan, numbers: ArrayLike, device: str = "cpu", threads: int | None = None, stages: Stages | None = None
+    plan: RolloutPlan,
+    numbers: ArrayLike,
+    device: str = "cpu",
+    threads: int | None = None,
+    stages: Stages | None = None,
+    alive: Callable[[], None] = lambda: None,
 ) -> Rollouts:
     """Fly roll-outs by their numbers.
 
@@ -63,6 +69,7 @@ def roll_out(
         device: Of simulation and MPC.
         threads: Most threads of a CPU.
         stages: Counts the time.
+        alive: Called before each tick; raises where the roll-outs are not wanted any more.
     """
     config, stages = plan.config, stages or Stages()
     with stages("planning"):
@@ -79,6 +86,7 @@ def roll_out(
     # 2).
     state, command = [_state(simulator)], []
     for _ in range(config.ticks):
+        alive()
         now = state[-1]
         with stages("solving"):
             # The truth: the expert is privileged (spec/sousvide section 4); what a policy would sense is made afterwards.

@@ -6,6 +6,8 @@ part alone. Everything acts on 8-bit images, so that what is learnt from is what
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -24,16 +26,18 @@ _TINT = 0.08
 """Most by which one colour is stronger or weaker: white balance of a phone's camera, ours."""
 
 
-def augmented(images: ArrayU8, how: Augmentation, seed: tuple[int, ...]) -> ArrayU8:
+def augmented(images: ArrayU8, how: Augmentation, seed: tuple[int, ...], alive: Callable[[], None] = lambda: None) -> ArrayU8:
     """Return a changed look at each of n images (n, H, W, 3).
 
     Args:
         images: Red, green, blue.
         how: By what.
         seed: Of this part of the images.
+        alive: Called before each block of images; raises where they are not wanted any more.
     """
     found = np.empty_like(images)
     for first in range(0, len(images), _AT_ONCE):
+        alive()
         drawn = int(np.random.SeedSequence((*seed, first)).generate_state(1, np.uint64)[0] >> np.uint64(1))
         generator = torch.Generator().manual_seed(drawn)
         some = torch.from_numpy(np.ascontiguousarray(images[first : first + _AT_ONCE]))

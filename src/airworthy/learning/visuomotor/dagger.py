@@ -8,7 +8,7 @@ course near where the vehicle is, not where the clock is: a policy that is early
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,6 +163,7 @@ def dagger_flights(
     spread: VehicleSpread,
     seed: int,
     device: str = "cpu",
+    alive: Callable[[], None] = lambda: None,
 ) -> DaggerFlights | None:
     """Fly a block of flights with a policy, and return what can be learnt of them; None where somebody stopped it.
 
@@ -175,6 +176,7 @@ def dagger_flights(
         spread: Of starts and drones, where the condition has no wider one.
         seed: Of everything that is drawn.
         device: Where it is simulated.
+        alive: Called after each tick; raises where the flights are not wanted any more.
 
     Raises:
         AirworthyError: Policy, vehicle and scene do not fit together.
@@ -198,7 +200,16 @@ def dagger_flights(
 
     method = TrackingMethod("dagger", make, sensors)
     result = fly_block(
-        block, setting, method, vehicle, spread=spread, protocol=TrackingProtocol(), seed=seed, device=device, picture=False
+        block,
+        setting,
+        method,
+        vehicle,
+        spread=spread,
+        protocol=TrackingProtocol(),
+        seed=seed,
+        device=device,
+        progress_callback=alive,
+        picture=False,
     )
     if result is None:
         return None

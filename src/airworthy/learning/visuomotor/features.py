@@ -55,13 +55,22 @@ class FrozenTrunk:
         tensors = {**trunk, "classifier.1.weight": same, "classifier.1.bias": np.zeros(TRUNK_CHANNELS, np.float32)}
         self._backbone = Backbone(tensors, (VIEW, VIEW), IMAGE_MEAN, IMAGE_STD, "cpu", threads, cells=CELLS)
 
-    def __call__(self, images: ArrayU8) -> ArrayF32:
+    def __call__(self, images: ArrayU8, seen: Callable[[int], None] = lambda count: None) -> ArrayF32:
         """Return (n, cells^2, 512) of images (n, 112, 112, 3), cell by cell, row by row.
+
+        Args:
+            images: Of the view's size.
+            seen: Called now and then with how many images are done.
 
         Raises:
             AirworthyError: They are of another size or kind.
         """
-        return self._backbone(images).reshape(len(images), CELLS**2, TRUNK_CHANNELS)
+        found = np.empty((len(images), CELLS**2, TRUNK_CHANNELS), np.float32)
+        for first in range(0, len(images), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            found[some] = self._backbone(images[some]).reshape(-1, CELLS**2, TRUNK_CHANNELS)
+            seen(min(first + _AT_ONCE, len(images)))
+        return found
 
     def whitened(
         self, images: ArrayU8, whitening: Whitening, seen: Callable[[int], None] = lambda count: None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,9 @@ class Shown:
     """(k, 3) true, world [m]."""
 
 
-def expert_data(options: VisuomotorOptions, folder: Path, seconds: float, quiet: bool) -> tuple[list[Shown], int]:
+def expert_data(
+    options: VisuomotorOptions, folder: Path, seconds: float, quiet: bool, alive: Callable[[], None] = lambda: None
+) -> tuple[list[Shown], int]:
     """Make what the expert shows, or read it where it lies already.
 
     Args:
@@ -52,6 +54,7 @@ def expert_data(options: VisuomotorOptions, folder: Path, seconds: float, quiet:
         folder: Of the training.
         seconds: Of all courses together.
         quiet: Say nothing.
+        alive: Called now and then; what it raises ends the work, and what is made stays.
 
     Returns:
         A part per place, with its images, and how many roll-outs were kept.
@@ -62,13 +65,13 @@ def expert_data(options: VisuomotorOptions, folder: Path, seconds: float, quiet:
     """
     configs = [options.dataset(seconds, name) for name in options.places]
     if len(configs) == 1:
-        data: Any = _made(configs[0], folder / DATA_FOLDER, quiet)
+        data: Any = _made(configs[0], folder / DATA_FOLDER, quiet, alive)
         return [Shown(training_data(data, variant(VARIANT)), _positions(data))], int(data.flown["kept"].sum())
     for config in progress(configs, "Looking at courses in places", quiet=quiet):
         check_place(config, scene(config.scene), "refuse")
     parts, first, kept = [], 0, 0
     for number, config in enumerate(progress(configs, "Flying the expert in places", quiet=quiet)):
-        made = _made(config, folder / DATA_FOLDER / f"place_{number:04d}", True)
+        made = _made(config, folder / DATA_FOLDER / f"place_{number:04d}", True, alive)
         parts.append(Shown(_part(made, first), _positions(made)))
         first, kept = first + made.rollouts, kept + int(made.flown["kept"].sum())
     if not any(len(part.data.held_out) for part in parts):
@@ -116,8 +119,8 @@ def flown_in(options: VisuomotorOptions, number: int) -> tuple[list[Stop], int]:
     return [stops[k] for k in order[chosen]], together
 
 
-def _made(config: DatasetConfig, folder: Path, quiet: bool) -> ExpertDataset:
-    if synthesize_dataset(config, folder, quiet=quiet).interrupted:
+def _made(config: DatasetConfig, folder: Path, quiet: bool, alive: Callable[[], None]) -> ExpertDataset:
+    if synthesize_dataset(config, folder, quiet=quiet, alive=alive).interrupted:
         raise KeyboardInterrupt
     return ExpertDataset.open(folder)
 

@@ -5,37 +5,41 @@ data/             the expert's roll-outs, a data set of its own
 checkpoints/      while it is not finished
 weights.safetensors, contract.json   the policy, an SV-Net of variant sv_grid, also of a training that was stopped
 metrics.jsonl     flights, successes, errors and seconds, a line per step
-evaluate/         the flights by which it was judged, with a page of their own
+evaluate/         the flights by which it was judged, with a page of their own (`judging`)
 report.html       the verdict, what it stands on, and how it was learnt
 summary.json      figures; written last: where it lies, all is done
 """
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from airworthy.benchmarks.tracking.condition_change import change_of, drop_unchanged
-from airworthy.benchmarks.tracking.conditions import Condition, condition, expanded
-from airworthy.benchmarks.tracking.config import EvaluateConfig
-from airworthy.benchmarks.tracking.job import evaluate
+from airworthy.benchmarks.tracking.conditions import expanded
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, sha256
-from airworthy.core.jobs.progress import progress
-from airworthy.evaluation.statistics import wilson_interval
 from airworthy.learning.folder_training import Rows, TorchFolder, scalars_of
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
-from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, refuse_other_training, say
-from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol, place_names
+from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, refuse_other_training
+from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
+from airworthy.learning.visuomotor.judging import (
+    EVALUATE_FOLDER,
+    is_control,
+    judge,
+    judged_anew,
+    judged_places,
+    settle_evidence,
+    verdict_of,
+)
 from airworthy.learning.visuomotor.report import write_visuomotor_report
-from airworthy.learning.visuomotor.training import VisuomotorTraining, mean_of_finite
+from airworthy.learning.visuomotor.step_times import stage_seconds
+from airworthy.learning.visuomotor.training import VisuomotorTraining
 from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
 from airworthy.scenes import Scene, scene, scene_digest
 from airworthy.sensors.carried import policy_camera_name
@@ -46,7 +50,6 @@ from airworthy.vehicles.trim import hover_trim
 
 __all__ = ["EVALUATE_FOLDER", "train_visuomotor", "verdict_of"]
 
-EVALUATE_FOLDER, _ASIDE = "evaluate", "evaluate.before"
 _ADVICE = "give another --course, or another --scene (`airworthy courses validate FILE --scene SCENE` tells of them)"
 _NAMES = TrainingNames(
     "a policy",
@@ -56,14 +59,10 @@ _NAMES = TrainingNames(
     SUMMARY_FILE,
     # Its `flights` and `seed` are those of learning.
     {"flights": "judged"},
+    "Stopping after what is under way, within seconds; the same command begins this step anew. Ctrl-C once more stops at once.",
 )
 _DIGESTED = 8
 """Places whose content is looked at, at most, when a training is told from another; of more only those that are files."""
-_TOLD_STOPS = 4
-"""So many evaluations are one line of progress; fewer have their own."""
-_FIT_PERCENT = 95.0
-"""Ours: a policy is called fit to fly where at least this share of flights succeeded under every condition of its judgement."""
-
 Policy = tuple[PolicyContract, Mapping[str, Any]]
 
 
@@ -80,12 +79,11 @@ class _VisuomotorFolder(TorchFolder[Policy]):
 
     def data(self, folder: Path) -> dict[str, Any]:
         self.folder = folder
-        restore_evidence(folder)
         return _place_digests(self.options, self.protocol)
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
         conditions = len(expanded(self.protocol.conditions)) * len(self.protocol.family) * len(self.options.course)
-        conditions *= len(_judged_places(self.options, self.protocol))
+        conditions *= len(judged_places(self.options, self.protocol))
         training = VisuomotorTraining(
             self.options,
             folder,
@@ -96,11 +94,16 @@ class _VisuomotorFolder(TorchFolder[Policy]):
         )
         return self.timed(training, _line(self.options))
 
+    def settle(self, folder: Path) -> None:
+        settle_evidence(folder)
+
     def steps_left(self, work: TimedTraining[Any]) -> int | None:
         return super().steps_left(work) if self.options.rounds else None
 
     def write(self, folder: Path, work: TimedTraining[Any]) -> None:
-        write_policy(folder, work.training.contract, work.training.weights)
+        # Stopped while the expert showed: there is no policy yet.
+        if work.training.iteration:
+            write_policy(folder, work.training.contract, work.training.weights)
 
     def read(self, folder: Path) -> Policy:
         return read_policy(folder)
@@ -110,10 +113,10 @@ class _VisuomotorFolder(TorchFolder[Policy]):
 
     def evidence(self, network: Policy, found: Mapping[str, Any]) -> dict[str, Any]:
         if not found:
-            return _evidence(self.folder, self.options, self.protocol, self.quiet)
-        # Judged before, by another protocol: its flights are none of this one's, but stay until these are flown.
-        with kept_evidence(self.folder):
-            return _evidence(self.folder, self.options, self.protocol, self.quiet)
+            return judge(self.folder, self.options, self.protocol, self.quiet)
+        # Judged before, by another protocol: its flights are none of this one's, but stay until the summary tells of these.
+        with judged_anew(self.folder, self.protocol):
+            return judge(self.folder, self.options, self.protocol, self.quiet)
 
     def summary(self, work: TimedTraining[Any], network: Policy, machine: Machine) -> dict[str, Any]:
         training: VisuomotorTraining = work.training
@@ -121,7 +124,7 @@ class _VisuomotorFolder(TorchFolder[Policy]):
         told = {
             "scene": ", ".join(self.options.scene),
             "places": len(self.options.places),
-            "judged_places": len(_judged_places(self.options, self.protocol)),
+            "judged_places": len(judged_places(self.options, self.protocol)),
             "courses": list(self.options.course),
             "vehicle": self.options.vehicle,
             "seed": self.options.seed,
@@ -131,7 +134,7 @@ class _VisuomotorFolder(TorchFolder[Policy]):
             "env_steps": training.env_steps,
             "steps": training.log,
         }
-        seconds = {**_stage_seconds(training), **judged["seconds"]}
+        seconds = {**stage_seconds(training.log), **judged["seconds"]}
         return self.summarised(work, machine, **told, **{**judged, "seconds": seconds})
 
     def report(
@@ -218,7 +221,7 @@ def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> N
         for name in options.course:
             item = course(name)
             check_course(item.trajectory(), known[place], [flown], item.name, "refuse", _ADVICE, bounds=False)
-    judged, wanted = _judged_places(options, protocol), expanded(protocol.conditions)
+    judged, wanted = judged_places(options, protocol), expanded(protocol.conditions)
     if len(judged) > _DIGESTED or not any(item.edits for item in wanted):
         return
     for place, name in product(judged, options.course):
@@ -227,169 +230,15 @@ def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> N
         drop_unchanged(protocol.conditions, wanted, changes, name, place)
 
 
-@contextmanager
-def kept_evidence(folder: Path) -> Iterator[None]:
-    """Put what a policy was judged by aside while it is judged anew, and back where that does not end.
-
-    Args:
-        folder: Of the training.
-    """
-    now, before = folder / EVALUATE_FOLDER, folder / _ASIDE
-    if now.is_dir():
-        now.rename(before)
-    try:
-        yield
-    except BaseException:
-        restore_evidence(folder)
-        raise
-    shutil.rmtree(before, ignore_errors=True)
-
-
-def restore_evidence(folder: Path) -> None:
-    """Put back what was put aside for a judgement that was broken off; nothing where there is none.
-
-    Args:
-        folder: Of the training.
-    """
-    now, before = folder / EVALUATE_FOLDER, folder / _ASIDE
-    if before.is_dir():
-        shutil.rmtree(now, ignore_errors=True)
-        before.rename(now)
-
-
-def _judged_places(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> tuple[str, ...]:
-    return place_names(protocol.scene) if protocol.scene else options.places
-
-
 def _place_digests(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> dict[str, Any]:
     """Return what files hold that options only name."""
-    names = dict.fromkeys((*options.places, *_judged_places(options, protocol)))
+    names = dict.fromkeys((*options.places, *judged_places(options, protocol)))
     # Drawn places are functions of their names.
     return {
         "scenes": {name: scene_digest(scene(name)) for name in names if len(names) <= _DIGESTED or Path(name).exists()},
         "courses": [sha256(json_text(course(name))) for name in options.course],
         "vehicle": sha256(json_text(named_vehicle(options.vehicle))),
     }
-
-
-def _evidence(folder: Path, options: VisuomotorOptions, protocol: VisuomotorProtocol, quiet: bool) -> dict[str, Any]:
-    """Return flights by condition, the verdict, and what judging took."""
-    begun, cpu = time.perf_counter(), time.process_time()
-    places = _judged_places(options, protocol)
-    count = protocol.flights * len(protocol.family) * len(options.course) * len(places)
-    say(quiet, f"Judging it: {', '.join(protocol.conditions)}, {count} flights of each.")
-    flights: list[dict[str, Any]] = []
-    stops = [(c, p) for c in range(len(options.course)) for p in range(len(places))]
-    for c, p in progress(stops, "Judging in places", quiet=quiet or len(stops) < _TOLD_STOPS):
-        name = options.course[c]
-        config = EvaluateConfig(
-            pilot=(f"svnet:{folder}",),
-            course=name,
-            scene=places[p],
-            conditions=protocol.conditions,
-            flights=protocol.flights,
-            family=protocol.family,  # type: ignore[arg-type]
-            vehicle=options.vehicle,
-            # Of each place its own, else all places would see the same starts and drones.
-            seed=protocol.seed + p,
-            out=folder / EVALUATE_FOLDER / (f"course_{c}" if len(places) == 1 else f"course_{c}_place_{p:04d}"),
-        )
-        done = evaluate(config, quiet or len(stops) >= _TOLD_STOPS)
-        if done.interrupted:
-            raise KeyboardInterrupt
-        where = Path(config.out).relative_to(folder).as_posix()
-        flights += [{**row, "course_index": c, "place": places[p], "folder": where} for row in done.summary["flights"]]
-    rows = _condition_rows(flights)
-    fit, why = verdict_of(rows)
-    return {
-        "fit": fit,
-        "verdict": why,
-        "conditions": rows,
-        "flights": flights,
-        "seconds": {"evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
-    }
-
-
-def _condition_rows(all_flights: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row per course, condition and family, all places together: successes with Wilson's interval, errors, endings."""
-    found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = {}
-    for row in all_flights:
-        found.setdefault((row["course_index"], row["condition"], row["family"]), []).append(row)
-    rows = []
-    for (_, named, family), flights in found.items():
-        good = sum(str(row["outcome"]).startswith("success") for row in flights)
-        rate = wilson_interval(good, len(flights))
-        lost = [row for row in flights if not str(row["outcome"]).startswith("success")]
-        rows.append(
-            {
-                "course": flights[0]["course"],
-                "places": len({row["place"] for row in flights}),
-                "condition": named,
-                "family": family,
-                "flights": len(flights),
-                "successes": good,
-                "control": is_control(condition(named)),
-                "interval_percent": [100.0 * rate.low, 100.0 * rate.high],
-                "collisions": int(sum(row["collisions"] for row in flights)),
-                **{name: mean_of_finite([row[name] for row in flights]) for name in ("tracking_error_m", "proximity_percent")},
-                "ended": [f"{row['outcome'].replace('_', ' ')}: {row['cause']}" for row in lost],
-                "folder": flights[0]["folder"],
-            }
-        )
-    return rows
-
-
-def is_control(item: Condition) -> bool:
-    """Tell whether a condition takes a policy's eyes away: who flies by sight fails, and who does not was not led by sight."""
-    return item.blind or item.freeze > 0.0
-
-
-def verdict_of(all_rows: list[dict[str, Any]]) -> tuple[bool, str]:
-    """Return whether a policy is fit to fly where it was judged, and why, in a sentence.
-
-    It is where at least 95 % of its flights succeeded under every condition that leaves it its eyes; a sentence says how many
-    did, and with what confidence that bounds the share.
-
-    Args:
-        all_rows: Of `summary.json`, a row per course, condition and family.
-    """
-    rows = [row for row in all_rows if not is_control(condition(row["condition"]))]
-    fit, why = _verdict_of_seeing(rows)
-    blind = [row for row in all_rows if row not in rows and row["successes"]]
-    told = ", ".join(f"{row['successes']} of {row['flights']} under {row['condition']!r}" for row in blind)
-    return fit, f"{why} Not sight alone leads it: flights succeeded without eyes, {told}." if blind else why
-
-
-def _verdict_of_seeing(rows: list[dict[str, Any]]) -> tuple[bool, str]:
-    worst = min(rows, key=lambda row: row["successes"] / row["flights"])
-    fit = 100.0 * worst["successes"] >= _FIT_PERCENT * worst["flights"]
-    total, good = (sum(row[name] for row in rows) for name in ("flights", "successes"))
-    rate = wilson_interval(good, total)
-    if fit:
-        errors = [row["tracking_error_m"] for row in rows if row["tracking_error_m"] is not None]
-        beside = f", {100.0 * max(errors):.0f} cm off the course in the worst condition" if errors else ""
-        return True, (
-            f"yes, since {good} of {total} flights succeeded (Wilson {100.0 * rate.low:.0f} to {100.0 * rate.high:.0f} %), at"
-            f" least {worst['successes']} of {worst['flights']} under every condition{beside}."
-        )
-    first = f"; the first: {worst['ended'][0]}" if worst["ended"] else ""
-    named = f"{worst['condition']}, {str(worst['family']).replace('_', ' ')}"
-    if len({row["course"] for row in rows}) > 1:
-        named = f"{worst['course']}, {named}"
-    return False, (
-        f"no, since {worst['flights'] - worst['successes']} of {worst['flights']} flights failed under {named!r}, where at most"
-        f" {100.0 - _FIT_PERCENT:g} % may{first}."
-    )
-
-
-def _stage_seconds(training: VisuomotorTraining) -> dict[str, float]:
-    """Return seconds by stage, summed over all steps: by the clock, as stages take turns, and of all processor cores."""
-    found: dict[str, float] = {}
-    for row in training.log:
-        for kind, unit in (("seconds", "s"), ("cpu_seconds", "cpu_s")):
-            for name, value in row.get(kind, {}).items():
-                found[f"{name}_{unit}"] = found.get(f"{name}_{unit}", 0.0) + value
-    return found
 
 
 def _line(options: VisuomotorOptions) -> Callable[[Mapping[str, Any]], str]:

@@ -33,6 +33,7 @@ from airworthy.learning.svnet.options import SvNetOptions
 from airworthy.learning.svnet.stages import HistoryStage
 from airworthy.learning.svnet.training import contract_of
 from airworthy.learning.synthesis.config import RATE
+from airworthy.learning.timed_training import StepStopped
 from airworthy.learning.visuomotor.augment import augmented
 from airworthy.learning.visuomotor.config import VisuomotorOptions
 from airworthy.learning.visuomotor.dagger import DaggerFlights, dagger_condition, dagger_flights
@@ -40,13 +41,14 @@ from airworthy.learning.visuomotor.features import VARIANT, FrozenTrunk, Whiteni
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors
 from airworthy.learning.visuomotor.pairs import Pairs
 from airworthy.learning.visuomotor.places import expert_data, flown_in, joined_numbers
+from airworthy.learning.visuomotor.step_times import STAGES, earlier_seconds, guessed_times, summed_seconds
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.network import SvNetwork
 from airworthy.scenes import Scene
 from airworthy.trajectories import course
 from airworthy.vehicles import named_vehicle
 
-__all__ = ["STAGES", "VisuomotorTraining", "guessed_times", "mean_of_finite"]
+__all__ = ["VisuomotorTraining", "mean_of_finite"]
 
 _HISTORY = SvNetOptions(
     variant=VARIANT,
@@ -70,13 +72,8 @@ _LIGHT = (0.5, 1.3)
 """Factors of linear radiance that rounds are flown in."""
 _SCENES_KEPT = 16
 """Read for rounds, at most at once."""
-STAGES = ("data", "features", "history", "flights", "heads")
-"""Of a step, each of which takes its time or is none of it."""
 _ROUNDS, _LOOKS, _LEARNING = 11, 12, 13
 """Streams of what is drawn here."""
-_LABELLED = 1.2
-"""Time of a decision in flight over that of a pair of the expert's data: the policy decides, and the expert says what it would
-have done; measured in the hall: 2.57 s of a flight against 2.15."""
 
 
 class VisuomotorTraining:
@@ -117,6 +114,10 @@ class VisuomotorTraining:
         self.pairs: Pairs | None = None
         self.log: list[dict[str, Any]] = []
         """A row per step: flights, successes, errors, seconds by stage."""
+        self.stopped: Callable[[], bool] = lambda: False
+        """Whether somebody wants it to stop; asked all the time, so that a step ends soon behind it."""
+        self._earlier: dict[str, dict[str, float]] = {}
+        """What tries at the next step took that were broken off: `seconds` and `cpu_seconds` by stage; empty: none was."""
         self.stopped_by = ""
         """Why no more rounds are flown: flights, clock or rounds; empty while it learns."""
         self._contract: PolicyContract | None = None
@@ -136,16 +137,34 @@ class VisuomotorTraining:
         return int(sum(row.get("decisions", 0) for row in self.log))
 
     def step(self) -> float:
-        """Imitate the expert, or fly a round and learn from it; returns the error of what was learnt."""
+        """Imitate the expert, or fly a round and learn from it; returns the error of what was learnt.
+
+        Raises:
+            StepStopped: Somebody wants it to stop; all is as it was before the step, but that the time it took is kept.
+        """
+        before, earlier = self.save(), self._earlier
         begun, cpu = time.perf_counter(), time.process_time()
         self._row = {"seconds": {}, "cpu_seconds": {}}
-        loss = self._imitate() if self.iteration == 0 else self._round()
+        try:
+            loss = self._imitate() if self.iteration == 0 else self._round()
+        except StepStopped:
+            spent = {kind: self._row[kind] for kind in ("seconds", "cpu_seconds")}
+            self.restore(before)
+            self._earlier = summed_seconds(earlier, spent)
+            raise
         self.iteration += 1
         took = {"step_s": time.perf_counter() - begun, "step_cpu_s": time.process_time() - cpu}
         self._row |= {**took, "pairs": len(self._all), "error": loss}
+        if earlier:
+            self._row["earlier"], self._earlier = earlier, {}
         self.log.append(self._row)
         self.stopped_by = self._why_stop()
         return loss
+
+    def _go_on(self, *_: object) -> None:
+        """Raise `StepStopped` where somebody wants it to stop."""
+        if self.stopped():
+            raise StepStopped
 
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of the last step."""
@@ -177,7 +196,9 @@ class VisuomotorTraining:
         if self.whitening is not None and self.pairs is not None:
             arrays |= {"whitening.mean": self.whitening.mean, "whitening.matrix": self.whitening.matrix}
             arrays |= {f"pairs.{key}": value for key, value in self.pairs.arrays().items()}
-        return Checkpoint(self.iteration, arrays, {"log": self.log, "stopped_by": self.stopped_by})
+        # The log is copied: it goes on growing.
+        notes = {"log": list(self.log), "stopped_by": self.stopped_by, "earlier": self._earlier}
+        return Checkpoint(self.iteration, arrays, notes)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave, to the same bits."""
@@ -188,7 +209,11 @@ class VisuomotorTraining:
         if "whitening.mean" in arrays:
             self.whitening = Whitening(np.asarray(arrays["whitening.mean"]), np.asarray(arrays["whitening.matrix"]))
             self.pairs = Pairs.of_arrays(_under(arrays, "pairs."))
+        else:
+            self.whitening = self.pairs = None
         self.log, self.stopped_by = list(checkpoint.notes["log"]), str(checkpoint.notes["stopped_by"])
+        # Checkpoints of before have none.
+        self._earlier = dict(checkpoint.notes.get("earlier", {}))
         self.iteration = checkpoint.number
         self._row = self.log[-1] if self.log else {}
 
@@ -197,16 +222,16 @@ class VisuomotorTraining:
     def _imitate(self) -> float:
         with self._clocked("data"):
             seconds = sum(item.trajectory().duration for item in self.courses)
-            shown, self._row["kept_rollouts"] = expert_data(self.options, self._folder, seconds, self._quiet)
+            shown, self._row["kept_rollouts"] = expert_data(self.options, self._folder, seconds, self._quiet, self._go_on)
         parts = [part.data for part in shown]
         data, position = joined_numbers(parts), np.concatenate([part.position for part in shown])
         which = data.train
         with self._clocked("features"):
             every = max(1, len(which) // _PROJECTED)
-            self.whitening = Whitening.of(self._see(_images_of(parts, every)), self.options.channels)
+            self.whitening = Whitening.of(self._see(_images_of(parts, every), self._go_on), self.options.channels)
             features = np.concatenate([self._features(*seen) for seen in _numbered_images(parts)])
         with self._clocked("history"):
-            self.history, self._row["ratio_error"] = _history_network(data, self.options.seed)
+            self.history, self._row["ratio_error"] = _history_network(data, self.options.seed, self._go_on)
         self.pairs = Pairs(
             features, data.state[which], data.objective[which], data.history[which], data.command[which], position[which]
         )
@@ -259,7 +284,8 @@ class VisuomotorTraining:
                 self._known.clear()
             block = ConditionBlock("dagger", family, condition, name, place, first, each)
             setting = Setting(condition, name, place, self._known)
-            flown = dagger_flights(network, self.contract, block, setting, self.vehicle, VehicleSpread(), _flight_seed(o.seed))
+            spread, seed = VehicleSpread(), _flight_seed(o.seed)
+            flown = dagger_flights(network, self.contract, block, setting, self.vehicle, spread, seed, alive=self._go_on)
             if flown is None:
                 raise KeyboardInterrupt
             parts.append(flown)
@@ -292,7 +318,7 @@ class VisuomotorTraining:
         else:
             length = sum(item.trajectory().duration for item in self.courses) / len(self.courses)
             each, took = guessed_times(last, o.round_flights, RATE * length)
-        spent = self._setup_s + sum(row["step_s"] for row in self.log)
+        spent = self._setup_s + sum(row["step_s"] + earlier_seconds(row) for row in self.log)
         return "clock" if spent + took + self._judged * each > 60.0 * o.minutes else ""
 
     def _good(self, row: Mapping[str, Any]) -> bool:
@@ -313,7 +339,7 @@ class VisuomotorTraining:
         told = self._line("Looking at images", len(images) * self.options.looks)
         looks = [self._see.whitened(images, self.whitening, told)]
         for look in range(1, self.options.looks):
-            changed = augmented(images, self.options.augmentation, (self.options.seed, _LOOKS, *part, look))
+            changed = augmented(images, self.options.augmentation, (self.options.seed, _LOOKS, *part, look), self._go_on)
             further = partial(_further, told, look * len(images))
             looks.append(self._see.whitened(changed, self.whitening, further))
         return np.stack(looks, axis=1)
@@ -323,8 +349,15 @@ class VisuomotorTraining:
         return learn_heads(self.heads, self._all, latent, how, (self.options.seed, _LEARNING, self.iteration), told)
 
     def _line(self, text: str, total: int) -> Callable[[int], None]:
-        """Return what is told how far a part of a step is, and says it each half minute."""
-        return (lambda done: None) if self._quiet else ProgressLine(text, total).at
+        """Return what is told how far a part of a step is: it says so each half minute, and ends where somebody wants that."""
+        line = None if self._quiet else ProgressLine(text, total)
+
+        def told(done: int) -> None:
+            self._go_on()
+            if line is not None:
+                line.at(done)
+
+        return told
 
     def _latent(self, history: ArrayF32) -> ArrayF32:
         model = SvNet(VARIANT, 0)
@@ -364,25 +397,12 @@ def mean_of_finite(values: Sequence[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def guessed_times(imitation: Mapping[str, Any], flights: int, decisions: float) -> tuple[float, float]:
-    """Return seconds of a flight and of a round, before one was flown: an image costs what it did in the expert's data.
-
-    Args:
-        imitation: Row of the step that imitated: seconds by stage, and pairs.
-        flights: Of a round.
-        decisions: Of a flight.
-    """
-    pairs, seconds = imitation["pairs"], imitation["seconds"]
-    each = _LABELLED * decisions * seconds["data"] / pairs
-    return each, flights * (each + decisions * seconds["features"] / pairs) + 0.5 * seconds["heads"]
-
-
 def _flight_seed(seed: int) -> int:
     """Return the seed of a training's flights: none of them is one that policies are judged by, whatever the seed."""
     return int(np.random.SeedSequence([seed, _ROUNDS]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def _history_network(data: TrainingData, seed: int) -> tuple[dict[str, ArrayF32], float]:
+def _history_network(data: TrainingData, seed: int, alive: Callable[[], None]) -> tuple[dict[str, ArrayF32], float]:
     """Return tensors `history.*` of a network that learnt mass and force of a rotor, and its error of their ratio."""
     options = replace(_HISTORY, seed=seed)
     model = SvNet(VARIANT, seed)
@@ -390,6 +410,7 @@ def _history_network(data: TrainingData, seed: int) -> tuple[dict[str, ArrayF32]
     number = 0
     for epoch in range(options.history_epochs):
         for which in batch_order(data.train, options.history_batch, seed, "history", epoch):
+            alive()
             if not np.isfinite(stage.learn(number, which, None)):
                 raise AirworthyError("The history network met numbers that are not finite: look at the vehicle's record.")
             number += 1
