@@ -30,7 +30,7 @@ from airworthy.learning.backbone.probe import (
 )
 from airworthy.learning.backbone.sources import backbone_weights, shipped_backbone
 from airworthy.pilots.svnet.contract import shipped_policy
-from airworthy.scenes import Bounds, Scene, SceneBatch
+from airworthy.scenes import Region, Scene, SceneBatch
 
 torch = pytest.importorskip("torch")
 
@@ -188,7 +188,7 @@ def test_images_do_not_depend_on_how_many_there_are() -> None:
 def test_poses_are_told_from_the_middle_of_where_they_lie() -> None:
     """In the air beside a hall, in a box 12 x 10 m that nothing is near to: all of it but a quarter of a metre is flown in."""
     hall = drawn_hall(0, 0)
-    place = replace(hall, bounds=Bounds((130.0, 140.0, 1.0), (142.0, 150.0, 9.0)))
+    place = replace(hall, bounds=Region((130.0, 140.0, 1.0), (142.0, 150.0, 9.0)))
     poses = drawn_poses(place, SceneBatch(place, 1, "cpu", 1), 64, [1, 2])
     # Heights from 0.3 to 2.5 m above its floor.
     np.testing.assert_allclose(poses.middle, [136.0, 145.0, 0.5 * (1.3 + 3.5)])
