@@ -64,3 +64,46 @@ def test_in_another_thread_no_signal_comes() -> None:
     thread.start()
     thread.join()
     assert found == [False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_stops_long_work_is_answered_at_once_and_obeyed_at_the_second_signal(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events: list[str] = []
+
+    def stop(n: int, frame: object) -> None:
+        events.append("given")
+        raise KeyboardInterrupt(n)
+
+    signal.signal(number, stop)
+
+    def work() -> None:
+        with stoppable("Stopping soon.") as stopped:
+            signal.raise_signal(number)
+            events.append(capsys.readouterr().err)
+            assert stopped()
+            signal.raise_signal(number)
+            events.append("never")
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        work()
+    assert events == ["Stopping soon.\n", "given"]
+    # Who gave the first handler is told which signal it was, as ever.
+    assert raised.value.args == (number,)
+    assert signal.getsignal(number) is stop
+
+
+def test_the_answer_comes_though_a_line_is_being_written(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A handler that runs within a write to standard error may not write there through the same buffer."""
+
+    class Busy:
+        def write(self, text: str) -> int:
+            raise RuntimeError("reentrant call inside <_io.BufferedWriter>")
+
+    monkeypatch.setattr("sys.stderr", Busy())
+    with pytest.raises(KeyboardInterrupt), stoppable("Stopping soon."):
+        signal.raise_signal(signal.SIGINT)
+    assert capfd.readouterr().err == "Stopping soon.\n"

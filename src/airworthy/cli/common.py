@@ -260,21 +260,28 @@ def interrupted(received: Sequence[int], said: str) -> int:
     return 128 + (received[0] if received else signal.SIGINT)
 
 
-def interrupted_training(received: Sequence[int], folder: str | Path, kept: str) -> int:
+NOTHING_LEARNT = "before anything was learnt that could be kept; the same command begins anew"
+"""Said of a training that was stopped, where no weights lie in its folder."""
+
+
+def interrupted_training(received: Sequence[int], folder: str | Path, kept: str, early: str = NOTHING_LEARNT) -> int:
     """Say what a training that was stopped has left, which is nothing where it was stopped before it began.
 
     Args:
         received: What `stopped_by_terminate` yielded.
         folder: Of the training, or of its seeds.
         kept: What lies there ("the policy as it is lies").
+        early: Said where no weights do.
 
     Returns:
         The exit code, as `interrupted`.
     """
-    # Weights of one training, or of one of several seeds below it.
-    kept_any = any(next(Path(folder).glob(place), None) for place in ("*.safetensors", "*/*.safetensors"))
-    if not kept_any:
-        return interrupted(received, "Stopped before anything was learnt that could be kept; the same command begins anew.")
+    from airworthy.learning.training_folder import CHECKPOINTS
+
+    # Weights of one training, or of one of several seeds below it; a checkpoint may be of one that has none yet.
+    weights = (path for place in ("*.safetensors", "*/*.safetensors") for path in Path(folder).glob(place))
+    if not any(path.parent.name != CHECKPOINTS for path in weights):
+        return interrupted(received, f"Stopped {early}.")
     return interrupted(received, f"Stopped: {kept} in the folder, and the same command goes on from there.")
 
 

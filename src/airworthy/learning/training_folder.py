@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # it loads torch
     from airworthy.learning.machine import Machine
 
 __all__ = [
+    "CHECKPOINTS",
     "EVENTS",
     "FIGURES_FILE",
     "IDENTITY_FILE",

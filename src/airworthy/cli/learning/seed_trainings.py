@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from airworthy.cli.common import emit_json, interrupted_training, show_table, stopped_by_terminate
+from airworthy.cli.common import NOTHING_LEARNT, emit_json, interrupted_training, show_table, stopped_by_terminate
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.held_figures import telling_figures
 from airworthy.learning.seeds import SEEDS_MAX
@@ -79,6 +79,7 @@ def until_stopped(
     train: Callable[[], list[Trained]],
     say: Callable[[list[Trained]], None],
     kept: str = "the policy as it is lies",
+    early: str = NOTHING_LEARNT,
 ) -> int:
     """Train, and say what came of it; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate.
 
@@ -87,12 +88,13 @@ def until_stopped(
         train: Does it.
         say: Says it.
         kept: What lies in the folder of a training that was stopped.
+        early: Said of one that was stopped before there were weights.
     """
     with stopped_by_terminate() as received:
         try:
             done = train()
         except KeyboardInterrupt:
-            return interrupted_training(received, folder, kept)
+            return interrupted_training(received, folder, kept, early)
     held = [item.folder for item in done if item.read_back]
     # Which of several lacks a figure is seen by asking for it alone.
     with (
