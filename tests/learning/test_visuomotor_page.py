@@ -36,7 +36,7 @@ def summary(**changes: Any) -> dict[str, Any]:
         "scene": "my <hut>", "courses": ["round"], "fit": False, "verdict": "no, since 3 of 20 flights failed.",
         "training_wall_s": 150.0, "training_cpu_s": 275.5, "pairs": 11_000, "rounds": 2, "stopped_by": "clock", "places": 1,
         "judged_places": 1, "steps": [IMITATED, FLOWN, LOST], "options": {"minutes": 10.0, "scene": ["my <hut>"]},
-        "conditions": [row("baseline", 20, 0.051, []), row("drones", 17, 0.149, ["crash: floor", "late: time"])],
+        "flights": [], "conditions": [row("baseline", 20, 0.051, []), row("drones", 17, 0.149, ["crash: floor", "late: time"])],
         "seconds": {"data_s": 40.0, "data_cpu_s": 75.0, "evaluate_s": 30.0, "evaluate_cpu_s": 44.5},
         "command": "airworthy train",
         "hardware": {"cpu": "a core", "system": "Linux", "python": "3.11", "load_average": None}, "machine": {"threads": 2},
@@ -96,13 +96,30 @@ def test_curves_leave_out_what_was_not_flown() -> None:
 def test_several_places_and_pictures_are_named(tmp_path: Path) -> None:
     import imageio.v3 as imageio
 
-    folder = tmp_path / "evaluate" / "course_0" / "flights" / "svnet__semi_kinematic__baseline__00000"
-    folder.mkdir(parents=True)
-    imageio.imwrite(folder / "seen.png", np.zeros((2, 2, 3), np.uint8))
-    page = written(tmp_path, summary(places=200, judged_places=40, fit=True, verdict="yes."))
+    flights = [
+        {
+            "course": "round",
+            "place": place,
+            "condition": named,
+            "family": "semi_kinematic",
+            "folder": f"evaluate/course_0{place}",
+        }
+        for place in ("a", "b")
+        for named in ("baseline", "blindfold", "late_images:0.3")
+        for _ in range(2)
+    ]
+    for place in "ab":
+        for named in ("baseline", "blindfold", "late_images-0.3"):
+            folder = tmp_path / "evaluate" / f"course_0{place}" / "flights" / f"svnet__semi_kinematic__{named}__00000"
+            folder.mkdir(parents=True)
+            imageio.imwrite(folder / "seen.png", np.zeros((2, 2, 3), np.uint8))
+    page = written(tmp_path, summary(places=200, judged_places=40, fit=True, verdict="yes.", flights=flights))
     assert "It learnt in 200 places, and was judged in 40." in page
-    assert "semi kinematic baseline" in page
-    assert page.count("data:image/png;base64,") == 1
+    titles = re.findall(r"<figcaption>(.*?): the first flight", page)
+    blind = "Blindfold, semi-kinematic (as the camera saw it; the policy was shown black images)"
+    late = "Late images: 0.3 s, semi-kinematic (as the camera saw it; the policy was shown images 0.3 s late)"
+    assert titles == [f"{text}, round in {place}" for place in "ab" for text in ("Baseline, semi-kinematic", blind, late)]
+    assert page.count("data:image/png;base64,") == 6
 
 
 def test_stages_are_summed_over_steps_by_the_clock_and_by_the_processor() -> None:

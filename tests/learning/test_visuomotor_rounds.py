@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 from airworthy.core.errors import AirworthyError
+from airworthy.learning.folder_training import plain_options
+from airworthy.learning.visuomotor import run
 from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
 from airworthy.learning.visuomotor.dagger import DaggerFlights
 from airworthy.learning.visuomotor.judging import condition_rows, verdict_of
@@ -125,10 +127,50 @@ def test_how_it_is_judged_is_checked_before_anything_is_learnt(tmp_path: Path, m
     urban = ("urban:1@4",)
     for options, protocol, said in (
         (VisuomotorOptions(scene=urban, course=(street,)), VisuomotorProtocol(conditions=("static",)), "static"),
-        (VisuomotorOptions(scene=urban, course=(str(wall),)), None, "give another --course"),
+        (VisuomotorOptions(scene=urban, course=(str(wall),)), None, "give another --course, or another --scene"),
         (VisuomotorOptions(vehicle="cf2x_L250"), None, "no camera"),
     ):
         with pytest.raises(AirworthyError, match=said):
             train_visuomotor(tmp_path / "b", options, protocol)
     # Nothing has taken the folder.
     assert [item.name for item in tmp_path.iterdir()] == ["wall.json"]
+
+
+def test_courses_are_looked_at_in_all_places_and_of_very_many_in_some_that_are_spread_over_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also in places that a policy is only judged in, and not again in a folder in which they were looked at."""
+    looked: list[tuple[str, str]] = []
+
+    def check(path: Any, where: str, vehicles: Any, name: str, kind: str, advice: str, *, bounds: bool) -> None:
+        looked.append((where, advice.split("another ")[2].split(maxsplit=1)[0]))
+        if where == "m:7":
+            raise AirworthyError("It leads through a post.")
+
+    monkeypatch.setattr(run, "scene", lambda name: name)
+    monkeypatch.setattr(run, "check_course", check)
+    monkeypatch.setattr(run._VisuomotorFolder, "train", lambda *a: None)
+
+    def begun(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> None:
+        looked.clear()
+        train_visuomotor(tmp_path / "a", options, protocol, quiet=False)
+
+    nine = VisuomotorOptions(scene=("m:10-18",))
+    elsewhere = VisuomotorProtocol(scene=("n:0-9",))
+    begun(nine, elsewhere)
+    assert looked == [(f"m:{k}", "--scene") for k in range(10, 19)] + [(f"n:{k}", "--judge.scene") for k in range(10)]
+    with pytest.raises(AirworthyError, match="through a post"):
+        begun(VisuomotorOptions(scene=("m:0-8",)), elsewhere)
+    begun(VisuomotorOptions(scene=("n:0-999",)), VisuomotorProtocol(scene=("o:1",)))
+    assert len(looked) == 201
+    numbers = np.array([int(place.split(":")[1]) for place, _ in looked[:-1]])
+    assert (numbers[0], numbers[-1]) == (0, 999)
+    assert set(np.diff(numbers)) == {5, 6}
+    assert capsys.readouterr().err == ("Of 1,000 places to learn in courses are looked at in 200, spread over them evenly.\n")
+    (tmp_path / "a").mkdir()
+    identity = {"kind": "visuomotor", "options": plain_options(nine), "protocol": plain_options(elsewhere)}
+    (tmp_path / "a" / "training.json").write_text(json.dumps(identity))
+    begun(nine, elsewhere)
+    assert looked == []
+    begun(nine, VisuomotorProtocol(scene=("m:11", "n:3")))
+    assert looked == [("m:11", "--scene"), ("n:3", "--judge.scene")]

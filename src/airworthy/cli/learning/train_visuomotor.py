@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
             train_visuomotor(config.out, options, config.judge, command=config.command(), begun=_begun, **told)  # type: ignore[arg-type]
         ],
         lambda done: _say(config, done[0]),
-        early="before it had learnt anything; finished roll-outs of the expert are kept, and the same command goes on from there",
+        early="before anything was learnt; finished roll-outs of the expert are kept, and the same command goes on from there",
     )
 
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from airworthy.benchmarks.tracking.block import file_name
+from airworthy.benchmarks.tracking.conditions import Condition, condition
 from airworthy.core.files import read_bytes, write_text
 from airworthy.learning.gradient.report import flat_options
 from airworthy.reports.page import DASH, card, fixed, page_of
 from airworthy.reports.svg import Line, lines
 
-__all__ = ["STEP_COLUMNS", "learning_curves", "step_cells", "write_visuomotor_report"]
+__all__ = ["STEP_COLUMNS", "learning_curves", "picture_title", "step_cells", "write_visuomotor_report"]
 
 _PICTURE_LIMIT_BYTES = 8 << 20
 _STAGES = {
@@ -56,7 +58,7 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         conditions=[_condition(row) for row in found["conditions"]],
         folders=sorted({row["folder"] for row in found["conditions"]}),
         places=_places(found),
-        pictures=_pictures(folder),
+        pictures=_pictures(folder, found["flights"]),
         curves=learning_curves(rows),
         columns=STEP_COLUMNS,
         steps=[step_cells(row) for row in found["steps"]],
@@ -150,18 +152,34 @@ def step_cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _pictures(folder: Path) -> list[tuple[str, str]]:
-    """Return what the first flight of each condition saw, with the condition's folder."""
+def _pictures(folder: Path, flights: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return what the first flight of each condition saw, with a title."""
+    names = ("course", "place", "condition", "family", "folder")
+    judged = dict.fromkeys(tuple(str(row[name]) for name in names) for row in flights)
+    several = len({where for *_, where in judged}) > 1
     found = []
-    several = len(list((folder / "evaluate").glob("course_*"))) > 1
-    for path in sorted((folder / "evaluate").glob("course_*/flights/*/seen.png")):
+    for flown, place, named, family, where in judged:
+        # Folders are named by who, how, under what, which flights.
+        path = next((folder / where / "flights").glob(f"*__{family}__{file_name(named)}__*/seen.png"), None)
+        if path is None:
+            continue
         data = base64.b64encode(read_bytes(path, _PICTURE_LIMIT_BYTES)).decode("ascii")
-        # "svnet__rigid__baseline__00000": who, how, under what, which flights.
-        parts = path.parent.name.split("__")
-        title = " ".join(parts[1:3]).replace("_", " ")
-        if any(word in parts[2] for word in ("blindfold", "frozen", "late_images")):
-            title += " (as its camera saw it; the policy was shown others)"
-        if several:
-            title += f", {path.parents[2].name.replace('_', ' ')}"
+        title = f"{picture_title(condition(named), family)}{f', {flown} in {place}' if several else ''}"
         found.append((title, f"data:image/png;base64,{data}"))
     return found
+
+
+def picture_title(item: Condition, family: str) -> str:
+    """Return the title of what a camera saw in flight, with what the policy was shown where that is not the same.
+
+    Args:
+        item: The condition.
+        family: Of dynamics.
+    """
+    shown = [
+        *(["black images"] if item.blind else []),
+        *([f"one and the same image from {item.freeze:g} s on"] if item.freeze else []),
+        *([f"images {item.image_delay:g} s late"] if item.image_delay else []),
+    ]
+    otherwise = f" (as the camera saw it; the policy was shown {' and '.join(shown)})" if shown else ""
+    return f"{item.title}, {family.replace('_', '-')}{otherwise}"

@@ -13,20 +13,30 @@ summary.json      figures; written last: where it lies, all is done
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from airworthy.benchmarks.tracking.condition_change import change_of, drop_unchanged
 from airworthy.benchmarks.tracking.conditions import expanded
-from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, sha256
-from airworthy.learning.folder_training import Rows, TorchFolder, scalars_of
+from airworthy.core.errors import AirworthyError, AssetWarning
+from airworthy.core.files import json_text, read_json, sha256
+from airworthy.core.jobs.progress import progress
+from airworthy.learning.folder_training import Rows, TorchFolder, plain_options, scalars_of
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
-from airworthy.learning.training_folder import REPORT_FILE, TrainingCurves, TrainingNames, refuse_other_training
+from airworthy.learning.training_folder import (
+    IDENTITY_FILE,
+    REPORT_FILE,
+    TrainingCurves,
+    TrainingNames,
+    refuse_other_training,
+    say,
+)
 from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
 from airworthy.learning.visuomotor.judging import (
     EVALUATE_FOLDER,
@@ -41,7 +51,7 @@ from airworthy.learning.visuomotor.report import write_visuomotor_report
 from airworthy.learning.visuomotor.step_times import stage_seconds
 from airworthy.learning.visuomotor.training import VisuomotorTraining
 from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
-from airworthy.scenes import Scene, scene, scene_digest
+from airworthy.scenes import scene, scene_digest
 from airworthy.sensors.carried import policy_camera_name
 from airworthy.tasks.course_fit import check_course
 from airworthy.trajectories import course
@@ -50,7 +60,7 @@ from airworthy.vehicles.trim import hover_trim
 
 __all__ = ["EVALUATE_FOLDER", "train_visuomotor", "verdict_of"]
 
-_ADVICE = "give another --course, or another --scene (`airworthy courses validate FILE --scene SCENE` tells of them)"
+_ADVICE = "give another --course, or another {} (`airworthy courses validate FILE --scene SCENE` tells of them)"
 _NAMES = TrainingNames(
     "a policy",
     "its place, its course or its vehicle was another",
@@ -63,6 +73,10 @@ _NAMES = TrainingNames(
 )
 _DIGESTED = 8
 """Places whose content is looked at, at most, when a training is told from another; of more only those that are files."""
+_LOOKED_AT = 200
+"""Places in which courses are looked at before anything is learnt, at most; ours: [M] a drawn hall takes 40 ms of a core, and a
+course in it 20 to 40, so that three courses in as many halls are half a minute, which is little beside an hour of learning."""
+
 Policy = tuple[PolicyContract, Mapping[str, Any]]
 
 
@@ -184,6 +198,8 @@ def train_visuomotor(
         )
     _check_together(options, protocol)
     refuse_other_training(out, options, "visuomotor")
+    held = Path(out) / IDENTITY_FILE
+    _check_places(options, protocol, read_json(held) if held.is_file() else {}, quiet)
     run = TrainingRunOptions(device="cpu", threads=threads, checkpoint_minutes=0.01, tensorboard=tensorboard)
     made = _VisuomotorFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, begun=begun)
     return made.train(out)
@@ -210,24 +226,42 @@ def _check_together(options: VisuomotorOptions, protocol: VisuomotorProtocol) ->
                 " `airworthy evaluate`."
             )
     policy_camera_name(flown)
-    _check_places(options, protocol)
 
 
-def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> None:
-    """Refuse a course through something, and a condition that changes nothing, before anything is learnt; of few places."""
-    flown, known = named_vehicle(options.vehicle), dict[str, Scene]()
-    for place in options.places if len(options.places) <= _DIGESTED else ():
-        known[place] = scene(place)
+def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol, before: Mapping[str, Any], quiet: bool) -> None:
+    """Refuse a course through something, and a condition that changes nothing, in any place, before anything is learnt.
+
+    Args:
+        options: What is learnt: courses, vehicle, places.
+        protocol: How it is judged, and where.
+        before: Of `training.json`, where it was begun, and looked at, before; empty: it is new.
+        quiet: Say nothing.
+    """
+    learnt = _looked_at(options.places, "to learn in", quiet) if not before else ()
+    same = before.get("protocol") == plain_options(protocol)
+    judged = () if same else _looked_at(judged_places(options, protocol), "to be judged in", quiet)
+    names = list(dict.fromkeys((*learnt, *judged)))
+    wanted, flown = expanded(protocol.conditions), named_vehicle(options.vehicle)
+    for place in progress(names, "Looking at courses in places", quiet=quiet or len(names) <= _DIGESTED):
+        found = scene(place)
+        advice = _ADVICE.format("--scene" if place in options.places else "--judge.scene")
         for name in options.course:
             item = course(name)
-            check_course(item.trajectory(), known[place], [flown], item.name, "refuse", _ADVICE, bounds=False)
-    judged, wanted = judged_places(options, protocol), expanded(protocol.conditions)
-    if len(judged) > _DIGESTED or not any(item.edits for item in wanted):
-        return
-    for place, name in product(judged, options.course):
-        known[place] = known.get(place) or scene(place)
-        changes = {item.name: change_of(item, name, place, known) for item in wanted}
-        drop_unchanged(protocol.conditions, wanted, changes, name, place)
+            check_course(item.trajectory(), found, [flown], item.name, "refuse", advice, bounds=False)
+            if place in judged and any(one.edits for one in wanted):
+                changes = {one.name: change_of(one, name, place, {place: found}) for one in wanted}
+                with warnings.catch_warnings():
+                    # Of conditions that are left out of a group each place's evaluation tells.
+                    warnings.simplefilter("ignore", AssetWarning)
+                    drop_unchanged(protocol.conditions, wanted, changes, name, place)
+
+
+def _looked_at(places: tuple[str, ...], what: str, quiet: bool) -> tuple[str, ...]:
+    """Return the places that are looked at: all, or, where there are very many, some that are spread over them evenly."""
+    if len(places) <= _LOOKED_AT:
+        return places
+    say(quiet, f"Of {len(places):,} places {what} courses are looked at in {_LOOKED_AT}, spread over them evenly.")
+    return tuple(places[k] for k in np.linspace(0, len(places) - 1, _LOOKED_AT).round().astype(int))
 
 
 def _place_digests(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> dict[str, Any]:
