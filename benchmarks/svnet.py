@@ -148,6 +148,7 @@ def apart(folder: Path, contract: PolicyContract, weights: Mapping[str, ArrayF32
         networks: list[Any] = [SvNetwork(contract, weights, threads=1), OnnxNetwork(model, threads=1)]
     # Pilots are told courses z up; the same signs lead there and back.
     pilots = [SvNetPilot(contract, network, to_objective(objective), [FULL], "camera", WEIGHT) for network in networks]
+    assert contract.image_size is not None
     rng, scale = np.random.default_rng(3), np.array([FULL, 1.0, 1.0, 1.0])
     worst = np.zeros(2)
     for number in range(ticks):

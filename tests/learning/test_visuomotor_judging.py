@@ -246,6 +246,6 @@ def copied_before_changes(folder: Path, into: Path, monkeypatch: pytest.MonkeyPa
 
         monkeypatch.setattr(owner, name, changed)
 
-    for owner, name in ((Path, "rename"), (os, "replace"), (judging.shutil, "rmtree"), (os, "rmdir"), (Path, "write_text")):
+    for owner, name in ((Path, "rename"), (os, "replace"), (shutil, "rmtree"), (os, "rmdir"), (Path, "write_text")):
         watch(owner, name)
     return copies

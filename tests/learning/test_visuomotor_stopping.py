@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -132,8 +131,8 @@ def test_images_are_given_up_between_blocks() -> None:
 PATIENCE = 1800.0
 """How long a step may take before it counts as hanging [s]; on a quiet machine it needs half a minute."""
 SOON = 6.0
-"""Of the processor between a signal and the end of the command, at most [s]: a block of images or a minibatch, what is saved, and
-the interpreter's end. A step takes some twenty."""
+"""Of the processor between a signal and the end of the command, at most [s]: a block of images or a minibatch, what is saved,
+and the interpreter's end. A step takes some twenty."""
 
 
 class Command:
@@ -188,6 +187,8 @@ class Command:
 
 def processor_seconds() -> float:
     """Return processor time of all children that have ended [s]."""
+    import resource
+
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

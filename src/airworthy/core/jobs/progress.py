@@ -124,7 +124,7 @@ def stoppable(said: str = "") -> Iterator[Callable[[], bool]]:
             signal.raise_signal(number)
             raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
         signal.signal(number, note)
     try:
