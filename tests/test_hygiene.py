@@ -510,6 +510,7 @@ CLOCKS_READ_BY = {
     "core/test_threads.py": "waits for a thread to end, and gives up",
     "cli/test_signals.py": "waits for a lock, and gives up",
     "learning/test_synthesis_command.py": "waits for a shard, and gives up",
+    "learning/test_visuomotor_stopping.py": "waits for a step, and gives up",
     "scenes/formats/fuzzing.py": "a program that prints the slowest input",
     "viewer/chromium.py": "waits for a browser, and gives up",
 }
