@@ -107,3 +107,9 @@ def test_the_answer_comes_though_a_line_is_being_written(
     with pytest.raises(KeyboardInterrupt), stoppable("Stopping soon."):
         signal.raise_signal(signal.SIGINT)
     assert capfd.readouterr().err == "Stopping soon.\n"
+
+
+def test_where_nobody_listens_it_stops_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    with pytest.raises(KeyboardInterrupt), stoppable("Stopping soon."):
+        signal.raise_signal(signal.SIGINT)

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -144,7 +144,11 @@ def _write_now(text: str) -> None:
         sys.stderr.flush()
     except RuntimeError:
         # The signal came while a line was being written there: the buffer may not be entered twice.
-        os.write(2, text.encode())
+        with suppress(OSError):
+            os.write(2, text.encode())
+    except (AttributeError, OSError, ValueError):
+        # It is closed: nobody listens, and an error here would come up wherever the signal did.
+        pass
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

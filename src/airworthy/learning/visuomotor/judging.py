@@ -62,17 +62,18 @@ def judged_anew(folder: Path, protocol: VisuomotorProtocol) -> Iterator[None]:
         protocol: By which it is judged now; flights of it that were broken off are gone on with.
     """
     now, before, later = (folder / name for name in (EVALUATE_FOLDER, _BEFORE, _NEXT))
-    if now.is_dir():
-        now.rename(before)
-    else:
-        before.mkdir()
-    if (folder / REPORT_FILE).is_file():
-        shutil.copy2(folder / REPORT_FILE, before / REPORT_FILE)
-    if later.is_dir() and _protocol_of(later) == plain_options(protocol):
-        later.rename(now)
-    else:
-        shutil.rmtree(later, ignore_errors=True)
+    goes_on = _protocol_of(later) == plain_options(protocol)
     try:
+        if now.is_dir():
+            now.rename(before)
+        else:
+            before.mkdir()
+        if (folder / REPORT_FILE).is_file():
+            shutil.copy2(folder / REPORT_FILE, before / REPORT_FILE)
+        if goes_on:
+            later.rename(now)
+        else:
+            shutil.rmtree(later, ignore_errors=True)
         yield
     except BaseException:
         settle_evidence(folder)
