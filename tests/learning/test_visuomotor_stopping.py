@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -185,13 +186,28 @@ def rows(out: Path) -> int:
     return len((out / "metrics.jsonl").read_text().splitlines())
 
 
+@pytest.fixture
+def commands() -> Iterator[list[Command]]:
+    """Commands to be killed at the end, however the test goes, and their pipes closed."""
+    started: list[Command] = []
+    yield started
+    for command in started:
+        command.process.kill()
+        command.process.communicate()
+
+
+def start(commands: list[Command], folder: Path, out: str) -> Command:
+    commands.append(Command(folder, out))
+    return commands[-1]
+
+
 @pytest.mark.slow
-def test_a_training_that_is_stopped_within_steps_comes_to_the_same_bits(tmp_path: Path) -> None:
+def test_a_training_that_is_stopped_within_steps_comes_to_the_same_bits(tmp_path: Path, commands: list[Command]) -> None:
     """By Ctrl-C while the expert shows, by a request to terminate while it flies itself, and by two while it learns on."""
-    whole = Command(tmp_path, "whole")
+    whole = start(commands, tmp_path, "whole")
     assert whole.process.wait(PATIENCE) == 0, whole.rest()
     out = tmp_path / "stopped"
-    first = Command(tmp_path, "stopped")
+    first = start(commands, tmp_path, "stopped")
     first.until(lambda: shards(out) > 0)
     first.stopped(signal.SIGINT)
     assert first.process.returncode == 130
@@ -199,14 +215,14 @@ def test_a_training_that_is_stopped_within_steps_comes_to_the_same_bits(tmp_path
     assert shards(out) == 1 < shards(tmp_path / "whole")
     assert "finished roll-outs of the expert are kept" in first.said
     assert not (out / "weights.safetensors").exists()
-    second = Command(tmp_path, "stopped")
+    second = start(commands, tmp_path, "stopped")
     second.until((out / "weights.safetensors").exists)
     time.sleep(1.0)
     second.stopped(signal.SIGTERM)
     assert second.process.returncode == 143
     assert rows(out) == 1
     before = sha256_file(out / "weights.safetensors")
-    third = Command(tmp_path, "stopped")
+    third = start(commands, tmp_path, "stopped")
     third.until(lambda: "goes on from step 1" in third.said)
     time.sleep(1.0)
     for _ in range(2):
@@ -214,7 +230,7 @@ def test_a_training_that_is_stopped_within_steps_comes_to_the_same_bits(tmp_path
         time.sleep(0.3)
     assert third.process.wait(PATIENCE) == 130, third.rest()
     assert (sha256_file(out / "weights.safetensors"), rows(out)) == (before, 1)
-    last = Command(tmp_path, "stopped")
+    last = start(commands, tmp_path, "stopped")
     assert last.process.wait(PATIENCE) == 0, last.rest()
     assert sha256_file(out / "weights.safetensors") == sha256_file(tmp_path / "whole" / "weights.safetensors")
     summary = json.loads((out / "summary.json").read_text())

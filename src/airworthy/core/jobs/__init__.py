@@ -14,7 +14,7 @@ parts        blocks of flights, shards of pairs or labels: whole on disk or not 
 work         what is left (`block_job.left_of`) is done here, by processes, or by the machines of a Ray cluster, by the same
              function everywhere (`workers.shared`), and kept as it comes (`block_job.keep_each`).
 stopping     KeyboardInterrupt ends a job of parts between two of them; a training looks for signals itself
-             (`progress.stoppable`) and saves checkpoints (`checkpoints`).
+             (`progress.stoppable`), within long steps, too, and saves checkpoints (`checkpoints`).
 replay       the command that makes the same again stands in the result (`progress.command_line`).
 """
 
