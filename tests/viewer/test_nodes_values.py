@@ -22,12 +22,12 @@ from airworthy.scenes.record import Actor, Instance, Material, Scene, Sky, Splat
 from airworthy.scenes.splats import Splats
 from airworthy.scenes.viewpoints import roofless
 from airworthy.vehicles import vehicle
-from airworthy.viewer import ViewerImage, flight_nodes, load_flight, playback, scene_nodes
+from airworthy.viewer import ViewerImage, flight_nodes, load_flight, scene_nodes, surroundings
 from airworthy.viewer.controls import FirstView
 from airworthy.viewer.flight_nodes import FlightNodes, VehicleNodes, reach_of
 from airworthy.viewer.flights import ActorPoses, between, node_name, segments
-from airworthy.viewer.playback import add_grid, light, surround
 from airworthy.viewer.scene_nodes import SceneNodes, SplatNodes, covariances, wrapped
+from airworthy.viewer.surroundings import add_grid, light, surround
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "nodes.txt"
 
@@ -364,7 +364,7 @@ def test_light_shines_from_the_sun() -> None:
 
 def test_the_sky_is_a_dome_of_colours() -> None:
     sky = Sky((0.2, 0.4, 0.6), (0.8, 0.8, 0.4), (0.1, 0.2, 0.3), intensity=0.5)
-    data = playback._dome(sky, 40.0)
+    data = surroundings._dome(sky, 40.0)
     size, kind = struct.unpack("<II", data[4:12])[1], struct.unpack("<I4s", data[12:20])
     assert (data[:4], size, kind[1]) == (b"glTF", len(data), b"JSON")
     root = json.loads(data[20 : 20 + kind[0]])
@@ -395,4 +395,4 @@ def test_the_sky_is_a_dome_of_colours() -> None:
     )
     np.testing.assert_allclose(root["accessors"][0]["min"], points.min(0), rtol=1e-6)
     assert [entry["count"] for entry in root["accessors"]] == [1225, 1225, 6912]
-    assert playback._bytes((1.2, 0.5, -0.1)) == (255, 128, 0)
+    assert surroundings._bytes((1.2, 0.5, -0.1)) == (255, 128, 0)
