@@ -22,11 +22,12 @@ from airworthy.scenes.record import Actor, Instance, Material, Scene, Sky, Splat
 from airworthy.scenes.splats import Splats
 from airworthy.scenes.viewpoints import roofless
 from airworthy.vehicles import vehicle
-from airworthy.viewer import ViewerImage, flight_nodes, load_flight, scene_nodes, surroundings
+from airworthy.viewer import ViewerImage, flight_nodes, load_flight, scene_nodes, splat_nodes, surroundings
 from airworthy.viewer.controls import FirstView
 from airworthy.viewer.flight_nodes import FlightNodes, VehicleNodes, reach_of
 from airworthy.viewer.flights import ActorPoses, between, node_name, segments
-from airworthy.viewer.scene_nodes import SceneNodes, SplatNodes, covariances, wrapped
+from airworthy.viewer.scene_nodes import SceneNodes, wrapped
+from airworthy.viewer.splat_nodes import SplatNodes, covariances
 from airworthy.viewer.surroundings import add_grid, light, surround
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "nodes.txt"
@@ -308,7 +309,7 @@ def test_splats(monkeypatch: pytest.MonkeyPatch) -> None:
     few = SplatNodes(Recorder("scene"), place, roofless(place), 10)
     assert few.whole == 29
     assert few.count <= 10
-    monkeypatch.setattr(scene_nodes, "_BLOCK", 5)
+    monkeypatch.setattr(splat_nodes, "_BLOCK", 5)
     found = covariances(clouds["a"], 3.0)
     for k in range(12):
         turn = frames.to_matrix(clouds["a"].rotation[k].astype(float))
@@ -322,8 +323,8 @@ def test_the_unit_in_which_a_cloud_is_sent() -> None:
     scale = np.full((5, 3), 0.01)
     for largest, unit in ((0.5, 400.0), (20.0, 10.0), (50.0, 10.0)):
         scale[0, 1] = largest
-        assert scene_nodes._unit(dataclasses.replace(some, scale=scale.astype(np.float32))) == pytest.approx(unit, rel=1e-6)
-    assert scene_nodes._unit(cloud(0)) == 200.0
+        assert splat_nodes._unit(dataclasses.replace(some, scale=scale.astype(np.float32))) == pytest.approx(unit, rel=1e-6)
+    assert splat_nodes._unit(cloud(0)) == 200.0
     wide = covariances(dataclasses.replace(some, scale=scale.astype(np.float32)), 10.0)
     assert np.sqrt(np.linalg.eigvalsh(wide[0].astype(float)).max()) == pytest.approx(200.0, rel=1e-4)
 

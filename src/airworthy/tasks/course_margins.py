@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayLike
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.core.vectors import norm
 from airworthy.dynamics.scene_native import body_core
 from airworthy.geometry.distance import Distance, clearance
 from airworthy.scenes import Scene, SceneBatch
-from airworthy.tasks.course_fit import FAR, CourseClearance, course_clearance, gap_of, solid_scene
+from airworthy.tasks.course_fit import FAR, SLACK, CourseClearance, course_clearance, gap_of, solid_scene
 from airworthy.trajectories import Limits, RotorBound, Trajectory
 from airworthy.trajectories.limits import path_usage
 from airworthy.trajectories.tracked import rotor_shares, tracked_samples
@@ -46,6 +46,8 @@ class CourseMargins:
     """Magnitude [rad/s]."""
     gap: Array
     """Distance of the body from anything that can be hit [m]; negative: it overlaps; at most `FAR`. NaN without a place."""
+    inside: ArrayBool
+    """Whether it is within the bounds of the place; True without one."""
 
     @property
     def duration(self) -> float:
@@ -80,6 +82,11 @@ class CourseRoom:
         """Return the body's distance from anything that can be hit [m], at most `FAR`, at times (n,) [s]."""
         return gap_of(path, self._geometry, self._core, self.vehicle.gravity)(time)[0]
 
+    def holds(self, points: Array) -> ArrayBool:
+        """Tell which of points (n, 3) [m] are within the bounds of the place."""
+        lower, upper = np.array(self.scene.bounds.lower), np.array(self.scene.bounds.upper)
+        return np.asarray(((points >= lower - SLACK) & (points <= upper + SLACK)).all(axis=-1))
+
     def nearest(self, points: ArrayLike) -> Distance:
         """Return what is nearest to points (n, 3) [m], within `FAR`."""
         at = np.atleast_2d(np.asarray(points, np.float64))
@@ -112,4 +119,5 @@ def course_margins(
         body_rate=np.nan_to_num(np.asarray(norm(state.body_rate))),
         yaw_rate=np.abs(sample.yaw_rate),
         gap=np.full(len(time), np.nan) if room is None else room.gaps(path, time),
+        inside=np.ones(len(time), bool) if room is None else room.holds(sample.position),
     )

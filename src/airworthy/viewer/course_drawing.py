@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
-from airworthy.tasks.course_fit import FAR
+from airworthy.tasks.course_fit import FAR, CourseClearance
 from airworthy.tasks.course_margins import CourseRoom, course_margins
 from airworthy.trajectories import write_course
 from airworthy.trajectories.course_draft import CourseDraft, DraftHistory
@@ -82,6 +82,11 @@ def _room(gap: float, thing: str, time: float) -> str:
     return f"{gap:.2f} m from {thing}, at {time:.2f} s"
 
 
+def _unfit(found: CourseClearance) -> str:
+    parts = [f"it touches {found.touches[0].thing}"] if found.touches else []
+    return " and ".join([*parts, *(["it leaves the place"] if found.leaves is not None else [])])
+
+
 def place_of_click(
     origin: ArrayLike, direction: ArrayLike, picker: Picker | None, where: str, height: float
 ) -> tuple[Array | None, str]:
@@ -133,9 +138,9 @@ class CourseDrawing:
         self._dragged: CourseDraft | None = None
         self._lock = threading.RLock()
         scene = viewer.subject.scene
-        self._picker = None if scene is None else Picker(viewer.shown_scene)
         self._size = float(np.clip(0.004 * viewer.view.size, 0.03, 0.12))
-        self.nodes = CourseNodes(viewer.server.scene, self._size)
+        floor = viewer.view.floor if scene is None else float(scene.bounds.lower[2])
+        self.nodes = CourseNodes(viewer.server.scene, self._size, floor)
         self._gizmo: Any = None
         start = None if scene is None else scene.start
         self._panel = _Panel(self, HEIGHT if start is None else round(float(start.position[2]), 2))
@@ -154,8 +159,10 @@ class CourseDrawing:
         return bool(len(self.draft)) and self.draft != self._saved
 
     def click(self, origin: ArrayLike, direction: ArrayLike) -> None:
-        """Choose the way-point under a click, or do what clicks do."""
+        """Choose the way-point under a click, or do what clicks do; nothing while the viewer's tools take clicks."""
         with self._lock:
+            if self.viewer.tools.active:
+                return
             hit = self._under(np.asarray(origin, float), np.asarray(direction, float))
             if hit is not None:
                 self.choose(hit)
@@ -163,8 +170,7 @@ class CourseDrawing:
             if self._panel.clicks == CLICKS[2]:
                 self.choose(None)
                 return
-            picker = self._current_picker()
-            point, why = place_of_click(origin, direction, picker, self._panel.where, self._panel.height)
+            point, why = place_of_click(origin, direction, self.viewer.picker(), self._panel.where, self._panel.height)
             if point is None:
                 self._panel.say(why)
                 return
@@ -292,12 +298,6 @@ class CourseDrawing:
         meant = (off < _HIT * self._size) & (ahead > 0.0)
         return int(np.argmin(np.where(meant, ahead, np.inf))) if meant.any() else None
 
-    def _current_picker(self) -> Picker | None:
-        """Return what finds surfaces in the scene as it is shown: without the roof where that is taken off."""
-        if self._picker is not None and self._picker.scene is not self.viewer.shown_scene:
-            self._picker = Picker(self.viewer.shown_scene)
-        return self._picker
-
 
 class _Panel:
     """The controls of a drawing, in a folder above the viewer's own."""
@@ -359,6 +359,8 @@ class _Panel:
         kept = "not saved" if drawing.unsaved else ("saved" if len(drawing.draft) else "click into the picture to begin")
         self._set(self._words, f"{len(drawing.draft)} way-points, {kept}." + (f" **{self._note}**" if self._note else ""))
         planned = drawing.planned
+        if planned.clearance is not None and not planned.clearance.fits:
+            self._set(self._words, f"{self._words.content} **It does not fit: {_unfit(planned.clearance)}.**")
         scale = "" if planned.margins is None else f"\n\n*{scale_text(planned.margins, self.by)}*"
         self._set(self._facts, course_facts(planned) + scale)
         self._renew_edit()

@@ -57,7 +57,7 @@ def path_colors(margins: CourseMargins, by: str) -> ArrayU8:
 def scale_text(margins: CourseMargins, by: str) -> str:
     """Return what red and blue stand for."""
     if by == "room" and not np.isnan(margins.gap).all():
-        return f"red: touches, yellow: {0.5 * ROOM_WIDE:g} m of room, blue: {ROOM_WIDE:g} m or more"
+        return f"red: touches, or outside; yellow: {0.5 * ROOM_WIDE:g} m of room; blue: {ROOM_WIDE:g} m or more"
     if by == "speed":
         return f"red: {margins.speed.max():.2f} m/s, blue: at rest"
     if by == "rotors":
@@ -68,7 +68,8 @@ def scale_text(margins: CourseMargins, by: str) -> str:
 def _free(margins: CourseMargins, by: str) -> Array:
     """Return how free each sample is, 0 tight to 1."""
     if by == "room" and not np.isnan(margins.gap).all():
-        return np.clip(margins.gap / ROOM_WIDE, 0.0, 1.0)
+        # Outside of the place there may be room, but a flight ends there.
+        return np.where(margins.inside, np.clip(margins.gap / ROOM_WIDE, 0.0, 1.0), 0.0)
     if by == "speed":
         return 1.0 - margins.speed / max(float(margins.speed.max()), 1e-9)
     return np.clip(1.0 - (margins.rotor_share if by == "rotors" else margins.used), 0.0, 1.0)
@@ -92,29 +93,35 @@ class CourseNodes:
     Args:
         api: `viser.ViserServer.scene`.
         size: Radius of a way-point [m].
+        floor: Height down to which thin lines tell where a way-point is [m].
     """
 
-    def __init__(self, api: Any, size: float):
-        self._api, self._size = api, size
+    def __init__(self, api: Any, size: float, floor: float):
+        self._api, self._size, self._floor = api, size, floor
         self.nodes: dict[str, Any] = {}
         """Handle of each node, by its name."""
         self._drawn: tuple[Any, ...] = ()
         api.add_frame(ROOT, show_axes=False)
 
     def show(self, draft: CourseDraft, chosen: int | None) -> bool:
-        """Draw the way-points, straight lines between them, and headings that were set; True where something changed."""
+        """Draw the way-points, straight lines between them and down to the floor, and headings; True where they changed."""
         now = (draft.points, draft.yaws, chosen)
         if now == self._drawn:
             return False
         self._drawn = now
         self._remove("points")
         self._remove("legs")
+        self._remove("drops")
         self._remove("headings")
         for k, point in enumerate(draft.points):
             self._point(k, point, k == chosen)
         if len(draft) > 1:
             path = np.array(draft.points, np.float32)
             self._lines("legs", np.stack([path[:-1], path[1:]], axis=1), LEG, _THIN)
+        if draft.points:
+            top = np.array(draft.points, np.float32)
+            foot = np.where([False, False, True], np.float32(self._floor), top)
+            self._lines("drops", np.stack([top, foot], axis=1), LEG, _THIN)
         self._headings(draft)
         return True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +15,23 @@ from airworthy.core.errors import AirworthyError
 from airworthy.scenes.record import Scene
 from airworthy.scenes.splats.placing import with_surface
 from airworthy.scenes.viewpoints import roofless
-from airworthy.viewer.cameras import CameraSource, ViewerImage
+from airworthy.viewer.cameras import CameraSource, RecordedCamera, ViewerImage
+from airworthy.viewer.captures import SWITCHES as CAPTURE_SWITCHES
+from airworthy.viewer.captures import CaptureNodes
 from airworthy.viewer.controls import Actions, Controls, FirstView, Follower, first_view, set_camera
 from airworthy.viewer.flight_nodes import SWITCHES, FlightNodes
-from airworthy.viewer.flights import ActorPoses
+from airworthy.viewer.flights import ActorPoses, PlaybackTrack
 from airworthy.viewer.newest import NewestWorker
-from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SPLATS_MAX, SceneNodes, SplatNodes
+from airworthy.viewer.panes import SensorPanes, recorded_images
+from airworthy.viewer.picking import Picker
+from airworthy.viewer.plots import FlightPlots, Plot, room_plot
+from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SceneNodes
 from airworthy.viewer.server import stop, url_of
-from airworthy.viewer.subjects import Subject
+from airworthy.viewer.splat_nodes import SPLATS_MAX, SplatNodes, ViewColors
+from airworthy.viewer.subjects import Subject, splat_scene
 from airworthy.viewer.surroundings import surround
+from airworthy.viewer.tools import ClickTools, CropBox
+from airworthy.viewer.trainings import TrainingState, TrainingWatch
 
 if TYPE_CHECKING:
     import viser
@@ -75,8 +83,17 @@ CAPTION_PERIOD = 0.1
 """Between two changes of the time line and the words above it while playing [s]."""
 ACTORS_DURATION = 60.0
 """Length of the time line of a scene that moves by itself [s]."""
-SPLATS = "splats"
-"""Key of a switch, beside those of layers, of flights and of what stands around."""
+SPLATS, DIRECTIONS = "splats", "directions"
+"""Keys of switches, beside those of layers, of flights, of captures and of what stands around."""
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _cameras_shown(subject: Subject) -> tuple[str, ...]:
+    """Return what of a capture is shown at first: sparse points only where there is nothing else to see."""
+    return ("cameras",) if subject.scene is not None else ("cameras", "points")
 
 
 class Viewer:
@@ -87,6 +104,7 @@ class Viewer:
         subject: What to show.
         camera: Gives the images of the vehicle's camera; None: no camera is shown.
         splats_max: Most gaussians to send.
+        told: Called with what was measured, marked or cropped.
     """
 
     def __init__(
@@ -95,6 +113,7 @@ class Viewer:
         subject: Subject,
         camera: CameraSource | None = None,
         splats_max: int = SPLATS_MAX,
+        told: Callable[[str], None] = _say,
     ):
         self.server, self.subject = server, subject
         self._lock = threading.RLock()
@@ -110,24 +129,37 @@ class Viewer:
             self.poses = ActorPoses(scene)
             self.scene = SceneNodes(api, scene, self._lowered, self.poses)
             self.splats = SplatNodes(api, scene, self._lowered, splats_max) if scene.splats else None
+        self.capture = None if subject.capture is None else CaptureNodes(api, subject.capture, _cameras_shown(subject))
         self.flight = None if subject.flight is None else FlightNodes(api, subject.flight, camera)
         self.follower = None if subject.flight is None else Follower(subject.flight.vehicle(subject.flight.envs[0]))
         self.duration = self._duration()
         """Of the time line [s]; 0 without one."""
         self.time = 0.0
         """Shown now [s]."""
-        self.view = first_view(scene, None if self.flight is None else self.flight.track)
+        self.view = first_view(
+            scene,
+            None if self.flight is None else self.flight.track,
+            None if self.capture is None or scene is not None else self.capture.box,
+        )
         """Where a browser looks from at first."""
         self._aim(self.view)
         self._others = surround(api, scene, self.view)
+        self.colors = self._view_colors()
         self.controls = self._controls()
         self.images = None if camera is None or self.flight is None else ImageStream(camera, self._shown)
+        self.plots, self.panes = self._flight_panels(camera)
+        self._splats_max = splats_max
+        self._picker: Picker | None = None
+        self.tools = ClickTools(api, server.gui, self.picker, self.view.size, told)
+        self.crop = self._crop_box(told)
+        self._watch: TrainingWatch | None = None
+        api.on_click()(lambda event: self.tools.click(event.ray_origin, event.ray_direction))
         self.show(0.0)
 
     @property
     def nodes(self) -> dict[str, Any]:
         """Handle of every node that shows something, by its name."""
-        parts = [part.nodes for part in (self.scene, self.splats, self.flight) if part is not None]
+        parts = [part.nodes for part in (self.scene, self.splats, self.capture, self.flight) if part is not None]
         return {name: handle for part in parts for name, handle in part.items()}
 
     @property
@@ -157,6 +189,8 @@ class Viewer:
                 if self.images is not None and (self.images.idle or tell):
                     self.images.ask(Request(self.flight.env, self.time, position, attitude))
                 self._follow(position, attitude)
+            if tell and self.flight is not None:
+                self._renew_panels()
             if tell:
                 self.controls.show_time(self.time, caption)
 
@@ -170,6 +204,8 @@ class Viewer:
             if self.controls.flight is not None:
                 self.controls.choose(env)
             self._show_vehicle()
+            if self.plots is not None:
+                self.plots.choose(self.flight.track)
             self.show(self.time)
 
     def step(self, elapsed: float) -> None:
@@ -228,15 +264,35 @@ class Viewer:
                 self._show_vehicle()
             elif key == SPLATS and self.splats is not None:
                 self.splats.switch(on)
+            elif key == DIRECTIONS and self.colors is not None:
+                self.colors.on = on
+                self.colors.renew()
+            elif key in CAPTURE_SWITCHES and self.capture is not None:
+                self.capture.switch(key, on)
             elif key in self._others:
                 self._others[key].visible = on
             if key in self.controls.boxes:
                 self.controls.boxes[key].value = on
 
+    def picker(self) -> Picker | None:
+        """Return what finds surfaces in the scene as it is shown; None where there is no scene."""
+        scene = self.shown_scene
+        if scene is None:
+            return None
+        if self._picker is None or self._picker.scene is not scene:
+            self._picker = Picker(scene)
+        return self._picker
+
+    def watch(self) -> None:
+        """Keep up with the training that is shown, until it ends."""
+        if self.subject.training is not None and self._watch is None:
+            self._watch = TrainingWatch(self.subject.training, self._trained)
+
     def close(self) -> None:
-        """End the server and the thread of the images."""
-        if self.images is not None:
-            self.images.close()
+        """End the server and all threads."""
+        for thread in (self.images, self.plots, self.colors, self._watch):
+            if thread is not None:
+                thread.close()
         stop(self.server)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -273,7 +329,62 @@ class Viewer:
             if viewer_image is not None and self.flight is not None:
                 self.flight.expose(viewer_image)
                 self._show_vehicle()
-                self.controls.show_image(viewer_image.image)
+                self.controls.show_image(viewer_image.image, viewer_image.time)
+
+    def _trained(self, state: TrainingState | None, problem: str) -> None:
+        """Show a newer state of a training, in the thread that watches."""
+        with self._lock, self.server.atomic():
+            if state is not None and self.splats is not None:
+                self.splats.replace(state.splats, self._splats_max)
+                self._picker = None
+                assert self.subject.scene is not None  # the training's own
+                self.subject = replace(self.subject, scene=splat_scene(self.subject.scene.name, state.splats))
+                if self.colors is not None:
+                    self.colors.renew()
+            self.controls.renew_facts(f"{state.text()}. {self._facts()}" if state is not None else problem)
+
+    def _view_colors(self) -> ViewColors | None:
+        """Return what colours splats for the place one looks from; None where all are of one colour from everywhere."""
+        if self.splats is None or not self.splats.degree:
+            return None
+        return ViewColors(self.server, self.splats.color, self.view.size)
+
+    def _flight_panels(self, camera: CameraSource | None) -> tuple[FlightPlots | None, SensorPanes | None]:
+        """Return plots and panes of recorded images."""
+        if self.flight is None or self.subject.flight is None:
+            return None, None
+        gui, place = self.server.gui, self.controls.place
+        plots = FlightPlots(gui, None if self.subject.scene is None else self._room_plot, place + 0.2)
+        plots.choose(self.flight.track)
+        shown = (camera.sensor, "rgb") if isinstance(camera, RecordedCamera) else None
+        images = [item for item in recorded_images(self.subject.flight.folder) if (item.sensor, item.channel) != shown]
+        return plots, SensorPanes(gui, images, place + 0.1) if images else None
+
+    def _room_plot(self, track: PlaybackTrack) -> Plot:
+        assert self.subject.scene is not None  # it is asked for with a scene only
+        assert self.subject.flight is not None
+        assert self.flight is not None
+        return room_plot(track, self.subject.scene, self.subject.flight.vehicle(self.flight.env))
+
+    def _renew_panels(self) -> None:
+        if self.plots is not None:
+            self.plots.show(self.time)
+        if self.panes is not None and self.flight is not None:
+            self.panes.show(self.flight.env, self.time)
+
+    def _crop_box(self, told: Callable[[str], None]) -> CropBox | None:
+        scene = self.subject.scene
+        if self.splats is None or scene is None:
+            return None
+        bounds = scene.bounds
+        return CropBox(self.server.scene, self.server.gui, bounds.lower, bounds.upper, self._cropped, told)
+
+    def _cropped(self, box: tuple[Any, Any] | None) -> int:
+        assert self.splats is not None  # there is a box only where there are splats
+        left = self.splats.crop(box)
+        if self.colors is not None:
+            self.colors.renew()
+        return left
 
     def _surface(self, key: str, on: bool) -> None:
         """Find a splat file's surface when it is asked for."""
@@ -323,6 +434,10 @@ class Viewer:
         rows += [(layer, says, layer in SHOWN) for layer, says in LAYERS.items() if layer in layers]
         if self.subject.bare:
             rows.append(("collision", LAYERS["collision"], False))
+        rows += [] if self.colors is None else [(DIRECTIONS, "colours by direction", True)]
+        rows += (
+            [] if self.capture is None else [(kind, CAPTURE_SWITCHES[kind], on) for kind, on in self.capture.switches.items()]
+        )
         return rows + [(key, key, True) for key in self._others]
 
     def _facts(self) -> str:
@@ -330,5 +445,8 @@ class Viewer:
         said = []
         if self.splats is not None:
             merged = "" if self.splats.count == self.splats.whole else f", merged from {self.splats.whole:,}"
-            said.append(f"{self.splats.count:,} gaussians{merged}, mean colours.")
+            colors = "mean colours" if self.colors is None else "colours for where you look from, once it rests"
+            said.append(f"{self.splats.count:,} gaussians{merged}, {colors}.")
+        if self.capture is not None:
+            said.append(self.capture.facts())
         return " ".join(said)
