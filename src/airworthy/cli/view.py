@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from airworthy.viewer.subjects import Subject
 
 _DESCRIPTION = (
-    "Look at a scene, a splat file, a recorded flight, a capture or a training in the browser, on this machine only. Ctrl-C ends"
-    " it; --export writes one HTML file instead."
+    "Look at a scene, a splat file, a recorded flight, a capture or a training in the browser, on this machine only. Ctrl-C"
+    " ends it; --export writes one HTML file instead."
     " Needs the extra 'viewer': pip install 'airworthy[viewer]'."
 )
 RECORDED = "recorded"

@@ -112,7 +112,7 @@ class CaptureNodes:
         fov = 2.0 * math.atan(0.5 * height / float(images.intrinsics[k, 1]))
         color = HELD_OUT if bool(np.asarray(images.held_out)[k]) else TRAINED
         name = f"{ROOT}/cameras/{k:05d}"
-        options: dict[str, Any] = {"scale": size, "color": color, "cast_shadow": False, "receive_shadow": False}
+        options: dict[str, Any] = {"scale": size, "color": color, "thickness": 1.5, "thickness_units": "screen"}
         handle = self._api.add_camera_frustum(
             name, min(fov, math.radians(150.0)), width / height, image=images.rgb[k], **options
         )

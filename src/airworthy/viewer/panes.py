@@ -20,8 +20,8 @@ __all__ = ["CHANNELS", "RecordedImages", "SensorPanes", "recorded_images"]
 
 CHANNELS = {"rgb": "colour", "depth": "depth", "range": "range"}
 """Channels that are shown, and what they are called."""
-WIDTH = 384
-"""Images are shown at most this wide, and those that are narrower by half enlarged by whole pixels [px]."""
+WIDTH = 420
+"""Images are shown this wide, about as wide as the panel [px]."""
 SHAPE_MOST = 6.0
 """A scan wider than this many heights has its rows repeated, so that it is more than a stripe."""
 _BYTES = 64 << 20
@@ -115,13 +115,10 @@ def recorded_images(folder: Path) -> list[RecordedImages]:
 
 
 def fitted(pixels: ArrayU8) -> ArrayU8:
-    """Return an image (h, w, 3) as wide as a pane: wide ones thinned, small ones enlarged by whole pixels."""
+    """Return an image (h, w, 3) as wide as a pane, of its own pixels; a scan of a few rows becomes taller."""
     height, width = pixels.shape[:2]
-    thin = max(1, -(-width // WIDTH))
-    wide = pixels[::thin, ::thin] if width <= SHAPE_MOST * height else pixels[:, ::thin]
-    factor = max(1, WIDTH // wide.shape[1])
-    tall = max(factor, -(-(wide.shape[1] * factor) // int(SHAPE_MOST * wide.shape[0])))
-    return np.repeat(np.repeat(wide, tall, axis=0), factor, axis=1)
+    tall = max(round(WIDTH * height / width), round(WIDTH / SHAPE_MOST))
+    return pixels[np.arange(tall) * height // tall][:, np.arange(WIDTH) * width // WIDTH]
 
 
 class SensorPanes:
@@ -184,7 +181,7 @@ def _far(calibration: Any) -> float:
 
 
 def _by_env(env: Sequence[int], time: Sequence[float], file: Sequence[str]) -> dict[int, tuple[ArrayAny, tuple[str, ...]]]:
-    """Times, rising, and files of each environment."""
+    """Return times, rising, and files of each environment."""
     number, times = np.array(env), np.array(time, float)
     found = {}
     for each in np.unique(number):

@@ -139,7 +139,7 @@ class Viewer:
         self.view = first_view(
             scene,
             None if self.flight is None else self.flight.track,
-            None if self.capture is None or scene is not None else self.capture.box,
+            None if self.capture is None or not (scene is None or subject.bare) else self.capture.box,
         )
         """Where a browser looks from at first."""
         self._aim(self.view)
@@ -338,10 +338,11 @@ class Viewer:
                 self.splats.replace(state.splats, self._splats_max)
                 self._picker = None
                 assert self.subject.scene is not None  # the training's own
-                self.subject = replace(self.subject, scene=splat_scene(self.subject.scene.name, state.splats))
+                later = splat_scene(self.subject.scene.name, state.splats)
+                self.subject = replace(self.subject, scene=later, note=f"{state.text()}.")
                 if self.colors is not None:
                     self.colors.renew()
-            self.controls.renew_facts(f"{state.text()}. {self._facts()}" if state is not None else problem)
+            self.controls.renew_facts(problem or self._facts())
 
     def _view_colors(self) -> ViewColors | None:
         """Return what colours splats for the place one looks from; None where all are of one colour from everywhere."""
@@ -442,7 +443,7 @@ class Viewer:
 
     def _facts(self) -> str:
         """Return a line about what is shown."""
-        said = []
+        said = [self.subject.note] if self.subject.note else []
         if self.splats is not None:
             merged = "" if self.splats.count == self.splats.whole else f", merged from {self.splats.whole:,}"
             colors = "mean colours" if self.colors is None else "colours for where you look from, once it rests"

@@ -167,7 +167,7 @@ def _jpeg(image: ArrayU8) -> str:
 
 
 _STYLE = """
-#airworthy{position:fixed;top:12px;left:12px;z-index:5;width:300px;max-height:calc(100vh - 84px);overflow:auto;
+#airworthy{position:fixed;top:12px;right:12px;z-index:5;width:300px;max-height:calc(100vh - 84px);overflow:auto;
 font:13px system-ui,sans-serif;color:#1f2937;background:rgba(255,255,255,.92);border-radius:6px;padding:10px 12px;
 box-shadow:0 1px 10px rgba(0,0,0,.15)}
 #airworthy h1{font-size:14px;margin:0 0 4px;cursor:pointer}
@@ -200,7 +200,7 @@ _SCRIPT = """
     canvas.width = w * r; canvas.height = h * r;
     const c = canvas.getContext('2d'); c.scale(r, r);
     const t0 = plot.time[0], t1 = plot.time[plot.time.length - 1], [low, high] = plot.span;
-    const left = 34, top = 16, bottom = h - 4;
+    const left = 42, top = 16, bottom = h - 4;
     const x = t => left + (t - t0) / Math.max(t1 - t0, 1e-9) * (w - left - 6);
     const y = v => bottom - (v - low) / Math.max(high - low, 1e-9) * (bottom - top);
     c.font = '11px system-ui,sans-serif'; c.fillStyle = '#374151'; c.fillText(plot.title, left, 11);

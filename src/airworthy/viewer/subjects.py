@@ -49,6 +49,8 @@ class Subject:
     """Cameras to show, their images small."""
     training: TrainingFolder | None = None
     """A training of splats, whose newest state is the scene."""
+    note: str = ""
+    """What else there is to say of it."""
 
 
 def load_subject(name: str, scene_name: str | None = None) -> Subject:
@@ -89,7 +91,7 @@ def _training(path: Path) -> Subject:
     if state is None:
         raise AssetError(f"The training in {str(path)!r} has saved nothing yet that is whole: ask again in a minute.")
     name = path.resolve().name
-    return Subject(f"{name}, {state.text()}", splat_scene(name, state.splats), bare=True, training=folder)
+    return Subject(name, splat_scene(name, state.splats), bare=True, training=folder, note=f"{state.text()}.")
 
 
 def with_capture(subject: Subject, folder: Path) -> Subject:
