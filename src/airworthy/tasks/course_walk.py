@@ -14,6 +14,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, check_fields
+from airworthy.scenes.actors import three
 from airworthy.tasks.course_fit import CourseClearance
 from airworthy.tasks.course_margins import CourseRoom
 from airworthy.trajectories import DEFAULT_LIMITS, Limits
@@ -102,12 +103,11 @@ def walk_course(
         way[:, 2] = options.height
     clear_way = way if room is None else _kept_clear(way, room, options)
     kept = _simplified(clear_way, options.detail)
-    head = {"limits": limits, "name": name, "source": source}
 
     def draft(numbers: Sequence[int]) -> CourseDraft:
         rows = list(numbers)
         yaws = () if turns is None else tuple(float(turns[k]) for k in rows)
-        return CourseDraft(tuple(map(tuple, clear_way[rows])), yaws, **head)
+        return CourseDraft(tuple(three(clear_way[k]) for k in rows), yaws, limits, name, source)
 
     found, clearance = draft(kept), None
     if room is not None:

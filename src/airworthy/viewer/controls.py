@@ -227,8 +227,10 @@ class Controls:
             self.view = gui.add_dropdown("view", MODES, initial_value=MODES[0])
             self._views(self.view)
         gui.add_button("reset view").on_click(lambda _: actions.reset())
-        self.place = gui.add_markdown("", visible=False).order
-        """Where the image comes, and plots and panes behind it: above the switches."""
+        self._place = gui.add_markdown("", visible=False).order
+        """Where the image comes: above the switches."""
+        self.below = gui.add_folder(None)
+        """Where plots and recorded images come, under the camera's."""
         self.boxes: dict[str, Any] = {}
         with gui.add_folder("show", expand_by_default=not follows):
             for key, says, on in switches:
@@ -247,7 +249,7 @@ class Controls:
         """Set the camera's image, and when it was taken [s]."""
         label = "camera" if time is None else f"camera, {time:.2f} s"
         if self.picture is None:
-            self.picture = self._gui.add_image(image, label=label, jpeg_quality=85, order=self.place)
+            self.picture = self._gui.add_image(image, label=label, jpeg_quality=85, order=self._place)
         else:
             self.picture.image, self.picture.label = image, label
 

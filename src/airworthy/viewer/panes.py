@@ -127,18 +127,16 @@ class SensorPanes:
     Args:
         gui: `viser.ViserServer.gui`.
         images: Channels to show, each in a pane that can be folded up.
-        order: Where in the panel; None: below what is there.
     """
 
-    def __init__(self, gui: Any, images: Sequence[RecordedImages], order: float | None = None):
+    def __init__(self, gui: Any, images: Sequence[RecordedImages]):
         self._gui, self._images = gui, images
         self._panes: dict[str, Any] = {}
         self._words: dict[str, Any] = {}
         self._shown: dict[str, tuple[int, float]] = {}
         self._folders: dict[str, Any] = {}
         for k, item in enumerate(images):
-            place = None if order is None else order + 0.01 * k
-            self._folders[item.title] = gui.add_folder(item.title, order=place, expand_by_default=k < 2)
+            self._folders[item.title] = gui.add_folder(item.title, expand_by_default=k < 2)
             with self._folders[item.title]:
                 self._words[item.title] = gui.add_markdown("nothing yet")
 
@@ -187,5 +185,5 @@ def _by_env(env: Sequence[int], time: Sequence[float], file: Sequence[str]) -> d
     for each in np.unique(number):
         rows = np.flatnonzero(number == each)
         rows = rows[np.argsort(times[rows], kind="stable")]
-        found[int(each)] = (times[rows], tuple(str(file[k]) for k in rows))
+        found[int(each)] = (times[rows], tuple(str(file[int(k)]) for k in rows))
     return found

@@ -354,12 +354,13 @@ class Viewer:
         """Return plots and panes of recorded images."""
         if self.flight is None or self.subject.flight is None:
             return None, None
-        gui, place = self.server.gui, self.controls.place
-        plots = FlightPlots(gui, None if self.subject.scene is None else self._room_plot, place + 0.2)
-        plots.choose(self.flight.track)
         shown = (camera.sensor, "rgb") if isinstance(camera, RecordedCamera) else None
         images = [item for item in recorded_images(self.subject.flight.folder) if (item.sensor, item.channel) != shown]
-        return plots, SensorPanes(gui, images, place + 0.1) if images else None
+        with self.controls.below:
+            panes = SensorPanes(self.server.gui, images) if images else None
+            plots = FlightPlots(self.server.gui, None if self.subject.scene is None else self._room_plot)
+        plots.choose(self.flight.track)
+        return plots, panes
 
     def _room_plot(self, track: PlaybackTrack) -> Plot:
         assert self.subject.scene is not None  # it is asked for with a scene only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,32 +107,34 @@ class FlightPlots:
     Args:
         gui: `viser.ViserServer.gui`.
         more: Gives a further plot of a track, which takes a while; called in a thread of its own. None: there is none.
-        order: Where in the panel; None: below what is there.
     """
 
-    def __init__(self, gui: Any, more: Callable[[PlaybackTrack], Plot] | None = None, order: float | None = None):
+    def __init__(self, gui: Any, more: Callable[[PlaybackTrack], Plot] | None = None):
         self._gui, self._more = gui, more
-        self._folder = gui.add_folder("plots", order=order)
+        self._folder = gui.add_folder("plots")
         with self._folder:
             self._words = gui.add_markdown("", visible=False)
         self.plots: list[Plot] = []
         self._handles: list[Any] = []
         self._time = 0.0
         self._track: PlaybackTrack | None = None
+        self._lock = threading.RLock()
         self._worker = None if more is None else NewestWorker(self._extend, "viewer plots")
 
     def choose(self, track: PlaybackTrack) -> None:
         """Plot another flight."""
-        self._track = track
-        self._draw(flight_plots(track))
+        with self._lock:
+            self._track = track
+            self._draw(flight_plots(track))
         if self._worker is not None:
             self._worker.ask(track)
 
     def show(self, time: float) -> None:
         """Put the line at a time [s]."""
-        self._time = time
-        for plot, handle in zip(self.plots, self._handles, strict=True):
-            handle.data = with_cursor(plot, time)
+        with self._lock:
+            self._time = time
+            for plot, handle in zip(self.plots, self._handles, strict=True):
+                handle.data = with_cursor(plot, time)
 
     def settle(self, timeout: float = 60.0) -> bool:
         """Wait until all plots are there; False where that took longer [s]."""
@@ -169,8 +172,9 @@ class FlightPlots:
         except AirworthyError as error:
             self._words.content, self._words.visible = f"No room is plotted: {error}", True
             return
-        if track is self._track:
-            self._draw([*self.plots, plot])
+        with self._lock:
+            if track is self._track:
+                self._draw([*self.plots, plot])
 
 
 def _thinned(times: ArrayAny) -> tuple[Array, ArrayAny]:
