@@ -42,7 +42,8 @@ def web() -> Any:
     }
     return SimpleNamespace(
         scene=parts["scene"], gui=parts["gui"], initial_camera=parts["camera"], book=book, get_clients=lambda: clients,
-        on_client_connect=lambda _: None, atomic=lambda: Recorder("atomic", []), get_host=lambda: "127.0.0.1", get_port=lambda: 8123,
+        on_client_connect=lambda _: None, atomic=lambda: Recorder("atomic", []), get_host=lambda: "127.0.0.1",
+        get_port=lambda: 8123,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from airworthy.trajectories.course_draft import CourseDraft, parse_points
 
 if TYPE_CHECKING:
     from airworthy.scenes.record import Scene
-    from airworthy.tasks.course_margins import CourseRoom
+    from airworthy.tasks.course_room import CourseRoom
     from airworthy.tasks.course_walk import WalkCourse
     from airworthy.vehicles import Vehicle
 
@@ -155,7 +155,7 @@ def _of_walk(config: DrawCourseConfig) -> WalkCourse:
 
 
 def _room(config: DrawCourseConfig) -> CourseRoom:
-    from airworthy.tasks.course_margins import CourseRoom
+    from airworthy.tasks.course_room import CourseRoom
 
     place, vehicle = _place(config)
     assert place is not None  # a scene was named
@@ -210,7 +210,7 @@ def _scene_word(config: DrawCourseConfig) -> str:
 
 def _in_browser(config: DrawCourseConfig) -> int:
     """Serve until interrupted."""
-    from airworthy.tasks.course_margins import CourseRoom
+    from airworthy.tasks.course_room import CourseRoom
     from airworthy.viewer.course_drawing import CourseDrawing
     from airworthy.viewer.playback import Viewer
     from airworthy.viewer.server import free_port, serve, stop

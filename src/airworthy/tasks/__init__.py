@@ -6,7 +6,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.tasks.course_fit import CourseClearance, CourseTouch, course_clearance
-    from airworthy.tasks.course_margins import CourseMargins, CourseRoom, course_margins
+    from airworthy.tasks.course_room import CourseMargins, CourseRoom, course_margins
     from airworthy.tasks.course_sight import CourseView, course_view
     from airworthy.tasks.course_walk import WalkCourse, WalkOptions, walk_course
     from airworthy.tasks.navigation import NavigationProtocol

@@ -16,7 +16,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes.actors import three
 from airworthy.tasks.course_fit import CourseClearance
-from airworthy.tasks.course_margins import CourseRoom
+from airworthy.tasks.course_room import CourseRoom
 from airworthy.trajectories import DEFAULT_LIMITS, Limits
 from airworthy.trajectories.course_draft import CourseDraft
 

@@ -13,7 +13,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.tasks.course_fit import FAR, CourseClearance
-from airworthy.tasks.course_margins import CourseRoom, course_margins
+from airworthy.tasks.course_room import CourseRoom, course_margins
 from airworthy.trajectories import write_course
 from airworthy.trajectories.course_draft import CourseDraft, DraftHistory
 from airworthy.vehicles import Vehicle

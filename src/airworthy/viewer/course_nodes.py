@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayU8
 from airworthy.tasks import CourseClearance
 from airworthy.tasks.course_fit import FAR
-from airworthy.tasks.course_margins import CourseMargins
+from airworthy.tasks.course_room import CourseMargins
 from airworthy.trajectories.course_draft import CourseDraft
 
 __all__ = ["COLORED_BY", "CourseNodes", "PlannedCourse", "path_colors", "scale_text"]

@@ -13,7 +13,7 @@ from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.record import Scene
 from airworthy.tasks.course_fit import FAR
-from airworthy.tasks.course_margins import CourseRoom
+from airworthy.tasks.course_room import CourseRoom
 from airworthy.vehicles import Vehicle
 from airworthy.viewer.flights import PlaybackTrack
 from airworthy.viewer.newest import NewestWorker
