@@ -232,11 +232,10 @@ def _in_browser(config: DrawCourseConfig) -> int:
     except KeyboardInterrupt:
         print("Closed.")
     finally:
+        if drawing is not None:
+            drawing.close()
         stop(server) if viewer is None else viewer.close()
-    if drawing is None:
-        return 0
-    drawing.close()
-    if drawing.unsaved:
+    if drawing is not None and drawing.unsaved:
         print(f"What was drawn last is not saved: {config.out} is as it was, or was not written.", file=sys.stderr)
     return 0
 

@@ -135,7 +135,7 @@ class CourseDrawing:
         """Number of the way-point that is edited."""
         self.planned = PlannedCourse(draft, draft.problem())
         self._saved: CourseDraft | None = None
-        self._dragged: CourseDraft | None = None
+        self._ended = False
         self._lock = threading.RLock()
         scene = viewer.subject.scene
         self._size = float(np.clip(0.004 * viewer.view.size, 0.03, 0.12))
@@ -192,10 +192,8 @@ class CourseDrawing:
                 return
             moved = self.draft.moved(self.chosen, point)
             if ended:
-                self._dragged = None
                 self._do(moved)
             else:
-                self._dragged = moved
                 self.nodes.show(moved, self.chosen)
                 self._worker.ask(moved)
 
@@ -250,7 +248,9 @@ class CourseDrawing:
         return self._worker.wait(timeout)
 
     def close(self) -> None:
-        """End the thread that plans."""
+        """End the thread that plans; before the server, which takes nothing more when it has ended."""
+        with self._lock:
+            self._ended = True
         self._worker.close()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -269,7 +269,12 @@ class CourseDrawing:
     def _plan(self, draft: CourseDraft) -> None:
         """Plan, in the worker's thread."""
         planned = plan_draft(draft, self._vehicle, self._room)
-        with self._lock, self.viewer.server.atomic():
+        with self._lock:
+            if not self._ended:
+                self._show_planned(planned)
+
+    def _show_planned(self, planned: PlannedCourse) -> None:
+        with self.viewer.server.atomic():
             self.planned = planned
             self.nodes.show_path(planned, self._panel.by)
             self._panel.renew()
