@@ -27,7 +27,7 @@ from airworthy.viewer.panes import WIDTH, RecordedImages, fitted, recorded_image
 from airworthy.viewer.picking import Picker
 from airworthy.viewer.plots import flight_plots, room_plot, with_cursor
 from airworthy.viewer.splat_nodes import ViewColors, colors_from
-from airworthy.viewer.tools import CLICKS, ClickTools, distance_text, told_text
+from airworthy.viewer.tools import CLICKS, ClickTools, distance_text, printed_text
 
 
 def _recorded(folder: Path, name: str, channel: str, stamps: tuple[float, ...], env: int = 0) -> None:
@@ -149,7 +149,7 @@ class TestPlots:
 class TestTools:
     def test_distances_in_words(self) -> None:
         assert distance_text((0, 0, 0), (3, 0, 4)) == "5.000 m (3.000 m level, 4.000 m up)"
-        assert told_text((0, 0, 0), (3, 0, -4)).endswith("--known-distance 0,0,0 3,0,-4 METRES")
+        assert printed_text((0, 0, 0), (3, 0, -4)).endswith("--known-distance 0,0,0 3,0,-4 METRES")
 
     def test_measuring_marking_and_ends(self, server: Any) -> None:
         floor = Scene("f", {"floor": Box((6.0, 6.0, 0.5))}, instances=(Instance("floor", (0.0, 0.0, -0.5), name="floor"),))

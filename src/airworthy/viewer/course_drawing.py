@@ -117,7 +117,7 @@ class CourseDrawing:
         room: The place, of the same vehicle; None: an empty one.
         draft: To begin with.
         out: The course file that "save" writes.
-        told: Called with a sentence when something was saved.
+        say: Called with a sentence when something was saved.
     """
 
     def __init__(
@@ -127,9 +127,9 @@ class CourseDrawing:
         room: CourseRoom | None,
         draft: CourseDraft,
         out: Path,
-        told: Callable[[str], None] = print,
+        say: Callable[[str], None] = print,
     ):
-        self.viewer, self._vehicle, self._room, self._out, self._told = viewer, vehicle, room, out, told
+        self.viewer, self._vehicle, self._room, self._out, self._say_line = viewer, vehicle, room, out, say
         self.history = DraftHistory(draft)
         self.chosen: int | None = None
         """Number of the way-point that is edited."""
@@ -233,7 +233,7 @@ class CourseDrawing:
                 self._panel.say(str(error))
                 return False
             self._saved = self.draft
-            self._told(f"Wrote {self._out}: {self.draft.name}, {len(self.draft)} way-points.")
+            self._say_line(f"Wrote {self._out}: {self.draft.name}, {len(self.draft)} way-points.")
             self._panel.renew()
             return True
 

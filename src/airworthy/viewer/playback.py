@@ -104,7 +104,7 @@ class Viewer:
         subject: What to show.
         camera: Gives the images of the vehicle's camera; None: no camera is shown.
         splats_max: Most gaussians to send.
-        told: Called with what was measured, marked or cropped.
+        say: Called with what was measured, marked or cropped.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Viewer:
         subject: Subject,
         camera: CameraSource | None = None,
         splats_max: int = SPLATS_MAX,
-        told: Callable[[str], None] = _say,
+        say: Callable[[str], None] = _say,
     ):
         self.server, self.subject = server, subject
         self._lock = threading.RLock()
@@ -150,8 +150,8 @@ class Viewer:
         self.plots, self.panes = self._flight_panels(camera)
         self._splats_max = splats_max
         self._picker: Picker | None = None
-        self.tools = ClickTools(api, server.gui, self.picker, self.view.size, told)
-        self.crop = self._crop_box(told)
+        self.tools = ClickTools(api, server.gui, self.picker, self.view.size, say)
+        self.crop = self._crop_box(say)
         self._watch: TrainingWatch | None = None
         api.on_click()(lambda event: self.tools.click(event.ray_origin, event.ray_direction))
         self.show(0.0)
@@ -374,12 +374,12 @@ class Viewer:
         if self.panes is not None and self.flight is not None:
             self.panes.show(self.flight.env, self.time)
 
-    def _crop_box(self, told: Callable[[str], None]) -> CropBox | None:
+    def _crop_box(self, say: Callable[[str], None]) -> CropBox | None:
         scene = self.subject.scene
         if self.splats is None or scene is None:
             return None
         bounds = scene.bounds
-        return CropBox(self.server.scene, self.server.gui, bounds.lower, bounds.upper, self._cropped, told)
+        return CropBox(self.server.scene, self.server.gui, bounds.lower, bounds.upper, self._cropped, say)
 
     def _cropped(self, box: tuple[Any, Any] | None) -> int:
         assert self.splats is not None  # there is a box only where there are splats

@@ -141,7 +141,9 @@ class FlightPlots:
         return self._worker is None or self._worker.wait(timeout)
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread; what it was at is not shown any more."""
+        with self._lock:
+            self._track = None
         if self._worker is not None:
             self._worker.close()
 
@@ -167,13 +169,17 @@ class FlightPlots:
 
     def _extend(self, track: PlaybackTrack) -> None:
         assert self._more is not None  # there is a worker only where there is more
+        plot: Plot | None = None
+        problem = ""
         try:
             plot = self._more(track)
         except AirworthyError as error:
-            self._words.content, self._words.visible = f"No room is plotted: {error}", True
-            return
+            problem = f"No room is plotted: {error}"
         with self._lock:
-            if track is self._track:
+            if track is not self._track:  # another was chosen meanwhile, or the viewer is closed
+                return
+            self._words.content, self._words.visible = problem, bool(problem)
+            if plot is not None:
                 self._draw([*self.plots, plot])
 
 

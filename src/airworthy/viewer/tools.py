@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.viewer.picking import Pick, Picker
 
-__all__ = ["CLICKS", "ClickTools", "CropBox", "Place", "distance_text", "place_text", "told_text"]
+__all__ = ["CLICKS", "ClickTools", "CropBox", "Place", "distance_text", "place_text", "printed_text"]
 
 ROOT = "/tools"
 CLICKS = ("only looks", "measures", "marks", "sets the start", "sets the goal")
@@ -45,7 +45,7 @@ def distance_text(begin: ArrayLike, end: ArrayLike) -> str:
     return f"{float(np.linalg.norm(span)):.3f} m ({level:.3f} m level, {abs(float(span[2])):.3f} m up)"
 
 
-def told_text(begin: ArrayLike, end: ArrayLike) -> str:
+def printed_text(begin: ArrayLike, end: ArrayLike) -> str:
     """Return the line that is printed of two places: their distance, and their coordinates as --known-distance takes them."""
     one, two = (place_text(point).replace(" ", ",") for point in (begin, end))
     return f"measured {distance_text(begin, end)} from {one} to {two}; in truth? --known-distance {one} {two} METRES"
@@ -59,11 +59,11 @@ class ClickTools:
         gui: `viser.ViserServer.gui`.
         picker: Gives what finds surfaces in the scene as it is shown now; None where there is nothing to click.
         size: Of what is shown [m].
-        told: Called with each sentence, for the terminal.
+        say: Called with each sentence, for the terminal.
     """
 
-    def __init__(self, api: Any, gui: Any, picker: Callable[[], Picker | None], size: float, told: Callable[[str], None]):
-        self._api, self._picker, self._told = api, picker, told
+    def __init__(self, api: Any, gui: Any, picker: Callable[[], Picker | None], size: float, say: Callable[[str], None]):
+        self._api, self._picker, self._say_line = api, picker, say
         self._radius = max(_SHARE * size, 1e-3)
         self.places: list[Place] = []
         self._begin: Array | None = None
@@ -126,7 +126,7 @@ class ClickTools:
         text = distance_text(begin, end)
         self._keep(self._api.add_label(self._name("word"), text.partition(" (")[0], position=0.5 * (begin + end)))
         self._say(f"{text}  \nfrom {place_text(begin)}  \nto {place_text(end)}")
-        self._told(told_text(begin, end))
+        self._say_line(printed_text(begin, end))
 
     def _put(self, kind: str, point: Array, what: str) -> None:
         if kind != "mark":  # there is one of each
@@ -135,10 +135,10 @@ class ClickTools:
         self.places.append(Place(kind, (x, y, z)))
         self._ball(point, kind, f"{kind} {place_text(point)}")
         self._say(f"{kind} at {place_text(point)} ({what})")
-        self._told(f"{kind} at {place_text(point)}, on {what}")
+        self._say_line(f"{kind} at {place_text(point)}, on {what}")
         ends = {place.kind: place_text(place.position).replace(" ", ",") for place in self.places if place.kind != "mark"}
         if len(ends) == 2:
-            self._told(f"to fly it: --waypoints {ends['start']} {ends['goal']}")
+            self._say_line(f"to fly it: --waypoints {ends['start']} {ends['goal']}")
 
     def _ball(self, point: Array, kind: str, text: str) -> None:
         # Of start and goal the name is the kind's own, so that a new one takes the place of the one before.
@@ -168,7 +168,7 @@ class CropBox:
         lower: Corners at first, world [m], (3,).
         upper: [m], (3,).
         changed: Called with the corners, or with None where nothing is cropped.
-        told: Called with a sentence, for the terminal.
+        say: Called with a sentence, for the terminal.
     """
 
     def __init__(
@@ -178,9 +178,9 @@ class CropBox:
         lower: ArrayLike,
         upper: ArrayLike,
         changed: Callable[[tuple[Array, Array] | None], int],
-        told: Callable[[str], None],
+        say: Callable[[str], None],
     ):
-        self._api, self._changed, self._told = api, changed, told
+        self._api, self._changed, self._say_line = api, changed, say
         self._node: Any = None
         low, high = (tuple(np.round(np.asarray(corner, float), 2).tolist()) for corner in (lower, upper))
         step = max(round(float(np.max(np.subtract(high, low))) / 200.0, 3), 1e-3)
@@ -204,7 +204,7 @@ class CropBox:
             left = self._changed((low, high))
             text = f"{left:,} gaussians are inside, from {place_text(low)} to {place_text(high)}"
             self._show(low, high, text)
-            self._told(f"crop box: {text}")
+            self._say_line(f"crop box: {text}")
 
     def _show(self, low: Array | None, high: Array | None, text: str) -> None:
         self.words.content, self.words.visible = text, bool(text)
