@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 pytest.importorskip("viser")
 
-from tests.viewer.chromium import PROGRAM, Page
+from tests.viewer.chromium import PROGRAM, Page, until
 from tests.viewer.test_flights import _straight
 from tests.viewer.test_panels import _cloud
 
@@ -30,7 +29,7 @@ from airworthy.viewer import Subject, Viewer, load_flight, load_subject
 from airworthy.viewer.captures import CaptureNodes
 from airworthy.viewer.recording import export_recording
 from airworthy.viewer.subjects import with_capture
-from airworthy.viewer.trainings import TrainingFolder, TrainingWatch
+from airworthy.viewer.trainings import TrainingWatch, WatchedTraining
 
 Output = pytest.CaptureFixture[str]
 
@@ -91,7 +90,7 @@ def _training(folder: Path, step: int, count: int) -> None:
 class TestTrainings:
     def test_each_state_is_given_once(self, tmp_path: Path) -> None:
         _training(tmp_path / "run", 10, 40)
-        folder = TrainingFolder(tmp_path / "run")
+        folder = WatchedTraining(tmp_path / "run")
         first = folder.newest()
         assert first is not None
         assert (first.step, first.steps, len(first.splats), first.done) == (10, 100, 40, False)
@@ -120,11 +119,9 @@ class TestTrainings:
         assert subject.training is not None
         _training(tmp_path / "run", 20, 64)
         watch = TrainingWatch(subject.training, viewer._trained, 0.05)
-        deadline = time.monotonic() + 30.0
-        while len(node.buffer) != 64:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: "step 20" in viewer.controls._facts.content)
         watch.close()
+        assert len(node.buffer) == 64
         assert "step 20 of 100: 64 gaussians" in viewer.controls._facts.content
         assert viewer.shown_scene is not None
         assert len(viewer.shown_scene.clouds["run"]) == 64  # what clicks meet is the new cloud
@@ -132,17 +129,17 @@ class TestTrainings:
 
     def test_a_folder_that_holds_none(self, tmp_path: Path) -> None:
         with pytest.raises(AirworthyError, match="holds no training of splats, or one that has saved nothing yet"):
-            TrainingFolder(tmp_path)
+            WatchedTraining(tmp_path)
         # Trainings of policies leave a file of the same name.
         write_json(tmp_path / IDENTITY, {"options": {}})
         with pytest.raises(AirworthyError, match="holds no training of splats"):
-            TrainingFolder(tmp_path)
+            WatchedTraining(tmp_path)
 
     def test_a_damaged_checkpoint_is_waited_over(self, tmp_path: Path, capsys: Output) -> None:
         _training(tmp_path / "run", 10, 40)
         for path in (tmp_path / "run" / CHECKPOINTS).glob("*.safetensors"):
             path.write_bytes(b"half")
-        assert TrainingFolder(tmp_path / "run").newest() is None
+        assert WatchedTraining(tmp_path / "run").newest() is None
         with pytest.raises(AirworthyError, match="has saved nothing yet that is whole"):
             load_subject(str(tmp_path / "run"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 pytest.importorskip("viser")
 
-from tests.viewer.chromium import PROGRAM, Page
+from tests.viewer.chromium import PROGRAM, Page, until
 
 from airworthy.geometry import Box
 from airworthy.scenes.record import Instance, Pose, Region, Scene
@@ -212,10 +211,7 @@ def test_a_browser_draws_a_course(drawing: CourseDrawing, tmp_path: Path) -> Non
             for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
                 button = "none" if kind == "mouseMoved" else "left"
                 page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
-            deadline = time.monotonic() + 60.0
-            while len(drawing.draft) <= k:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+            until(lambda k=k: len(drawing.draft) > k)  # type: ignore[misc]
         page.until_text("3 way-points, not saved")
         page.until_text("busiest rotor")
     assert all(point[2] == 1.2 for point in drawing.draft.points)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 pytest.importorskip("viser")
 
+from tests.viewer.chromium import until
 from tests.viewer.test_flights import _straight
 
 from airworthy.core import frames
@@ -227,9 +227,7 @@ class TestSplats:
         viewed = ViewColors(server, lambda eye: seen.append(np.array(eye)), 10.0)
         for x in np.linspace(0.0, 1.0, 6):
             viewed.look((x, 0.0, 0.0))
-        deadline = time.monotonic() + 10.0
-        while not seen and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: bool(seen), 10.0)
         viewed.look((1.01, 0.0, 0.0))  # by a thousandth of what is shown: nobody sees it
         viewed.close()
         assert len(seen) == 1

@@ -230,7 +230,7 @@ class ViewColors:
             self._changed.notify_all()
 
     def renew(self) -> None:
-        """Colour anew, since gaussians were sent again."""
+        """Give colours again, since gaussians were sent without."""
         with self._changed:
             self._colored = None
             self._changed.notify_all()

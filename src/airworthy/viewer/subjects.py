@@ -21,7 +21,7 @@ from airworthy.scenes.splats import SPLAT_SUFFIXES, Splats, read_splats
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 from airworthy.viewer.captures import holds_capture, read_thumbnails
 from airworthy.viewer.flights import ShownFlight, load_flight
-from airworthy.viewer.trainings import TrainingFolder, holds_training
+from airworthy.viewer.trainings import WatchedTraining, holds_training
 
 if TYPE_CHECKING:
     from airworthy.capture.record import CaptureImages
@@ -47,7 +47,7 @@ class Subject:
     """The scene is a splat file without the surface that vehicles hit, which takes longer to find than the file to read."""
     capture: CaptureImages | None = None
     """Cameras to show, their images small."""
-    training: TrainingFolder | None = None
+    training: WatchedTraining | None = None
     """A training of splats, whose newest state is the scene."""
     note: str = ""
     """What else there is to say of it."""
@@ -86,7 +86,7 @@ def load_subject(name: str, scene_name: str | None = None) -> Subject:
 
 def _training(path: Path) -> Subject:
     """Return a training as it is now; raises AssetError where it has saved nothing yet."""
-    folder = TrainingFolder(path)
+    folder = WatchedTraining(path)
     state = folder.newest()
     if state is None:
         raise AssetError(f"The training in {str(path)!r} has saved nothing yet that is whole: ask again in a minute.")

@@ -16,7 +16,7 @@ from airworthy.core.files import read_json
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.scenes.splats import Splats, read_splats
 
-__all__ = ["TrainingFolder", "TrainingState", "TrainingWatch", "holds_training"]
+__all__ = ["TrainingState", "TrainingWatch", "WatchedTraining", "holds_training"]
 
 PERIOD = 2.0
 """Between two looks at the folder [s]."""
@@ -55,7 +55,7 @@ class TrainingState:
         return f"{head}: {len(self.splats):,} gaussians{last}"
 
 
-class TrainingFolder:
+class WatchedTraining:
     """The folder of a training, asked for what is newest in it.
 
     Args:
@@ -146,7 +146,7 @@ class TrainingWatch:
         period: Between two looks [s].
     """
 
-    def __init__(self, folder: TrainingFolder, shown: Callable[[TrainingState | None, str], None], period: float = PERIOD):
+    def __init__(self, folder: WatchedTraining, shown: Callable[[TrainingState | None, str], None], period: float = PERIOD):
         self._folder, self._shown, self._period = folder, shown, period
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="training watch", daemon=True)
