@@ -68,7 +68,7 @@ class ClickTools:
         self.places: list[Place] = []
         self._begin: Array | None = None
         self.measured: list[tuple[Array, Array]] = []
-        self._nodes: list[Any] = []
+        self._nodes: dict[str, Any] = {}
         self._count = 0
         with gui.add_folder("tools", expand_by_default=False):
             self.choice = gui.add_dropdown("a click", CLICKS, initial_value=CLICKS[0])
@@ -98,7 +98,7 @@ class ClickTools:
 
     def clear(self) -> None:
         """Take everything away that was clicked."""
-        for node in self._nodes:
+        for node in self._nodes.values():
             node.remove()
         self._nodes.clear()
         self.places.clear()
@@ -153,7 +153,8 @@ class ClickTools:
         return f"{ROOT}/{kind}_{self._count}"
 
     def _keep(self, handle: Any) -> None:
-        self._nodes.append(handle)
+        # A node of the same name takes the place of the one before, which viser removes.
+        self._nodes[handle.name] = handle
 
     def _say(self, text: str) -> None:
         self.words.content, self.words.visible = text, True
