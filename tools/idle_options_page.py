@@ -16,11 +16,13 @@ from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training_options import IDLE_RULES as SPLAT_RULES
 from airworthy.cli.capture import ALIGN_RULES
+from airworthy.cli.course_drawing import DRAW_RULES
 from airworthy.cli.courses import VALIDATE_RULES
 from airworthy.cli.learning.synthesize import PLACE_RULES
 from airworthy.cli.learning.train_hover import ROTORS_RULES
 from airworthy.cli.learning.train_task import TASK_RULES
 from airworthy.cli.scenes import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
+from airworthy.cli.view import RULES as VIEW_RULES
 from airworthy.core.idle_options import IdleRule, option_name
 from airworthy.gates.benchmark.config import IDLE_RULES as GATES_RULES
 from airworthy.gates.labels.config import IDLE_RULES as LABEL_RULES
@@ -40,6 +42,7 @@ from airworthy.scenes.catalogue import IDLE_RULES as SOURCE_RULES
 COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy fly": (*FLY_RULES, *PLANNER_RULES),
     "airworthy courses validate": VALIDATE_RULES,
+    "airworthy courses draw": DRAW_RULES,
     "airworthy evaluate": EVALUATE_RULES,
     "airworthy synthesize": (*DATASET_RULES, CLUSTER_WORKS, *PLACE_RULES),
     "airworthy synthesize gates": LABEL_RULES,
@@ -60,6 +63,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy capture render": CAPTURE_RULES,
     "airworthy capture align": ALIGN_RULES,
     "airworthy capture train": SPLAT_RULES,
+    "airworthy view": VIEW_RULES,
 }
 """Command -> its rules."""
 

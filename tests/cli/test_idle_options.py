@@ -16,12 +16,14 @@ from airworthy.benchmarks.tracking.methods import VehicleSpread
 from airworthy.capture import RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
+from airworthy.cli.course_drawing import DrawCourseConfig
 from airworthy.cli.courses import ValidateCourseConfig
 from airworthy.cli.learning.synthesize import SynthesizeDatasetConfig
 from airworthy.cli.learning.train_hover import TrainHoverConfig
 from airworthy.cli.learning.train_task import TrainTaskConfig
 from airworthy.cli.main import main
 from airworthy.cli.scenes import ExportSceneConfig, RenderSceneConfig
+from airworthy.cli.view import ViewConfig
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, idle_options, option_name, refuse_idle, without_idle
 from airworthy.gates import GatesBenchConfig, run_gates
@@ -102,6 +104,14 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "airworthy courses validate": [
         (ValidateCourseConfig(file=Path("line"), vehicle="racer", clear=1.0, view=False),),
+    ],
+    "airworthy courses draw": [
+        (DrawCourseConfig(out=Path("x.json"), points="0 0 1; 1 0 1", height=1.0, smooth=0.1, detail=0.2, clear=0.5),),
+        (DrawCourseConfig(out=Path("x.json"), walk=Path("room"), scene="hall", check="warn"),),
+        (DrawCourseConfig(out=Path("x.json"), points="0 0 1; 1 0 1", check="warn"),),
+        (DrawCourseConfig(out=Path("x.json"), walk=Path("room"), clear=0.5),),
+        (DrawCourseConfig(out=Path("x.json"), walk=Path("room"), host="localhost", port=0, open=True),),
+        (DrawCourseConfig(out=Path("x.json"), yaw="fixed", json=True),),
     ],
     "airworthy evaluate": [
         (EvaluateConfig(rotors="rotors.toml"),),
@@ -251,6 +261,9 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_bare(TrainOptions, degree=0, degree_every=50),),
         (_bare(TrainOptions, relocate_until=0.0, relocate_every=50, grow=1.1),),
         (_bare(TrainOptions, place_rate=0.0, noise=1.0),),
+    ],
+    "airworthy view": [
+        (ViewConfig("run", export=Path("x.html"), host="localhost", port=0, open=True, training=True),),
     ],
 }
 """Command -> an example of each of its rules, in their order: a configuration, and what else the rule is told."""

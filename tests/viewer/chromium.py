@@ -29,6 +29,14 @@ FLAGS = (
 )
 
 
+def until(wanted: Callable[[], bool], timeout: float = 60.0) -> None:
+    """Wait for something that another thread or process does."""
+    deadline = time.monotonic() + timeout
+    while not wanted():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.05)
+
+
 class PageError(RuntimeError):
     """The browser could not do what it was told."""
 

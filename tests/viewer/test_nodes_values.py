@@ -22,12 +22,13 @@ from airworthy.scenes.record import Actor, Instance, Material, Scene, Sky, Splat
 from airworthy.scenes.splats import Splats
 from airworthy.scenes.viewpoints import roofless
 from airworthy.vehicles import vehicle
-from airworthy.viewer import ViewerImage, flight_nodes, load_flight, playback, scene_nodes
+from airworthy.viewer import ViewerImage, flight_nodes, load_flight, scene_nodes, splat_nodes, surroundings
 from airworthy.viewer.controls import FirstView
 from airworthy.viewer.flight_nodes import FlightNodes, VehicleNodes, reach_of
 from airworthy.viewer.flights import ActorPoses, between, node_name, segments
-from airworthy.viewer.playback import add_grid, light, surround
-from airworthy.viewer.scene_nodes import SceneNodes, SplatNodes, covariances, wrapped
+from airworthy.viewer.scene_nodes import SceneNodes, wrapped
+from airworthy.viewer.splat_nodes import SplatNodes, covariances
+from airworthy.viewer.surroundings import add_grid, light, surround
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "nodes.txt"
 
@@ -308,7 +309,7 @@ def test_splats(monkeypatch: pytest.MonkeyPatch) -> None:
     few = SplatNodes(Recorder("scene"), place, roofless(place), 10)
     assert few.whole == 29
     assert few.count <= 10
-    monkeypatch.setattr(scene_nodes, "_BLOCK", 5)
+    monkeypatch.setattr(splat_nodes, "_BLOCK", 5)
     found = covariances(clouds["a"], 3.0)
     for k in range(12):
         turn = frames.to_matrix(clouds["a"].rotation[k].astype(float))
@@ -322,8 +323,8 @@ def test_the_unit_in_which_a_cloud_is_sent() -> None:
     scale = np.full((5, 3), 0.01)
     for largest, unit in ((0.5, 400.0), (20.0, 10.0), (50.0, 10.0)):
         scale[0, 1] = largest
-        assert scene_nodes._unit(dataclasses.replace(some, scale=scale.astype(np.float32))) == pytest.approx(unit, rel=1e-6)
-    assert scene_nodes._unit(cloud(0)) == 200.0
+        assert splat_nodes._unit(dataclasses.replace(some, scale=scale.astype(np.float32))) == pytest.approx(unit, rel=1e-6)
+    assert splat_nodes._unit(cloud(0)) == 200.0
     wide = covariances(dataclasses.replace(some, scale=scale.astype(np.float32)), 10.0)
     assert np.sqrt(np.linalg.eigvalsh(wide[0].astype(float)).max()) == pytest.approx(200.0, rel=1e-4)
 
@@ -364,7 +365,7 @@ def test_light_shines_from_the_sun() -> None:
 
 def test_the_sky_is_a_dome_of_colours() -> None:
     sky = Sky((0.2, 0.4, 0.6), (0.8, 0.8, 0.4), (0.1, 0.2, 0.3), intensity=0.5)
-    data = playback._dome(sky, 40.0)
+    data = surroundings._dome(sky, 40.0)
     size, kind = struct.unpack("<II", data[4:12])[1], struct.unpack("<I4s", data[12:20])
     assert (data[:4], size, kind[1]) == (b"glTF", len(data), b"JSON")
     root = json.loads(data[20 : 20 + kind[0]])
@@ -395,4 +396,4 @@ def test_the_sky_is_a_dome_of_colours() -> None:
     )
     np.testing.assert_allclose(root["accessors"][0]["min"], points.min(0), rtol=1e-6)
     assert [entry["count"] for entry in root["accessors"]] == [1225, 1225, 6912]
-    assert playback._bytes((1.2, 0.5, -0.1)) == (255, 128, 0)
+    assert surroundings._bytes((1.2, 0.5, -0.1)) == (255, 128, 0)

@@ -42,7 +42,8 @@ def web() -> Any:
     }
     return SimpleNamespace(
         scene=parts["scene"], gui=parts["gui"], initial_camera=parts["camera"], book=book, get_clients=lambda: clients,
-        atomic=lambda: Recorder("atomic", []), get_host=lambda: "127.0.0.1", get_port=lambda: 8123,
+        on_client_connect=lambda _: None, atomic=lambda: Recorder("atomic", []), get_host=lambda: "127.0.0.1",
+        get_port=lambda: 8123,
     )  # fmt: skip
 
 
@@ -113,11 +114,16 @@ def test_splats_and_their_facts(web: Any) -> None:
     place = Scene("cloud", clouds={"x": cloud(1500)}, splats=(SplatPlacement("x"),))
     viewer = Viewer(web, Subject("cloud", place, bare=True), splats_max=700)
     assert viewer.splats is not None
-    assert viewer._facts() == f"{viewer.splats.count:,} gaussians, merged from 1,500, mean colours."
-    assert Viewer(web, Subject("cloud", place))._facts() == "1,500 gaussians, mean colours."
+    colored = "colours for where you look from, once it rests"
+    assert viewer._facts() == f"{viewer.splats.count:,} gaussians, merged from 1,500, {colored}."
+    assert Viewer(web, Subject("cloud", place))._facts() == f"1,500 gaussians, {colored}."
+    grey = dataclasses.replace(place, clouds={"x": dataclasses.replace(cloud(9), harmonics=cloud(9).harmonics[:, :1])})
+    assert Viewer(web, Subject("cloud", grey))._facts() == "9 gaussians, mean colours."
     viewer.switch("splats", False)
     assert not viewer.nodes["/splats/0_x"].visible
-    assert [row[:1] + row[2:] for row in viewer._switches()] == [("splats", True), ("collision", False), ("grid", True)]
+    assert [row[:1] + row[2:] for row in viewer._switches()] == [
+        ("splats", True), ("collision", False), ("directions", True), ("grid", True)
+    ]  # fmt: skip
 
 
 def test_a_camera_s_problem_is_told(web: Any, tmp_path: Path) -> None:
@@ -464,7 +470,11 @@ def test_a_server_that_took_another_port_does_not_stay(monkeypatch: pytest.Monke
     monkeypatch.setattr(server, "is_guarded", lambda host, port: (host, port) == ("127.0.0.1", 8099))
     assert server.serve(port=8099).get_port() == 8099
     assert server.serve(port=0).get_port() == 8099
-    assert Other.gui.lines["0 gui.configure_theme"] == {"show_share_button": "False", "show_logo": "False"}
+    assert Other.gui.lines["0 gui.configure_theme"] == {
+        "show_share_button": "False",
+        "show_logo": "False",
+        "control_width": "large",
+    }
 
     def silent(host: str, port: int) -> bool:
         raise OSError("silent")

@@ -20,8 +20,9 @@ from airworthy.scenes.record import Actor, Instance, Material, Scene, SplatPlace
 from airworthy.scenes.splats import Splats, write_splats
 from airworthy.viewer import Subject, Viewer, load_subject
 from airworthy.viewer.flights import ActorPoses
-from airworthy.viewer.playback import GREY, _dome
-from airworthy.viewer.scene_nodes import SceneNodes, covariances, wrapped
+from airworthy.viewer.scene_nodes import SceneNodes, wrapped
+from airworthy.viewer.splat_nodes import covariances
+from airworthy.viewer.surroundings import GREY, _dome
 
 PATH = (Waypoint(0.0, (0.0, 0.0, 0.0)), Waypoint(2.0, (4.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)))
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from airworthy.capture.alignment import Alignment, Similarity, aligned, best_similarity, find_alignment, find_similarity
     from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
     from airworthy.capture.markers import MarkerPose, detect_marker, draw_marker, marker_poses
+    from airworthy.capture.poses import CapturePoses, read_poses
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
     from airworthy.capture.training import TrainResult, train_splats
     from airworthy.capture.training_options import TrainOptions
@@ -16,7 +17,7 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "CAPTURE_LIMITS", "Alignment", "CaptureImages", "CaptureLimits", "MarkerPose", "RenderCaptureOptions", "Similarity",
-    "TrainOptions", "TrainResult", "aligned", "best_similarity", "detect_marker", "draw_marker", "find_alignment",
-    "find_similarity", "marker_poses", "read_capture", "render_capture", "train_splats", "write_capture",
+    "CAPTURE_LIMITS", "Alignment", "CaptureImages", "CaptureLimits", "CapturePoses", "MarkerPose", "RenderCaptureOptions",
+    "Similarity", "TrainOptions", "TrainResult", "aligned", "best_similarity", "detect_marker", "draw_marker", "find_alignment",
+    "find_similarity", "marker_poses", "read_capture", "read_poses", "render_capture", "train_splats", "write_capture",
 ]  # fmt: skip

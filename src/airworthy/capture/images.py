@@ -34,6 +34,7 @@ __all__ = [
     "CaptureImages",
     "CaptureLimits",
     "Undistorter",
+    "list_capture",
     "mean_up",
     "oriented",
     "read_capture",
@@ -289,7 +290,7 @@ def read_capture(
     asked = CaptureReading(every, images)
     if (width is not None and width < 1) or every < 0:
         raise AirworthyError(f"Images {width} wide, every {every}-th held out, are no request; expected 1 or more, 0 or more.")
-    gate, listing = _listed(Path(folder), limits, images)
+    gate, listing = list_capture(Path(folder), limits, images)
     refuse_idle(asked, IDLE_RULES, listing)
     kept = _Kept()
     work = list(_planned(gate, listing, width))
@@ -308,7 +309,7 @@ def read_capture(
 
 
 @telling_refusals()
-def _listed(path: Path, limits: CaptureLimits, images: str | None) -> tuple[CaptureFolder, Listing]:
+def list_capture(path: Path, limits: CaptureLimits, images: str | None) -> tuple[CaptureFolder, Listing]:
     """Return what the set says."""
     if path.suffix == ".json":
         gate = CaptureFolder(path.parent, limits)

@@ -1,4 +1,4 @@
-"""`airworthy courses`: list, show and validate courses."""
+"""`airworthy courses`: list, show, validate and draw courses."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
+from airworthy.cli.course_drawing import DRAW_DESCRIPTION, DrawCourseConfig, draw
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.trajectories import Course, Trajectory, course, course_names, read_course
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from airworthy.tasks import CourseClearance, CourseView
 
 PROG = "airworthy courses"
-_DESCRIPTION = "List the courses there are. Also: airworthy courses show NAME | validate FILE."
+_DESCRIPTION = "List the courses there are. Also: airworthy courses show NAME | validate FILE | draw --scene PLACE --out FILE."
 _SAMPLES = 4001
 _DECIMALS = 9
 """What is below a nanometre is rounding: a hover is 0 m long, and not 7e-16."""
@@ -77,6 +78,7 @@ def main(argv: list[str]) -> int:
             _validate,
             "Read a course, check and plan it; with --scene, check its room there.",
         ),
+        "draw": (DrawCourseConfig, draw, DRAW_DESCRIPTION),
     }
     return run_subcommand(PROG, commands, argv)
 

@@ -1,4 +1,4 @@
-"""`airworthy view`: look at a scene or a flight in the browser."""
+"""`airworthy view`: look at a scene, a flight, a capture or a training in the browser, or write it as a page."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from tyro.conf import Positional
 
 from airworthy.cli.common import run_tyro
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.idle_options import IdleRule, refuse_idle
 
 if TYPE_CHECKING:
     from airworthy.viewer.cameras import CameraSource
     from airworthy.viewer.subjects import Subject
 
 _DESCRIPTION = (
-    "Look at a scene, a splat file or a recorded flight in the browser, on this machine only. Ctrl-C ends it."
+    "Look at a scene, a splat file, a recorded flight, a capture or a training in the browser, on this machine only. Ctrl-C"
+    " ends it; --export writes one HTML file instead."
     " Needs the extra 'viewer': pip install 'airworthy[viewer]'."
 )
 RECORDED = "recorded"
@@ -28,7 +30,8 @@ class ViewConfig:
     """What to look at."""
 
     what: Positional[str]
-    """A folder of `airworthy fly` or `airworthy demo`; NAME[:INDEX][@SEED] of a scene or the path of one; or a splat file."""
+    """A folder of `airworthy fly` or `airworthy demo`; NAME[:INDEX][@SEED] of a scene or the path of one; a splat file; a
+    capture; or a folder of `airworthy capture train`."""
     scene: str | None = None
     """Of a flight: show it in this scene instead of the one it was flown in."""
     env: int | None = None
@@ -38,6 +41,12 @@ class ViewConfig:
     for these where there are any, else a plain camera; "none"."""
     splats: int = 1_000_000
     """Most gaussians to show; more are merged."""
+    capture: Path | None = None
+    """Of a scene, splats or a training: also show the cameras of this capture, in the same frame."""
+    training: bool = False
+    """Of a training: keep up with it, showing every state that it saves."""
+    export: Path | None = None
+    """Write one HTML file that opens without a server, instead of opening one."""
     host: str = "127.0.0.1"
     """Address to listen on: a loopback address, since the server asks nobody for a password."""
     port: int | None = None
@@ -46,18 +55,37 @@ class ViewConfig:
     """Open the browser."""
 
 
+RULES = (
+    IdleRule(
+        ("host", "port", "open", "training"),
+        lambda config: config.export is not None,
+        "with --export, which serves nobody",
+    ),
+)
+"""Options of `airworthy view` that change nothing beside the others."""
+
+
 def main(argv: list[str]) -> int:
     """Serve until interrupted; users' mistakes raise AirworthyError, which the command line prints."""
     config = run_tyro(ViewConfig, argv, "airworthy view", _DESCRIPTION)
     if config.splats < 1:
         raise AirworthyError(f"--splats is {config.splats}; expected 1 or more.")
-    from airworthy.viewer.playback import Viewer
-    from airworthy.viewer.server import PORT, free_port, serve, stop
-    from airworthy.viewer.subjects import load_subject
+    refuse_idle(config, RULES)
+    from airworthy.viewer.subjects import load_subject, with_capture
 
     subject = load_subject(config.what, config.scene)
     _check(config, subject)
+    if config.capture is not None:
+        subject = with_capture(subject, config.capture)
     camera = camera_of(config.camera, subject)
+    return _serve(config, subject, camera) if config.export is None else _export(config, config.export, subject, camera)
+
+
+def _serve(config: ViewConfig, subject: Subject, camera: CameraSource | None) -> int:
+    """Serve until interrupted."""
+    from airworthy.viewer.playback import Viewer
+    from airworthy.viewer.server import PORT, free_port, serve, stop
+
     port = free_port(config.host) if config.port is None else config.port
     server = serve(config.host, port)
     viewer: Viewer | None = None
@@ -65,6 +93,8 @@ def main(argv: list[str]) -> int:
         viewer = Viewer(server, subject, camera, config.splats)
         if config.env is not None:
             viewer.choose(config.env)
+        if config.training:
+            viewer.watch()
         taken = "" if config.port is not None or port == PORT else f", since port {PORT} is taken"
         print(f"{subject.title}: {viewer.url}{taken} (Ctrl-C ends)", flush=True)
         if config.open:
@@ -77,18 +107,46 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _export(config: ViewConfig, path: Path, subject: Subject, camera: CameraSource | None) -> int:
+    """Write one HTML file; the server that it is recorded from is open on this machine meanwhile."""
+    from airworthy.viewer.playback import Viewer
+    from airworthy.viewer.recording import export_recording
+    from airworthy.viewer.server import serve
+
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise AirworthyError(f"--export is {str(path)!r}; a recording is an .html file.")
+    viewer = Viewer(serve(port=0), subject, camera, config.splats)
+    try:
+        if config.env is not None:
+            viewer.choose(config.env)
+        print(f"Wrote {export_recording(viewer, path).text()}.")
+    finally:
+        viewer.close()
+    return 0
+
+
 def _check(config: ViewConfig, subject: Subject) -> None:
-    """Options that belong to flights."""
+    """Refuse options that belong to flights or trainings where there is none."""
+    if config.training and subject.training is None:
+        raise AirworthyError(f"--training belongs to a folder of `airworthy capture train`, and {config.what!r} is none.")
+    if config.capture is not None and subject.capture is not None:
+        raise AirworthyError(f"{config.what!r} is a capture itself: leave --capture out.")
     if subject.flight is None:
         # A scene by itself carries no camera whose images could be shown.
         given = {"scene": config.scene is not None, "env": config.env is not None, "camera": config.camera != "auto"}
         for name, is_given in given.items():
             if is_given:
-                raise AirworthyError(f"--{name} belongs to a flight, and {config.what!r} is a scene: leave it out.")
+                raise AirworthyError(f"--{name} belongs to a flight, and {config.what!r} is {_kind(subject)}: leave it out.")
     elif config.env is not None and config.env not in subject.flight.envs:
         raise AirworthyError(
             f"There is no environment {config.env} in {config.what!r}, which holds {len(subject.flight.envs)}."
         )
+
+
+def _kind(subject: Subject) -> str:
+    if subject.training is not None:
+        return "a training"
+    return "a capture" if subject.scene is None else "a scene"
 
 
 def camera_of(choice: str, subject: Subject) -> CameraSource | None:

@@ -6,7 +6,9 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.tasks.course_fit import CourseClearance, CourseTouch, course_clearance
+    from airworthy.tasks.course_room import CourseMargins, CourseRoom, course_margins
     from airworthy.tasks.course_sight import CourseView, course_view
+    from airworthy.tasks.course_walk import WalkCourse, WalkOptions, walk_course
     from airworthy.tasks.navigation import NavigationProtocol
     from airworthy.tasks.outcomes import (
         OUTCOMES,
@@ -28,6 +30,8 @@ __all__ = [
     "OUTCOMES",
     "SUCCESSES",
     "CourseClearance",
+    "CourseMargins",
+    "CourseRoom",
     "CourseTouch",
     "CourseView",
     "FlightStatus",
@@ -36,12 +40,16 @@ __all__ = [
     "NavigationProtocol",
     "TrackingProtocol",
     "TrackingReference",
+    "WalkCourse",
+    "WalkOptions",
     "classify_goal",
     "classify_hold",
     "classify_tracking",
     "collision_events",
     "course_clearance",
+    "course_margins",
     "course_view",
     "hold_error",
     "time_to_goal",
+    "walk_course",
 ]

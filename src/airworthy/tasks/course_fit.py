@@ -19,6 +19,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.frames import rotate
 from airworthy.dynamics.scene_native import body_core
+from airworthy.geometry import GeometryBatch
 from airworthy.geometry.distance import clearance
 from airworthy.geometry.sweep import body_clearance
 from airworthy.scenes import Scene, SceneBatch
@@ -26,7 +27,16 @@ from airworthy.scenes.splats.placing import SURFACE, with_surface
 from airworthy.trajectories import Trajectory, kinematic_state
 from airworthy.vehicles import Vehicle
 
-__all__ = ["CourseCheck", "CourseClearance", "CourseTouch", "check_course", "course_clearance", "solid_scene", "thing_name"]
+__all__ = [
+    "CourseCheck",
+    "CourseClearance",
+    "CourseTouch",
+    "check_course",
+    "course_clearance",
+    "gap_of",
+    "solid_scene",
+    "thing_name",
+]
 
 CourseCheck = Literal["refuse", "warn", "none"]
 """What becomes of a course that does not fit: an error, a warning, or nothing, not even a look."""
@@ -153,7 +163,9 @@ def thing_name(scene: Scene, instance: int) -> str:
     return repr(item.name) if item.name else f"the {item.semantic.replace('_', ' ')}"
 
 
-def course_clearance(path: Trajectory, scene: Scene, vehicle: Vehicle, *, solid: Scene | None = None) -> CourseClearance:
+def course_clearance(
+    path: Trajectory, scene: Scene, vehicle: Vehicle, *, solid: Scene | None = None, geometry: GeometryBatch | None = None
+) -> CourseClearance:
     """Return how much room a course leaves a vehicle in a scene.
 
     What moves in the scene is left out.
@@ -163,14 +175,15 @@ def course_clearance(path: Trajectory, scene: Scene, vehicle: Vehicle, *, solid:
         scene: The place.
         vehicle: Whose body it is.
         solid: Of `solid_scene`, where it was made before.
+        geometry: That of `solid`, where it was placed before; of one environment.
 
     Raises:
         AirworthyError: The course is so long, and so near to things, that it cannot be looked at throughout.
     """
     bare = solid_scene(scene) if solid is None else solid
-    geometry = SceneBatch(bare, 1).geometry
+    geometry = SceneBatch(bare, 1).geometry if geometry is None else geometry
     core = body_core(vehicle.body, vehicle.center_of_mass)
-    gap_at = _gap_of(path, geometry, core, vehicle.gravity)
+    gap_at = gap_of(path, geometry, core, vehicle.gravity)
     t, gap, met = _refined(path, gap_at, float(core[8]), vehicle.gravity)
     k = int(np.argmin(gap))
     nothing = gap[k] >= FAR
@@ -223,7 +236,7 @@ def check_course(
             return
 
 
-def _gap_of(path: Trajectory, geometry: Any, core: Array, gravity: float) -> Gap:
+def gap_of(path: Trajectory, geometry: GeometryBatch, core: Array, gravity: float) -> Gap:
     """Return what gives the body's distances at times, at most `FAR`, and what is nearest."""
 
     def gap_at(t: Array) -> tuple[Array, ArrayInt]:

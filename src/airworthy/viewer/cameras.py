@@ -42,6 +42,8 @@ class ViewerImage:
     """World [m]."""
     attitude: ArrayAny
     """Optical frame (x right, y down, z forward) to world, x, y, z, w."""
+    time: float | None = None
+    """When it was taken, on the flight's clock [s]; None: nobody knows."""
 
 
 class CameraSource(Protocol):
@@ -111,7 +113,7 @@ class LiveCamera:
         self._batch.advance(float(time))
         where = np.asarray(position)[None], optical[None], [0]
         linear = render(self._batch, self._rays, *where, ("rgb",), projection=self._projection)["rgb"]
-        return ViewerImage(to_8bit(linear)[0], np.asarray(position), optical)
+        return ViewerImage(to_8bit(linear)[0], np.asarray(position), optical, float(time))
 
 
 def _carried(vehicle: Vehicle | None) -> Device | None:
@@ -149,6 +151,7 @@ class RecordedCamera:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        self.sensor = name
         self._folder = folder / "sensors" / name
         calibration = read_json(self._folder / "calibration.json")
         index = self._folder / "index.parquet"
@@ -179,11 +182,12 @@ class RecordedCamera:
             position: Not read: the pose that was recorded counts.
             attitude: Not read, likewise.
         """
-        taken = np.flatnonzero((self._env == env) & (self._time <= time + 1e-9))
-        if not taken.size:
+        rows = np.flatnonzero((self._env == env) & (self._time <= time + 1e-9))
+        if not rows.size:
             return None
-        row = int(taken[np.argmax(self._time[taken])])
-        return ViewerImage(self._image(self._files[row]), self._position[row], camera_attitude(self._attitude[row]))
+        row = int(rows[np.argmax(self._time[rows])])
+        taken = float(self._time[row])
+        return ViewerImage(self._image(self._files[row]), self._position[row], camera_attitude(self._attitude[row]), taken)
 
     def _image(self, name: str) -> ArrayU8:
         import io

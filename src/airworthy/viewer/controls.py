@@ -119,14 +119,15 @@ class FirstView:
         return max(1000.0, 20.0 * self.size)
 
 
-def first_view(scene: Scene | None, track: PlaybackTrack | None) -> FirstView:
+def first_view(scene: Scene | None, track: PlaybackTrack | None, box: tuple[Array, Array] | None = None) -> FirstView:
     """Look at a flight from behind and above, at a scene as its orbit view does.
 
     Args:
         scene: What stands there; None: nothing.
         track: Of the flight that is shown at first; None: none is.
+        box: Around what else is shown [m]; None: around scene and flight.
     """
-    low, high = _box(scene, track)
+    low, high = _box(scene, track) if box is None else box
     middle, size, floor = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 0.1), float(low[2])
     if scene is None:
         # Half of the diagonal fills half of the view, with a little room around it.
@@ -228,12 +229,13 @@ class Controls:
         gui.add_button("reset view").on_click(lambda _: actions.reset())
         self._place = gui.add_markdown("", visible=False).order
         """Where the image comes: above the switches."""
+        self.below = gui.add_folder(None)
+        """Where plots and recorded images come, under the camera's."""
         self.boxes: dict[str, Any] = {}
         with gui.add_folder("show", expand_by_default=not follows):
             for key, says, on in switches:
                 self._switch(gui, key, says, on)
-        if facts:
-            gui.add_markdown(facts)
+        self._facts = gui.add_markdown(facts, visible=bool(facts))
         self._keys(gui, duration, follows)
 
     def show_time(self, time: float, caption: str) -> None:
@@ -243,12 +245,17 @@ class Controls:
         if self.caption.content != caption:
             self.caption.content = caption
 
-    def show_image(self, image: ArrayU8) -> None:
-        """Set the camera's image."""
+    def show_image(self, image: ArrayU8, time: float | None = None) -> None:
+        """Set the camera's image, and when it was taken [s]."""
+        label = "camera" if time is None else f"camera, {time:.2f} s"
         if self.picture is None:
-            self.picture = self._gui.add_image(image, label="camera", jpeg_quality=85, order=self._place)
+            self.picture = self._gui.add_image(image, label=label, jpeg_quality=85, order=self._place)
         else:
-            self.picture.image = image
+            self.picture.image, self.picture.label = image, label
+
+    def renew_facts(self, facts: str) -> None:
+        """Set the line about what is shown."""
+        self._facts.content, self._facts.visible = facts, bool(facts)
 
     def choose(self, env: int) -> None:
         """Set the choice of flight."""

@@ -2,168 +2,41 @@
 
 from __future__ import annotations
 
-import json
-import math
-import struct
 import threading
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayU32
+from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError
-from airworthy.scenes.record import Color, Scene, Sky, Sun
+from airworthy.scenes.record import Scene
 from airworthy.scenes.splats.placing import with_surface
 from airworthy.scenes.viewpoints import roofless
-from airworthy.viewer.cameras import CameraSource, ViewerImage
+from airworthy.viewer.cameras import CameraSource, RecordedCamera, ViewerImage
+from airworthy.viewer.captures import SWITCHES as CAPTURE_SWITCHES
+from airworthy.viewer.captures import CaptureNodes
 from airworthy.viewer.controls import Actions, Controls, FirstView, Follower, first_view, set_camera
 from airworthy.viewer.flight_nodes import SWITCHES, FlightNodes
-from airworthy.viewer.flights import ActorPoses
-from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SPLATS_MAX, SceneNodes, SplatNodes
+from airworthy.viewer.flights import ActorPoses, PlaybackTrack
+from airworthy.viewer.newest import NewestWorker
+from airworthy.viewer.panes import SensorPanes, recorded_images
+from airworthy.viewer.picking import Picker
+from airworthy.viewer.plots import FlightPlots, Plot, room_plot
+from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SceneNodes
 from airworthy.viewer.server import stop, url_of
-from airworthy.viewer.subjects import Subject
+from airworthy.viewer.splat_nodes import SPLATS_MAX, SplatNodes, ViewColors
+from airworthy.viewer.subjects import Subject, splat_scene
+from airworthy.viewer.surroundings import surround
+from airworthy.viewer.tools import ClickTools, CropBox
+from airworthy.viewer.trainings import TrainingState, TrainingWatch
 
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["GREY", "ImageStream", "Request", "Viewer", "add_grid", "add_sky", "light", "surround"]
-
-# ---- What stands around a scene in the browser: a sky, a grid where there is no ground, and light ---------------------------
-
-GREY = Sky((0.30, 0.34, 0.40), (0.62, 0.65, 0.69), (0.34, 0.35, 0.37))
-"""Behind splats and flights that have no scene, and so no sky: calm, and neither black nor white."""
-_RINGS, _SECTORS = 24, 48
-_UNLIT = "KHR_materials_unlit"
-
-
-def surround(api: Any, scene: Scene | None, view: FirstView) -> dict[str, Any]:
-    """Return sky and light as the scene has them, and a grid where no meshes stand.
-
-    Args:
-        api: `viser.ViserServer.scene`.
-        scene: What is shown; None: nothing but a flight.
-        view: How large it is, and where.
-
-    Returns:
-        What can be switched off, by its name.
-    """
-    light(api, [] if scene is None else [lamp for lamp in scene.lights if isinstance(lamp, Sun)])
-    stands = scene is not None and bool(scene.instances or scene.actors)
-    sky = scene.sky if scene is not None and stands else GREY
-    add_sky(api, sky, view.middle, 0.45 * view.far)
-    return {} if stands else {"grid": add_grid(api, view.middle, view.size, view.floor)}
-
-
-def add_sky(api: Any, sky: Sky, middle: ArrayAny, radius: float) -> Any:
-    """Return a dome around everything in the colours of a sky, the ground's below the horizon.
-
-    Args:
-        api: `viser.ViserServer.scene`.
-        sky: Its colours are taken as they are, without the browser's light.
-        middle: Of the scene [m].
-        radius: Of the dome [m].
-    """
-    center = np.array([float(middle[0]), float(middle[1]), 0.0])
-    return api.add_glb("/sky", _dome(sky, radius), position=center, cast_shadow=False, receive_shadow=False)
-
-
-def add_grid(api: Any, middle: ArrayAny, size: float, height: float) -> Any:
-    """Return a grid of cells of 1, 10 or 0.1 m, as suits the size of what is shown [m].
-
-    Args:
-        api: Of viser's scene.
-        middle: Of what is shown [m]; its x and y count.
-        size: Of what is shown [m].
-        height: Of the grid [m].
-    """
-    # Of powers of ten the one that leaves some 4 to 40 cells across what is shown.
-    cell = 10.0 ** max(-2, round(math.log10(max(size, 1e-3) / 12.0)))
-    return api.add_grid(
-        "/grid",
-        infinite_grid=True,
-        cell_size=cell,
-        section_size=5.0 * cell,
-        cell_color=(150, 154, 160),
-        section_color=(120, 124, 130),
-        fade_distance=10.0 * max(size, 1.0),
-        shadow_opacity=0.0,
-        position=(float(middle[0]), float(middle[1]), height),
-    )
-
-
-def light(api: Any, suns: list[Sun]) -> None:
-    """Add soft light from everywhere, and from a scene's sun where it has one."""
-    api.configure_default_lights(enabled=False)
-    api.configure_environment_map(None)  # without a GPU it takes many seconds, and adds little to rough surfaces
-    api.add_light_hemisphere("/light/sky", sky_color=(235, 242, 255), ground_color=(150, 140, 130), intensity=3.0)
-    direction = np.array(suns[0].direction if suns else (-0.35, 0.45, -0.82), float)
-    color = _bytes(suns[0].color) if suns else (255, 250, 240)
-    position = -50.0 * direction / np.linalg.norm(direction)  # it shines from there towards the origin
-    api.add_light_directional("/light/sun", color=color, intensity=2.2, position=tuple(position))
-
-
-def _bytes(color: Color) -> tuple[int, int, int]:
-    red, green, blue = (round(255.0 * min(max(part, 0.0), 1.0)) for part in color)
-    return red, green, blue
-
-
-def _dome(sky: Sky, radius: float) -> bytes:
-    """Return a sphere seen from inside, z up, coloured per vertex, as a .glb in memory."""
-    up, around = np.meshgrid(
-        np.linspace(-0.5, 0.5, _RINGS + 1) * math.pi, np.linspace(0.0, 2.0, _SECTORS + 1) * math.pi, indexing="ij"
-    )
-    out = np.stack((np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)), axis=-1).reshape(-1, 3)
-    corner = np.arange(_RINGS)[:, None] * (_SECTORS + 1) + np.arange(_SECTORS)
-    quad = np.stack(
-        (corner, corner + _SECTORS + 1, corner + 1, corner + 1, corner + _SECTORS + 1, corner + _SECTORS + 2), axis=-1
-    )
-    return _glb((radius * out).astype(np.float32), _colors(sky, out[:, 2]), quad.reshape(-1).astype(np.uint32))
-
-
-def _colors(sky: Sky, height: ArrayAny) -> ArrayF32:
-    """Colour (n, 3) of directions by their z, (n,): from the horizon up to the zenith, and quickly to the ground below it."""
-    horizon, zenith, ground = (sky.intensity * np.array(part) for part in (sky.horizon, sky.zenith, sky.ground))
-    above = np.clip(height, 0.0, 1.0)[:, None] ** 0.6
-    below = np.clip(-height / 0.15, 0.0, 1.0)[:, None]
-    return np.clip(
-        np.where(height[:, None] >= 0.0, horizon + above * (zenith - horizon), horizon + below * (ground - horizon)), 0, 1
-    ).astype(np.float32)
-
-
-def _glb(points: ArrayF32, colors: ArrayF32, corners: ArrayU32) -> bytes:
-    blocks = [points.tobytes(), colors.tobytes(), corners.tobytes()]
-    starts = np.cumsum([0] + [len(block) for block in blocks])
-    low, high = points.min(0).tolist(), points.max(0).tolist()
-    root = {
-        "asset": {"version": "2.0"},
-        "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0}],
-        "meshes": [{"primitives": [{"attributes": {"POSITION": 0, "COLOR_0": 1}, "indices": 2, "material": 0}]}],
-        "materials": [{"doubleSided": True, "extensions": {_UNLIT: {}}}],
-        "extensionsUsed": [_UNLIT],
-        "buffers": [{"byteLength": int(starts[-1])}],
-        "bufferViews": [{"buffer": 0, "byteOffset": int(starts[k]), "byteLength": len(blocks[k])} for k in range(3)],
-        "accessors": [
-            # glTF names types by OpenGL's numbers: 5126 is float32, 5125 uint32.
-            {"bufferView": 0, "componentType": 5126, "count": len(points), "type": "VEC3", "min": low, "max": high},
-            {"bufferView": 1, "componentType": 5126, "count": len(points), "type": "VEC3"},
-            {"bufferView": 2, "componentType": 5125, "count": len(corners), "type": "SCALAR"},
-        ],
-    }
-    text = json.dumps(root, separators=(",", ":")).encode()
-    # A .glb pads its chunks to four bytes, JSON with spaces; the other holds numbers of four bytes only.
-    text += b" " * (-len(text) % 4)
-    body = b"".join(blocks)
-    size = 12 + 8 + len(text) + 8 + len(body)
-    head = struct.pack("<4sII", b"glTF", 2, size) + struct.pack("<I4s", len(text), b"JSON")
-    return head + text + struct.pack("<I4s", len(body), b"BIN\0") + body
-
-
-# -----------------------------------------------------------------------------------------------------------------------------
+__all__ = ["ImageStream", "Request", "Viewer"]
 
 # ---- The camera's images, made in a thread of their own, so that rendering does not hold up what moves ----------------------
 
@@ -180,64 +53,22 @@ class Request:
     attitude: ArrayAny
 
 
-class ImageStream:
-    """Takes the newest request only: whoever drags the time line waits for one image, not for all on the way.
+class ImageStream(NewestWorker[Request]):
+    """Takes the camera's images at the newest moment that is wanted.
 
     Args:
-        camera: Gives the images, from this feed's thread alone.
+        camera: Gives the images, from this stream's thread alone.
         shown: Called with each image, or with what is wrong.
     """
 
     def __init__(self, camera: CameraSource, shown: Callable[[ViewerImage | None, str], None]):
         self._camera, self._shown = camera, shown
-        self._changed = threading.Condition()
-        self._wanted: Request | None = None
-        self._busy = self._ended = False
-        self._thread = threading.Thread(target=self._work, name="viewer images", daemon=True)
-        self._thread.start()
-
-    def ask(self, request: Request) -> None:
-        """Want an image; an older wish that was not begun is dropped."""
-        with self._changed:
-            self._wanted = request
-            self._changed.notify_all()
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is wanted that is not shown."""
-        with self._changed:
-            return not self._busy and self._wanted is None
-
-    def wait(self, timeout: float = 60.0) -> bool:
-        """Wait until everything wanted is shown; False where that took longer than `timeout` [s]."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._busy and self._wanted is None, timeout)
-
-    def close(self, timeout: float = 2.0) -> None:
-        """End the thread, which may be in the middle of an image [s]."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-        self._thread.join(timeout)
-
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._ended or self._wanted is not None)
-                if self._ended:
-                    return
-                request, self._wanted, self._busy = self._wanted, None, True
-            assert request is not None  # waited for
-            self._make(request)
-            with self._changed:
-                self._busy = False
-                self._changed.notify_all()
+        super().__init__(self._make, "viewer images")
 
     def _make(self, request: Request) -> None:
+        position, attitude = np.asarray(request.position), np.asarray(request.attitude)
         try:
-            viewer_image = self._camera.take_image(
-                request.env, request.time, np.asarray(request.position), np.asarray(request.attitude)
-            )
+            viewer_image = self._camera.take_image(request.env, request.time, position, attitude)
         except AirworthyError as error:
             self._shown(None, str(error))
             return
@@ -252,8 +83,17 @@ CAPTION_PERIOD = 0.1
 """Between two changes of the time line and the words above it while playing [s]."""
 ACTORS_DURATION = 60.0
 """Length of the time line of a scene that moves by itself [s]."""
-SPLATS = "splats"
-"""Key of a switch, beside those of layers, of flights and of what stands around."""
+SPLATS, DIRECTIONS = "splats", "directions"
+"""Keys of switches, beside those of layers, of flights, of captures and of what stands around."""
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _cameras_shown(subject: Subject) -> tuple[str, ...]:
+    """Return what of a capture is shown at first: sparse points only where there is nothing else to see."""
+    return ("cameras",) if subject.scene is not None else ("cameras", "points")
 
 
 class Viewer:
@@ -264,6 +104,7 @@ class Viewer:
         subject: What to show.
         camera: Gives the images of the vehicle's camera; None: no camera is shown.
         splats_max: Most gaussians to send.
+        say: Called with what was measured, marked or cropped.
     """
 
     def __init__(
@@ -272,43 +113,64 @@ class Viewer:
         subject: Subject,
         camera: CameraSource | None = None,
         splats_max: int = SPLATS_MAX,
+        say: Callable[[str], None] = _say,
     ):
         self.server, self.subject = server, subject
         self._lock = threading.RLock()
         self._captioned = -np.inf
+        self._lowered: Scene | None = None
+        self._roof = True
         api, scene = server.scene, subject.scene
         self.poses: ActorPoses | None = None
         self.scene: SceneNodes | None = None
         self.splats: SplatNodes | None = None
         if scene is not None:
-            lowered = roofless(scene)
+            self._lowered = roofless(scene)
             self.poses = ActorPoses(scene)
-            self.scene = SceneNodes(api, scene, lowered, self.poses)
-            self.splats = SplatNodes(api, scene, lowered, splats_max) if scene.splats else None
+            self.scene = SceneNodes(api, scene, self._lowered, self.poses)
+            self.splats = SplatNodes(api, scene, self._lowered, splats_max) if scene.splats else None
+        self.capture = None if subject.capture is None else CaptureNodes(api, subject.capture, _cameras_shown(subject))
         self.flight = None if subject.flight is None else FlightNodes(api, subject.flight, camera)
         self.follower = None if subject.flight is None else Follower(subject.flight.vehicle(subject.flight.envs[0]))
         self.duration = self._duration()
         """Of the time line [s]; 0 without one."""
         self.time = 0.0
         """Shown now [s]."""
-        self.view = first_view(scene, None if self.flight is None else self.flight.track)
+        self.view = first_view(
+            scene,
+            None if self.flight is None else self.flight.track,
+            None if self.capture is None or not (scene is None or subject.bare) else self.capture.box,
+        )
         """Where a browser looks from at first."""
         self._aim(self.view)
         self._others = surround(api, scene, self.view)
+        self.colors = self._view_colors()
         self.controls = self._controls()
         self.images = None if camera is None or self.flight is None else ImageStream(camera, self._shown)
+        self.plots, self.panes = self._flight_panels(camera)
+        self._splats_max = splats_max
+        self._picker: Picker | None = None
+        self.tools = ClickTools(api, server.gui, self.picker, self.view.size, say)
+        self.crop = self._crop_box(say)
+        self._watch: TrainingWatch | None = None
+        api.on_click()(lambda event: self.tools.click(event.ray_origin, event.ray_direction))
         self.show(0.0)
 
     @property
     def nodes(self) -> dict[str, Any]:
         """Handle of every node that shows something, by its name."""
-        parts = [part.nodes for part in (self.scene, self.splats, self.flight) if part is not None]
+        parts = [part.nodes for part in (self.scene, self.splats, self.capture, self.flight) if part is not None]
         return {name: handle for part in parts for name, handle in part.items()}
 
     @property
     def url(self) -> str:
         """What to open in a browser."""
         return url_of(self.server)
+
+    @property
+    def shown_scene(self) -> Scene | None:
+        """The scene as it is shown: without its roof where that is taken off."""
+        return self.subject.scene if self._roof else self._lowered
 
     def show(self, time: float, tell: bool = True) -> None:
         """Put everything where it is at a time.
@@ -327,6 +189,8 @@ class Viewer:
                 if self.images is not None and (self.images.idle or tell):
                     self.images.ask(Request(self.flight.env, self.time, position, attitude))
                 self._follow(position, attitude)
+            if tell and self.flight is not None:
+                self._renew_panels()
             if tell:
                 self.controls.show_time(self.time, caption)
 
@@ -340,6 +204,8 @@ class Viewer:
             if self.controls.flight is not None:
                 self.controls.choose(env)
             self._show_vehicle()
+            if self.plots is not None:
+                self.plots.choose(self.flight.track)
             self.show(self.time)
 
     def step(self, elapsed: float) -> None:
@@ -389,22 +255,44 @@ class Viewer:
             if key in LAYERS and self.scene is not None:
                 self._surface(key, on)
                 self.scene.switch(key, on)
-                if key == "roof" and self.splats is not None:
-                    self.splats.switch(on, roof=True)
+                if key == "roof":
+                    self._roof = on
+                    if self.splats is not None:
+                        self.splats.switch(on, roof=True)
             elif key in SWITCHES and self.flight is not None:
                 self.flight.switch(key, on)
                 self._show_vehicle()
             elif key == SPLATS and self.splats is not None:
                 self.splats.switch(on)
+            elif key == DIRECTIONS and self.colors is not None:
+                self.colors.on = on
+                self.colors.renew()
+            elif key in CAPTURE_SWITCHES and self.capture is not None:
+                self.capture.switch(key, on)
             elif key in self._others:
                 self._others[key].visible = on
             if key in self.controls.boxes:
                 self.controls.boxes[key].value = on
 
+    def picker(self) -> Picker | None:
+        """Return what finds surfaces in the scene as it is shown; None where there is no scene."""
+        scene = self.shown_scene
+        if scene is None:
+            return None
+        if self._picker is None or self._picker.scene is not scene:
+            self._picker = Picker(scene)
+        return self._picker
+
+    def watch(self) -> None:
+        """Keep up with the training that is shown, until it ends."""
+        if self.subject.training is not None and self._watch is None:
+            self._watch = TrainingWatch(self.subject.training, self._trained)
+
     def close(self) -> None:
-        """End the server and the thread of the images."""
-        if self.images is not None:
-            self.images.close()
+        """End the server and all threads."""
+        for thread in (self.images, self.plots, self.colors, self._watch):
+            if thread is not None:
+                thread.close()
         stop(self.server)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -441,7 +329,64 @@ class Viewer:
             if viewer_image is not None and self.flight is not None:
                 self.flight.expose(viewer_image)
                 self._show_vehicle()
-                self.controls.show_image(viewer_image.image)
+                self.controls.show_image(viewer_image.image, viewer_image.time)
+
+    def _trained(self, state: TrainingState | None, problem: str) -> None:
+        """Show a newer state of a training, in the thread that watches."""
+        with self._lock, self.server.atomic():
+            if state is not None and self.splats is not None:
+                self.splats.replace(state.splats, self._splats_max)
+                self._picker = None
+                assert self.subject.scene is not None  # the training's own
+                later = splat_scene(self.subject.scene.name, state.splats)
+                self.subject = replace(self.subject, scene=later, note=f"{state.text()}.")
+                if self.colors is not None:
+                    self.colors.renew()
+            self.controls.renew_facts(problem or self._facts())
+
+    def _view_colors(self) -> ViewColors | None:
+        """Return what colours splats for the place one looks from; None where all are of one colour from everywhere."""
+        if self.splats is None or not self.splats.degree:
+            return None
+        return ViewColors(self.server, self.splats.color, self.view.size)
+
+    def _flight_panels(self, camera: CameraSource | None) -> tuple[FlightPlots | None, SensorPanes | None]:
+        """Return plots and panes of recorded images."""
+        if self.flight is None or self.subject.flight is None:
+            return None, None
+        shown = (camera.sensor, "rgb") if isinstance(camera, RecordedCamera) else None
+        images = [item for item in recorded_images(self.subject.flight.folder) if (item.sensor, item.channel) != shown]
+        with self.controls.below:
+            panes = SensorPanes(self.server.gui, images) if images else None
+            plots = FlightPlots(self.server.gui, None if self.subject.scene is None else self._room_plot)
+        plots.choose(self.flight.track)
+        return plots, panes
+
+    def _room_plot(self, track: PlaybackTrack) -> Plot:
+        assert self.subject.scene is not None  # it is asked for with a scene only
+        assert self.subject.flight is not None
+        assert self.flight is not None
+        return room_plot(track, self.subject.scene, self.subject.flight.vehicle(self.flight.env))
+
+    def _renew_panels(self) -> None:
+        if self.plots is not None:
+            self.plots.show(self.time)
+        if self.panes is not None and self.flight is not None:
+            self.panes.show(self.flight.env, self.time)
+
+    def _crop_box(self, say: Callable[[str], None]) -> CropBox | None:
+        scene = self.subject.scene
+        if self.splats is None or scene is None:
+            return None
+        bounds = scene.bounds
+        return CropBox(self.server.scene, self.server.gui, bounds.lower, bounds.upper, self._cropped, say)
+
+    def _cropped(self, box: tuple[Any, Any] | None) -> int:
+        assert self.splats is not None  # there is a box only where there are splats
+        left = self.splats.crop(box)
+        if self.colors is not None:
+            self.colors.renew()
+        return left
 
     def _surface(self, key: str, on: bool) -> None:
         """Find a splat file's surface when it is asked for."""
@@ -491,12 +436,19 @@ class Viewer:
         rows += [(layer, says, layer in SHOWN) for layer, says in LAYERS.items() if layer in layers]
         if self.subject.bare:
             rows.append(("collision", LAYERS["collision"], False))
+        rows += [] if self.colors is None else [(DIRECTIONS, "colours by direction", True)]
+        rows += (
+            [] if self.capture is None else [(kind, CAPTURE_SWITCHES[kind], on) for kind, on in self.capture.switches.items()]
+        )
         return rows + [(key, key, True) for key in self._others]
 
     def _facts(self) -> str:
         """Return a line about what is shown."""
-        said = []
+        said = [self.subject.note] if self.subject.note else []
         if self.splats is not None:
             merged = "" if self.splats.count == self.splats.whole else f", merged from {self.splats.whole:,}"
-            said.append(f"{self.splats.count:,} gaussians{merged}, mean colours.")
+            colors = "mean colours" if self.colors is None else "colours for where you look from, once it rests"
+            said.append(f"{self.splats.count:,} gaussians{merged}, {colors}.")
+        if self.capture is not None:
+            said.append(self.capture.facts())
         return " ".join(said)

@@ -225,4 +225,4 @@ def _taken(host: str, port: int, why: str | None) -> AirworthyError:
 def _never_share(server: Any) -> None:
     """Refuse the public tunnel to this server that a connected page may ask viser for."""
     server.request_share_url = lambda *_, **__: None
-    server.gui.configure_theme(show_share_button=False, show_logo=False)
+    server.gui.configure_theme(show_share_button=False, show_logo=False, control_width="large")

@@ -1,9 +1,10 @@
-"""What is looked at: a scene, a splat file, or the folder of a flight, told apart by what it is."""
+"""What is looked at: a scene, a splat file, the folder of a flight, a capture or a training, told apart by what it is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +19,14 @@ from airworthy.scenes.catalogue import holds_splats, is_path
 from airworthy.scenes.record import Region, Scene, SplatPlacement
 from airworthy.scenes.splats import SPLAT_SUFFIXES, Splats, read_splats
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
+from airworthy.viewer.captures import holds_capture, read_thumbnails
 from airworthy.viewer.flights import ShownFlight, load_flight
+from airworthy.viewer.trainings import WatchedTraining, holds_training
 
-__all__ = ["Subject", "load_subject"]
+if TYPE_CHECKING:
+    from airworthy.capture.record import CaptureImages
+
+__all__ = ["Subject", "load_subject", "splat_scene", "with_capture"]
 
 
 _HEAD = 1 << 20
@@ -39,6 +45,12 @@ class Subject:
     flight: ShownFlight | None = None
     bare: bool = False
     """The scene is a splat file without the surface that vehicles hit, which takes longer to find than the file to read."""
+    capture: CaptureImages | None = None
+    """Cameras to show, their images small."""
+    training: WatchedTraining | None = None
+    """A training of splats, whose newest state is the scene."""
+    note: str = ""
+    """What else there is to say of it."""
 
 
 def load_subject(name: str, scene_name: str | None = None) -> Subject:
@@ -56,16 +68,35 @@ def load_subject(name: str, scene_name: str | None = None) -> Subject:
         flight = load_flight(path)
         found, bare = _where(flight, scene_name)
         return Subject(path.resolve().name, found, flight, bare)
+    if path.is_dir() and holds_training(path):
+        return _training(path)
     held = kind_of(path) if path.is_dir() else ""
+    if not held and holds_capture(path):
+        return Subject(path.resolve().name, capture=read_thumbnails(path))
     if held == KINDS[CONTRACT_FILE]:
         raise AssetError(
             f"{name!r} holds a policy, of which only flights can be seen: `airworthy fly --pilot {policy_word(path)} --out"
             " FOLDER`, with its --vehicle, then `airworthy view FOLDER`."
         )
     if held not in ("", KINDS["scene.toml"]):
-        raise AssetError(f"{name!r} holds {held}: there is nothing to look at in it but flights, scenes and splats.")
+        raise AssetError(f"{name!r} holds {held}: there is nothing to look at in it but flights, scenes, captures and splats.")
     found, bare = _scene(name)
     return Subject(path.name if bare else found.name, found, None, bare)
+
+
+def _training(path: Path) -> Subject:
+    """Return a training as it is now; raises AssetError where it has saved nothing yet."""
+    folder = WatchedTraining(path)
+    state = folder.newest()
+    if state is None:
+        raise AssetError(f"The training in {str(path)!r} has saved nothing yet that is whole: ask again in a minute.")
+    name = path.resolve().name
+    return Subject(name, splat_scene(name, state.splats), bare=True, training=folder, note=f"{state.text()}.")
+
+
+def with_capture(subject: Subject, folder: Path) -> Subject:
+    """Return what is shown with the cameras of a capture; raises AirworthyError as `read_capture` does."""
+    return replace(subject, capture=read_thumbnails(folder))
 
 
 def _where(flight: ShownFlight, scene_name: str | None) -> tuple[Scene | None, bool]:
@@ -115,11 +146,15 @@ def _scene(name: str) -> tuple[Scene, bool]:
     path = Path(name)
     if is_path(name) and holds_splats(path):
         splats = read_splats(path).splats
-        cloud, bounds = path.stem or "splats", _bounds(splats)
-        return Scene(cloud, clouds={cloud: splats}, splats=(SplatPlacement(cloud),), lights=(), bounds=bounds), True
+        return splat_scene(path.stem or "splats", splats), True
     if not path.exists() and path.suffix.lower() in SPLAT_SUFFIXES:
         raise AssetError(f"There is no file {name!r}.")
     return scene(name), False
+
+
+def splat_scene(name: str, splats: Splats) -> Scene:
+    """Return a scene of a cloud and nothing else, without the surface that vehicles hit."""
+    return Scene(name, clouds={name: splats}, splats=(SplatPlacement(name),), lights=(), bounds=_bounds(splats))
 
 
 def _bounds(splats: Splats) -> Region:
