@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from airworthy.capture.alignment import Similarity, find_alignment, find_similarity
-from airworthy.capture.markers import SIDE, marker_corners
+from airworthy.capture.similarity import Similarity, find_similarity
+from airworthy.capture.alignment import find_alignment
+from airworthy.capture.markers import PUBLISHED_SIDE as SIDE, marker_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array
