@@ -53,7 +53,7 @@ class Case:
 
 
 def made_up(seed: int, width: float, noise: float, poses: bool = True, count: int = IMAGES) -> Case:
-    """Return a walk around a marker.
+    """Return a walk around a marker, and as many images of the room without it.
 
     Args:
         seed: Of everything.
@@ -70,6 +70,11 @@ def made_up(seed: int, width: float, noise: float, poses: bool = True, count: in
     position = np.stack((away * np.cos(turn), away * np.sin(turn), high), axis=-1)
     attitude = np.stack([look_at(place, rng.normal(0.0, 0.3, 3) * (1.0, 1.0, 0.3)) for place in position])
     corners = seen(position, attitude, lens, marker_corners(SIDE)) + noise * rng.normal(size=(count, 4, 2))
+    about = rng.uniform((-4.0, -3.0, 1.2), (4.0, 3.0, 1.8), (count, 3))
+    ahead = rng.uniform(0.0, 2.0 * np.pi, count)
+    sight = np.stack((np.cos(ahead), np.sin(ahead), rng.normal(0.0, 0.2, count)), axis=-1)
+    position = np.concatenate((position, about))
+    attitude = np.concatenate((attitude, np.stack([look_at(a, a + b) for a, b in zip(about, sight, strict=True)])))
     ends = upright(position, attitude, lens, rng)
     floor = np.column_stack((rng.uniform(-4.0, 4.0, (1500, 2)), 0.004 * rng.normal(size=1500)))
     walls = np.column_stack((rng.uniform(-6.0, 6.0, 1500), np.full(1500, 4.0), rng.uniform(0.0, 4.4, 1500)))
@@ -79,9 +84,9 @@ def made_up(seed: int, width: float, noise: float, poses: bool = True, count: in
         small = frames.from_rotation_vector(POSE_TURN / np.sqrt(3.0) * rng.normal(size=position.shape))
         attitude = frames.multiply(attitude, small)
     back = truth.inverse
-    dots = (np.zeros((1, 1, 3), np.uint8),) * count
+    dots = (np.zeros((1, 1, 3), np.uint8),) * len(position)
     images = CaptureImages(
-        dots, np.tile(lens, (count, 1)), back.points(position), frames.multiply(back.rotation, attitude),
+        dots, np.tile(lens, (len(position), 1)), back.points(position), frames.multiply(back.rotation, attitude),
         points=back.points(np.concatenate((floor, walls))),
     )  # fmt: skip
     return Case(images, dict(enumerate(corners)), truth, ends)
@@ -150,7 +155,9 @@ def scales(seeds: int) -> None:
                 share = abs(found.similarity.scale / case.truth.scale - 1.0)
                 off.append(100.0 * share)
                 inside.append(share <= found.scale_half)
-            print(row(f"{width} px, {noise} px, {'as reconstructed' if poses else 'exact'}", np.array(off), np.array(inside), "%"))
+            print(
+                row(f"{width} px, {noise} px, {'as reconstructed' if poses else 'exact'}", np.array(off), np.array(inside), "%")
+            )
 
 
 def levels(seeds: int) -> None:
@@ -178,11 +185,16 @@ def distances(seeds: int) -> None:
             case, rng = made_up(seed, width, 0.2), np.random.default_rng(seed + 10_000)
             place = case.truth.points(case.images.position)
             turn = frames.multiply(case.truth.rotation, case.images.attitude)
-            pixels = seen(place, turn, case.images.intrinsics[0], ends) + rng.normal(size=(IMAGES, 2, 2))
+            pixels = seen(place, turn, case.images.intrinsics[0], ends) + rng.normal(size=(2 * IMAGES, 2, 2))
             picks = []
             for end in range(2):
                 two = rng.integers(0, IMAGES) + np.array([0, IMAGES // 5])
-                picks.append("+".join(f"{case.images.names[k % IMAGES]}:{pixels[k % IMAGES, end, 0]},{pixels[k % IMAGES, end, 1]}" for k in two))
+                picks.append(
+                    "+".join(
+                        f"{case.images.names[k % IMAGES]}:{pixels[k % IMAGES, end, 0]},{pixels[k % IMAGES, end, 1]}"
+                        for k in two
+                    )
+                )
             found = measured_scale(case.images, *picks, 3.0 + 0.002 * rng.normal())
             share = abs(found.scale / case.truth.scale - 1.0)
             off.append(100.0 * share)
@@ -203,15 +215,21 @@ def wrong(seeds: int) -> None:
         off.append(100.0 * share)
         named += set(found.bundle.markers[0].left_out) >= set(bad.tolist()) if found.bundle else 0
         inside += share <= found.scale_half
-    print(f"* 30 % of the images show it elsewhere: scale off by {np.sqrt(np.mean(np.square(off))):.3f} % rms, {max(off):.3f} % at worst,"
-          f" {inside} of {seeds} inside their interval; all of them named in {named} of {seeds}")
+    root = np.sqrt(np.mean(np.square(off)))
+    print(
+        f"* 30 % of the images show it elsewhere: scale off by {root:.3f} % rms, {max(off):.3f} % at worst,"
+        f" {inside} of {seeds} inside their interval; all of them named in {named} of {seeds}"
+    )
     case = made_up(0, 24, 0.5)
-    said(f"* mirrored: ", lambda: align(replace(case, corners={k: c[[1, 0, 3, 2]] for k, c in case.corners.items()})))
+    said("* mirrored: ", lambda: align(replace(case, corners={k: c[[1, 0, 3, 2]] for k, c in case.corners.items()})))
     place, turn = case.truth.points(case.images.position), frames.multiply(case.truth.rotation, case.images.attitude)
-    moved = seen(place, turn, case.images.intrinsics[0], marker_corners(SIDE) + (0.4, 0.1, 0.0))
+    moved = seen(place, turn, case.images.intrinsics[0], marker_corners(SIDE) + np.array([0.4, 0.1, 0.0]))
     for count in (30, 15):
         corners = case.corners | {k: moved[k] for k in range(count)}
-        said(f"* moved by 0.41 m after {count} of {IMAGES} images: ", lambda corners=corners: align(replace(case, corners=corners)))
+        said(
+            f"* moved by 0.41 m after {count} of {IMAGES} images: ",
+            lambda corners=corners: align(replace(case, corners=corners)),
+        )
 
 
 def said(what: str, work: Callable[[], Alignment]) -> None:

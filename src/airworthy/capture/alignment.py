@@ -7,15 +7,16 @@ accelerations; heights from a marker on the floor or the floor itself. What noth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from airworthy.capture.alignment_record import Alignment, AlignOptions
 from airworthy.capture.floor import Floor, find_floor
 from airworthy.capture.known_distance import KnownDistance, combined_scale, measured_scale
 from airworthy.capture.level import (
-    AXES,
+    Accelerations,
     Level,
     UpDirection,
     angle_of,
@@ -23,24 +24,29 @@ from airworthy.capture.level import (
     up_by_accelerations,
     up_by_cameras,
 )
-from airworthy.capture.marker_bundle import NORMAL_95, MarkerBundle, fit_markers, names_of
-from airworthy.capture.markers import (
-    DICTIONARY,
-    SIDE,
-    dictionary_cells,
-    find_all_markers,
-    find_markers,
-    refined_corners,
-)
+from airworthy.capture.marker_bundle import MarkerBundle, fit_markers, names_of
+from airworthy.capture.marker_fit import NORMAL_95
+from airworthy.capture.markers import SIDE, find_all_markers, find_markers, refined_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.similarity import Similarity
 from airworthy.capture.verticals import CONE, seen_segments, up_by_segments
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.schema import Bound, check_fields
+from airworthy.core.idle_options import IdleRule, refuse_idle
 
 __all__ = ["AlignOptions", "Alignment", "align_capture", "aligned", "corners_by_name", "find_alignment", "find_markers"]
+
+ALIGN_OPTION_RULES = (
+    IdleRule(("dictionary",), lambda options, corners: corners is not None, "with corners, which say where markers are"),
+    IdleRule(
+        ("unscaled",), lambda options, corners: bool(options.known_distance), "with a known distance, which gives the scale"
+    ),
+    IdleRule(
+        ("marker_on",), lambda options, corners: options.level == "marker", "with level 'marker', which takes it as the floor"
+    ),
+)
+"""Options that change nothing beside the others, and beside given corners."""
 
 _UNSURE = 0.5
 """A scale whose 95 % interval is wider than this share to a side tells nothing."""
@@ -56,163 +62,6 @@ _MARKER_SLOPE = np.radians(0.2)
 
 Corners = Mapping[int, Mapping[int, ArrayLike]]
 """(4, 2) [px] by the number of the marker and that of the image."""
-
-
-@dataclass(frozen=True)
-class AlignOptions:
-    """What a capture is aligned by.
-
-    Raises:
-        AirworthyError: A value cannot be used.
-    """
-
-    side: Annotated[float, Bound(0.001, 100.0, "m")] = SIDE
-    """Side of the markers' black squares, measured on paper [m]; 0.16 is what `airworthy capture marker` draws."""
-    markers: tuple[str, ...] = ("0",)
-    """Markers that were laid out, as NUMBER, or NUMBER:SIDE [m] where one is larger; the first makes the origin."""
-    dictionary: str = DICTIONARY
-    """Of the markers: 4x4_50, ..., 6x6_250, aruco_original, apriltag_36h11, ..."""
-    marker_on: Literal["floor", "wall", "any"] = "floor"
-    """Where the first marker lies. On the floor it is level with it; elsewhere it gives the scale, and level and floor come from
-    edges and points."""
-    known_distance: tuple[tuple[str, str, float], ...] = ()
-    """Two points and the metres between them; a point is IMAGE:U,V+IMAGE:U,V or X,Y,Z of the capture's frame."""
-    level: Literal["auto", "marker", "floor", "verticals", "accelerations", "cameras", "frame"] = "auto"
-    """By what the place is made level: all that agrees, one of them, or the capture's own z."""
-    imu_axes: str = AXES
-    """The camera's right, down and forward in the axes of the accelerometer."""
-    unscaled: bool = False
-    """Without markers and distances, level the capture and keep its unit."""
-    seed: int = 0
-    """Of the choice of pairs of images, edges and points."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        dictionary_cells(self.dictionary)
-        _ = self.sides
-
-    @property
-    def sides(self) -> dict[int, float]:
-        """Side [m] by the number of the marker."""
-        result: dict[int, float] = {}
-        for text in self.markers:
-            number, _, side = text.partition(":")
-            try:
-                result[int(number)] = float(side) if side else self.side
-            except ValueError as error:
-                raise AirworthyError(f"The marker {text!r} is not understood; expected NUMBER or NUMBER:SIDE, as 3:0.341.") from error
-        if not result or not all(0.001 <= side <= 100.0 for side in result.values()):
-            raise AirworthyError(f"The markers {self.markers} have no sides of 0.001 to 100 m; expected NUMBER or NUMBER:SIDE.")
-        return result
-
-
-@dataclass(frozen=True, eq=False)
-class Alignment:
-    """The similarity from a capture's frame to a place's, and how sure it is."""
-
-    similarity: Similarity
-    """From the frame of `CaptureImages`."""
-    scale_half: float
-    """Half of the scale's 95 % interval, as a share of it; infinite where nothing told it."""
-    scale_by: tuple[str, ...]
-    """What told the scale."""
-    level: Level | None
-    floor: Floor | None
-    bundle: MarkerBundle | None
-    """The markers."""
-    distances: tuple[KnownDistance, ...]
-    origin: str
-    """In words."""
-    origin_half: Array | None
-    """Half of the 95 % intervals of the origin along the axes of the place (3,) [m], where a marker makes it."""
-    options: AlignOptions
-    notes: tuple[str, ...] = ()
-    """What could not be told, and what contradicts, in sentences."""
-
-    @property
-    def metric(self) -> bool:
-        """Whether the result is in metres, and z up."""
-        return bool(np.isfinite(self.scale_half)) and self.level is not None and self.level.told
-
-    @property
-    def agreeing(self) -> ArrayIndex:
-        """Numbers of the images with the first marker that agree."""
-        return self.bundle.markers[0].images if self.bundle else np.zeros(0, np.intp)
-
-    @property
-    def images(self) -> ArrayIndex:
-        """Numbers of the images with the first marker."""
-        left = [] if self.bundle is None else list(self.bundle.markers[0].left_out)
-        return np.array(sorted([*self.agreeing.tolist(), *left]), np.intp)
-
-    @property
-    def error(self) -> float:
-        """Root mean square distance of the corners from the fit [px]; 0 without markers."""
-        return self.bundle.error if self.bundle else 0.0
-
-    def record(self, images: CaptureImages) -> dict[str, Any]:
-        """Return figures for files, with the names of images."""
-        moved = aligned(images, self).source
-        return {
-            "metric": self.metric,
-            "capture_to_place": {
-                "scale": moved.scale, "rotation_xyzw": list(moved.rotation), "translation_m": list(moved.translation),
-                "words": "p_place = scale * R(rotation) p_capture + translation, p_capture in the frame of the set's own files",
-            },
-            "read_to_place": {
-                "scale": self.similarity.scale, "rotation_xyzw": self.similarity.rotation.tolist(),
-                "translation_m": self.similarity.translation.tolist(),
-                "words": "the same from the frame in which `read_capture` and `airworthy view` show the set",
-            },
-            "scale_half_95": self.scale_half if np.isfinite(self.scale_half) else None,
-            "scale_by": list(self.scale_by),
-            "level": None if self.level is None else self.level.record(),
-            "floor": self._floor_record(),
-            "origin": self.origin,
-            "origin_half_95_m": None if self.origin_half is None else self.origin_half.tolist(),
-            "marker_dictionary": self.options.dictionary,
-            "marker_side_m": self.options.side,
-            "marker_on": self.options.marker_on,
-            "markers": [] if self.bundle is None else [self._marker_record(images, k) for k in range(len(self.bundle.markers))],
-            "images_with_marker": len(self.images),
-            "images_agreeing": len(self.agreeing),
-            "corner_error_px": self.error,
-            "known_distances": [_distance_record(one) for one in self.distances],
-            "notes": list(self.notes),
-        }  # fmt: skip
-
-    def _floor_record(self) -> dict[str, Any] | None:
-        if self.floor is None:
-            return None
-        scale = self.similarity.scale
-        height = float(scale * self.floor.above(self.similarity.inverse.points(np.zeros(3))))
-        return {"points": self.floor.points, "z_m": -height, "z_half_95_m": NORMAL_95 * scale * self.floor.height_sigma}
-
-    def _marker_record(self, images: CaptureImages, index: int) -> dict[str, Any]:
-        assert self.bundle is not None
-        marker = self.bundle.markers[index]
-        return {
-            "number": marker.number,
-            "side_m": marker.side,
-            "position_m": self.similarity.points(marker.position).tolist(),
-            "attitude_xyzw": frames.multiply(self.similarity.rotation, marker.attitude).tolist(),
-            "scale_alone": marker.own_scale,
-            "scale_alone_half_95": marker.own_half,
-            "images": {
-                images.names[k]: {"error_px": float(error)} for k, error in zip(marker.images, marker.error, strict=True)
-            },
-            "left_out": {images.names[k]: why for k, why in sorted(marker.left_out.items())},
-        }
-
-
-def _distance_record(one: KnownDistance) -> dict[str, Any]:
-    return {
-        "points": [end.words for end in one.ends],
-        "metres": one.metres,
-        "scale_alone": one.scale,
-        "scale_alone_half_95": one.scale_half,
-        "picks_off_px": [end.error for end in one.ends],
-    }
 
 
 def find_alignment(images: CaptureImages, corners: Mapping[int, ArrayLike], side: float = SIDE, seed: int = 0) -> Alignment:
@@ -234,8 +83,7 @@ def align_capture(
     images: CaptureImages,
     options: AlignOptions | None = None,
     corners: Corners | None = None,
-    accelerations: ArrayLike | None = None,
-    times: Mapping[str, float] | None = None,
+    accelerations: Accelerations | None = None,
     quiet: bool = True,
 ) -> Alignment:
     """Return the similarity that makes a capture metric and level.
@@ -244,19 +92,19 @@ def align_capture(
         images: The capture.
         options: By what; None: all as it is.
         corners: Of markers, by their numbers and those of images; None: they are looked for.
-        accelerations: (n, 4) time [s] and acceleration [m/s^2] that were recorded while filming.
-        times: When images were taken [s], by name.
+        accelerations: What was recorded while filming.
         quiet: Show no progress.
 
     Raises:
         AirworthyError: Nothing tells the scale, or what tells it contradicts itself: the sentence names the images.
     """
     options = options or AlignOptions()
+    refuse_idle(options, ALIGN_OPTION_RULES, corners)
     notes: list[str] = []
     bundle = _markers(images, options, corners, quiet, notes)
     distances = tuple(measured_scale(images, *one) for one in options.known_distance)
     scale, half, by = _scale(images, options, bundle, distances, notes)
-    level, floor = _level(images, options, bundle, accelerations, times, quiet, notes)
+    level, floor = _level(images, options, bundle, accelerations, quiet, notes)
     similarity, origin = _placed(images, options, bundle, level, floor, scale, notes)
     origin_half = None
     if bundle is not None:
@@ -301,7 +149,7 @@ def _markers(
 
 
 def _ordered(bundle: MarkerBundle, order: list[int]) -> MarkerBundle:
-    rows = np.concatenate([[0], *[np.arange(1 + 6 * k, 7 + 6 * k) for k in order]])
+    rows = np.concatenate([[0], *[np.arange(1 + 6 * k, 7 + 6 * k) for k in order], [1 + 6 * len(order)]])
     spread = bundle.spread
     turned = replace(
         spread,
@@ -331,8 +179,8 @@ def _scale(
     if not half < _UNSURE:
         where = names_of(images, bundle.markers[0].images) if bundle is not None else "the picked images"
         raise AirworthyError(
-            f"The scale is {scale:.4g} m per unit within {half:.0%} only: {where} were taken from nearly one place; film the marker"
-            " from all around."
+            f"The scale is {scale:.4g} m per unit within {half:.0%} only: {where} were taken from nearly one place; film the"
+            " marker from all around."
         )
     if half > _DOUBTFUL:
         notes.append(f"the scale is sure within {half:.1%} only: film the marker nearer, and from more places")
@@ -346,8 +194,7 @@ def _level(
     images: CaptureImages,
     options: AlignOptions,
     bundle: MarkerBundle | None,
-    accelerations: ArrayLike | None,
-    times: Mapping[str, float] | None,
+    accelerations: Accelerations | None,
     quiet: bool,
     notes: list[str],
 ) -> tuple[Level | None, Floor | None]:
@@ -358,7 +205,7 @@ def _level(
     if bundle is not None and options.marker_on == "floor":
         sources["marker"] = _up_by_marker(bundle, cameras)
     if accelerations is not None:
-        sources["accelerations"] = up_by_accelerations(images, accelerations, times or {}, options.imu_axes)
+        sources["accelerations"] = up_by_accelerations(images, accelerations)
     if options.level == "marker":
         return _one(sources, "marker"), None
     guess = min(sources.values(), key=lambda one: one.sigma, default=None)
@@ -383,7 +230,9 @@ def _level(
     assert level is not None
     notes.extend(level.against)
     if not level.told:
-        notes.append(f"level is known within {np.degrees(level.tilt95):.1f} degrees only: no upright edges, floor or marker say more")
+        notes.append(
+            f"level is known within {np.degrees(level.tilt95):.1f} degrees only: no upright edges, floor or marker say more"
+        )
     return level, floor
 
 
@@ -401,17 +250,15 @@ def _up_by_marker(bundle: MarkerBundle, cameras: UpDirection | None) -> UpDirect
         apart = angle_of(normal, cameras.direction)
         if apart > _ON_FLOOR:
             raise AirworthyError(
-                f"The marker {marker.number} faces {np.degrees(apart):.0f} degrees away from up, as the cameras are held: it does not lie"
-                " on a floor; say --marker-on wall, or any."
+                f"The marker {marker.number} faces {np.degrees(apart):.0f} degrees away from up, as the cameras are held: it"
+                " does not lie on a floor; say --marker-on wall, or any."
             )
     return UpDirection(
         "marker", normal, float(np.hypot(bundle.tilt(0), _MARKER_SLOPE)), f"the marker {marker.number} on the floor"
     )
 
 
-def _upright(
-    images: CaptureImages, guess: UpDirection, seed: int, quiet: bool, notes: list[str]
-) -> UpDirection | None:
+def _upright(images: CaptureImages, guess: UpDirection, seed: int, quiet: bool, notes: list[str]) -> UpDirection | None:
     try:
         segments = seen_segments(images, quiet)
     except AirworthyError as error:
@@ -435,7 +282,7 @@ def _placed(
     scale: float,
     notes: list[str],
 ) -> tuple[Similarity, str]:
-    """The similarity, and in words where its origin is."""
+    """Return the similarity, and in words where its origin is."""
     up = np.array([0.0, 0.0, 1.0]) if level is None else level.direction
     if bundle is None:
         place, ahead = images.position.mean(axis=0), _level_x(np.array([1.0, 0.0, 0.0]), up)
@@ -474,20 +321,16 @@ def _check_height(bundle: MarkerBundle, floor: Floor, scale: float, notes: list[
     height = scale * float(floor.above(bundle.markers[0].position))
     sure = NORMAL_95 * scale * floor.height_sigma + float(np.linalg.norm(bundle.place_half(0)))
     if abs(height) > max(2.0 * sure, _HEIGHT_OFF):
+        side = "above" if height > 0.0 else "below"
         notes.append(
-            f"the marker {bundle.markers[0].number} lies {abs(height):.2f} m {'above' if height > 0.0 else 'below'} the floor that the"
+            f"the marker {bundle.markers[0].number} lies {abs(height):.2f} m {side} the floor that the"
             " points show: if it lies on a table, say --marker-on any"
         )
 
 
 def aligned(images: CaptureImages, alignment: Alignment) -> CaptureImages:
     """Return the capture in the frame of the place: where all is told, in metres and z up."""
-    found = alignment.similarity
-    sure = f" +- {alignment.scale_half:.2%}" if np.isfinite(alignment.scale_half) else ", not told"
-    note = f"aligned: scale {found.scale:.6g}{sure}, origin {alignment.origin}"
-    if alignment.level is not None:
-        note += f", level within {np.degrees(alignment.level.tilt95):.2f} degrees by {', '.join(alignment.level.used)}"
-    return images.moved(found.rotation, found.translation, found.scale, note, metric=alignment.metric)
+    return alignment.aligned(images)
 
 
 def corners_by_name(images: CaptureImages, table: Mapping[str, Any], refine: bool = True) -> dict[int, Array]:

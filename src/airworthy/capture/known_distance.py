@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.capture.marker_bundle import NORMAL_95
+from airworthy.capture.marker_fit import NORMAL_95
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array
@@ -101,8 +101,8 @@ def measured_scale(images: CaptureImages, first: str, second: str, metres: float
     off = float(np.sqrt(along @ (a.covariance + b.covariance) @ along))
     if not length > 2.0 * off:
         raise AirworthyError(
-            f"The points {first!r} and {second!r} are {length:.4g} apart, within {2.0 * off:.2g} of which picking is sure: choose"
-            " points farther apart, or pick them in images from more different places."
+            f"The points {first!r} and {second!r} are {length:.4g} apart, within {2.0 * off:.2g} of which picking is sure:"
+            " choose points farther apart, or pick them in images from more different places."
         )
     half = NORMAL_95 * float(np.hypot(off / length, TAPE_NOISE / metres))
     return KnownDistance((a, b), metres, length, metres / length, half)
@@ -119,7 +119,7 @@ def _numbers(text: str, count: int, words: str) -> list[float]:
 
 
 def _given(images: CaptureImages, words: str) -> PickedPoint:
-    """A point by its coordinates: as sure as a pick in the image of the nearest camera."""
+    """Return a point by its coordinates: as sure as a pick in the image of the nearest camera."""
     position = np.array(_numbers(words, 3, words))
     away = np.linalg.norm(images.position - position, axis=-1)
     nearest = int(np.argmin(away))

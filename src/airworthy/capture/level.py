@@ -14,16 +14,24 @@ from typing import Any
 import numpy as np
 
 from airworthy.capture.images import mean_up
-from airworthy.capture.marker_bundle import NORMAL_95
 from airworthy.capture.record import CaptureImages
 from airworthy.core import files, frames
-from airworthy.core.arrays import Array, ArrayF32, ArrayLike
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 
-__all__ = ["Level", "UpDirection", "combined_level", "read_accelerations", "up_by_accelerations", "up_by_cameras"]
+__all__ = [
+    "Accelerations",
+    "Level",
+    "UpDirection",
+    "angle_of",
+    "combined_level",
+    "read_accelerations",
+    "up_by_accelerations",
+    "up_by_cameras",
+]
 
 CAMERAS_SIGMA = np.radians(10.0)
-"""Standard deviation of the mean of the cameras' upward directions about each level axis; ours: people hold telephones tilted."""
+"""Standard deviation of the mean of the cameras' upward directions about each level axis; ours: telephones are held tilted."""
 RADIUS_95 = 2.447747
 """Radius that holds 95 % of a round normal distribution in the plane, in standard deviations."""
 _TOLD_MAX = np.radians(5.0)
@@ -72,7 +80,7 @@ class Level:
     @property
     def told(self) -> bool:
         """Whether it is known well enough to be called level: better than cameras alone can say."""
-        return self.tilt95 <= _TOLD_MAX
+        return bool(self.tilt95 <= _TOLD_MAX)
 
     def record(self) -> dict[str, Any]:
         """Return figures for files."""
@@ -156,7 +164,19 @@ _SYSTEMATIC = np.radians(0.3)
 """Ours: bias of a telephone's accelerometer (0.05 m/s^2), and how its axes lie to the camera's."""
 
 
-def read_accelerations(path: str | Path) -> ArrayF32:
+@dataclass(frozen=True, eq=False)
+class Accelerations:
+    """What an accelerometer measured while the images were taken."""
+
+    samples: Array
+    """(n, 4) time [s], acceleration [m/s^2] in the device's axes; at rest it points up."""
+    times: Mapping[str, float]
+    """When images were taken, by name, on the same clock [s]."""
+    axes: str = AXES
+    """The camera's right, down and forward in the device's axes."""
+
+
+def read_accelerations(path: str | Path) -> Array:
     """Return (n, 4) time [s] and acceleration [m/s^2] of a CSV file with the columns t, ax, ay, az.
 
     Raises:
@@ -178,22 +198,18 @@ def read_accelerations(path: str | Path) -> ArrayF32:
     return values[np.argsort(values[:, 0])]
 
 
-def up_by_accelerations(
-    images: CaptureImages, samples: ArrayLike, times: Mapping[str, float], axes: str = AXES
-) -> UpDirection:
+def up_by_accelerations(images: CaptureImages, given: Accelerations) -> UpDirection:
     """Return up by an accelerometer that was filming along.
 
     Args:
         images: The capture.
-        samples: (n, 4) time [s], acceleration [m/s^2] in the device's axes; at rest it points up.
-        times: When the images were taken [s], by name, on the same clock.
-        axes: The camera's right, down and forward in the device's axes, as "x,-y,-z".
+        given: What it measured.
 
     Raises:
         AirworthyError: Axes are none, too few images or samples have a common time, or what is measured points down.
     """
-    turn = _axes(axes)
-    values = np.asarray(samples, np.float64)
+    turn, times = _axes(given.axes), given.times
+    values = np.asarray(given.samples, np.float64)
     order = sorted((times[name], k) for k, name in enumerate(images.names) if name in times)
     if len(order) < 2:
         raise AirworthyError(f"{len(order)} of {len(images)} images have a time, and 2 are needed to turn accelerations.")
@@ -236,8 +252,3 @@ def _axes(text: str) -> Array:
     if matrix.shape != (3, 3) or not np.linalg.det(matrix) > 0.5:
         raise AirworthyError(f"The axes {text!r} are no right-handed x, y, z with signs; expected such as {AXES!r}.")
     return matrix
-
-
-def half_of(level: Level) -> float:
-    """Return half of the 95 % interval about one level axis [rad]."""
-    return NORMAL_95 * level.sigma

@@ -10,20 +10,19 @@ image in the covariance, not by corner.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from airworthy.capture.marker_fit import NORMAL_95, MarkerSights, Spread, Square, fit_squares, image_errors
 from airworthy.capture.markers import marker_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayLike
 from airworthy.core.errors import AirworthyError
 
-__all__ = ["FittedMarker", "MarkerBundle", "MarkerSights", "Spread", "fit_markers", "seen_squares"]
+__all__ = ["FittedMarker", "MarkerBundle", "fit_markers", "names_of", "seen_squares"]
 
-NORMAL_95 = 1.959964
-"""Half the width of the 95 % interval of a normal distribution, in standard deviations."""
 _PAIRS = 600
 """Pairs of images that are tried; of more than 35 images a random choice."""
 _PARALLAX = np.sin(np.radians(0.5)) ** 2
@@ -34,71 +33,7 @@ errors are larger than a fit's."""
 _FAR, _LEAST = 3.0, 2.0
 """After a fit images are left out beyond so many times the median of the images, and never within so many pixels (as before a
 phone's reconstruction, whose poses are off by 0.1 degrees, 2 px)."""
-_ROUNDS, _STEPS = 8, 30
-_HUBER = 3.0
-"""Standard deviations from which on a corner counts less (Huber, 1964)."""
-_CLUSTERS_MIN = 5
-"""Images from which on their disagreement says how sure the fit is; of fewer it is no measure."""
-
-
-@dataclass(frozen=True, eq=False)
-class MarkerSights:
-    """Images in which one marker is seen."""
-
-    images: ArrayIndex
-    """(n,) their numbers."""
-    pixels: Array
-    """(n, 4, 2) corners [px]."""
-    lens: Array
-    """(n, 4) fx, fy, cx, cy [px]."""
-    position: Array
-    """(n, 3) optical centres [unit of the capture]."""
-    attitude: Array
-    """(n, 4) camera to capture."""
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def some(self, keep: ArrayLike) -> MarkerSights:
-        """Return those of a mask or of numbers."""
-        which = np.asarray(keep)
-        return MarkerSights(*(getattr(self, name)[which] for name in ("images", "pixels", "lens", "position", "attitude")))
-
-    def rays(self) -> Array:
-        """Return unit directions (n, 4, 3) of the corners, frame of the capture."""
-        flat = (self.pixels - self.lens[:, None, 2:]) / self.lens[:, None, :2]
-        eye = np.concatenate((flat, np.ones((*flat.shape[:2], 1))), axis=-1)
-        return np.asarray(frames.rotate(self.attitude[:, None], eye / np.linalg.norm(eye, axis=-1, keepdims=True)))
-
-    def off(self, world: Array) -> tuple[Array, Array]:
-        """Return how far points (..., 1 or n, 4, 3) are seen from the corners (..., n, 4, 2) [px], infinite behind a camera; and
-        the points in the cameras' frames."""
-        eye = frames.rotate_inverse(self.attitude[:, None], world - self.position[:, None])
-        with np.errstate(all="ignore"):
-            found = eye[..., :2] / eye[..., 2:] * self.lens[:, None, :2] + self.lens[:, None, 2:] - self.pixels
-        return np.where(np.isfinite(found) & (eye[..., 2:] > 0.0), found, np.inf), eye
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """How sure the numbers of a fit are: by the scatter of the corners, and by that of whole images."""
-
-    by_corner: Array
-    """(p, p) covariance if the errors of all corners are independent."""
-    freedom: int
-    by_image: Array | None
-    """(p, p) covariance from leaving out one image after the other; None of too few images."""
-    images: int
-
-    def half95(self, slope: ArrayLike) -> float:
-        """Return half the width of the 95 % interval of a linear function of the numbers, slope (p,): the wider of the two."""
-        from scipy.stats import t as student
-
-        g = np.asarray(slope, np.float64)
-        widths = [float(student.ppf(0.975, max(self.freedom, 1)) * np.sqrt(max(g @ self.by_corner @ g, 0.0)))]
-        if self.by_image is not None:
-            widths.append(float(student.ppf(0.975, self.images - 1) * np.sqrt(max(g @ self.by_image @ g, 0.0))))
-        return max(widths)
+_ROUNDS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +73,11 @@ class MarkerBundle:
     """Half of its 95 % interval, as a share of it."""
     markers: tuple[FittedMarker, ...]
     spread: Spread
-    """Of the logarithm of the units per metre, then of each marker's centre [unit] and turn [rad], frame of the capture."""
+    """Of the logarithm of the units per metre, each marker's centre [unit] and turn [rad] in the capture's frame, and the bleed."""
     error: float
     """Root mean square distance of the corners from the fit [px]."""
+    bleed: float
+    """How far outside of where they are the edges of the black squares are seen [px]; below 0: inside."""
 
     def place_half(self, index: int) -> Array:
         """Return half of the 95 % intervals of a marker's centre along the axes of the capture (3,) [m]."""
@@ -220,13 +157,13 @@ def _too_few(images: CaptureImages, corners: Mapping[int, Mapping[int, ArrayLike
         mirrored = [k for k, why in seen_squares(images, seen)[1].items() if why.startswith("mirrored")]
         if mirrored:
             return (
-                f"The marker {number} is mirrored in {names_of(images, mirrored)}: film it and not its reflection, keep pictures"
-                " unflipped, and list corners as upper left, upper right, lower right, lower left."
+                f"The marker {number} is mirrored in {names_of(images, mirrored)}: film it and not its reflection, keep"
+                " pictures unflipped, and list corners as upper left, upper right, lower right, lower left."
             )
     most = max((len(seen) for seen in corners.values()), default=0)
     return (
-        f"The marker is seen in {most} image{'' if most == 1 else 's'}, and 2 from different places are needed, better 20 from all"
-        " around: film it for longer, or check dictionary and number."
+        f"The marker is seen in {most} image{'' if most == 1 else 's'}, and 2 from different places are needed, better 20 from"
+        " all around: film it for longer, or check dictionary and number."
     )
 
 
@@ -240,29 +177,16 @@ def names_of(images: CaptureImages, which: Sequence[int] | ArrayIndex, most: int
 # ---- One marker: what most images agree on ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Square:
-    """A square in the frame of the capture."""
-
-    position: Array
-    attitude: Array
-    edge: float
-    """[unit of the capture]."""
-
-    def corners(self) -> Array:
-        return np.asarray(frames.rotate(self.attitude, marker_corners(self.edge)) + self.position)
-
-
 def _agreed(
     images: CaptureImages, number: int, side: float, sights: MarkerSights, left: dict[int, str], seed: int
 ) -> tuple[FittedMarker, MarkerSights]:
     square, good = _consensus(sights, seed)
     if square is None:
         raise AirworthyError(
-            f"The marker {number} is seen in {names_of(images, sights.images)}, and no two of them agree on a square in front of"
-            " them: they were taken from one place, or the marker moved; film it, lying still, from all around."
+            f"The marker {number} is seen in {names_of(images, sights.images)}, and no two of them agree on a square in front"
+            " of them: they were taken from one place, or the marker moved; film it, lying still, from all around."
         )
-    error = _errors(sights, square)
+    error = image_errors(sights, square)
     other, apart = _second(sights.some(~good), square, side, seed)
     for k, is_good in enumerate(good):
         if not is_good:
@@ -280,13 +204,21 @@ def _agreed(
             f"Only {len(agreeing)} of {len(sights)} images agree on where the marker {number} lies, and half are needed; not"
             f" {names_of(images, sights.images[~good])}: check that it lay still and that it is there only once."
         )
-    shift, spread, _ = _fitted([(square, side)], [agreeing])
-    fitted, scale = shift[0], side / shift[0].edge
-    half = spread.half95(np.eye(7)[0])
+    found = fit_squares([(square, side)], [agreeing])
+    fitted = found.squares[0]
     marker = FittedMarker(
-        number, side, fitted.position, fitted.attitude, agreeing.images, _errors(agreeing, fitted), agreeing.pixels, left, scale,
-        half, apart if len(away) else 0.0,
-    )  # fmt: skip
+        number=number,
+        side=side,
+        position=fitted.position,
+        attitude=fitted.attitude,
+        images=agreeing.images,
+        error=image_errors(agreeing, fitted),
+        pixels=agreeing.pixels,
+        left_out=left,
+        own_scale=side / fitted.edge,
+        own_half=found.spread.half95(_scale_slope(found.spread)),
+        elsewhere=apart if len(away) else 0.0,
+    )
     return marker, agreeing
 
 
@@ -295,8 +227,8 @@ def _at(mask: ArrayBool, inner: ArrayBool) -> ArrayIndex:
     return np.asarray(np.flatnonzero(mask)[inner])
 
 
-def _consensus(sights: MarkerSights, seed: int) -> tuple[_Square | None, ArrayBool]:
-    """The square on which most images agree, fitted to them, and which agree."""
+def _consensus(sights: MarkerSights, seed: int) -> tuple[Square | None, ArrayBool]:
+    """Return the square on which most images agree, fitted to them, and which agree."""
     none = np.zeros(len(sights), bool)
     candidates = _candidates(sights, seed)
     if not len(candidates[2]):
@@ -305,8 +237,8 @@ def _consensus(sights: MarkerSights, seed: int) -> tuple[_Square | None, ArrayBo
     for _ in range(_ROUNDS):
         if np.count_nonzero(good) < 2:
             return None, none
-        square = _fitted([(square, 1.0)], [sights.some(good)])[0][0]
-        error = _errors(sights, square)
+        square = fit_squares([(square, 1.0)], [sights.some(good)]).squares[0]
+        error = image_errors(sights, square)
         limit = max(_FAR * float(np.median(error[good])), _LEAST)
         before, good = good, error <= limit
         if (before == good).all():
@@ -334,7 +266,7 @@ def _candidates(sights: MarkerSights, seed: int) -> tuple[Array, Array, Array]:
 
 
 def _squares(corner: Array) -> tuple[Array, Array, Array]:
-    """The squares nearest to four points each, (k, 4, 3)."""
+    """Return the squares nearest to four points each, (k, 4, 3)."""
     x = 0.5 * (corner[:, 1] - corner[:, 0] + corner[:, 2] - corner[:, 3])
     y = 0.5 * (corner[:, 0] - corner[:, 3] + corner[:, 1] - corner[:, 2])
     long, tall = np.linalg.norm(x, axis=-1), np.linalg.norm(y, axis=-1)
@@ -351,7 +283,7 @@ def _squares(corner: Array) -> tuple[Array, Array, Array]:
     return corner[good].mean(axis=1), frames.from_matrix(matrix[good]), 0.5 * (long + tall)[good]
 
 
-def _most_agreed(sights: MarkerSights, candidates: tuple[Array, Array, Array]) -> tuple[_Square, ArrayBool]:
+def _most_agreed(sights: MarkerSights, candidates: tuple[Array, Array, Array]) -> tuple[Square, ArrayBool]:
     centre, turn, edge = candidates
     world = edge[:, None, None] * frames.rotate(turn[:, None], marker_corners(1.0)) + centre[:, None]
     off, _ = sights.off(world[:, None])
@@ -361,15 +293,10 @@ def _most_agreed(sights: MarkerSights, candidates: tuple[Array, Array, Array]) -
     # Truncated squares (MSAC, Torr and Zisserman, 2000): of squares with as many images, the one nearer to them.
     cost = np.minimum(np.square(error / limit), 1.0).sum(axis=-1)
     best = int(np.argmin(cost))
-    return _Square(centre[best], turn[best], float(edge[best])), error[best] <= limit
+    return Square(centre[best], turn[best], float(edge[best])), error[best] <= limit
 
 
-def _errors(sights: MarkerSights, square: _Square) -> Array:
-    """Root mean square distance of each image's corners from a square (n,) [px]."""
-    return np.asarray(np.sqrt(np.square(sights.off(square.corners())[0]).sum(axis=-1).mean(axis=-1)))
-
-
-def _second(rest: MarkerSights, square: _Square, side: float, seed: int) -> tuple[ArrayBool, float]:
+def _second(rest: MarkerSights, square: Square, side: float, seed: int) -> tuple[ArrayBool, float]:
     """Which of the images that do not agree agree on another place of a square as large, and how far away it is [m]."""
     nobody = np.zeros(len(rest), bool)
     if len(rest) < 3:
@@ -387,17 +314,19 @@ def _second(rest: MarkerSights, square: _Square, side: float, seed: int) -> tupl
 def _together(groups: Sequence[tuple[FittedMarker, MarkerSights]]) -> MarkerBundle:
     weight = [1.0 / max(marker.own_half, 1e-9) ** 2 for marker, _ in groups]
     common = float(np.exp(np.average([np.log(marker.own_scale) for marker, _ in groups], weights=weight)))
-    starts = [(_Square(m.position, m.attitude, m.side / common), m.side) for m, _ in groups]
-    squares, spread, error = _fitted(starts, [sights for _, sights in groups])
-    markers = [
-        FittedMarker(
-            m.number, m.side, square.position, square.attitude, m.images, _errors(sights, square), m.pixels, m.left_out, m.own_scale,
-            m.own_half, m.elsewhere,
-        )
-        for (m, sights), square in zip(groups, squares, strict=True)
-    ]  # fmt: skip
-    scale = groups[0][0].side / squares[0].edge
-    return MarkerBundle(scale, spread.half95(np.eye(1 + 6 * len(groups))[0]), tuple(markers), spread, error)
+    starts = [(Square(m.position, m.attitude, m.side / common), m.side) for m, _ in groups]
+    found = fit_squares(starts, [sights for _, sights in groups])
+    markers = tuple(
+        replace(m, position=square.position, attitude=square.attitude, error=image_errors(sights, square))
+        for (m, sights), square in zip(groups, found.squares, strict=True)
+    )
+    scale = groups[0][0].side / found.squares[0].edge
+    half = found.spread.half95(_scale_slope(found.spread))
+    return MarkerBundle(scale, half, markers, found.spread, found.error, found.bleed)
+
+
+def _scale_slope(spread: Spread) -> Array:
+    return np.eye(len(spread.by_corner))[0]
 
 
 def _check_scales(images: CaptureImages, bundle: MarkerBundle) -> None:
@@ -409,102 +338,7 @@ def _check_scales(images: CaptureImages, bundle: MarkerBundle) -> None:
         # 2 %: a printed side is not exact either.
         if abs(np.log(factor)) > max(2.0 * sure, 0.02):
             raise AirworthyError(
-                f"The markers {reference.number} and {marker.number} contradict each other: by their sides of {reference.side:g} and"
-                f" {marker.side:g} m a unit is {reference.own_scale:.4g} and {marker.own_scale:.4g} m, a factor of {factor:.3f}"
-                f" (seen in {names_of(images, reference.images, 3)} and {names_of(images, marker.images, 3)}); measure both."
+                f"The markers {reference.number} and {marker.number} contradict each other: by their sides of {reference.side:g}"
+                f" and {marker.side:g} m a unit is {reference.own_scale:.4g} and {marker.own_scale:.4g} m, a factor of"
+                f" {factor:.3f} (seen in {names_of(images, reference.images, 3)} and {names_of(images, marker.images, 3)}); measure both."
             )
-
-
-def _fitted(starts: Sequence[tuple[_Square, float]], sights: Sequence[MarkerSights]) -> tuple[list[_Square], Spread, float]:
-    """Gauss-Newton on all corners with Huber's weights: a common scale, and six numbers of each square.
-
-    Args:
-        starts: Squares, and their sides [m]; their edges are taken in proportion to these.
-        sights: Of each.
-
-    Returns:
-        The squares, how sure they are, and the root mean square distance of the corners [px].
-    """
-    squares, sides = [square for square, _ in starts], [side for _, side in starts]
-    image = np.concatenate([np.repeat(s.images, 8) for s in sights])
-    residual, slope = _linear(squares, sights)
-    weight = _weights(residual)
-    for _ in range(_STEPS):
-        root = np.sqrt(weight)
-        step = np.linalg.lstsq(slope * root[:, None], -residual * root, rcond=None)[0]
-        cost = float(weight @ residual**2)
-        for share in (1.0, 0.5, 0.25, 0.0625):
-            moved = _moved(squares, sides, share * step)
-            new_residual, new_slope = _linear(moved, sights)
-            if np.isfinite(new_residual).all() and float(weight @ new_residual**2) < cost:
-                break
-        else:
-            break
-        squares, residual, slope, weight = moved, new_residual, new_slope, _weights(new_residual)
-        if np.abs(step).max() < 1e-12:
-            break
-    error = float(np.sqrt(2.0 * np.mean(residual**2)))
-    return squares, _spread(residual, slope, weight, image), error
-
-
-def _moved(squares: Sequence[_Square], sides: Sequence[float], step: Array) -> list[_Square]:
-    edge = squares[0].edge / sides[0] * float(np.exp(np.clip(step[0], -1.0, 1.0)))
-    return [
-        _Square(
-            square.position + part[:3],
-            frames.normalize(frames.multiply(frames.from_rotation_vector(part[3:]), square.attitude)),
-            edge * side,
-        )
-        for square, side, part in zip(squares, sides, step[1:].reshape(-1, 6), strict=True)
-    ]
-
-
-def _linear(squares: Sequence[_Square], sights: Sequence[MarkerSights]) -> tuple[Array, Array]:
-    """Residuals (m,) [px] of all corners, and their slopes (m, 1 + 6 markers)."""
-    residuals, slopes = [], []
-    for index, (square, seen) in enumerate(zip(squares, sights, strict=True)):
-        arm = frames.rotate(square.attitude, marker_corners(square.edge))
-        off, eye = seen.off(arm + square.position)
-        x, y, z = np.moveaxis(eye, -1, 0)
-        zero = np.zeros_like(x)
-        across = np.stack((1.0 / z, zero, -x / z**2), axis=-1) * seen.lens[:, None, :1]
-        down = np.stack((zero, 1.0 / z, -y / z**2), axis=-1) * seen.lens[:, None, 1:2]
-        # Slopes with respect to a point of the capture's frame: those in the camera, turned.
-        point = frames.rotate(seen.attitude[:, None, None], np.stack((across, down), axis=2))
-        grown = (point * arm[None, :, None]).sum(axis=-1, keepdims=True)
-        part = np.zeros((*point.shape[:-1], 1 + 6 * len(squares)))
-        part[..., :1] = grown
-        part[..., 1 + 6 * index : 4 + 6 * index] = point
-        part[..., 4 + 6 * index : 7 + 6 * index] = np.cross(arm[None, :, None], point)
-        residuals.append(off.ravel())
-        slopes.append(part.reshape(-1, part.shape[-1]))
-    return np.concatenate(residuals), np.concatenate(slopes)
-
-
-def _weights(residual: Array) -> Array:
-    """Huber's weight of each coordinate."""
-    # 1.4826: from the median of absolute values to a standard deviation.
-    limit = _HUBER * 1.4826 * float(np.median(np.abs(residual))) + 1e-9
-    return np.minimum(1.0, limit / np.maximum(np.abs(residual), limit))
-
-
-def _spread(residual: Array, slope: Array, weight: Array, image: ArrayIndex) -> Spread:
-    """Covariances of a fit: of independent errors, and by images (the jackknife to first order, MacKinnon and White, 1985, HC3
-    for groups)."""
-    root = np.sqrt(weight)
-    rows, off = slope * root[:, None], residual * root
-    inverse = np.linalg.pinv(rows.T @ rows)
-    freedom = len(residual) - slope.shape[1]
-    by_corner = inverse * float(off @ off) / max(freedom, 1)
-    numbers = np.unique(image)
-    if len(numbers) < _CLUSTERS_MIN:
-        return Spread(by_corner, freedom, None, len(numbers))
-    moves = []
-    for number in numbers:
-        part, error = rows[image == number], off[image == number]
-        # What the fit would move by without this image.
-        rest = np.eye(len(error)) - part @ inverse @ part.T
-        moves.append(inverse @ (part.T @ np.linalg.lstsq(rest, error, rcond=1e-9)[0]))
-    moved = np.array(moves)
-    share = (len(numbers) - 1) / len(numbers)
-    return Spread(by_corner, freedom, share * moved.T @ moved, len(numbers))

@@ -99,7 +99,7 @@ def draw_marker_sheet(side: float = SIDE, number: int = 0, dictionary: str = DIC
 
 
 def _draw_bar(draw: Any, left: float, top: float, length: float) -> None:
-    """A bar in ten black and white parts, with ticks at its ends."""
+    """Draw a bar in ten black and white parts, with ticks at its ends."""
     high = 0.2 * _CELL
     draw.rectangle((left, top, left + length - 1, top + high), 255, 0, 3)
     for part in range(0, 10, 2):
@@ -108,9 +108,7 @@ def _draw_bar(draw: Any, left: float, top: float, length: float) -> None:
         draw.line((end, top - 0.5 * high, end, top + 1.5 * high), 0, 3)
 
 
-def write_marker_sheet(
-    path: str | Path, side: float = SIDE, number: int = 0, dictionary: str = DICTIONARY
-) -> dict[str, Any]:
+def write_marker_sheet(path: str | Path, side: float = SIDE, number: int = 0, dictionary: str = DICTIONARY) -> dict[str, Any]:
     """Write a sheet as PNG with its size on paper, and what it holds as text in it.
 
     Returns:

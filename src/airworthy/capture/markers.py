@@ -46,6 +46,8 @@ _ENDS = 0.18
 """Share of an edge that is left out at each end."""
 _STEP = 0.25
 """Between samples across an edge [px]."""
+_REACH = 2.0
+"""Least half of the width that is looked at across an edge [px]: blur is about as wide."""
 _CONTRAST = 0.05
 """Least difference of light across an edge."""
 _ROUNDS = 4
@@ -90,8 +92,9 @@ def _line(light: Array, corners: Array, number: int) -> Array | None:
     outward = np.array([along[1], -along[0]])
     if outward @ (start + end - 2.0 * corners.mean(axis=0)) < 0.0:
         outward = -outward
-    # Ours: a twelfth of the side, less than the width of the marker's black border.
-    reach = float(np.clip(length / 12.0, 2.0, 12.0))
+    # Ours: half of a cell of six across, as the square is foreshortened across this edge: beyond the black border is white.
+    deep = float(np.abs((corners - start) @ outward).max())
+    reach = float(np.clip(min(length, deep) / 12.0, _REACH, 12.0))
     share = np.linspace(_ENDS, 1.0 - _ENDS, max(8, int(length)))
     across = np.arange(-reach, reach + 0.5 * _STEP, _STEP)
     middle = start + share[:, None] * (end - start)

@@ -173,7 +173,8 @@ def _refined(segments: Segments, up: Array, held: ArrayBool) -> Array:
 
 
 def _deviation(segments: Segments, up: Array, held: ArrayBool) -> float:
-    """Standard deviation about the worse of two level axes [rad], by leaving out one image after the other, to first order."""
+    """Return the standard deviation about the worse of two level axes [rad], by leaving out one image after the other, to first
+    order."""
     off, weight = _weights(segments, up, held)
     slope, image = segments.normal[held] @ tangents(up).T, segments.image[held]
     rows = slope * np.sqrt(weight)[:, None]

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from airworthy.capture.similarity import Similarity, find_similarity
 from airworthy.capture.alignment import find_alignment
-from airworthy.capture.markers import PUBLISHED_SIDE as SIDE, marker_corners
+from airworthy.capture.markers import PUBLISHED_SIDE as SIDE
+from airworthy.capture.markers import marker_corners
 from airworthy.capture.record import CaptureImages
+from airworthy.capture.similarity import Similarity, find_similarity
 from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
