@@ -37,7 +37,7 @@ from airworthy.core.idle_options import IdleRule, refuse_idle
 
 __all__ = ["AlignOptions", "Alignment", "align_capture", "aligned", "corners_by_name", "find_alignment", "find_markers"]
 
-ALIGN_OPTION_RULES = (
+IDLE_RULES = (
     IdleRule(("dictionary",), lambda options, corners: corners is not None, "with corners, which say where markers are"),
     IdleRule(
         ("unscaled",), lambda options, corners: bool(options.known_distance), "with a known distance, which gives the scale"
@@ -99,7 +99,7 @@ def align_capture(
         AirworthyError: Nothing tells the scale, or what tells it contradicts itself: the sentence names the images.
     """
     options = options or AlignOptions()
-    refuse_idle(options, ALIGN_OPTION_RULES, corners)
+    refuse_idle(options, IDLE_RULES, corners)
     notes: list[str] = []
     bundle = _markers(images, options, corners, quiet, notes)
     distances = tuple(measured_scale(images, *one) for one in options.known_distance)

@@ -73,7 +73,7 @@ class MarkerBundle:
     """Half of its 95 % interval, as a share of it."""
     markers: tuple[FittedMarker, ...]
     spread: Spread
-    """Of the logarithm of the units per metre, each marker's centre [unit] and turn [rad] in the capture's frame, and the bleed."""
+    """Of the logarithm of the units per metre, each marker's centre [unit] and turn [rad] (frame of the capture), the bleed."""
     error: float
     """Root mean square distance of the corners from the fit [px]."""
     bleed: float
@@ -212,7 +212,7 @@ def _agreed(
         position=fitted.position,
         attitude=fitted.attitude,
         images=agreeing.images,
-        error=image_errors(agreeing, fitted),
+        error=image_errors(agreeing, fitted, found.bleed),
         pixels=agreeing.pixels,
         left_out=left,
         own_scale=side / fitted.edge,
@@ -317,7 +317,7 @@ def _together(groups: Sequence[tuple[FittedMarker, MarkerSights]]) -> MarkerBund
     starts = [(Square(m.position, m.attitude, m.side / common), m.side) for m, _ in groups]
     found = fit_squares(starts, [sights for _, sights in groups])
     markers = tuple(
-        replace(m, position=square.position, attitude=square.attitude, error=image_errors(sights, square))
+        replace(m, position=square.position, attitude=square.attitude, error=image_errors(sights, square, found.bleed))
         for (m, sights), square in zip(groups, found.squares, strict=True)
     )
     scale = groups[0][0].side / found.squares[0].edge
@@ -338,7 +338,8 @@ def _check_scales(images: CaptureImages, bundle: MarkerBundle) -> None:
         # 2 %: a printed side is not exact either.
         if abs(np.log(factor)) > max(2.0 * sure, 0.02):
             raise AirworthyError(
-                f"The markers {reference.number} and {marker.number} contradict each other: by their sides of {reference.side:g}"
-                f" and {marker.side:g} m a unit is {reference.own_scale:.4g} and {marker.own_scale:.4g} m, a factor of"
-                f" {factor:.3f} (seen in {names_of(images, reference.images, 3)} and {names_of(images, marker.images, 3)}); measure both."
+                f"The markers {reference.number} and {marker.number} contradict each other: by their sides of"
+                f" {reference.side:g} and {marker.side:g} m a unit is {reference.own_scale:.4g} and {marker.own_scale:.4g} m, a"
+                f" factor of {factor:.3f} (seen in {names_of(images, reference.images, 3)} and"
+                f" {names_of(images, marker.images, 3)}); measure both."
             )

@@ -71,15 +71,6 @@ class MarkerSights:
         eye = np.concatenate((flat, np.ones((*flat.shape[:2], 1))), axis=-1)
         return np.asarray(frames.rotate(self.attitude[:, None], eye / np.linalg.norm(eye, axis=-1, keepdims=True)))
 
-    def outward(self) -> Array:
-        """Return by how much corners (n, 4, 2) move [px] where all edges of the square move outwards by a pixel."""
-        along = np.roll(self.pixels, -1, axis=1) - self.pixels
-        along = along / np.linalg.norm(along, axis=-1, keepdims=True)
-        # On screen, v down, corners go round clockwise: outwards is to the left of the way.
-        after = np.stack((along[..., 1], -along[..., 0]), axis=-1)
-        before = np.roll(after, 1, axis=1)
-        return np.asarray((after + before) / np.maximum(1.0 + (after * before).sum(axis=-1, keepdims=True), 0.05))
-
     def off(self, world: Array) -> tuple[Array, Array]:
         """Return how far points (..., 1 or n, 4, 3) are seen from the corners (..., n, 4, 2) [px], infinite behind a camera;
         and the points in the cameras' frames."""
@@ -111,9 +102,12 @@ class Spread:
         return max(widths)
 
 
-def image_errors(sights: MarkerSights, square: Square) -> Array:
-    """Root mean square distance of each image's corners from a square (n,) [px]."""
-    return np.asarray(np.sqrt(np.square(sights.off(square.corners())[0]).sum(axis=-1).mean(axis=-1)))
+def image_errors(sights: MarkerSights, square: Square, bleed: float = 0.0) -> Array:
+    """Return the root mean square distance of each image's corners from a square whose edges bleed (n,) [px]."""
+    off, _ = sights.off(square.corners())
+    if bleed:
+        off = off + bleed * _outward(off + sights.pixels)
+    return np.asarray(np.sqrt(np.square(off).sum(axis=-1).mean(axis=-1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +118,7 @@ class SquareFit:
     bleed: float
     """How far outside of where they are the edges of the black squares are seen [px]; below 0: inside."""
     spread: Spread
-    """Of the logarithm of the units per metre, each square's place [unit] and turn [rad] in the capture's frame, and the bleed."""
+    """Of the logarithm of the units per metre, each square's place [unit] and turn [rad] (frame of the capture), the bleed."""
     error: float
     """Root mean square distance of the corners from the fit [px]."""
 
@@ -199,11 +193,26 @@ def _linear(squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: fl
         part[..., :1] = grown
         part[..., 1 + 6 * index : 4 + 6 * index] = point
         part[..., 4 + 6 * index : 7 + 6 * index] = np.cross(arm[None, :, None], point)
-        outward = seen.outward()
+        outward = _outward(off + seen.pixels)
         part[..., -1] = outward
         residuals.append((off + bleed * outward).ravel())
         slopes.append(part.reshape(-1, part.shape[-1]))
     return np.concatenate(residuals), np.concatenate(slopes)
+
+
+def _outward(corners: Array) -> Array:
+    """Return by how much corners (n, 4, 2) move [px] where all edges of their square move outwards by a pixel.
+
+    Of squares as fitted: of corners as found, their noise would be taken for bleeding.
+    """
+    with np.errstate(all="ignore"):
+        along = np.roll(corners, -1, axis=1) - corners
+        along = along / np.linalg.norm(along, axis=-1, keepdims=True)
+        # On screen, v down, corners go round clockwise: outwards is to the left of the way.
+        after = np.stack((along[..., 1], -along[..., 0]), axis=-1)
+        before = np.roll(after, 1, axis=1)
+        moved = (after + before) / np.maximum(1.0 + (after * before).sum(axis=-1, keepdims=True), 0.05)
+    return np.nan_to_num(moved)
 
 
 def _weights(residual: Array) -> Array:

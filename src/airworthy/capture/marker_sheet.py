@@ -58,7 +58,7 @@ def draw_marker(cell: int = 100, number: int = 0, dictionary: str = DICTIONARY) 
 
 def marker_words(side: float = SIDE, number: int = 0, dictionary: str = DICTIONARY) -> str:
     """Return what is printed beside a marker."""
-    return f"Dictionary {dictionary}, number {number}, side of the black square {1e3 * side:g} mm ({side:g} m)"
+    return f"dictionary {dictionary}, number {number}, side of the black square {1e3 * side:g} mm ({side:g} m)"
 
 
 def draw_marker_sheet(side: float = SIDE, number: int = 0, dictionary: str = DICTIONARY) -> tuple[ArrayU8, float]:
@@ -81,7 +81,7 @@ def draw_marker_sheet(side: float = SIDE, number: int = 0, dictionary: str = DIC
     density = dictionary_cells(dictionary) * _CELL / side
     bar = max((length for length in _BARS if length <= side), default=_BARS[0])
     lines = [
-        marker_words(side, number, dictionary),
+        f"Marker: {marker_words(side, number, dictionary)}.",
         "Print at 100 % (no fitting to the page). Lay it flat, with this white margin.",
         f"This bar is {1e3 * bar:g} mm long. If yours is not: measure the black square, and say --side.",
     ]

@@ -122,8 +122,11 @@ def said(found: Alignment) -> list[str]:
             f" {', '.join(found.scale_by)}."
         )
     if found.bundle is not None:
+        side = found.bundle.markers[0].side
+        # One default for drawing and for looking: whoever printed another size is told what was taken.
+        default = " (the default: measure the black square, and say --side)" if side == SIDE else ""
         lines.append(
-            f"Marker: dictionary {found.options.dictionary}, side {found.bundle.markers[0].side:g} m; {len(found.agreeing)} of"
+            f"Marker: dictionary {found.options.dictionary}, side {side:g} m{default}; {len(found.agreeing)} of"
             f" {len(found.images)} images agree, corners within {found.error:.2f} px."
         )
     if found.level is not None:
@@ -156,9 +159,13 @@ def _given(images: CaptureImages, config: Any) -> tuple[dict[int, Any] | None, A
 
 def check_align(config: Any) -> None:
     """Refuse options that change nothing, and a folder that would be written over itself."""
+    from airworthy.capture.alignment import IDLE_RULES
+
     if config.out.resolve() == config.folder.resolve():
         raise AirworthyError(f"--out is the capture itself, {str(config.folder)!r}; choose another folder.")
     refuse_idle(config, ALIGN_RULES)
+    # Before images are read, which takes longer than saying so.
+    refuse_idle(config.options, IDLE_RULES, config.corners)
 
 
 def export(config: ExportCaptureConfig) -> int:

@@ -449,7 +449,8 @@ def read_splats(
     Containers: PLY of 3DGS, plain and packed, binary and text; SPZ versions 2 to 4; SOG version 2 as a bundle (.sog), a folder
     or its meta.json, a streamed set (lod-meta.json), or a folder of SOGs named <level>_<chunk>; .splat; .ksplat; glTF with
     KHR_gaussian_splatting. Gaussians that are not finite, have no size, no rotation or an impossible opacity are dropped and
-    counted. Nothing but the file, and files in its folder that it names, is read.
+    counted. Nothing but the file, and files in its folder that it names, is read. A PLY whose header says that it is in the
+    frame of its capture is brought to the place, unless `up` or transforms are given.
 
     Args:
         path: The file, or a folder of SOG.
