@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -358,6 +359,25 @@ def test_what_is_not_told_is_said() -> None:
     assert any("no floor was found: the capture has no points" in note for note in alone.notes)
     assert not aligned(made.images, alone).metric
     assert alone.record(made.images)["scale_half_95"] is None
+
+
+def test_the_sets_own_z_where_it_is_asked_for() -> None:
+    made = walk(points=hall_points())
+    images = level_walk(made).moved(frames.from_euler(-0.05, 0.03, 0.0), np.zeros(3), 1.0)
+    found = align_capture(images, AlignOptions(side=SIDE, level="frame"), {0: made.corners(0.1)})
+    assert found.level.used == ("frame",)
+    assert frames.rotate(found.similarity.rotation, UP) == pytest.approx(UP, abs=1e-9)
+
+
+def test_without_opencv_distances_and_corners_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    made = walk(points=hall_points())
+    a, b = (",".join(map(str, place)) for place in made.truth.inverse.points(np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]])))
+    found = align_capture(made.images, AlignOptions(known_distance=((a, b, 2.0),)))
+    assert found.similarity.scale == pytest.approx(made.truth.scale, rel=1e-6)
+    assert "markers were not looked for: finding markers and lines in images needs the package 'cv2'" in found.notes[0]
+    with pytest.raises(AirworthyError, match="needs the package 'cv2'"):
+        align_capture(made.images)
 
 
 def test_a_table_is_not_the_floor() -> None:

@@ -11,7 +11,7 @@ from alignment_building import LENS, hall_points, walk
 from airworthy.capture import Accelerations, CaptureImages, read_accelerations
 from airworthy.capture.floor import find_floor
 from airworthy.capture.level import UpDirection, angle_of, combined_level, up_by_accelerations, up_by_cameras
-from airworthy.capture.verticals import image_segments, segments_of, up_by_segments
+from airworthy.capture.verticals import image_segments, seen_segments, segments_of, up_by_segments
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.viewpoints import look_at
@@ -80,6 +80,23 @@ def test_edges_in_pictures() -> None:
     middle = 0.5 * (found[:, :2] + found[:, 2:])
     off = (middle[:, 0] - 160) * np.cos(0.1) + (middle[:, 1] - 120) * np.sin(0.1)
     assert sorted(off) == pytest.approx([-20.0, 20.0], abs=0.3)
+
+
+def test_borders_of_masks_are_no_edges() -> None:
+    """A picture that was made straight is black beside a border that stands upright in it, whatever stands so in the place."""
+    pytest.importorskip("cv2", reason="OpenCV is not installed")
+    rgb = np.full((120, 160, 3), 200, np.uint8)
+    rgb[:, 100:] = 0
+    rgb[20:100, 40:60] = 60
+    mask = np.ones((120, 160), bool)
+    mask[:, 100:] = False
+    one = {
+        "intrinsics": np.array([[100.0, 100.0, 80.0, 60.0]]),
+        "position": np.zeros((1, 3)),
+        "attitude": np.array([[0, 0, 0, 1.0]]),
+    }
+    assert len(seen_segments(CaptureImages((rgb,), **one)).image) == 5
+    assert len(seen_segments(CaptureImages((rgb,), **one, masks=(mask,))).image) == 4
 
 
 def test_the_floor_is_the_lowest_large_plane() -> None:

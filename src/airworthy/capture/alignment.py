@@ -57,6 +57,8 @@ _ON_FLOOR = np.radians(60.0)
 _HEIGHT_OFF = 0.03
 """A marker this far from the floor [m], and by more than their intervals, does not lie on it."""
 _STEEP = np.radians(45.0)
+_FRAME_SIGMA = np.radians(0.1)
+"""Standard deviation of a set's z about each level axis where somebody says that it is up."""
 _MARKER_SLOPE = np.radians(0.2)
 """Standard deviation of a sheet's own slope on a floor about each level axis; ours: a millimetre under an edge of 0.3 m."""
 
@@ -122,9 +124,15 @@ def _markers(
     images: CaptureImages, options: AlignOptions, corners: Corners | None, quiet: bool, notes: list[str]
 ) -> MarkerBundle | None:
     sides = options.sides
-    found = find_all_markers(images, tuple(sides), options.dictionary, quiet) if corners is None else corners
-    seen = {number: some for number, some in found.items() if len(some)}
     optional = bool(options.known_distance) or options.unscaled
+    try:
+        found = find_all_markers(images, tuple(sides), options.dictionary, quiet) if corners is None else corners
+    except AirworthyError as error:
+        if not optional:
+            raise
+        found = {}
+        notes.append(f"markers were not looked for: {_clause(error)}")
+    seen = {number: some for number, some in found.items() if len(some)}
     if not seen and optional:
         return None
     if not seen:
@@ -208,6 +216,8 @@ def _level(
         sources["accelerations"] = up_by_accelerations(images, accelerations)
     if options.level == "marker":
         return _one(sources, "marker"), None
+    if options.level == "frame":
+        sources["frame"] = UpDirection("frame", np.array([0.0, 0.0, 1.0]), float(_FRAME_SIGMA), "the set's own z, as was asked")
     guess = min(sources.values(), key=lambda one: one.sigma, default=None)
     if guess is None:
         notes.append("which way is up is not known: cameras are held in all directions, and no marker lies on the floor")
@@ -222,8 +232,6 @@ def _level(
         sources["floor"] = floor.up
     else:
         notes.append("no floor was found" + (": the capture has no points" if images.points is None else " among the points"))
-    if options.level == "frame":
-        return Level(np.array([0.0, 0.0, 1.0]), float(np.radians(0.1)), tuple(sources.values()), ("frame",), ()), floor
     if options.level != "auto":
         return _one(sources, options.level), floor
     level = combined_level(tuple(sources.values()))
@@ -258,11 +266,17 @@ def _up_by_marker(bundle: MarkerBundle, cameras: UpDirection | None) -> UpDirect
     )
 
 
+def _clause(error: AirworthyError) -> str:
+    """Return what an error says as a part of a sentence."""
+    text = str(error)
+    return text[0].lower() + text[1:].rstrip(".")
+
+
 def _upright(images: CaptureImages, guess: UpDirection, seed: int, quiet: bool, notes: list[str]) -> UpDirection | None:
     try:
         segments = seen_segments(images, quiet)
     except AirworthyError as error:
-        notes.append(f"no upright edges were looked for: {str(error)[0].lower()}{str(error)[1:].rstrip('.')}")
+        notes.append(f"no upright edges were looked for: {_clause(error)}")
         return None
     found = up_by_segments(segments, guess.direction, float(min(max(4.0 * guess.sigma, np.radians(5.0)), CONE)), seed)
     if found is None:

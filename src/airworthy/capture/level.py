@@ -105,7 +105,8 @@ class Level:
 
 def angle_of(a: ArrayLike, b: ArrayLike) -> float:
     """Return the angle between two directions (3,) [rad]."""
-    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), np.dot(np.asarray(a), np.asarray(b))))
+    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    return float(np.arctan2(np.linalg.norm(np.cross(first, second)), first @ second))
 
 
 def combined_level(sources: Sequence[UpDirection]) -> Level | None:
@@ -241,7 +242,7 @@ def up_by_accelerations(images: CaptureImages, given: Accelerations) -> UpDirect
 
 def _axes(text: str) -> Array:
     """(3, 3) from the device's axes to the camera's."""
-    rows = []
+    rows: list[Array] = []
     for part in text.replace(" ", "").split(","):
         name = part.lstrip("+-")
         if name not in ("x", "y", "z") or len(part) - len(name) > 1:

@@ -118,9 +118,8 @@ def seen_squares(images: CaptureImages, corners: Mapping[int, ArrayLike]) -> tup
             left[k] = "mirrored, or its corners in another order" if (bends < 0.0).all() else "no square"
     numbers = np.array(kept, np.intp)
     pixels = np.array([np.asarray(corners[k], np.float64) for k in kept]).reshape(-1, 4, 2)
-    return MarkerSights(
-        numbers, pixels, images.intrinsics[numbers], images.position[numbers], frames.normalize(images.attitude[numbers])
-    ), left
+    lens, place = (np.asarray(part[numbers], np.float64) for part in (images.intrinsics, images.position))
+    return MarkerSights(numbers, pixels, lens, place, frames.normalize(images.attitude[numbers])), left
 
 
 def fit_markers(

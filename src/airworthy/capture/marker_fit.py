@@ -96,9 +96,9 @@ class Spread:
         from scipy.stats import t as student
 
         g = np.asarray(slope, np.float64)
-        widths = [float(student.ppf(0.975, max(self.freedom, 1)) * np.sqrt(max(g @ self.by_corner @ g, 0.0)))]
+        widths = [float(student.ppf(0.975, max(self.freedom, 1)) * np.sqrt(max(float(g @ self.by_corner @ g), 0.0)))]
         if self.by_image is not None:
-            widths.append(float(student.ppf(0.975, self.images - 1) * np.sqrt(max(g @ self.by_image @ g, 0.0))))
+            widths.append(float(student.ppf(0.975, self.images - 1) * np.sqrt(max(float(g @ self.by_image @ g), 0.0))))
         return max(widths)
 
 

@@ -53,7 +53,7 @@ def draw_marker(cell: int = 100, number: int = 0, dictionary: str = DICTIONARY) 
         aruco = opencv().aruco
         words = aruco.getPredefinedDictionary(getattr(aruco, DICTIONARIES[dictionary][0]))
         square = aruco.generateImageMarker(words, number, across)
-    return np.kron(np.pad(square, 1, constant_values=255), np.ones((cell, cell), np.uint8))
+    return np.kron(np.pad(square, 1, constant_values=255), np.ones((cell, cell), np.uint8)).astype(np.uint8)
 
 
 def marker_words(side: float = SIDE, number: int = 0, dictionary: str = DICTIONARY) -> str:

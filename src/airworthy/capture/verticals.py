@@ -29,6 +29,8 @@ SYSTEMATIC = np.radians(0.03)
 """Ours: what is left of lenses and of walls that do not stand quite upright."""
 _LENGTH = 0.04
 """Segments shorter than this share of the image's width are left out."""
+_BORDER = 4.0
+"""Edges this near to the border of a mask are its own [px]."""
 _MOST = 200
 """Segments of an image, the longest."""
 _TRIALS = 2000
@@ -74,8 +76,22 @@ def image_segments(rgb: ArrayU8) -> Array:
 
 def seen_segments(images: CaptureImages, quiet: bool = True) -> Segments:
     """Return the edges of all images; raises AirworthyError where OpenCV is not installed."""
-    found = [image_segments(rgb) for rgb in progress(images.rgb, "Finding edges", quiet=quiet)]
+    found = []
+    for k, rgb in enumerate(progress(images.rgb, "Finding edges", quiet=quiet)):
+        ends, mask = image_segments(rgb), images.masks[k]
+        found.append(ends if mask is None else ends[_shown(ends, mask)])
     return segments_of(images, found)
+
+
+def _shown(ends: Array, mask: ArrayBool) -> ArrayBool:
+    """Tell which edges (n, 4) lie in what a mask shows, and not along its border, which is the picture's, not the place's."""
+    along = (ends[:, 2:] - ends[:, :2]) / np.maximum(np.linalg.norm(ends[:, 2:] - ends[:, :2], axis=-1, keepdims=True), 1e-9)
+    across = _BORDER * np.stack((-along[:, 1], along[:, 0]), axis=-1)
+    share = np.linspace(0.0, 1.0, 9)[None, :, None]
+    on = (1.0 - share) * ends[:, None, :2] + share * ends[:, None, 2:]
+    beside = np.concatenate((on - across[:, None], on + across[:, None]), axis=1)
+    place = np.clip(beside.astype(np.int64), 0, np.array(mask.shape[::-1]) - 1)
+    return np.asarray(mask[place[..., 1], place[..., 0]].all(axis=-1))
 
 
 def segments_of(images: CaptureImages, ends: Sequence[ArrayLike]) -> Segments:
