@@ -17,7 +17,7 @@ from airworthy.capture.floor import Floor, find_floor
 from airworthy.capture.known_distance import KnownDistance, combined_scale, measured_scale
 from airworthy.capture.level import (
     Accelerations,
-    Level,
+    PlaceLevel,
     UpDirection,
     angle_of,
     combined_level,
@@ -205,7 +205,7 @@ def _level(
     accelerations: Accelerations | None,
     quiet: bool,
     notes: list[str],
-) -> tuple[Level | None, Floor | None]:
+) -> tuple[PlaceLevel | None, Floor | None]:
     sources: dict[str, UpDirection] = {}
     cameras = up_by_cameras(images)
     if cameras is not None:
@@ -244,11 +244,11 @@ def _level(
     return level, floor
 
 
-def _one(sources: Mapping[str, UpDirection], name: str) -> Level:
+def _one(sources: Mapping[str, UpDirection], name: str) -> PlaceLevel:
     if name not in sources:
         raise AirworthyError(f"Level by {name} is asked for, and there is none; found are {', '.join(sources) or 'none'}.")
     one = sources[name]
-    return Level(one.direction, one.sigma, tuple(sources.values()), (name,), ())
+    return PlaceLevel(one.direction, one.sigma, tuple(sources.values()), (name,), ())
 
 
 def _up_by_marker(bundle: MarkerBundle, cameras: UpDirection | None) -> UpDirection:
@@ -291,7 +291,7 @@ def _placed(
     images: CaptureImages,
     options: AlignOptions,
     bundle: MarkerBundle | None,
-    level: Level | None,
+    level: PlaceLevel | None,
     floor: Floor | None,
     scale: float,
     notes: list[str],

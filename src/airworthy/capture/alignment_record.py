@@ -9,7 +9,7 @@ import numpy as np
 
 from airworthy.capture.floor import Floor
 from airworthy.capture.known_distance import KnownDistance
-from airworthy.capture.level import Level
+from airworthy.capture.level import PlaceLevel
 from airworthy.capture.marker_bundle import MarkerBundle
 from airworthy.capture.marker_fit import NORMAL_95
 from airworthy.capture.markers import DICTIONARY, SIDE, dictionary_cells
@@ -81,7 +81,7 @@ class Alignment:
     """Half of the scale's 95 % interval, as a share of it; infinite where nothing told it."""
     scale_by: tuple[str, ...]
     """What told the scale."""
-    level: Level | None
+    level: PlaceLevel | None
     floor: Floor | None
     bundle: MarkerBundle | None
     """The markers."""

@@ -21,7 +21,7 @@ from airworthy.core.errors import AirworthyError
 
 __all__ = [
     "Accelerations",
-    "Level",
+    "PlaceLevel",
     "UpDirection",
     "angle_of",
     "combined_level",
@@ -58,7 +58,7 @@ class UpDirection:
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class PlaceLevel:
     """Up, as all evidence together has it."""
 
     direction: Array
@@ -109,7 +109,7 @@ def angle_of(a: ArrayLike, b: ArrayLike) -> float:
     return float(np.arctan2(np.linalg.norm(np.cross(first, second)), first @ second))
 
 
-def combined_level(sources: Sequence[UpDirection]) -> Level | None:
+def combined_level(sources: Sequence[UpDirection]) -> PlaceLevel | None:
     """Return the mean of what agrees with the surest, weighted by how sure each is; None of no evidence.
 
     What differs from the surest by more than three standard deviations of the difference is left out, and said.
@@ -130,7 +130,7 @@ def combined_level(sources: Sequence[UpDirection]) -> Level | None:
     weight = np.array([1.0 / one.sigma**2 for one in used])
     mean = weight @ np.array([one.direction for one in used])
     sigma = float(1.0 / np.sqrt(weight.sum()))
-    return Level(mean / np.linalg.norm(mean), sigma, tuple(sources), tuple(one.name for one in used), tuple(against))
+    return PlaceLevel(mean / np.linalg.norm(mean), sigma, tuple(sources), tuple(one.name for one in used), tuple(against))
 
 
 def tangents(direction: ArrayLike) -> Array:

@@ -385,9 +385,11 @@ def test_captures_are_aligned(told: Transcript, monkeypatch: Patch) -> None:
     import airworthy.capture as package
     import airworthy.scenes.splats as splats
     from airworthy.capture import alignment, alignment_page
-    from airworthy.capture.level import Level, UpDirection
+    from airworthy.capture.level import PlaceLevel, UpDirection
 
-    level = Level(np.array([0.0, 0.0, 1.0]), 0.002, (UpDirection("floor", np.zeros(3), 0.002, ""),), ("floor", "marker"), ())
+    level = PlaceLevel(
+        np.array([0.0, 0.0, 1.0]), 0.002, (UpDirection("floor", np.zeros(3), 0.002, ""),), ("floor", "marker"), ()
+    )
     found = SimpleNamespace(
         images=[2, 0, 1], agreeing=[2, 0], error=0.4567, level=level, scale_half=0.00123, scale_by=("marker 0 (0.5 m)",),
         origin="the marker 0, x to its right", notes=("the floor was not found",), options=AlignOptions(),
