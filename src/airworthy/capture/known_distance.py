@@ -149,7 +149,9 @@ def _triangulated(images: CaptureImages, which: Array, pixels: Array, words: str
             f"The picks of {words!r} miss each other by {error:.1f} px: they are not the same point, or a pose is wrong."
         )
     noise = max(PICK_NOISE, float(np.sqrt(off @ off / max(len(off) - 3, 1))))
-    return PickedPoint(np.asarray(point, np.float64), np.linalg.inv(slope.T @ slope) * noise**2, error, words)
+    return PickedPoint(
+        np.asarray(point, np.float64), np.asarray(np.linalg.inv(slope.T @ slope) * noise**2, np.float64), error, words
+    )
 
 
 def _wide(ray: Array) -> bool:
