@@ -25,7 +25,7 @@ from airworthy.capture.level import (
     up_by_cameras,
 )
 from airworthy.capture.marker_bundle import MarkerBundle, fit_markers, names_of
-from airworthy.capture.marker_fit import NORMAL_95
+from airworthy.capture.marker_fit import BLEED, NORMAL_95
 from airworthy.capture.markers import SIDE, find_all_markers, find_markers, refined_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.similarity import Similarity
@@ -66,7 +66,9 @@ Corners = Mapping[int, Mapping[int, ArrayLike]]
 """(4, 2) [px] by the number of the marker and that of the image."""
 
 
-def find_alignment(images: CaptureImages, corners: Mapping[int, ArrayLike], side: float = SIDE, seed: int = 0) -> Alignment:
+def find_alignment(
+    images: CaptureImages, corners: Mapping[int, ArrayLike], side: float = SIDE, seed: int = 0, bleed: float = BLEED
+) -> Alignment:
     """Return the similarity into the frame of one marker, by this marker alone: its centre the origin, z out of it.
 
     Args:
@@ -74,11 +76,13 @@ def find_alignment(images: CaptureImages, corners: Mapping[int, ArrayLike], side
         corners: (4, 2) [px] by the number of the image; upper left, upper right, lower right, lower left.
         side: Of the marker's black square [m].
         seed: Of the choice of pairs of images.
+        bleed: Standard deviation of how far edges are seen outside of where they are [px]; 0 for corners
+            that are exact but for noise.
 
     Raises:
         AirworthyError: As `align_capture`.
     """
-    return align_capture(images, AlignOptions(side=side, level="marker", seed=seed), {0: corners})
+    return align_capture(images, AlignOptions(side=side, level="marker", bleed=bleed, seed=seed), {0: corners})
 
 
 def align_capture(
@@ -143,7 +147,9 @@ def _markers(
         )
     # The first that was asked for makes the origin.
     first = next(iter(sides))
-    bundle = fit_markers(images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed)
+    bundle = fit_markers(
+        images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed, options.bleed
+    )
     order = sorted(range(len(bundle.markers)), key=lambda k: bundle.markers[k].number != first)
     if bundle.markers[order[0]].number != first:
         notes.append(f"the marker {first} is not seen twice; the marker {bundle.markers[order[0]].number} makes the origin")

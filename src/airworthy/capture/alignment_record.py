@@ -11,7 +11,7 @@ from airworthy.capture.floor import Floor
 from airworthy.capture.known_distance import KnownDistance
 from airworthy.capture.level import PlaceLevel
 from airworthy.capture.marker_bundle import MarkerBundle
-from airworthy.capture.marker_fit import NORMAL_95
+from airworthy.capture.marker_fit import BLEED, NORMAL_95
 from airworthy.capture.markers import DICTIONARY, SIDE, dictionary_cells
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.similarity import Similarity
@@ -44,6 +44,9 @@ class AlignOptions:
     """Two points and the metres between them; a point is IMAGE:U,V+IMAGE:U,V or X,Y,Z of the capture's frame."""
     level: Literal["auto", "marker", "floor", "verticals", "accelerations", "cameras", "frame"] = "auto"
     """By what the place is made level: all that agrees, one of them, or the capture's own z."""
+    bleed: Annotated[float, Bound(0.0, 5.0, "px")] = BLEED
+    """Standard deviation of how far edges of markers are seen outside of where they are [px]; 0 without a tone
+    curve."""
     unscaled: bool = False
     """Without markers and distances, level the capture and keep its unit."""
     seed: int = 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.capture.marker_fit import NORMAL_95, MarkerSights, Spread, Square, fit_squares, image_errors
+from airworthy.capture.marker_fit import BLEED, NORMAL_95, MarkerSights, Spread, Square, fit_squares, image_errors
 from airworthy.capture.markers import marker_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
@@ -123,7 +123,11 @@ def seen_squares(images: CaptureImages, corners: Mapping[int, ArrayLike]) -> tup
 
 
 def fit_markers(
-    images: CaptureImages, corners: Mapping[int, Mapping[int, ArrayLike]], sides: Mapping[int, float], seed: int = 0
+    images: CaptureImages,
+    corners: Mapping[int, Mapping[int, ArrayLike]],
+    sides: Mapping[int, float],
+    seed: int = 0,
+    bleed: float = BLEED,
 ) -> MarkerBundle:
     """Return where markers lie and how many metres a unit of the capture is.
 
@@ -132,6 +136,7 @@ def fit_markers(
         corners: (4, 2) [px] by the number of the marker and that of the image.
         sides: Of the markers' black squares [m], by their numbers.
         seed: Of the choice of pairs.
+        bleed: Standard deviation of how far edges are seen outside of where they are [px].
 
     Raises:
         AirworthyError: No marker is seen from two places, or what is seen contradicts itself; the images are named.
@@ -143,10 +148,10 @@ def fit_markers(
         sights, left = seen_squares(images, corners[number])
         if len(sights) < 2:
             continue
-        groups.append(_agreed(images, number, sides[number], sights, left, seed))
+        groups.append(_agreed(images, number, sides[number], sights, left, (seed, bleed)))
     if not groups:
         raise AirworthyError(_too_few(images, corners))
-    bundle = _together(groups)
+    bundle = _together(groups, bleed)
     _check_scales(images, bundle)
     return bundle
 
@@ -177,8 +182,9 @@ def names_of(images: CaptureImages, which: Sequence[int] | ArrayIndex, most: int
 
 
 def _agreed(
-    images: CaptureImages, number: int, side: float, sights: MarkerSights, left: dict[int, str], seed: int
+    images: CaptureImages, number: int, side: float, sights: MarkerSights, left: dict[int, str], choices: tuple[int, float]
 ) -> tuple[FittedMarker, MarkerSights]:
+    seed, bleed = choices
     square, good = _consensus(sights, seed)
     if square is None:
         raise AirworthyError(
@@ -203,7 +209,7 @@ def _agreed(
             f"Only {len(agreeing)} of {len(sights)} images agree on where the marker {number} lies, and half are needed; not"
             f" {names_of(images, sights.images[~good])}: check that it lay still and that it is there only once."
         )
-    found = fit_squares([(square, side)], [agreeing])
+    found = fit_squares([(square, side)], [agreeing], bleed)
     fitted = found.squares[0]
     marker = FittedMarker(
         number=number,
@@ -310,11 +316,11 @@ def _second(rest: MarkerSights, square: Square, side: float, seed: int) -> tuple
 # ---- All markers together ---------------------------------------------------------------------------------------------------
 
 
-def _together(groups: Sequence[tuple[FittedMarker, MarkerSights]]) -> MarkerBundle:
+def _together(groups: Sequence[tuple[FittedMarker, MarkerSights]], bleed: float) -> MarkerBundle:
     weight = [1.0 / max(marker.own_half, 1e-9) ** 2 for marker, _ in groups]
     common = float(np.exp(np.average([np.log(marker.own_scale) for marker, _ in groups], weights=weight)))
     starts = [(Square(m.position, m.attitude, m.side / common), m.side) for m, _ in groups]
-    found = fit_squares(starts, [sights for _, sights in groups])
+    found = fit_squares(starts, [sights for _, sights in groups], bleed)
     markers = tuple(
         replace(m, position=square.position, attitude=square.attitude, error=image_errors(sights, square, found.bleed))
         for (m, sights), square in zip(groups, found.squares, strict=True)

@@ -15,7 +15,7 @@ from airworthy.capture.markers import marker_corners
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
 
-__all__ = ["NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit", "fit_squares", "image_errors"]
+__all__ = ["BLEED", "NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit", "fit_squares", "image_errors"]
 
 NORMAL_95 = 1.959964
 """Half the width of the 95 % interval of a normal distribution, in standard deviations."""
@@ -123,19 +123,22 @@ class SquareFit:
     """Root mean square distance of the corners from the fit [px]."""
 
 
-def fit_squares(starts: Sequence[tuple[Square, float]], sights: Sequence[MarkerSights]) -> SquareFit:
+def fit_squares(
+    starts: Sequence[tuple[Square, float]], sights: Sequence[MarkerSights], bleed_sigma: float = BLEED
+) -> SquareFit:
     """Return the squares that fit all corners best: Gauss-Newton with Huber's weights on a common scale, six numbers of each
     square, and how far edges bleed.
 
     Args:
         starts: Squares, and their sides [m]; their edges are taken in proportion to these.
         sights: Of each.
+        bleed_sigma: Standard deviation of how far edges are seen outside of where they are [px]; 0: they are where they are.
     """
     squares, sides, bleed = [square for square, _ in starts], [side for _, side in starts], 0.0
     image = np.concatenate([np.repeat(s.images, 8) for s in sights])
     residual, slope = _linear(squares, sights, bleed)
     for _ in range(_STEPS):
-        weight, prior = _weights(residual), _prior(residual)
+        weight, prior = _weights(residual), _prior(residual, bleed_sigma)
         root = np.sqrt(weight)
         rows = np.vstack((slope * root[:, None], np.append(np.zeros(slope.shape[1] - 1), prior)))
         step = np.linalg.lstsq(rows, -np.append(residual * root, prior * bleed), rcond=None)[0]
@@ -151,12 +154,12 @@ def fit_squares(starts: Sequence[tuple[Square, float]], sights: Sequence[MarkerS
         if np.abs(step).max() < 1e-12:
             break
     error = float(np.sqrt(2.0 * np.mean(residual**2)))
-    return SquareFit(tuple(squares), bleed, _spread(residual, slope, image), error)
+    return SquareFit(tuple(squares), bleed, _spread(residual, slope, image, bleed_sigma), error)
 
 
-def _prior(residual: Array) -> float:
+def _prior(residual: Array, bleed_sigma: float) -> float:
     """Weight of the bleed beside a residual [px]: as one more observation that it is 0."""
-    return _sigma(residual) / BLEED
+    return _sigma(residual) / max(bleed_sigma, 1e-6)
 
 
 def _sigma(residual: Array) -> float:
@@ -221,13 +224,13 @@ def _weights(residual: Array) -> Array:
     return np.minimum(1.0, limit / np.maximum(np.abs(residual), limit))
 
 
-def _spread(residual: Array, slope: Array, image: ArrayIndex) -> Spread:
+def _spread(residual: Array, slope: Array, image: ArrayIndex, bleed_sigma: float) -> Spread:
     """Covariances of a fit: of independent errors, and by images (the jackknife to first order, MacKinnon and White, 1985, HC3
     for groups)."""
     root = np.sqrt(_weights(residual))
     rows, off = slope * root[:, None], residual * root
     matrix = rows.T @ rows
-    matrix[-1, -1] += _prior(residual) ** 2
+    matrix[-1, -1] += _prior(residual, bleed_sigma) ** 2
     inverse = np.linalg.pinv(matrix)
     freedom = len(residual) - slope.shape[1]
     by_corner = inverse * float(off @ off) / max(freedom, 1)
