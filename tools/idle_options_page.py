@@ -12,10 +12,11 @@ from pathlib import Path
 from airworthy.benchmarks.fly.config import FLY_RULES, PLANNER_RULES
 from airworthy.benchmarks.navigation.config import NAVIGATION_RULES
 from airworthy.benchmarks.tracking.config import IDLE_RULES as EVALUATE_RULES
+from airworthy.capture.alignment import IDLE_RULES as LEVEL_RULES
 from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training_options import IDLE_RULES as SPLAT_RULES
-from airworthy.cli.capture import ALIGN_RULES
+from airworthy.cli.capture_align import ALIGN_RULES
 from airworthy.cli.course_drawing import DRAW_RULES
 from airworthy.cli.courses import VALIDATE_RULES
 from airworthy.cli.learning.synthesize import PLACE_RULES
@@ -61,7 +62,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy scenes render": (*RENDER_RULES, *ACTOR_RULES),
     "airworthy capture show, align, train": READING_RULES,
     "airworthy capture render": CAPTURE_RULES,
-    "airworthy capture align": ALIGN_RULES,
+    "airworthy capture align": (*ALIGN_RULES, *LEVEL_RULES),
     "airworthy capture train": SPLAT_RULES,
     "airworthy view": VIEW_RULES,
 }
@@ -89,7 +90,7 @@ TAIL = """
 | `airworthy bench smoke` | `--quick` | always: it is quick by itself |
 
 `airworthy film`, `tune`, `train motor_command`, `train adaptation`, `bench timing`, `synthesize check`, `card` and
-`export`, and `capture marker` have no option that others could make idle.
+`export`, and `capture marker` and `export` have no option that others could make idle.
 """
 
 

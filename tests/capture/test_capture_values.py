@@ -14,11 +14,12 @@ from tests.fixtures.damage import outcomes
 from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.capture import TrainOptions, read_capture, training, training_run
-from airworthy.capture.alignment import best_similarity, find_similarity
 from airworthy.capture.cameras import camera_of
 from airworthy.capture.images import Undistorter, mean_up, over_black, reduced_size
-from airworthy.capture.markers import detect_marker, draw_marker, marker_corners, marker_poses, refined_corners
+from airworthy.capture.marker_sheet import draw_marker
+from airworthy.capture.markers import detect_marker, marker_corners, marker_poses, refined_corners
 from airworthy.capture.rendering import RenderCaptureOptions, camera_poses, render_capture
+from airworthy.capture.similarity import best_similarity, find_similarity
 from airworthy.capture.training import curve
 from airworthy.capture.training_options import SplatTrainingPlan, reduced
 from airworthy.capture.training_run import CameraMotion, ExposureMaps, TrainingRun, views_reach

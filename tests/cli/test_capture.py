@@ -66,12 +66,14 @@ def test_marker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     path = tmp_path / "m.png"
     assert main(["capture", "marker", "--out", str(path), "--side", "0.2"]) == 0
-    assert "print it at 100 %" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "dictionary 4x4_50, number 0, side of the black square 200 mm (0.2 m)" in said
+    assert "Print it at 100 %" in said
     with Image.open(path) as image:
-        # Six of eight cells are the square: its size on paper.
-        assert image.width * 6 / 8 / image.info["dpi"][0] * 0.0254 == pytest.approx(0.2, rel=1e-3)
+        # Six cells are the square, and three quarters of one on either side are white: its size on paper.
+        assert image.width * 6 / 7.5 / image.info["dpi"][0] * 0.0254 == pytest.approx(0.2, rel=1e-3)
     assert main(["capture", "marker", "--out", str(tmp_path / "m.jpg")]) == 2
-    assert "expected 0.01 to 5 m, and a .png" in capsys.readouterr().err
+    assert "expected a name that ends in .png" in capsys.readouterr().err
 
 
 def test_align_with_corners_of_a_file(build: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,17 +87,59 @@ def test_align_with_corners_of_a_file(build: ModuleType, tmp_path: Path, capsys:
     corners = {name: pixels[k].tolist() for k, name in enumerate(images.names)}
     (tmp_path / "corners.json").write_text(json.dumps(corners))
     ask = ["capture", "align", str(tmp_path / "set"), "--up", "none", "--corners", str(tmp_path / "corners.json")]
-    ask += ["--no-refine", "--side", "0.5", "--out", str(tmp_path / "out")]
+    ask += ["--no-refine", "--side", "0.5", "--level", "marker", "--out", str(tmp_path / "out")]
     assert main([*ask, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["scale"] == pytest.approx(2.0, rel=1e-6)
+    assert found["read_to_place"]["scale"] == pytest.approx(2.0, rel=1e-6)
     assert found["images_agreeing"] == 8
-    assert json.loads((tmp_path / "out" / "alignment.json").read_text())["inlier_ratio"] == 1.0
+    record = json.loads((tmp_path / "out" / "alignment.json").read_text())
+    assert record["capture_to_place"]["scale"] == pytest.approx(2.0, rel=1e-6)
+    assert record["marker_side_m"] == 0.5
+    assert len(record["markers"][0]["images"]) == 8
+    assert "8 of 8 images agree" in (tmp_path / "out" / "alignment.html").read_text()
     metric = read_capture(tmp_path / "out")
     assert metric.metric
     assert metric.position == pytest.approx(2.0 * frames.rotate_inverse(turn, images.position - middle), abs=1e-5)
     assert main(ask) == 0
-    assert "8 images show the marker, 100% agree within 0.0 mm" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Scale: a unit was 2 m, within 0.00% (95 %), by marker 0 (0.5 m)." in said
+    assert "dictionary 4x4_50, side 0.5 m; 8 of 8 images agree" in said
+
+
+def test_align_by_a_known_distance_and_export(build: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two points of the capture, 1.5 of its units apart, are said to be 3 m; splats go to Nerfstudio in both frames."""
+    from airworthy.scenes.splats import Splats, read_splats, write_splats
+
+    build.write(tmp_path / "set", build.transforms(8, k1=0.0, k2=0.0, p1=0.0))
+    ask = ["capture", "align", str(tmp_path / "set"), "--markers", "7", "--out", str(tmp_path / "out"), "--json"]
+    if importlib.util.find_spec("cv2") is None:
+        pytest.skip("OpenCV is not installed: markers cannot be looked for")
+    assert main([*ask, "--known-distance", "0,0,0", "1.5,0,0", "3.0"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["read_to_place"]["scale"] == pytest.approx(2.0, rel=1e-9)
+    assert found["scale_by"] == ["the distance of 3 m"]
+    assert not found["metric"]  # nothing but how cameras are held says what is up
+    metric = read_capture(tmp_path / "out")
+    assert metric.source.scale == pytest.approx(2.0)
+    splats = Splats(np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), np.ones((1, 3)), np.ones(1), np.zeros((1, 1, 3)))
+    path = write_splats(splats, tmp_path / "a.ply", source=metric.source)
+    ask = [
+        "capture",
+        "export",
+        str(path),
+        "--capture",
+        str(tmp_path / "out"),
+        "--out",
+        str(tmp_path / "ns"),
+        "--frame",
+        "capture",
+    ]
+    assert main(ask) == 0
+    assert "8 cameras for nerfstudio in the frame of the capture" in capsys.readouterr().out
+    held = read_splats(tmp_path / "ns" / "splat.ply", up="z", transforms=False).splats
+    assert held.scale[0, 0] == pytest.approx(0.5, rel=1e-6)
+    assert main([*ask[:-2], "--program", "figs", "--json"]) == 2
+    assert "align the capture first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -104,6 +148,9 @@ def test_align_with_corners_of_a_file(build: ModuleType, tmp_path: Path, capsys:
         (["show", "gone"], "'gone' cannot be used: it is no folder, and no transforms.json."),
         (["shwo"], "Unknown 'airworthy capture' subcommand 'shwo'. Closest: 'show'."),
         (["align", "x", "--out", "x"], "--out is the capture itself, 'x'; choose another folder."),
+        (["align", "x", "--markers", "a"], "The marker 'a' is not understood; expected NUMBER or NUMBER:SIDE"),
+        (["align", "x", "--dictionary", "7x7"], "Unknown marker dictionary '7x7'"),
+        (["align", "x", "--side", "0"], "side"),
         (["render", "mid_gait", "--out", "x"], "Unknown scene 'mid_gait'"),
         (["render", "mid_gate", "--out", "x", "--samples", "5"], "A scene cannot be captured with"),
         (["train", "gone", "--steps", "0"], "Training got steps=0; expected 1 or more."),
@@ -153,7 +200,10 @@ def test_a_stopped_render_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             "--held-out 5 changes nothing with --along",
         ),
         (["align", "folder", "--no-refine"], "--no-refine changes nothing without --corners"),
-        (["align", "folder", "--corners", "c.json", "--marker", "3"], "--marker 3 changes nothing with --corners"),
+        (
+            ["align", "folder", "--corners", "c.json", "--dictionary", "6x6_250"],
+            "--dictionary 6x6_250 changes nothing with corners, which say where markers are",
+        ),
     ],
 )
 def test_options_without_effect_are_refused(tokens: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 import airworthy as aw
 from airworthy.benchmarks import EvaluateConfig, FlyConfig, NavigationConfig, Perturbation, evaluate, run_benchmark, run_fly
 from airworthy.benchmarks.tracking.methods import VehicleSpread
-from airworthy.capture import RenderCaptureOptions, TrainOptions
+from airworthy.capture import AlignOptions, RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
 from airworthy.cli.course_drawing import DrawCourseConfig
@@ -254,7 +254,10 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy capture render": [(_bare(RenderCaptureOptions, along="line", held_out=3),)],
     "airworthy capture align": [
         (AlignConfig(folder=Path("set"), refine=False),),
-        (AlignConfig(folder=Path("set"), corners=Path("c.json"), marker=3),),
+        (AlignConfig(folder=Path("set"), image_times=Path("t.json"), imu_axes="x,y,z"),),
+        (AlignOptions(dictionary="6x6_250"), {0: {}}),
+        (AlignOptions(unscaled=True, known_distance=(("0,0,0", "1,0,0", 1.0),)), None),
+        (AlignOptions(level="marker", marker_on="wall"), None),
     ],
     "airworthy capture train": [
         (_bare(TrainOptions, camera_rate=1e-3),),

@@ -1,4 +1,4 @@
-"""Captures: posed images of a place, how they become metric, and splats trained from them."""
+"""Captures: posed images of a place, how they become metric and level, and splats trained from them."""
 
 from typing import TYPE_CHECKING
 
@@ -6,18 +6,35 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.capture._gate import CaptureLimits
-    from airworthy.capture.alignment import Alignment, Similarity, aligned, best_similarity, find_alignment, find_similarity
+    from airworthy.capture.alignment import align_capture, aligned, find_alignment
+    from airworthy.capture.alignment_page import write_alignment_page
+    from airworthy.capture.alignment_record import Alignment, AlignOptions
+    from airworthy.capture.frame_export import export_frames
     from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
-    from airworthy.capture.markers import MarkerPose, detect_marker, draw_marker, marker_poses
+    from airworthy.capture.known_distance import KnownDistance, measured_scale
+    from airworthy.capture.level import Accelerations, read_accelerations
+    from airworthy.capture.marker_sheet import draw_marker, draw_marker_sheet, write_marker_sheet
+    from airworthy.capture.markers import (
+        MarkerPose,
+        detect_marker,
+        detect_markers,
+        find_all_markers,
+        find_markers,
+        marker_poses,
+    )
     from airworthy.capture.poses import CapturePoses, read_poses
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
+    from airworthy.capture.similarity import Similarity, best_similarity, find_similarity
     from airworthy.capture.training import TrainResult, train_splats
     from airworthy.capture.training_options import TrainOptions
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "CAPTURE_LIMITS", "Alignment", "CaptureImages", "CaptureLimits", "CapturePoses", "MarkerPose", "RenderCaptureOptions",
-    "Similarity", "TrainOptions", "TrainResult", "aligned", "best_similarity", "detect_marker", "draw_marker", "find_alignment",
-    "find_similarity", "marker_poses", "read_capture", "read_poses", "render_capture", "train_splats", "write_capture",
+    "CAPTURE_LIMITS", "Accelerations", "AlignOptions", "Alignment", "CaptureImages", "CaptureLimits", "CapturePoses",
+    "KnownDistance", "MarkerPose", "RenderCaptureOptions", "Similarity", "TrainOptions", "TrainResult", "align_capture",
+    "aligned", "best_similarity", "detect_marker", "detect_markers", "draw_marker", "draw_marker_sheet", "export_frames",
+    "find_alignment", "find_all_markers", "find_markers", "find_similarity", "marker_poses", "measured_scale",
+    "read_accelerations", "read_capture", "read_poses", "render_capture", "train_splats", "write_alignment_page",
+    "write_capture", "write_marker_sheet",
 ]  # fmt: skip

@@ -1,293 +1,356 @@
-"""From the frame of a reconstruction to that of a marker on the floor: metric, its centre the origin, z up.
+"""From the frame of a reconstruction to that of a place: metres, z up, the origin on the floor - and how sure each of it is.
 
-Similarities p -> s R p + t between two sets of the same points: closed form, and against outliers.
+Scale comes from markers of known sides and from known distances; level from what stands upright, the floor, a marker on it and
+accelerations; heights from a marker on the floor or the floor itself. What nothing tells is said, not guessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from airworthy.capture.markers import SIDE, MarkerPose, detect_marker, marker_corners, marker_poses, refined_corners
+from airworthy.capture.alignment_record import Alignment, AlignOptions
+from airworthy.capture.floor import Floor, find_floor
+from airworthy.capture.known_distance import KnownDistance, combined_scale, measured_scale
+from airworthy.capture.level import (
+    Accelerations,
+    PlaceLevel,
+    UpDirection,
+    angle_of,
+    combined_level,
+    up_by_accelerations,
+    up_by_cameras,
+)
+from airworthy.capture.marker_bundle import MarkerBundle, fit_markers, names_of
+from airworthy.capture.marker_fit import BLEED, NORMAL_95
+from airworthy.capture.markers import SIDE, find_all_markers, find_markers, refined_corners
 from airworthy.capture.record import CaptureImages
+from airworthy.capture.similarity import Similarity
+from airworthy.capture.verticals import CONE, seen_segments, up_by_segments
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayLike
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.jobs.progress import progress
-from airworthy.scenes.splats import Splats, transformed
+from airworthy.core.idle_options import IdleRule, refuse_idle
 
-__all__ = [
-    "Alignment",
-    "FoundSimilarity",
-    "Similarity",
-    "aligned",
-    "best_similarity",
-    "corners_by_name",
-    "find_alignment",
-    "find_markers",
-    "find_similarity",
-]
+__all__ = ["AlignOptions", "Alignment", "align_capture", "aligned", "corners_by_name", "find_alignment", "find_markers"]
 
+IDLE_RULES = (
+    IdleRule(("dictionary",), lambda options, corners: corners is not None, "with corners, which say where markers are"),
+    IdleRule(
+        ("unscaled",), lambda options, corners: bool(options.known_distance), "with a known distance, which gives the scale"
+    ),
+    IdleRule(
+        ("marker_on",), lambda options, corners: options.level == "marker", "with level 'marker', which takes it as the floor"
+    ),
+)
+"""Options that change nothing beside the others, and beside given corners."""
 
-_LINE = 1e-6
-"""Second over first singular value of three points that count as lying on a line."""
-_INLIER_ROUNDS = 10
+_UNSURE = 0.5
+"""A scale whose 95 % interval is wider than this share to a side tells nothing."""
+_DOUBTFUL = 0.02
+"""... than this is said."""
+_ON_FLOOR = np.radians(60.0)
+"""A marker whose front points further from up than this does not lie on a floor."""
+_HEIGHT_OFF = 0.03
+"""A marker this far from the floor [m], and by more than their intervals, does not lie on it."""
+_STEEP = np.radians(45.0)
+_FRAME_SIGMA = np.radians(0.1)
+"""Standard deviation of a set's z about each level axis where somebody says that it is up."""
+_MARKER_SLOPE = np.radians(0.2)
+"""Standard deviation of a sheet's own slope on a floor about each level axis; ours: a millimetre under an edge of 0.3 m."""
 
-
-@dataclass(frozen=True, eq=False)
-class Similarity:
-    """p -> scale R(rotation) p + translation."""
-
-    rotation: Array
-    """(4,) x, y, z, w."""
-    translation: Array
-    """(3,)"""
-    scale: float
-
-    def points(self, points: ArrayLike) -> Array:
-        """Return points (..., 3) in the new frame."""
-        return self.scale * frames.rotate(self.rotation, points) + self.translation
-
-    def splats(self, splats: Splats) -> Splats:
-        """Return splats in the new frame, harmonics turned with them."""
-        return transformed(splats, self.rotation, self.translation, self.scale)
-
-    @property
-    def inverse(self) -> Similarity:
-        """The way back."""
-        turn = frames.conjugate(self.rotation)
-        return Similarity(turn, -frames.rotate(turn, self.translation) / self.scale, 1.0 / self.scale)
-
-
-@dataclass(frozen=True, eq=False)
-class FoundSimilarity:
-    """A similarity, and how well it fits."""
-
-    similarity: Similarity
-    inliers: ArrayBool
-    """(n,) points within the tolerance."""
-    residual: float
-    """Root mean square of the inliers' distances [m]."""
-
-    @property
-    def inlier_ratio(self) -> float:
-        """Share of the points that are within the tolerance."""
-        return float(self.inliers.mean())
-
-
-def best_similarity(source: ArrayLike, target: ArrayLike) -> Similarity:
-    """Return the similarity from source to target points, (n, 3) each, n >= 3, of least squares (Umeyama, 1991, equations 40
-    to 42).
-
-    Raises:
-        AirworthyError: Points are missing, not finite, or all on a line.
-    """
-    x, y = np.asarray(source, np.float64), np.asarray(target, np.float64)
-    if x.shape != y.shape or x.ndim != 2 or x.shape[1:] != (3,) or len(x) < 3 or not np.isfinite([x, y]).all():
-        raise AirworthyError(f"A similarity needs 3 or more pairs of finite points; {x.shape} and {y.shape} arrived.")
-    rotation, spread = _rotations(x[None] - x.mean(axis=0), y[None] - y.mean(axis=0))
-    if not spread[0] > _LINE:
-        raise AirworthyError("The points of a similarity lie on a line, about which anything may turn; take others.")
-    a, b = x - x.mean(axis=0), y - y.mean(axis=0)
-    scale = float((b * (a @ rotation[0].T)).sum() / (a * a).sum())
-    return Similarity(frames.from_matrix(rotation[0]), y.mean(axis=0) - scale * rotation[0] @ x.mean(axis=0), scale)
-
-
-def find_similarity(
-    source: ArrayLike,
-    target: ArrayLike,
-    tolerance: float = 0.05,
-    trials: int = 1000,
-    seed: int = 0,
-    least: float = 0.5,
-) -> FoundSimilarity:
-    """Return the similarity that most pairs of points agree on, fitted to these (random sample consensus, Fischler and Bolles,
-    1981).
-
-    Args:
-        source: (n, 3)
-        target: (n, 3) [m]
-        tolerance: Largest distance of a point that agrees [m].
-        trials: Samples of three pairs.
-        seed: Of the samples.
-        least: Smallest share of points that must agree.
-
-    Raises:
-        AirworthyError: Under 3 pairs, all on a line, or fewer agree.
-    """
-    x, y = np.asarray(source, np.float64), np.asarray(target, np.float64)
-    if len(x) < 3 or x.shape != y.shape or x.shape[1:] != (3,) or not np.isfinite([x, y]).all():
-        raise AirworthyError(f"A similarity needs 3 or more pairs of finite points; {x.shape} and {y.shape} arrived.")
-    inliers = _best_sample(x, y, tolerance, trials, seed)
-    for _ in range(_INLIER_ROUNDS):
-        if np.count_nonzero(inliers) < 3:
-            break
-        found = best_similarity(x[inliers], y[inliers])
-        off = np.linalg.norm(found.points(x) - y, axis=-1)
-        before, inliers = inliers, off <= tolerance
-        # The same points give the same fit: nothing would change any more.
-        if (before == inliers).all():
-            break
-    count = np.count_nonzero(inliers)
-    if count < max(3, least * len(x)):
-        raise AirworthyError(
-            f"Only {count} of {len(x)} places agree on a similarity within {tolerance:g} m, and {least:.0%} are needed:"
-            " check the side of the marker, and that it lay still."
-        )
-    return FoundSimilarity(found, inliers, float(np.sqrt(np.square(off[inliers]).mean())))
-
-
-def _best_sample(x: Array, y: Array, tolerance: float, trials: int, seed: int) -> ArrayBool:
-    """Return who agrees with the best of the samples: the most, then the closest."""
-    rng = np.random.default_rng(seed)
-    # The three least of random numbers are three different points, all trials at once.
-    chosen = np.argsort(rng.random((trials, len(x))), axis=1)[:, :3]
-    a, b = x[chosen], y[chosen]
-    middle_a, middle_b = a.mean(axis=1), b.mean(axis=1)
-    a, b = a - middle_a[:, None], b - middle_b[:, None]
-    rotation, spread = _rotations(a, b)
-    with np.errstate(all="ignore"):
-        scale = np.sqrt((b * b).sum(axis=(1, 2)) / (a * a).sum(axis=(1, 2)))
-    usable = (spread > _LINE) & np.isfinite(scale) & (scale > 0.0)
-    if not usable.any():
-        raise AirworthyError("The places from which the marker was seen lie on a line; film it from all around.")
-    moved = np.einsum("kij,nj->kni", scale[usable, None, None] * rotation[usable], x)
-    moved += (middle_b[usable] - np.einsum("kij,kj->ki", scale[usable, None, None] * rotation[usable], middle_a[usable]))[
-        :, None
-    ]
-    off = np.linalg.norm(moved - y, axis=-1)
-    agree = off <= tolerance
-    error = np.where(agree, off, 0.0).sum(axis=1) / np.maximum(agree.sum(axis=1), 1)
-    return np.asarray(agree[np.lexsort((error, -agree.sum(axis=1)))[0]])
-
-
-def _rotations(a: Array, b: Array) -> tuple[Array, Any]:
-    """Rotations (k, 3, 3) that bring centred points a (k, n, 3) nearest to b; and how far the points are from a line, (k,)."""
-    left, values, right = np.linalg.svd(np.swapaxes(b, 1, 2) @ a)
-    sign = np.ones((len(a), 3))
-    sign[:, 2] = np.sign(np.linalg.det(left) * np.linalg.det(right))
-    return (left * sign[:, None]) @ right, values[:, 1] / np.maximum(values[:, 0], 1e-300)
-
-
-TOLERANCE = 0.05
-"""Distance within which a camera's places by marker and by reconstruction agree [m]."""
-TRIALS = 1000
-_STEPS, _ROUNDS = 20, 5
-_FAR, _NEAR = 3.0, 2.0
-"""Corners of an image are left out beyond so many times the median of the images, and never within so many pixels."""
-
-
-@dataclass(frozen=True, eq=False)
-class Alignment:
-    """The similarity from a capture's frame to the marker's, and how well it fits."""
-
-    similarity: Similarity
-    positions: FoundSimilarity
-    """What the cameras' places alone say."""
-    images: ArrayIndex
-    """Numbers of the images with the marker."""
-    agreeing: ArrayIndex
-    """Those of them whose corners it was refined on."""
-    error: float
-    """Root mean square distance of these corners from where the similarity puts them [px]."""
-    side: float
-    """Of the marker [m]."""
-
-    def record(self) -> dict[str, Any]:
-        """Return figures for files and tables."""
-        return {
-            "scale": self.similarity.scale,
-            "rotation": self.similarity.rotation.tolist(),
-            "translation": self.similarity.translation.tolist(),
-            "marker_side_m": self.side,
-            "images_with_marker": len(self.images),
-            "images_agreeing": len(self.agreeing),
-            "inlier_ratio": self.positions.inlier_ratio,
-            "residual_m": self.positions.residual,
-            "corner_error_px": self.error,
-        }
-
-
-def find_markers(images: CaptureImages, number: int = 0, quiet: bool = True) -> dict[int, Array]:
-    """Return corners (4, 2) [px] by the number of the image, of all images that show the marker; needs OpenCV.
-
-    Args:
-        images: Of the capture.
-        number: Of the marker in its dictionary.
-        quiet: Without a bar of progress.
-    """
-    found = {}
-    for k in progress(range(len(images)), "Looking for the marker", quiet=quiet):
-        corners = detect_marker(images.rgb[k], number)
-        if corners is not None:
-            found[k] = corners
-    return found
+Corners = Mapping[int, Mapping[int, ArrayLike]]
+"""(4, 2) [px] by the number of the marker and that of the image."""
 
 
 def find_alignment(
-    images: CaptureImages,
-    corners: Mapping[int, ArrayLike],
-    side: float = SIDE,
-    tolerance: float = TOLERANCE,
-    trials: int = TRIALS,
-    seed: int = 0,
+    images: CaptureImages, corners: Mapping[int, ArrayLike], side: float = SIDE, seed: int = 0, bleed: float = BLEED
 ) -> Alignment:
-    """Return the similarity that brings a capture into the frame of a marker.
-
-    Of every image with the marker the camera's place in the marker's frame follows from its corners. Most of these places and
-    those of the capture agree on a similarity (random samples of three), which is then refined on the corners themselves,
-    without the images in which they are three times as far off as in most.
+    """Return the similarity into the frame of one marker, by this marker alone: its centre the origin, z out of it.
 
     Args:
         images: The capture.
         corners: (4, 2) [px] by the number of the image; upper left, upper right, lower right, lower left.
         side: Of the marker's black square [m].
-        tolerance: Distance within which places agree [m].
-        trials: Samples.
-        seed: Of the samples.
+        seed: Of the choice of pairs of images.
+        bleed: Standard deviation of how far edges are seen outside of where they are [px]; 0 for corners
+            that are exact but for noise.
 
     Raises:
-        AirworthyError: Under 3 images show the marker, under half agree, or all were taken from places on a line.
+        AirworthyError: As `align_capture`.
     """
-    numbers = np.array(sorted(corners), np.intp)
-    if len(numbers) < 3:
+    return align_capture(images, AlignOptions(side=side, level="marker", bleed=bleed, seed=seed), {0: corners})
+
+
+def align_capture(
+    images: CaptureImages,
+    options: AlignOptions | None = None,
+    corners: Corners | None = None,
+    accelerations: Accelerations | None = None,
+    quiet: bool = True,
+) -> Alignment:
+    """Return the similarity that makes a capture metric and level.
+
+    Args:
+        images: The capture.
+        options: By what; None: all as it is.
+        corners: Of markers, by their numbers and those of images; None: they are looked for.
+        accelerations: What was recorded while filming.
+        quiet: Show no progress.
+
+    Raises:
+        AirworthyError: Nothing tells the scale, or what tells it contradicts itself: the sentence names the images.
+    """
+    options = options or AlignOptions()
+    refuse_idle(options, IDLE_RULES, corners)
+    notes: list[str] = []
+    bundle = _markers(images, options, corners, quiet, notes)
+    distances = tuple(measured_scale(images, *one) for one in options.known_distance)
+    scale, half, by = _scale(images, options, bundle, distances, notes)
+    level, floor = _level(images, options, bundle, accelerations, quiet, notes)
+    similarity, origin = _placed(images, options, bundle, level, floor, scale, notes)
+    origin_half = None
+    if bundle is not None:
+        axes = np.abs(frames.to_matrix(similarity.rotation))
+        origin_half = axes @ bundle.place_half(0)
+    return Alignment(
+        similarity, half, by, level, floor, bundle, distances, origin, origin_half, options, tuple(notes)
+    )  # fmt: skip
+
+
+# ---- Scale ------------------------------------------------------------------------------------------------------------------
+
+
+def _markers(
+    images: CaptureImages, options: AlignOptions, corners: Corners | None, quiet: bool, notes: list[str]
+) -> MarkerBundle | None:
+    sides = options.sides
+    optional = bool(options.known_distance) or options.unscaled
+    try:
+        found = find_all_markers(images, tuple(sides), options.dictionary, quiet) if corners is None else corners
+    except AirworthyError as error:
+        if not optional:
+            raise
+        found = {}
+        notes.append(f"markers were not looked for: {_clause(error)}")
+    seen = {number: some for number, some in found.items() if len(some)}
+    if not seen and optional:
+        return None
+    if not seen:
         raise AirworthyError(
-            f"The marker is seen in {len(numbers)} images, and 3 are needed, better 20 from all around: film it for longer,"
-            " or check the marker's number."
+            f"No image shows the marker{'' if len(sides) == 1 else 's'} {', '.join(map(str, sides))} of the dictionary"
+            f" {options.dictionary}: check dictionary and number (they are printed beside it) and that pictures are not"
+            " flipped; or measure something and say --known-distance A B METRES."
         )
-    if numbers.min() < 0 or numbers.max() >= len(images):
-        raise AirworthyError(f"Corners are given of the image {numbers.max()}, and there are {len(images)}.")
-    poses: list[MarkerPose] = [marker_poses(corners[k], images.intrinsics[k], side)[0] for k in numbers]
-    by_marker = np.array([pose.camera[0] for pose in poses])
-    found = find_similarity(images.position[numbers], by_marker, tolerance, trials, seed)
-    # In metres: the capture's own unit may be anything.
-    _check_line(images.position[numbers][found.inliers] * found.similarity.scale, tolerance)
-    # From here on the corners themselves decide: places of cameras are worse the flatter the marker is seen.
-    agreeing = numbers[found.inliers]
-    similarity = found.similarity
-    for _ in range(_ROUNDS):
-        pixels = np.array([np.asarray(corners[k], np.float64) for k in agreeing])
-        similarity, errors = _on_corners(images, agreeing, pixels, side, similarity)
-        # The median, not the mean: a few images with a wrong corner would raise a mean until they pass themselves.
-        good = errors <= max(_FAR * float(np.median(errors)), _NEAR)
-        if good.all() or np.count_nonzero(good) < 3:
-            break
-        agreeing = agreeing[good]
-    return Alignment(similarity, found, numbers, agreeing, float(np.sqrt(np.square(errors).mean())), side)
+    # The first that was asked for makes the origin.
+    first = next(iter(sides))
+    bundle = fit_markers(
+        images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed, options.bleed
+    )
+    order = sorted(range(len(bundle.markers)), key=lambda k: bundle.markers[k].number != first)
+    if bundle.markers[order[0]].number != first:
+        notes.append(f"the marker {first} is not seen twice; the marker {bundle.markers[order[0]].number} makes the origin")
+    bundle = _ordered(bundle, order)
+    for marker in bundle.markers:
+        if marker.left_out:
+            said = names_of(images, sorted(marker.left_out))
+            why = f", where it is {marker.elsewhere:.2f} m away" if marker.elsewhere else ""
+            notes.append(f"the marker {marker.number} was not used in {said}{why}: see the table")
+    return bundle
+
+
+def _ordered(bundle: MarkerBundle, order: list[int]) -> MarkerBundle:
+    rows = np.concatenate([[0], *[np.arange(1 + 6 * k, 7 + 6 * k) for k in order], [1 + 6 * len(order)]])
+    spread = bundle.spread
+    turned = replace(
+        spread,
+        by_corner=spread.by_corner[np.ix_(rows, rows)],
+        by_image=None if spread.by_image is None else spread.by_image[np.ix_(rows, rows)],
+    )
+    return replace(bundle, markers=tuple(bundle.markers[k] for k in order), spread=turned)
+
+
+def _scale(
+    images: CaptureImages,
+    options: AlignOptions,
+    bundle: MarkerBundle | None,
+    distances: tuple[KnownDistance, ...],
+    notes: list[str],
+) -> tuple[float, float, tuple[str, ...]]:
+    """Metres per unit, half of its 95 % interval as a share, and what says so."""
+    found: list[tuple[str, float, float]] = []
+    if bundle is not None:
+        numbers = ", ".join(f"{marker.number} ({marker.side:g} m)" for marker in bundle.markers)
+        found.append((f"marker {numbers}", bundle.scale, bundle.scale_half))
+    found += [(f"the distance of {one.metres:g} m", one.scale, one.scale_half) for one in distances]
+    if not found:
+        notes.append("nothing told the scale: the unit is the capture's own, not the metre")
+        return 1.0, np.inf, ()
+    scale, half = combined_scale(found)
+    if not half < _UNSURE:
+        where = names_of(images, bundle.markers[0].images) if bundle is not None else "the picked images"
+        raise AirworthyError(
+            f"The scale is {scale:.4g} m per unit within {half:.0%} only: {where} were taken from nearly one place; film the"
+            " marker from all around."
+        )
+    if half > _DOUBTFUL:
+        notes.append(f"the scale is sure within {half:.1%} only: film the marker nearer, and from more places")
+    return scale, half, tuple(name for name, _, _ in found)
+
+
+# ---- Level ------------------------------------------------------------------------------------------------------------------
+
+
+def _level(
+    images: CaptureImages,
+    options: AlignOptions,
+    bundle: MarkerBundle | None,
+    accelerations: Accelerations | None,
+    quiet: bool,
+    notes: list[str],
+) -> tuple[PlaceLevel | None, Floor | None]:
+    sources: dict[str, UpDirection] = {}
+    cameras = up_by_cameras(images)
+    if cameras is not None:
+        sources["cameras"] = cameras
+    if bundle is not None and options.marker_on == "floor":
+        sources["marker"] = _up_by_marker(bundle, cameras)
+    if accelerations is not None:
+        sources["accelerations"] = up_by_accelerations(images, accelerations)
+    if options.level == "marker":
+        return _one(sources, "marker"), None
+    if options.level == "frame":
+        sources["frame"] = UpDirection("frame", np.array([0.0, 0.0, 1.0]), float(_FRAME_SIGMA), "the set's own z, as was asked")
+    guess = min(sources.values(), key=lambda one: one.sigma, default=None)
+    if guess is None:
+        notes.append("which way is up is not known: cameras are held in all directions, and no marker lies on the floor")
+        return None, None
+    if options.level in ("auto", "verticals"):
+        upright = _upright(images, guess, options.seed, quiet, notes)
+        if upright is not None:
+            sources["verticals"] = upright
+    guess = min(sources.values(), key=lambda one: one.sigma)
+    floor = find_floor(images, guess.direction, float(min(max(4.0 * guess.sigma, np.radians(3.0)), CONE)), options.seed)
+    if floor is not None:
+        sources["floor"] = floor.up
+    else:
+        notes.append("no floor was found" + (": the capture has no points" if images.points is None else " among the points"))
+    if options.level != "auto":
+        return _one(sources, options.level), floor
+    level = combined_level(tuple(sources.values()))
+    assert level is not None
+    notes.extend(level.against)
+    if not level.told:
+        notes.append(
+            f"level is known within {np.degrees(level.tilt95):.1f} degrees only: no upright edges, floor or marker say more"
+        )
+    return level, floor
+
+
+def _one(sources: Mapping[str, UpDirection], name: str) -> PlaceLevel:
+    if name not in sources:
+        raise AirworthyError(f"Level by {name} is asked for, and there is none; found are {', '.join(sources) or 'none'}.")
+    one = sources[name]
+    return PlaceLevel(one.direction, one.sigma, tuple(sources.values()), (name,), ())
+
+
+def _up_by_marker(bundle: MarkerBundle, cameras: UpDirection | None) -> UpDirection:
+    marker = bundle.markers[0]
+    normal = frames.rotate(marker.attitude, np.array([0.0, 0.0, 1.0]))
+    if cameras is not None:
+        apart = angle_of(normal, cameras.direction)
+        if apart > _ON_FLOOR:
+            raise AirworthyError(
+                f"The marker {marker.number} faces {np.degrees(apart):.0f} degrees away from up, as the cameras are held: it"
+                " does not lie on a floor; say --marker-on wall, or any."
+            )
+    return UpDirection(
+        "marker", normal, float(np.hypot(bundle.tilt(0), _MARKER_SLOPE)), f"the marker {marker.number} on the floor"
+    )
+
+
+def _clause(error: AirworthyError) -> str:
+    """Return what an error says as a part of a sentence."""
+    text = str(error)
+    return text[0].lower() + text[1:].rstrip(".")
+
+
+def _upright(images: CaptureImages, guess: UpDirection, seed: int, quiet: bool, notes: list[str]) -> UpDirection | None:
+    try:
+        segments = seen_segments(images, quiet)
+    except AirworthyError as error:
+        notes.append(f"no upright edges were looked for: {_clause(error)}")
+        return None
+    found = up_by_segments(segments, guess.direction, float(min(max(4.0 * guess.sigma, np.radians(5.0)), CONE)), seed)
+    if found is None:
+        notes.append("no upright edges were found in the images")
+    return found
+
+
+# ---- Origin and heading -----------------------------------------------------------------------------------------------------
+
+
+def _placed(
+    images: CaptureImages,
+    options: AlignOptions,
+    bundle: MarkerBundle | None,
+    level: PlaceLevel | None,
+    floor: Floor | None,
+    scale: float,
+    notes: list[str],
+) -> tuple[Similarity, str]:
+    """Return the similarity, and in words where its origin is."""
+    up = np.array([0.0, 0.0, 1.0]) if level is None else level.direction
+    if bundle is None:
+        place, ahead = images.position.mean(axis=0), _level_x(np.array([1.0, 0.0, 0.0]), up)
+        words = "the mean of the cameras, x as the capture's"
+    else:
+        marker = bundle.markers[0]
+        place = marker.position
+        normal, right = (frames.rotate(marker.attitude, axis) for axis in np.eye(3)[[2, 0]])
+        flat = options.marker_on == "floor" or (options.marker_on == "any" and angle_of(normal, up) < _STEEP)
+        ahead = _level_x(right if flat else normal, up)
+        words = f"the marker {marker.number}, x to its {'right' if flat else 'front'}"
+    on_floor = bundle is not None and options.marker_on == "floor"
+    if on_floor and floor is not None:
+        assert bundle is not None
+        _check_height(bundle, floor, scale, notes)
+    if not on_floor and floor is not None:
+        # Straight down, along up: the floor itself may slope by a little.
+        place = place - up * float(floor.above(place)) / float(up @ floor.normal)
+        words = f"on the floor below {words}"
+    elif not on_floor:
+        notes.append("heights are not from the floor, which was not found: z is 0 at the origin")
+        words = f"at {words}"
+    rotation = frames.from_matrix(np.array([ahead, np.cross(up, ahead), up]))
+    return Similarity(rotation, -scale * frames.rotate(rotation, place), scale), words
+
+
+def _level_x(direction: Array, up: Array) -> Array:
+    across = direction - up * (direction @ up)
+    if np.linalg.norm(across) < 1e-6:
+        across = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
+    return np.asarray(across / np.linalg.norm(across))
+
+
+def _check_height(bundle: MarkerBundle, floor: Floor, scale: float, notes: list[str]) -> None:
+    """Say where a marker that should lie on the floor does not."""
+    height = scale * float(floor.above(bundle.markers[0].position))
+    sure = NORMAL_95 * scale * floor.height_sigma + float(np.linalg.norm(bundle.place_half(0)))
+    if abs(height) > max(2.0 * sure, _HEIGHT_OFF):
+        side = "above" if height > 0.0 else "below"
+        notes.append(
+            f"the marker {bundle.markers[0].number} lies {abs(height):.2f} m {side} the floor that the"
+            " points show: if it lies on a table, say --marker-on any"
+        )
 
 
 def aligned(images: CaptureImages, alignment: Alignment) -> CaptureImages:
-    """Return the capture in the frame of the marker: metric, z up."""
-    found = alignment.similarity
-    note = (
-        f"aligned to a marker of {alignment.side:g} m seen in {len(alignment.images)} images: scale {found.scale:.6g},"
-        f" {alignment.positions.inlier_ratio:.0%} of the places agree, {1000 * alignment.positions.residual:.1f} mm,"
-        f" corners {alignment.error:.2f} px"
-    )
-    return images.moved(found.rotation, found.translation, found.scale, note, metric=True)
+    """Return the capture in the frame of the place: where all is told, in metres and z up."""
+    return alignment.aligned(images)
 
 
 def corners_by_name(images: CaptureImages, table: Mapping[str, Any], refine: bool = True) -> dict[int, Array]:
@@ -315,56 +378,3 @@ def corners_by_name(images: CaptureImages, table: Mapping[str, Any], refine: boo
         k = number[name]
         result[k] = refined_corners(images.rgb[k], array) if refine else array
     return result
-
-
-def _check_line(positions: ArrayAny, tolerance: float) -> None:
-    """Refuse places on a line, about which the scene could turn: across it they are no further apart than they may be off."""
-    across = np.linalg.svd(positions - positions.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(positions))
-    if across < 0.5 * tolerance:
-        raise AirworthyError(
-            f"The places from which the marker was seen lie within {across:.3f} m of a line: film it from all around."
-        )
-
-
-def _on_corners(
-    images: CaptureImages, numbers: ArrayIndex, pixels: Array, side: float, start: Similarity
-) -> tuple[Similarity, Array]:
-    """Gauss-Newton on all corners (n, 4, 2): seven numbers, the place of the marker in the frame of the capture.
-
-    Returns:
-        The similarity, and the root mean square distance of the corners of each image (n,) [px].
-    """
-    square, back = marker_corners(side), start.inverse
-    rotation, offset, scale = back.rotation, back.translation, back.scale
-    lens, position, turn = images.intrinsics[numbers], images.position[numbers], images.attitude[numbers]
-
-    def residuals(rotation: Array, offset: Array, scale: float) -> tuple[Array, Array]:
-        world = scale * frames.rotate(rotation, square) + offset
-        eye = frames.rotate_inverse(turn[:, None], world[None] - position[:, None])
-        with np.errstate(all="ignore"):
-            found = eye[..., :2] / eye[..., 2:] * lens[:, None, :2] + lens[:, None, 2:] - pixels
-        return np.where(np.isfinite(found) & (eye[..., 2:] > 0.0), found, 1e6), eye
-
-    error, eye = residuals(rotation, offset, scale)
-    for _ in range(_STEPS):
-        arm = scale * frames.rotate(rotation, square)
-        x, y, z = np.moveaxis(eye, -1, 0)
-        zero = np.zeros_like(x)
-        across = np.stack((1.0 / z, zero, -x / z**2), axis=-1) * lens[:, None, :1]
-        down = np.stack((zero, 1.0 / z, -y / z**2), axis=-1) * lens[:, None, 1:2]
-        # Slopes with respect to a point of the world: those in the camera, turned.
-        slope = frames.rotate(turn[:, None, None], np.stack((across, down), axis=2))
-        turned = np.cross(arm[None, :, None], slope)
-        grown = (slope * arm[None, :, None]).sum(axis=-1, keepdims=True)
-        matrix = np.concatenate((slope, turned, grown), axis=-1).reshape(-1, 7)
-        step = np.linalg.lstsq(matrix, -error.ravel(), rcond=None)[0]
-        new = frames.normalize(frames.multiply(frames.from_rotation_vector(step[3:6]), rotation))
-        moved, sized = offset + step[:3], scale * float(np.exp(step[6]))
-        after, eye_after = residuals(new, moved, sized)
-        gain = float(np.square(error).sum() - np.square(after).sum())
-        if not gain > 0.0:
-            break
-        rotation, offset, scale, error, eye = new, moved, sized, after, eye_after
-        if gain < 1e-12 * float(np.square(error).sum() + 1e-12):
-            break
-    return Similarity(rotation, offset, scale).inverse, np.sqrt(np.square(error).sum(axis=-1).mean(axis=-1))

@@ -16,6 +16,7 @@ from airworthy.capture._gate import clean
 from airworthy.core.arrays import Array, ArrayFloat, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.distortion import STRAIGHT, AnglePolynomial, PlumbBob
+from airworthy.scenes.splats import SourceFrame
 
 __all__ = ["MODELS", "CapturedFrame", "Listing", "Rational", "SourceCamera", "camera_of"]
 
@@ -195,6 +196,8 @@ class Listing:
     """The axis that the set says points up; "": it says none."""
     split: bool = False
     """Whether the set says which images are held out."""
+    source: SourceFrame | None = None
+    """The frame of the set that this one came from, and the similarity from there; None: it says none."""
     notes: list[str] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     """How many listed images cannot be used, by reason."""

@@ -17,7 +17,7 @@ import numpy as np
 from airworthy.capture._gate import CAPTURE_LIMITS, CaptureFolder, CaptureLimits, DamagedImageError
 from airworthy.capture.cameras import CapturedFrame, Listing, SourceCamera
 from airworthy.capture.colmap import colmap_model, list_colmap
-from airworthy.capture.record import CaptureImages
+from airworthy.capture.record import AS_READ, CaptureImages
 from airworthy.capture.writer import SPLITS, TRANSFORMS, list_transforms, write_capture
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8, NDArray
@@ -25,7 +25,6 @@ from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.progress import progress
 from airworthy.optics.tone import linear_from_srgb, srgb_from_linear
-from airworthy.scenes.splats import SourceFrame
 from airworthy.scenes.splats.editing import up_turn
 
 __all__ = [
@@ -93,7 +92,7 @@ def _turn_to_z(direction: Array) -> Array:
 
 
 def _turned(images: CaptureImages, turn: Array, axis: str, note: str) -> CaptureImages:
-    started = replace(images, source=SourceFrame(axis, ""), notes=(*images.notes, note))
+    started = replace(images, source=replace(images.source, up=axis), notes=(*images.notes, note))
     return started if (turn[:3] == 0.0).all() else started.moved(turn, np.zeros(3), 1.0)
 
 
@@ -440,4 +439,5 @@ def _capture(listing: Listing, kept: _Kept, every: int) -> CaptureImages:
         skipped=listing.skipped,
         held_out=held,
         notes=tuple(listing.notes),
+        source=AS_READ if listing.source is None else listing.source,
     )

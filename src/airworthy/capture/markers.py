@@ -7,17 +7,35 @@ lower right, lower left of the marker as it is drawn, in pixels whose origin is 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayLike, ArrayU8
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.jobs.progress import progress
 from airworthy.optics.tone import linear_from_srgb
 
-__all__ = ["SIDE", "MarkerPose", "detect_marker", "draw_marker", "marker_corners", "marker_poses", "refined_corners"]
+__all__ = [
+    "DICTIONARIES",
+    "DICTIONARY",
+    "PUBLISHED_SIDE",
+    "SIDE",
+    "MarkerPose",
+    "detect_marker",
+    "detect_markers",
+    "dictionary_cells",
+    "find_all_markers",
+    "find_markers",
+    "marker_corners",
+    "marker_poses",
+    "opencv",
+    "refined_corners",
+]
 
 # ---- Corners of a dark square to a fraction of a pixel: where lines through its edges meet ----------------------------------
 #
@@ -28,6 +46,8 @@ _ENDS = 0.18
 """Share of an edge that is left out at each end."""
 _STEP = 0.25
 """Between samples across an edge [px]."""
+_REACH = 2.0
+"""Least half of the width that is looked at across an edge [px]: blur is about as wide."""
 _CONTRAST = 0.05
 """Least difference of light across an edge."""
 _ROUNDS = 4
@@ -72,8 +92,9 @@ def _line(light: Array, corners: Array, number: int) -> Array | None:
     outward = np.array([along[1], -along[0]])
     if outward @ (start + end - 2.0 * corners.mean(axis=0)) < 0.0:
         outward = -outward
-    # Ours: a twelfth of the side, less than the width of the marker's black border.
-    reach = float(np.clip(length / 12.0, 2.0, 12.0))
+    # Ours: half of a cell of six across, as the square is foreshortened across this edge: beyond the black border is white.
+    deep = float(np.abs((corners - start) @ outward).max())
+    reach = float(np.clip(min(length, deep) / 12.0, _REACH, 12.0))
     share = np.linspace(_ENDS, 1.0 - _ENDS, max(8, int(length)))
     across = np.arange(-reach, reach + 0.5 * _STEP, _STEP)
     middle = start + share[:, None] * (end - start)
@@ -120,12 +141,30 @@ def _sampled(light: Array, pixels: Array) -> Array:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-SIDE = 0.341
-"""Side of the black square of the published marker [m]."""
+SIDE = 0.16
+"""Side of the black square [m] that is drawn and looked for where nobody says another: it fits A4."""
+PUBLISHED_SIDE = 0.341
+"""Of the marker in the published captures [m]."""
 DICTIONARY = "4x4_50"
-_ZERO = ("1011", "0101", "0011", "0010")
-"""Marker 0 of that dictionary: white cells are 1; around them a black cell."""
+DICTIONARIES: dict[str, tuple[str, int, int]] = {
+    "4x4_50": ("DICT_4X4_50", 4, 50),
+    "4x4_100": ("DICT_4X4_100", 4, 100),
+    "4x4_250": ("DICT_4X4_250", 4, 250),
+    "5x5_50": ("DICT_5X5_50", 5, 50),
+    "5x5_100": ("DICT_5X5_100", 5, 100),
+    "5x5_250": ("DICT_5X5_250", 5, 250),
+    "6x6_50": ("DICT_6X6_50", 6, 50),
+    "6x6_100": ("DICT_6X6_100", 6, 100),
+    "6x6_250": ("DICT_6X6_250", 6, 250),
+    "aruco_original": ("DICT_ARUCO_ORIGINAL", 5, 1024),
+    "apriltag_16h5": ("DICT_APRILTAG_16h5", 4, 30),
+    "apriltag_25h9": ("DICT_APRILTAG_25h9", 5, 35),
+    "apriltag_36h11": ("DICT_APRILTAG_36h11", 6, 587),
+}
+"""Name to OpenCV's name, cells across inside the black border, and how many markers it has."""
 _STEPS = 20
+_ENLARGED_MAX = 4_000_000
+"""Pixels of an image that is looked through once more at twice its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,37 +289,109 @@ def _refined(square: Array, pixels: Array, lens: Array, position: Array, attitud
     return position, attitude
 
 
-def detect_marker(rgb: ArrayU8, number: int = 0) -> Array | None:
-    """Return corners (4, 2) [px] of a marker of the dictionary 4x4_50 in an image (h, w, 3); None where it is not seen.
+def detect_markers(rgb: ArrayU8, dictionary: str = DICTIONARY, numbers: Collection[int] | None = None) -> dict[int, Array]:
+    """Return corners (4, 2) [px] of the markers of a dictionary in an image (h, w, 3), by their numbers.
+
+    A number that is seen twice in an image is left out: nobody can tell which of the two is meant.
+
+    Args:
+        rgb: sRGB-encoded.
+        dictionary: A name in `DICTIONARIES`.
+        numbers: Those that are asked for; None: all.
 
     Raises:
-        AirworthyError: OpenCV is not installed, or the dictionary has no such marker.
+        AirworthyError: OpenCV is not installed, or the dictionary is unknown or has no such marker.
     """
-    if not 0 <= number < 50:
-        raise AirworthyError(f"The dictionary {DICTIONARY} has the markers 0 to 49; {number} is none of them.")
-    detector = _detector()
-    corners, numbers, _ = detector.detectMarkers(np.ascontiguousarray(rgb[..., ::-1]))
-    for found, which in zip(corners, [] if numbers is None else np.ravel(numbers), strict=True):
-        if which == number:
-            # OpenCV's origin is the centre of the first pixel.
-            return refined_corners(rgb, np.asarray(found, np.float64).reshape(4, 2) + 0.5)
-    return None
+    wanted = set(_numbers(dictionary, numbers))
+    detector = _detector(dictionary)
+    found = _detected(detector, rgb, 1)
+    # Cells of under 3 pixels are read in an enlarged image, or not at all.
+    if not wanted <= set(found) and rgb.shape[0] * rgb.shape[1] <= _ENLARGED_MAX:
+        found = _detected(detector, rgb, 2) | found
+    return {
+        number: refined_corners(rgb, corners)
+        for number, corners in sorted(found.items())
+        if corners is not None and (numbers is None or number in wanted)
+    }
 
 
-def _detector() -> Any:
+def detect_marker(rgb: ArrayU8, number: int = 0, dictionary: str = DICTIONARY) -> Array | None:
+    """Return corners (4, 2) [px] of one marker in an image (h, w, 3); None where it is not seen, as `detect_markers`."""
+    return detect_markers(rgb, dictionary, (number,)).get(number)
+
+
+def find_markers(images: CaptureImages, number: int = 0, quiet: bool = True) -> dict[int, Array]:
+    """Return corners (4, 2) [px] of one marker of the dictionary 4x4_50 by the number of the image."""
+    return find_all_markers(images, (number,), quiet=quiet)[number]
+
+
+def find_all_markers(
+    images: CaptureImages, numbers: Collection[int] = (0,), dictionary: str = DICTIONARY, quiet: bool = True
+) -> dict[int, dict[int, Array]]:
+    """Return corners (4, 2) [px] by the number of the marker and that of the image, of all images that show one.
+
+    Args:
+        images: The capture.
+        numbers: Of the markers.
+        dictionary: A name in `DICTIONARIES`.
+        quiet: Show no progress.
+
+    Raises:
+        AirworthyError: As `detect_markers`.
+    """
+    _numbers(dictionary, numbers)
+    result: dict[int, dict[int, Array]] = {number: {} for number in numbers}
+    for k, rgb in enumerate(progress(images.rgb, "Finding markers", quiet=quiet)):
+        for number, corners in detect_markers(rgb, dictionary, numbers).items():
+            result[number][k] = corners
+    return result
+
+
+def dictionary_cells(dictionary: str) -> int:
+    """Return how many cells a marker has across, its black border among them; raises AirworthyError for an unknown name."""
+    if dictionary not in DICTIONARIES:
+        raise unknown_name("marker dictionary", dictionary, DICTIONARIES)
+    return DICTIONARIES[dictionary][1] + 2
+
+
+def _numbers(dictionary: str, numbers: Collection[int] | None) -> Collection[int]:
+    dictionary_cells(dictionary)
+    count = DICTIONARIES[dictionary][2]
+    for number in numbers or ():
+        if not 0 <= number < count:
+            raise AirworthyError(f"The dictionary {dictionary} has the markers 0 to {count - 1}; {number} is none of them.")
+    return range(count) if numbers is None else numbers
+
+
+def opencv() -> Any:
+    """Return the module cv2; raises AirworthyError where OpenCV is not installed."""
     try:
-        cv2 = importlib.import_module("cv2")
+        return importlib.import_module("cv2")
     except ModuleNotFoundError as error:
         raise AirworthyError(
-            "Finding markers in images needs the package 'cv2': pip install 'airworthy[capture]'; or give their corners."
+            "Finding markers and lines in images needs the package 'cv2': pip install 'airworthy[capture]'; or give corners."
         ) from error
+
+
+def _detector(dictionary: str) -> Any:
+    cv2 = opencv()
     parameters = cv2.aruco.DetectorParameters()
     parameters.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_SUBPIX
-    return cv2.aruco.ArucoDetector(cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50), parameters)
+    # Ours: OpenCV passes over squares whose outline is under 3 % of the image's width, 14 px a side in one of 1,920.
+    parameters.minMarkerPerimeterRate = 0.01
+    words = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, DICTIONARIES[dictionary][0]))
+    return cv2.aruco.ArucoDetector(words, parameters)
 
 
-def draw_marker(cell: int = 100) -> ArrayU8:
-    """Return the marker 0 to print, (8 cell, 8 cell): six cells of black square, and a white cell around it."""
-    inner = np.array([[255 * int(bit) for bit in row] for row in _ZERO], np.uint8)
-    cells = np.pad(np.pad(inner, 1), 1, constant_values=255)
-    return np.kron(cells, np.ones((cell, cell), np.uint8))
+def _detected(detector: Any, rgb: ArrayU8, times: int) -> dict[int, Array | None]:
+    """Corners by number, of an image enlarged so many times; None where a number is seen twice."""
+    picture = np.ascontiguousarray(rgb[..., ::-1])
+    if times > 1:
+        picture = opencv().resize(picture, None, fx=times, fy=times, interpolation=opencv().INTER_CUBIC)
+    corners, numbers, _ = detector.detectMarkers(picture)
+    found: dict[int, Array | None] = {}
+    for square, number in zip(corners, [] if numbers is None else np.ravel(numbers).tolist(), strict=True):
+        # OpenCV's origin is the centre of the first pixel.
+        place = (np.asarray(square, np.float64).reshape(4, 2) + 0.5) / times
+        found[number] = None if number in found else place
+    return found

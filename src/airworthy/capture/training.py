@@ -266,7 +266,10 @@ def _evaluate(run: TrainingRun, quiet: bool) -> None:
 def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainResult:
     found: list[HeldOutQuality] = run.evaluate()
     splats = run.optimizer.splats()
-    path = write_splats(splats, folder / f"splats.{run.options.container}")
+    source = run.images.source
+    # SPZ has no room for comments; the report holds the frame all the same.
+    told = source if run.options.container == "ply" else None
+    path = write_splats(splats, folder / f"splats.{run.options.container}", source=told)
     report = {
         "splats": path.name,
         "gaussians": len(splats),
@@ -280,6 +283,11 @@ def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainR
         "held_out": len(run.images.held_out_ids),
         "start": run.notes["start"],
         "metric": run.images.metric,
+        "capture_to_place": {
+            "scale": source.scale,
+            "rotation_xyzw": list(source.rotation),
+            "translation": list(source.translation),
+        },
         "judged": [{"name": one.name, "psnr_db": one.psnr, "ssim": one.ssim} for one in found],
         "skipped": list(run.images.skipped),
         "curves": {"loss": run.notes["loss"], "held_out": run.notes["judged"]},

@@ -12,17 +12,20 @@ import numpy as np
 
 from airworthy.capture._gate import CaptureFolder
 from airworthy.capture.cameras import MODELS, CapturedFrame, Listing, Rational, SourceCamera
-from airworthy.capture.record import CaptureImages
+from airworthy.capture.record import AS_READ, CaptureImages
 from airworthy.core import files, frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, shown, staged_folder, write_bytes, write_json
 from airworthy.optics.distortion import AnglePolynomial, PlumbBob
 from airworthy.scenes.formats import FileLimits, Points, read_points, write_points_ply
+from airworthy.scenes.splats import SourceFrame
 
 __all__ = ["TRANSFORMS", "frame_entry", "list_transforms", "png_bytes", "transforms_table", "write_capture"]
 
 
+SOURCE = "capture_to_place"
+"""Key of the similarity from the frame of the set that this one came from."""
 IMAGES, MASKS, POINTS, TRANSFORMS = "images", "masks", "points.ply", "transforms.json"
 _PLAIN = re.compile(r"[^A-Za-z0-9_\-]+")
 
@@ -70,6 +73,14 @@ def transforms_table(images: CaptureImages, names: list[str]) -> dict[str, Any]:
             entry["mask_path"] = f"{MASKS}/{name}.png"
         entries.append(entry)
     table: dict[str, Any] = {"camera_model": "PINHOLE", "metric": images.metric, "up": "z"}
+    source = images.source
+    if (source.rotation, source.translation, source.scale) != (AS_READ.rotation, AS_READ.translation, AS_READ.scale):
+        # Of our own: Nerfstudio passes over it. Its applied_transform would lead its exports back to the capture's frame.
+        table[SOURCE] = {
+            "scale": source.scale,
+            "rotation_xyzw": list(source.rotation),
+            "translation": list(source.translation),
+        }
     held = np.asarray(images.held_out)
     if held.any():
         table["train_filenames"] = [entries[k]["file_path"] for k in images.training]
@@ -177,10 +188,32 @@ def _list(gate: CaptureFolder, name: str, held_out: bool | None) -> Listing:
             if isinstance(error, AssetError):
                 raise
             result.skip(path, str(error))
+    result.source = _source(root, result)
     if "applied_transform" in root:
         result.notes.append("poses and points hold the applied_transform of the file already")
     _take_points(gate, root, result)
     return result
+
+
+def _source(root: Table, result: Listing) -> SourceFrame | None:
+    """Return the frame of the set that this one came from, and the similarity from there."""
+    given = root.get(SOURCE)
+    if given is None:
+        return None
+    try:
+        scale, rotation = float(given["scale"]), np.array(given["rotation_xyzw"], np.float64)
+        translation = np.array(given["translation"], np.float64)
+        sound = rotation.shape == (4,) and translation.shape == (3,) and 1e-9 < scale < 1e9
+        sound = (
+            sound and bool((np.abs(translation) < 1e9).all()) and abs(float(np.linalg.norm(rotation)) - 1.0) < _ROTATION_ERROR
+        )
+    except (KeyError, TypeError, ValueError, OverflowError):
+        sound = False
+    if not sound:
+        result.notes.append(f"its {SOURCE} is no scale, rotation and translation, and is passed over")
+        return None
+    (x, y, z, w), (a, b, c) = rotation.tolist(), translation.tolist()
+    return SourceFrame("z", "", (x, y, z, w), (a, b, c), scale)
 
 
 def _object(gate: CaptureFolder, name: str) -> Table:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tyro.conf import OmitArgPrefixes, Positional
 
+from airworthy.capture.alignment_record import AlignOptions
+from airworthy.capture.level import AXES
 from airworthy.capture.training import TrainOptions, train_splats
+from airworthy.cli.capture_align import ExportCaptureConfig, MarkerConfig, align, check_align, draw, export
 from airworthy.cli.common import emit_json, run_tyro, show_table
-from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.idle_options import IdleRule, refuse_idle
-from airworthy.core.schema import check_fields
+from airworthy.core.errors import unknown_name
 
 if TYPE_CHECKING:
     from airworthy.capture import CaptureImages
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 PROG = "airworthy capture"
 _DESCRIPTION = (
     "Show the posed images of a folder: transforms.json (instant-ngp, Nerfstudio, Blender sets) or a sparse model of COLMAP."
-    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER."
+    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER | export SPLATS."
 )
 INTERRUPTED = 130
 
@@ -84,50 +85,28 @@ class RenderCaptureConfig:
 
 
 @dataclass(frozen=True)
-class MarkerConfig:
-    """What to print."""
-
-    out: Path = Path("marker.png")
-    """Image to write."""
-    side: float = 0.16
-    """Side of the black square when the image is printed at its own size [m]; measure it on paper. 0.16 m fits A4."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
-@dataclass(frozen=True)
 class AlignConfig(CaptureConfig):
     """What to align."""
 
     out: Path = Path("aligned")
-    """Folder to write the metric capture to."""
-    side: float = 0.341
-    """Side of the marker's black square, measured on paper [m]."""
-    marker: int = 0
-    """Its number in the dictionary 4x4_50."""
+    """Folder to write the metric capture to, with alignment.json and alignment.html."""
+    options: OmitArgPrefixes[AlignOptions] = field(default_factory=AlignOptions)
+    """By what."""
     corners: Path | None = None
-    """JSON of its corners, {image: [[u, v], ...]}: upper left, upper right, lower right, lower left [px of the straight image];
-    without it they are looked for, which needs the extra 'capture'."""
+    """JSON of the first marker's corners, {image: [[u, v], ...]}: upper left, upper right, lower right, lower left [px of the
+    straight image]; without it markers are looked for, which needs the extra 'capture'."""
     refine: bool = True
     """Move the corners of the file to where the edges of the square meet in the image."""
+    imu: Path | None = None
+    """CSV of accelerations recorded while filming: t [s], ax, ay, az [m/s^2], at rest upwards."""
+    image_times: Path | None = None
+    """JSON of when images were taken on the clock of --imu, {image: s}."""
+    imu_axes: str = AXES
+    """The camera's right, down and forward in the axes of --imu; by default those of a telephone held upright."""
     splats: Path | None = None
     """Splats trained from this capture: written aligned into the folder, too."""
-    tolerance: float = 0.05
-    """Distance within which a camera's places by marker and by reconstruction agree [m]."""
-    trials: int = 1000
-    """Samples of three cameras."""
-    seed: int = 0
-    """Of the samples."""
     json: bool = False
     """Print JSON, and no progress."""
-
-
-ALIGN_RULES = (
-    IdleRule(("refine",), lambda config: config.corners is None, "without --corners, whose corners it would keep", "give them"),
-    IdleRule(("marker",), lambda config: config.corners is not None, "with --corners, which says where the marker is"),
-)
-"""Options of `airworthy capture align` that change nothing beside the others."""
 
 
 def main(argv: list[str]) -> int:
@@ -135,8 +114,13 @@ def main(argv: list[str]) -> int:
     commands: dict[str, tuple[Callable[[], Any], Callable[[Any], int], str]] = {
         "show": (lambda: ShowCaptureConfig, _show, _DESCRIPTION),
         "render": (lambda: RenderCaptureConfig, _render, "Render a scene's views with exact poses, metric, to train on."),
-        "marker": (lambda: MarkerConfig, _marker, "Draw the marker that makes a capture metric."),
-        "align": (lambda: AlignConfig, _align, "Bring a capture into the frame of a marker on its floor: metres, z up."),
+        "marker": (lambda: MarkerConfig, draw, "Draw the marker that makes a capture metric."),
+        "align": (
+            lambda: AlignConfig,
+            _align,
+            "Make a capture metric and level: by markers, known distances, edges, the floor.",
+        ),
+        "export": (lambda: ExportCaptureConfig, export, "Write trained splats and their cameras for Nerfstudio or FiGS."),
         "train": (_train_config, _train, "Train splats from posed images; a stopped run goes on where it was."),
     }
     subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
@@ -223,55 +207,9 @@ def _render(config: RenderCaptureConfig) -> int:
     return 0
 
 
-def _marker(config: MarkerConfig) -> int:
-    from PIL import Image
-
-    from airworthy.capture.markers import draw_marker
-    from airworthy.core.files import make_folder, write_atomic
-
-    if not 0.01 <= config.side <= 5.0 or config.out.suffix.lower() != ".png":
-        raise AirworthyError(f"A marker of {config.side} m in {str(config.out)!r}: expected 0.01 to 5 m, and a .png.")
-    cell = 120
-    density = 6 * cell / config.side * 0.0254
-    picture = Image.fromarray(draw_marker(cell))
-    make_folder(config.out.parent)
-    write_atomic(config.out, lambda path: picture.save(path, "PNG", dpi=(density, density)))
-    print(f"Wrote {config.out}: print it at 100 %, measure the black square, and lay it flat on the floor.")
-    return 0
-
-
 def _align(config: AlignConfig) -> int:
-    from airworthy.capture import write_capture
-    from airworthy.capture.alignment import aligned, corners_by_name, find_alignment, find_markers
-    from airworthy.core.files import read_json, write_json
-    from airworthy.scenes.splats import read_splats, write_splats
-
-    if config.out.resolve() == config.folder.resolve():
-        raise AirworthyError(f"--out is the capture itself, {str(config.folder)!r}; choose another folder.")
-    refuse_idle(config, ALIGN_RULES)
-    images = _read(config, config.json)
-    if config.corners is not None:
-        table = read_json(config.corners)
-        if not isinstance(table, dict):
-            raise AirworthyError(f"{str(config.corners)!r} is no JSON object of images and corners.")
-        corners = corners_by_name(images, table, config.refine)
-    else:
-        corners = find_markers(images, config.marker, config.json)
-    found = find_alignment(images, corners, config.side, config.tolerance, config.trials, config.seed)
-    record = found.record()
-    write_capture(aligned(images, found), config.out)
-    write_json(config.out / "alignment.json", {**record, "images": [images.names[k] for k in found.images]})
-    if config.splats is not None:
-        write_splats(found.similarity.splats(read_splats(config.splats).splats), config.out / f"{config.splats.stem}.ply")
-    if config.json:
-        emit_json({"out": config.out, **record})
-        return 0
-    print(
-        f"Wrote {config.out}: {record['images_with_marker']} images show the marker, {found.positions.inlier_ratio:.0%} agree"
-        f" within {1000 * found.positions.residual:.1f} mm, corners within {found.error:.2f} px; a unit was"
-        f" {found.similarity.scale:.4g} m."
-    )
-    return 0
+    check_align(config)
+    return align(config, _read(config, config.json))
 
 
 def _train_config() -> Any:

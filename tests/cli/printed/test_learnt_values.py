@@ -14,6 +14,7 @@ from PIL import Image
 from tests.fixtures.transcripts import Transcript
 
 from airworthy import __version__
+from airworthy.capture.alignment_record import AlignOptions
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training import TrainResult
 from airworthy.cli import capture
@@ -377,38 +378,46 @@ def test_markers(told: Transcript, monkeypatch: Patch) -> None:
         # The black square has six cells of 120 pixels, and its side is theirs at so many to the inch.
         with Image.open(path) as picture:
             assert picture.info["dpi"] == pytest.approx((720 / side * 0.0254,) * 2, rel=0.01)
-            assert picture.width % 120 == 0
+            assert picture.width == 7.5 * 120
 
 
 def test_captures_are_aligned(told: Transcript, monkeypatch: Patch) -> None:
     import airworthy.capture as package
     import airworthy.scenes.splats as splats
-    from airworthy.capture import alignment
+    from airworthy.capture import alignment, alignment_page
+    from airworthy.capture.level import PlaceLevel, UpDirection
 
-    found = SimpleNamespace(images=[2, 0], error=0.4567)
-    found.record = lambda: {"scale": 1.5, "images_with_marker": 7}
-    found.positions = SimpleNamespace(inlier_ratio=0.756, residual=0.01234)
-    found.similarity = SimpleNamespace(scale=1.23456, splats=told.fake("turned", "turned splats"))
+    level = PlaceLevel(
+        np.array([0.0, 0.0, 1.0]), 0.002, (UpDirection("floor", np.zeros(3), 0.002, ""),), ("floor", "marker"), ()
+    )
+    found = SimpleNamespace(
+        images=[2, 0, 1], agreeing=[2, 0], error=0.4567, level=level, scale_half=0.00123, scale_by=("marker 0 (0.5 m)",),
+        origin="the marker 0, x to its right", notes=("the floor was not found",), options=AlignOptions(),
+        bundle=SimpleNamespace(markers=[SimpleNamespace(side=0.5)]),
+        similarity=SimpleNamespace(scale=1.23456, splats=told.fake("turned", "turned splats")),
+    )  # fmt: skip
+    found.record = lambda images: {"scale": 1.5, "images_with_marker": 7}
     monkeypatch.setattr(capture, "_read", lambda config, quiet: images())
     monkeypatch.setattr(package, "write_capture", told.fake("write_capture"))
-    monkeypatch.setattr(alignment, "aligned", lambda images, found: "aligned images")
+    monkeypatch.setattr(alignment, "aligned", lambda images, found: SimpleNamespace(source="source"))
     monkeypatch.setattr(alignment, "corners_by_name", lambda images, *more: told.fake("corners_by_name", "corners")(*more))
-    monkeypatch.setattr(alignment, "find_markers", lambda images, *more: told.fake("find_markers", "markers")(*more))
-    monkeypatch.setattr(alignment, "find_alignment", lambda images, *more: told.fake("find_alignment", found)(*more))
+    monkeypatch.setattr(alignment, "align_capture", lambda images, *more: told.fake("align_capture", found)(*more))
+    monkeypatch.setattr(alignment_page, "write_alignment_page", lambda path, *more: told.fake("write_alignment_page")(path))
     monkeypatch.setattr(splats, "read_splats", lambda path: SimpleNamespace(splats=f"splats of {path}"))
     monkeypatch.setattr(splats, "write_splats", told.fake("write_splats"))
     Path("corners.json").write_text('{"a": [[1, 2]]}')
     Path("list.json").write_text("[1]")
     Path("aligned").mkdir()
-    more = "--side 0.5 --tolerance 0.1 --trials 9 --seed 4 --splats a/b.spz --json"
+    more = "--side 0.5 --level floor --seed 4 --splats a/b.spz --json"
     for words in (
         "there",
-        f"there --marker 3 {more}",
+        f"there --markers 3 5:0.3 {more}",
         "there --corners corners.json",
-        "there --corners corners.json --no-refine",
+        "there --corners corners.json --no-refine --marker-on wall",
         "there --corners list.json",
         "there --no-refine",
-        "there --corners corners.json --marker 3",
+        "there --imu a.csv",
+        "there --image-times a.json",
         "aligned",
     ):
         told.run(f"align {words}", lambda words=words: capture.main(["align", *words.split()]))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.scenes.splats.capture_frame import SourceFrame
     from airworthy.scenes.splats.editing import (
         EditBox,
         brightened,
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
         thinned,
         transformed,
     )
-    from airworthy.scenes.splats.read import SPLAT_LIMITS, SPLAT_SUFFIXES, LoadedSplats, SourceFrame, read_splats
+    from airworthy.scenes.splats.read import SPLAT_LIMITS, SPLAT_SUFFIXES, LoadedSplats, read_splats
     from airworthy.scenes.splats.record import Splats
     from airworthy.scenes.splats.write import write_splats
 else:

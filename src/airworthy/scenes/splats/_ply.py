@@ -14,6 +14,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayU32, NDArray
 from airworthy.scenes.formats._source import ModelSource
 from airworthy.scenes.formats.ply import Table, read_tables
+from airworthy.scenes.splats.capture_frame import SourceFrame, read_capture_comments
 from airworthy.scenes.splats.record import C0, COEFFICIENTS, Splats, with_degree
 
 # ---- Packed quaternions and ranges, as several containers have them ---------------------------------------------------------
@@ -91,6 +92,10 @@ class Decoded:
     levels: int = 1
     dropped: dict[str, int] = field(default_factory=dict)
     """Of gaussians that the decoder itself left out."""
+    capture: SourceFrame | None = None
+    """From the frame of the capture to that of the place, where the file says."""
+    in_capture: bool = False
+    """Whether coordinates are in the frame of the capture."""
 
 
 def reserve(source: ModelSource, count: int, degree: int) -> None:
@@ -222,7 +227,11 @@ def decode_ply(source: ModelSource) -> Decoded:
     said = _VERTICAL.search(head)
     up = said[1].decode().replace("+", "") + said[2].decode().lower() if said else "z" if nerfstudio else "-y"
     axes = f"its header says that the vertical axis is {up}" if said else ""
-    return Decoded(raw, f"{kind} of Nerfstudio" if nerfstudio else kind, up, axes)
+    capture, in_capture, wrong = read_capture_comments(head)
+    if wrong:
+        source.warn(wrong)
+    up = "z" if in_capture else up
+    return Decoded(raw, f"{kind} of Nerfstudio" if nerfstudio else kind, up, axes, capture=capture, in_capture=in_capture)
 
 
 def _need(source: ModelSource, table: Table, names: tuple[str, ...], what: str) -> None:

@@ -33,6 +33,7 @@ from airworthy.scenes.splats._ply import (
 )
 from airworthy.scenes.splats._sog import decode_meta, decode_sog, finished, read_fields
 from airworthy.scenes.splats._spz import decode_spz
+from airworthy.scenes.splats.capture_frame import SourceFrame
 from airworthy.scenes.splats.editing import UP_TURNS, transformed, up_turn
 from airworthy.scenes.splats.record import C0, COEFFICIENTS, Splats, turned
 
@@ -309,21 +310,6 @@ SPLAT_LIMITS = FileLimits(
 `texture_pixels`, `json_bytes` and `nodes` hold for SOG and glTF."""
 
 
-@dataclass(frozen=True)
-class SourceFrame:
-    """The frame of a file, and the similarity that led from it to the scene: p = scale * R(rotation) p_file + translation."""
-
-    up: str
-    """The axis of the file that was taken as up: "y", "-y", "z", ..."""
-    axes: str
-    """What the container says of its axes, in words; "" where it says nothing."""
-    rotation: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
-    """Quaternion x, y, z, w."""
-    translation: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """[m]."""
-    scale: float = 1.0
-
-
 @dataclass(frozen=True, eq=False)
 class LoadedSplats:
     """Content of a splat file."""
@@ -341,6 +327,9 @@ class LoadedSplats:
     """Whether the file says that it was trained with the anti-aliasing filter (Mip-Splatting)."""
     levels: int = 1
     """Levels of detail that the file holds; one of them was read."""
+    capture: SourceFrame | None = None
+    """The frame of the capture that the splats were trained from, and the similarity from there to the scene; None where the
+    file does not say."""
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -460,7 +449,8 @@ def read_splats(
     Containers: PLY of 3DGS, plain and packed, binary and text; SPZ versions 2 to 4; SOG version 2 as a bundle (.sog), a folder
     or its meta.json, a streamed set (lod-meta.json), or a folder of SOGs named <level>_<chunk>; .splat; .ksplat; glTF with
     KHR_gaussian_splatting. Gaussians that are not finite, have no size, no rotation or an impossible opacity are dropped and
-    counted. Nothing but the file, and files in its folder that it names, is read.
+    counted. Nothing but the file, and files in its folder that it names, is read. A PLY whose header says that it is in the
+    frame of its capture is brought to the place, unless `up` or transforms are given.
 
     Args:
         path: The file, or a folder of SOG.
@@ -539,7 +529,12 @@ def _finish(source: ModelSource, decoded: Decoded, up: str | None, transforms: P
     if transforms is not None:
         frame, axis = read_transforms(transforms), up or "z"
         source.warn(f"{TRANSFORMS} applied: coordinates are those of the images")
+    if transforms is None and up is None and decoded.in_capture and decoded.capture is not None:
+        frame = decoded.capture
+        source.warn("brought from the frame of its capture to that of the place, as its header says")
     frame = followed_by(frame, up_turn(axis), axis, decoded.axes)
     if (frame.rotation, frame.translation, frame.scale) != ((0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 1.0):
         splats = transformed(splats, frame.rotation, frame.translation, frame.scale)
-    return LoadedSplats(splats, decoded.container, frame, dropped, source.warnings, decoded.antialiased, decoded.levels)
+    return LoadedSplats(
+        splats, decoded.container, frame, dropped, source.warnings, decoded.antialiased, decoded.levels, decoded.capture
+    )

@@ -7,6 +7,7 @@ import struct
 import warnings
 import zlib
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from airworthy.core.arrays import ArrayU8, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.scenes.splats._ply import SQRT_HALF, smallest_three
 from airworthy.scenes.splats._spz import COLOR_SLOPE, MAGIC, NINE_BITS
+from airworthy.scenes.splats.capture_frame import SourceFrame, capture_comments, inverse_of
 from airworthy.scenes.splats.editing import transformed, up_turn
 from airworthy.scenes.splats.record import Splats
 
@@ -24,7 +26,15 @@ _FRACTION = 12
 _FIXED_MAX = (1 << 23) - 1
 
 
-def write_splats(splats: Splats, path: str | Path, *, up: str | None = None, spz_version: int = 3) -> Path:
+def write_splats(
+    splats: Splats,
+    path: str | Path,
+    *,
+    up: str | None = None,
+    spz_version: int = 3,
+    source: SourceFrame | None = None,
+    frame: Literal["place", "capture"] = "place",
+) -> Path:
     """Write splats as .ply (3DGS, float32) or .spz, by the suffix; an existing file is replaced whole.
 
     Args:
@@ -33,9 +43,13 @@ def write_splats(splats: Splats, path: str | Path, *, up: str | None = None, spz
         up: The axis that points up in the file. PLY: "-y" as of 3DGS unless given, and stated in a comment of the header; SPZ
             has y up.
         spz_version: 2 (quaternions of 3 bytes) or 3 (of 4).
+        source: The frame of the capture that the splats were trained from, and the similarity from there to the scene; stated
+            in comments of a PLY's header, by which `read_splats` finds the way.
+        frame: "capture" writes a PLY's coordinates in that frame, as the capture's own cameras have them.
 
     Raises:
-        AirworthyError: The suffix is neither, there is nothing to write, or SPZ cannot hold the positions.
+        AirworthyError: The suffix is neither, there is nothing to write, the frame is not known, or SPZ cannot hold the
+            positions or a frame.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -43,8 +57,12 @@ def write_splats(splats: Splats, path: str | Path, *, up: str | None = None, spz
         raise AirworthyError(f"{str(path)!r} cannot be written as splats: its name must end in .ply or .spz.")
     if not len(splats):
         raise AirworthyError("There are no gaussians to write.")
+    if frame == "capture" and (source is None or up is not None):
+        raise AirworthyError("Splats in the capture's frame need its `source`, and no `up`: its axes are what they are.")
     if suffix == ".ply":
-        return files.write_bytes(path, _ply(splats, up or "-y"))
+        return files.write_bytes(path, _ply(splats, up or "-y", source, frame))
+    if source is not None:
+        raise AirworthyError("SPZ files have no room for the frame of a capture; write a .ply, or leave `source` out.")
     if up not in (None, "y"):
         raise AirworthyError(f"SPZ files have y up; up={up!r} cannot be written.")
     if spz_version not in (2, 3):
@@ -58,14 +76,18 @@ def _in_file(splats: Splats, up: str) -> Splats:
     return splats if up == "z" else transformed(splats, frames.conjugate(np.array(turn)))
 
 
-def _ply(splats: Splats, up: str) -> bytes:
-    turned = _in_file(splats, up)
+def _ply(splats: Splats, up: str, source: SourceFrame | None, frame: str) -> bytes:
+    if source is not None and frame == "capture":
+        turned, comments = transformed(splats, *inverse_of(source)), []
+    else:
+        turned, comments = _in_file(splats, up), [f"comment Vertical Axis: {up}"]
+    comments += capture_comments(source, frame) if source is not None else []
     count, k, _ = turned.harmonics.shape
     # Normals are zeros that 3DGS writes: some readers count columns.
     names = ["x", "y", "z", "nx", "ny", "nz", "f_dc_0", "f_dc_1", "f_dc_2"]
     names += [f"f_rest_{index}" for index in range(3 * (k - 1))]
     names += ["opacity", *(f"scale_{axis}" for axis in range(3)), *(f"rot_{index}" for index in range(4))]
-    head = ["ply", "format binary_little_endian 1.0", f"comment Vertical Axis: {up}", f"element vertex {count}"]
+    head = ["ply", "format binary_little_endian 1.0", *comments, f"element vertex {count}"]
     head += [*(f"property float {name}" for name in names), "end_header", ""]
     rows = np.zeros((count, len(names)), "<f4")
     rows[:, :3] = turned.position

@@ -1,0 +1,193 @@
+"""A distance that somebody measured between two points, and the scale that follows from it.
+
+A point is given by where it is seen, "IMAGE:U,V" in two or more images joined by "+", or by its coordinates "X,Y,Z" in the
+frame of the capture, as the viewer prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.capture.marker_fit import NORMAL_95
+from airworthy.capture.record import CaptureImages
+from airworthy.core import frames
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError, unknown_name
+
+__all__ = ["KnownDistance", "PickedPoint", "measured_scale", "picked_point"]
+
+PICK_NOISE = 1.0
+"""Standard deviation of a picked pixel along each axis [px]; ours: a careful click in a sharp picture."""
+TAPE_NOISE = 0.002
+"""Standard deviation of a distance measured by hand [m]; ours: a tape's divisions, and where its ends are held."""
+_OFF_MAX = 8.0
+"""Rays of one point that miss each other by more are those of two [px]."""
+_STEPS = 20
+_PARALLAX = np.radians(1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PickedPoint:
+    """A point that somebody picked."""
+
+    position: Array
+    """(3,) frame of the capture."""
+    covariance: Array
+    """(3, 3)."""
+    error: float
+    """Root mean square distance from the picked pixels [px]; 0 of one that was given by its coordinates."""
+    words: str
+    """As it was given."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDistance:
+    """A scale by a distance."""
+
+    ends: tuple[PickedPoint, PickedPoint]
+    metres: float
+    length: float
+    """In units of the capture."""
+    scale: float
+    """Metres per unit."""
+    scale_half: float
+    """Half of its 95 % interval, as a share of it."""
+
+
+def picked_point(images: CaptureImages, words: str) -> PickedPoint:
+    """Return the point that "IMAGE:U,V+IMAGE:U,V" (pixels from the upper left corner) or "X,Y,Z" names.
+
+    Raises:
+        AirworthyError: It is neither, there is no such image, or its rays do not meet.
+    """
+    if ":" not in words:
+        return _given(images, words)
+    number = {name: k for k, name in enumerate(images.names)}
+    which, pixels = [], []
+    for part in words.split("+"):
+        name, _, place = part.strip().rpartition(":")
+        values = _numbers(place, 2, words)
+        if name not in number:
+            raise unknown_name("image", name, number)
+        which.append(number[name])
+        pixels.append(values)
+    if len(set(which)) < 2:
+        raise AirworthyError(f"The point {words!r} is picked in one image; pick it in two or more, IMAGE:U,V+IMAGE:U,V.")
+    return _triangulated(images, np.array(which), np.array(pixels), words)
+
+
+def measured_scale(images: CaptureImages, first: str, second: str, metres: float) -> KnownDistance:
+    """Return the metres per unit of the capture by a distance between two points.
+
+    Args:
+        images: The capture.
+        first: A point, as `picked_point` takes it.
+        second: Another.
+        metres: The distance between them [m].
+
+    Raises:
+        AirworthyError: As `picked_point`; or the points cannot be told apart, or the distance is none.
+    """
+    if not (np.isfinite(metres) and metres > 0.0):
+        raise AirworthyError(f"The known distance is {metres} m; expected more than 0.")
+    a, b = picked_point(images, first), picked_point(images, second)
+    along = b.position - a.position
+    length = float(np.linalg.norm(along))
+    # The error of a length is that of its ends along it.
+    along = along / max(length, 1e-300)
+    off = float(np.sqrt(along @ (a.covariance + b.covariance) @ along))
+    if not length > 2.0 * off:
+        raise AirworthyError(
+            f"The points {first!r} and {second!r} are {length:.4g} apart, within {2.0 * off:.2g} of which picking is sure:"
+            " choose points farther apart, or pick them in images from more different places."
+        )
+    half = NORMAL_95 * float(np.hypot(off / length, TAPE_NOISE / metres))
+    return KnownDistance((a, b), metres, length, metres / length, half)
+
+
+def _numbers(text: str, count: int, words: str) -> list[float]:
+    try:
+        values = [float(value) for value in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != count or not np.isfinite(values).all():
+        raise AirworthyError(f"The point {words!r} is not understood; expected X,Y,Z or IMAGE:U,V+IMAGE:U,V.")
+    return values
+
+
+def _given(images: CaptureImages, words: str) -> PickedPoint:
+    """Return a point by its coordinates: as sure as a pick in the image of the nearest camera."""
+    position = np.array(_numbers(words, 3, words))
+    away = np.linalg.norm(images.position - position, axis=-1)
+    nearest = int(np.argmin(away))
+    off = PICK_NOISE * max(float(away[nearest]), 1e-12) / float(images.intrinsics[nearest, 0])
+    return PickedPoint(position, np.eye(3) * off**2, 0.0, words)
+
+
+def _triangulated(images: CaptureImages, which: Array, pixels: Array, words: str) -> PickedPoint:
+    """Least squares of the distances in the images, from the point nearest to all rays."""
+    lens, start, turn = images.intrinsics[which], images.position[which], frames.normalize(images.attitude[which])
+    eye = np.concatenate(((pixels - lens[:, 2:]) / lens[:, :2], np.ones((len(which), 1))), axis=1)
+    ray = frames.rotate(turn, eye / np.linalg.norm(eye, axis=1, keepdims=True))
+    if not _wide(ray):
+        raise AirworthyError(f"The point {words!r} is seen from one direction only; pick it from places farther apart.")
+    across = np.eye(3) - ray[:, :, None] * ray[:, None]
+    point = np.linalg.solve(across.sum(axis=0), (across @ start[..., None]).sum(axis=0)[:, 0])
+    for _ in range(_STEPS):
+        off, slope = _seen(point, lens, start, turn, pixels)
+        step = np.linalg.lstsq(slope, -off, rcond=None)[0]
+        point = point + step
+        if np.linalg.norm(step) < 1e-12 * (1.0 + np.linalg.norm(point)):
+            break
+    off, slope = _seen(point, lens, start, turn, pixels)
+    error = float(np.sqrt(2.0 * np.mean(off**2)))
+    if not error < _OFF_MAX or not (frames.rotate_inverse(turn, point - start)[:, 2] > 0.0).all():
+        raise AirworthyError(
+            f"The picks of {words!r} miss each other by {error:.1f} px: they are not the same point, or a pose is wrong."
+        )
+    noise = max(PICK_NOISE, float(np.sqrt(off @ off / max(len(off) - 3, 1))))
+    return PickedPoint(
+        np.asarray(point, np.float64), np.asarray(np.linalg.inv(slope.T @ slope) * noise**2, np.float64), error, words
+    )
+
+
+def _wide(ray: Array) -> bool:
+    angle = np.linalg.norm(np.cross(ray[:, None], ray[None]), axis=-1)
+    return bool(angle.max() > np.sin(_PARALLAX))
+
+
+def _seen(point: Array, lens: Array, start: Array, turn: Array, pixels: Array) -> tuple[Array, Array]:
+    """How far a point is from its picks, (2 n,) [px], and the slopes of that, (2 n, 3)."""
+    x, y, z = frames.rotate_inverse(turn, point - start).T
+    zero = np.zeros_like(x)
+    with np.errstate(all="ignore"):
+        off = np.stack((x / z, y / z), axis=-1) * lens[:, :2] + lens[:, 2:] - pixels
+        across = np.stack((1.0 / z, zero, -x / z**2), axis=-1) * lens[:, :1]
+        down = np.stack((zero, 1.0 / z, -y / z**2), axis=-1) * lens[:, 1:2]
+    slope = frames.rotate(turn[:, None], np.stack((across, down), axis=1))
+    return np.nan_to_num(off, nan=1e6, posinf=1e6, neginf=-1e6).ravel(), np.nan_to_num(slope).reshape(-1, 3)
+
+
+def combined_scale(found: Sequence[tuple[str, float, float]]) -> tuple[float, float]:
+    """Return metres per unit and half of its 95 % interval, as a share, of several that agree.
+
+    Args:
+        found: What says so, metres per unit, and half of its 95 % interval as a share.
+
+    Raises:
+        AirworthyError: Two of them contradict each other.
+    """
+    sure = min(found, key=lambda one: one[2])
+    for name, scale, half in found:
+        factor = scale / sure[1]
+        if abs(np.log(factor)) > max(2.0 * np.hypot(half, sure[2]), 0.02):
+            raise AirworthyError(
+                f"The scale is {sure[1]:.4g} m per unit by {sure[0]} and {scale:.4g} by {name}, a factor of {factor:.3f}:"
+                " check the marker's side on paper and the distance, and leave the wrong one out."
+            )
+    weight = np.array([1.0 / max(half, 1e-9) ** 2 for _, _, half in found])
+    mean = float(np.exp(np.average([np.log(scale) for _, scale, _ in found], weights=weight)))
+    return mean, float(1.0 / np.sqrt(weight.sum()))

@@ -1,0 +1,248 @@
+"""Squares fitted to their corners in images of known poses, and how sure the fit is.
+
+A square has a place and an attitude in the frame of the capture; the edges of all are in proportion to their sides in metres,
+so that one number is the scale. Errors that the corners of an image share, those of its pose above all, are counted by image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.capture.markers import marker_corners
+from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
+
+__all__ = ["BLEED", "NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit", "fit_squares", "image_errors"]
+
+NORMAL_95 = 1.959964
+"""Half the width of the 95 % interval of a normal distribution, in standard deviations."""
+_STEPS = 30
+_HUBER = 3.0
+"""Standard deviations from which on a corner counts less (Huber, 1964)."""
+BLEED = 0.1
+"""Standard deviation of how far edges are seen outside of where they are [px]: tone curves of telephones are not that of sRGB,
+which is undone before edges are looked for. Ours: the project's film curve moves them by 0.17 px."""
+_CLUSTERS_MIN = 5
+"""Images from which on their disagreement says how sure the fit is; of fewer it is no measure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Square:
+    """A square in the frame of the capture."""
+
+    position: Array
+    attitude: Array
+    edge: float
+    """[unit of the capture]."""
+
+    def corners(self) -> Array:
+        return np.asarray(frames.rotate(self.attitude, marker_corners(self.edge)) + self.position)
+
+
+@dataclass(frozen=True, eq=False)
+class MarkerSights:
+    """Images in which one marker is seen."""
+
+    images: ArrayIndex
+    """(n,) their numbers."""
+    pixels: Array
+    """(n, 4, 2) corners [px]."""
+    lens: Array
+    """(n, 4) fx, fy, cx, cy [px]."""
+    position: Array
+    """(n, 3) optical centres [unit of the capture]."""
+    attitude: Array
+    """(n, 4) camera to capture."""
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def some(self, keep: ArrayLike) -> MarkerSights:
+        """Return those of a mask or of numbers."""
+        which = np.asarray(keep)
+        return MarkerSights(*(getattr(self, name)[which] for name in ("images", "pixels", "lens", "position", "attitude")))
+
+    def rays(self) -> Array:
+        """Return unit directions (n, 4, 3) of the corners, frame of the capture."""
+        flat = (self.pixels - self.lens[:, None, 2:]) / self.lens[:, None, :2]
+        eye = np.concatenate((flat, np.ones((*flat.shape[:2], 1))), axis=-1)
+        return np.asarray(frames.rotate(self.attitude[:, None], eye / np.linalg.norm(eye, axis=-1, keepdims=True)))
+
+    def off(self, world: Array) -> tuple[Array, Array]:
+        """Return how far points (..., 1 or n, 4, 3) are seen from the corners (..., n, 4, 2) [px], infinite behind a camera;
+        and the points in the cameras' frames."""
+        eye = frames.rotate_inverse(self.attitude[:, None], world - self.position[:, None])
+        with np.errstate(all="ignore"):
+            found = eye[..., :2] / eye[..., 2:] * self.lens[:, None, :2] + self.lens[:, None, 2:] - self.pixels
+        return np.where(np.isfinite(found) & (eye[..., 2:] > 0.0), found, np.inf), eye
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How sure the numbers of a fit are: by the scatter of the corners, and by that of whole images."""
+
+    by_corner: Array
+    """(p, p) covariance if the errors of all corners are independent."""
+    freedom: int
+    by_image: Array | None
+    """(p, p) covariance from leaving out one image after the other; None of too few images."""
+    images: int
+
+    def half95(self, slope: ArrayLike) -> float:
+        """Return half the width of the 95 % interval of a linear function of the numbers, slope (p,): the wider of the two."""
+        from scipy.stats import t as student
+
+        g = np.asarray(slope, np.float64)
+        widths = [float(student.ppf(0.975, max(self.freedom, 1)) * np.sqrt(max(float(g @ self.by_corner @ g), 0.0)))]
+        if self.by_image is not None:
+            widths.append(float(student.ppf(0.975, self.images - 1) * np.sqrt(max(float(g @ self.by_image @ g), 0.0))))
+        return max(widths)
+
+
+def image_errors(sights: MarkerSights, square: Square, bleed: float = 0.0) -> Array:
+    """Return the root mean square distance of each image's corners from a square whose edges bleed (n,) [px]."""
+    off, _ = sights.off(square.corners())
+    if bleed:
+        off = off + bleed * _outward(off + sights.pixels)
+    return np.asarray(np.sqrt(np.square(off).sum(axis=-1).mean(axis=-1)))
+
+
+@dataclass(frozen=True, eq=False)
+class SquareFit:
+    """What a fit found."""
+
+    squares: tuple[Square, ...]
+    bleed: float
+    """How far outside of where they are the edges of the black squares are seen [px]; below 0: inside."""
+    spread: Spread
+    """Of the logarithm of the units per metre, each square's place [unit] and turn [rad] (frame of the capture), the bleed."""
+    error: float
+    """Root mean square distance of the corners from the fit [px]."""
+
+
+def fit_squares(
+    starts: Sequence[tuple[Square, float]], sights: Sequence[MarkerSights], bleed_sigma: float = BLEED
+) -> SquareFit:
+    """Return the squares that fit all corners best: Gauss-Newton with Huber's weights on a common scale, six numbers of each
+    square, and how far edges bleed.
+
+    Args:
+        starts: Squares, and their sides [m]; their edges are taken in proportion to these.
+        sights: Of each.
+        bleed_sigma: Standard deviation of how far edges are seen outside of where they are [px]; 0: they are where they are.
+    """
+    squares, sides, bleed = [square for square, _ in starts], [side for _, side in starts], 0.0
+    image = np.concatenate([np.repeat(s.images, 8) for s in sights])
+    residual, slope = _linear(squares, sights, bleed)
+    for _ in range(_STEPS):
+        weight, prior = _weights(residual), _prior(residual, bleed_sigma)
+        root = np.sqrt(weight)
+        rows = np.vstack((slope * root[:, None], np.append(np.zeros(slope.shape[1] - 1), prior)))
+        step = np.linalg.lstsq(rows, -np.append(residual * root, prior * bleed), rcond=None)[0]
+        cost = float(weight @ residual**2) + (prior * bleed) ** 2
+        for share in (1.0, 0.5, 0.25, 0.0625):
+            moved, tried = _moved(squares, sides, share * step[:-1]), bleed + share * float(step[-1])
+            new_residual, new_slope = _linear(moved, sights, tried)
+            if np.isfinite(new_residual).all() and float(weight @ new_residual**2) + (prior * tried) ** 2 < cost:
+                break
+        else:
+            break
+        squares, bleed, residual, slope = moved, tried, new_residual, new_slope
+        if np.abs(step).max() < 1e-12:
+            break
+    error = float(np.sqrt(2.0 * np.mean(residual**2)))
+    return SquareFit(tuple(squares), bleed, _spread(residual, slope, image, bleed_sigma), error)
+
+
+def _prior(residual: Array, bleed_sigma: float) -> float:
+    """Weight of the bleed beside a residual [px]: as one more observation that it is 0."""
+    return _sigma(residual) / max(bleed_sigma, 1e-6)
+
+
+def _sigma(residual: Array) -> float:
+    # 1.4826: from the median of absolute values to a standard deviation.
+    return 1.4826 * float(np.median(np.abs(residual))) + 1e-9
+
+
+def _moved(squares: Sequence[Square], sides: Sequence[float], step: Array) -> list[Square]:
+    edge = squares[0].edge / sides[0] * float(np.exp(np.clip(step[0], -1.0, 1.0)))
+    return [
+        Square(
+            square.position + part[:3],
+            frames.normalize(frames.multiply(frames.from_rotation_vector(part[3:]), square.attitude)),
+            edge * side,
+        )
+        for square, side, part in zip(squares, sides, step[1:].reshape(-1, 6), strict=True)
+    ]
+
+
+def _linear(squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: float) -> tuple[Array, Array]:
+    """Residuals (m,) [px] of all corners, and their slopes (m, 2 + 6 markers)."""
+    residuals, slopes = [], []
+    for index, (square, seen) in enumerate(zip(squares, sights, strict=True)):
+        arm = frames.rotate(square.attitude, marker_corners(square.edge))
+        off, eye = seen.off(arm + square.position)
+        x, y, z = np.moveaxis(eye, -1, 0)
+        zero = np.zeros_like(x)
+        across = np.stack((1.0 / z, zero, -x / z**2), axis=-1) * seen.lens[:, None, :1]
+        down = np.stack((zero, 1.0 / z, -y / z**2), axis=-1) * seen.lens[:, None, 1:2]
+        # Slopes with respect to a point of the capture's frame: those in the camera, turned.
+        point = frames.rotate(seen.attitude[:, None, None], np.stack((across, down), axis=2))
+        grown = (point * arm[None, :, None]).sum(axis=-1, keepdims=True)
+        part = np.zeros((*point.shape[:-1], 2 + 6 * len(squares)))
+        part[..., :1] = grown
+        part[..., 1 + 6 * index : 4 + 6 * index] = point
+        part[..., 4 + 6 * index : 7 + 6 * index] = np.cross(arm[None, :, None], point)
+        outward = _outward(off + seen.pixels)
+        part[..., -1] = outward
+        residuals.append((off + bleed * outward).ravel())
+        slopes.append(part.reshape(-1, part.shape[-1]))
+    return np.concatenate(residuals), np.concatenate(slopes)
+
+
+def _outward(corners: Array) -> Array:
+    """Return by how much corners (n, 4, 2) move [px] where all edges of their square move outwards by a pixel.
+
+    Of squares as fitted: of corners as found, their noise would be taken for bleeding.
+    """
+    with np.errstate(all="ignore"):
+        along = np.roll(corners, -1, axis=1) - corners
+        along = along / np.linalg.norm(along, axis=-1, keepdims=True)
+        # On screen, v down, corners go round clockwise: outwards is to the left of the way.
+        after = np.stack((along[..., 1], -along[..., 0]), axis=-1)
+        before = np.roll(after, 1, axis=1)
+        moved = (after + before) / np.maximum(1.0 + (after * before).sum(axis=-1, keepdims=True), 0.05)
+    return np.nan_to_num(moved)
+
+
+def _weights(residual: Array) -> Array:
+    """Huber's weight of each coordinate."""
+    limit = _HUBER * _sigma(residual)
+    return np.minimum(1.0, limit / np.maximum(np.abs(residual), limit))
+
+
+def _spread(residual: Array, slope: Array, image: ArrayIndex, bleed_sigma: float) -> Spread:
+    """Covariances of a fit: of independent errors, and by images (the jackknife to first order, MacKinnon and White, 1985, HC3
+    for groups)."""
+    root = np.sqrt(_weights(residual))
+    rows, off = slope * root[:, None], residual * root
+    matrix = rows.T @ rows
+    matrix[-1, -1] += _prior(residual, bleed_sigma) ** 2
+    inverse = np.linalg.pinv(matrix)
+    freedom = len(residual) - slope.shape[1]
+    by_corner = inverse * float(off @ off) / max(freedom, 1)
+    numbers = np.unique(image)
+    if len(numbers) < _CLUSTERS_MIN:
+        return Spread(by_corner, freedom, None, len(numbers))
+    moves = []
+    for number in numbers:
+        part, error = rows[image == number], off[image == number]
+        # What the fit would move by without this image.
+        rest = np.eye(len(error)) - part @ inverse @ part.T
+        moves.append(inverse @ (part.T @ np.linalg.lstsq(rest, error, rcond=1e-9)[0]))
+    moved = np.array(moves)
+    share = (len(numbers) - 1) / len(numbers)
+    return Spread(by_corner, freedom, share * moved.T @ moved, len(numbers))
