@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from airworthy.capture.alignment import Alignment, Similarity, aligned, best_similarity, find_alignment, find_similarity
     from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
     from airworthy.capture.markers import MarkerPose, detect_marker, draw_marker, marker_poses
+    from airworthy.capture.place import CapturedPlace, PlaceOptions, made_place, write_place
+    from airworthy.capture.place_surface import coverage_picture, depth_against_points
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
     from airworthy.capture.training import TrainResult, train_splats
     from airworthy.capture.training_options import TrainOptions
@@ -16,7 +18,8 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "CAPTURE_LIMITS", "Alignment", "CaptureImages", "CaptureLimits", "MarkerPose", "RenderCaptureOptions", "Similarity",
-    "TrainOptions", "TrainResult", "aligned", "best_similarity", "detect_marker", "draw_marker", "find_alignment",
-    "find_similarity", "marker_poses", "read_capture", "render_capture", "train_splats", "write_capture",
+    "CAPTURE_LIMITS", "Alignment", "CaptureImages", "CaptureLimits", "CapturedPlace", "MarkerPose", "PlaceOptions",
+    "RenderCaptureOptions", "Similarity", "TrainOptions", "TrainResult", "aligned", "best_similarity", "coverage_picture",
+    "depth_against_points", "detect_marker", "draw_marker", "find_alignment", "find_similarity", "made_place", "marker_poses",
+    "read_capture", "render_capture", "train_splats", "write_capture", "write_place",
 ]  # fmt: skip

@@ -53,11 +53,14 @@ REACH = 2.0
 """Distances to the surface are taken to this many cells before and behind it."""
 CELLS = (0.05, 0.1)
 """Finest and coarsest edge of a cell that is chosen for a place [m]."""
-CELLS_MAX = 4_000_000
-"""Of a grid whose cells nobody chose; coarser ones are taken beyond, up to the coarsest, and more cells where that is not
-enough."""
+CELLS_MAX, CELLS_MOST = 4_000_000, 16_000_000
+"""Of a grid whose cells nobody chose: beyond the first number coarser cells are taken, up to the coarsest; beyond the second
+they grow further, since a cell takes 14 bytes while it is carved."""
 STRAY = 0.002
 """Share of the ends of rays that is left outside of the grid at each of its six sides."""
+FAR = 4.0
+"""Ends farther from their camera than this over the median distance are outside, seen through a window, and belong to no grid
+(ours: walls of a hall that is filmed from its middle are within twice of it)."""
 CAMERA = 16
 """Numbers of a camera: world to camera by rows (9), optical centre (3) [m], fx, fy, cx, cy [px]."""
 FIRST = 4
@@ -106,6 +109,11 @@ class Carving:
     """(nx, ny, nz) cameras that see a surface in it."""
     distance: ArrayF32
     """(nx, ny, nz) of its middle before the surface [m]; NaN where no camera sees it near its surface."""
+
+    def part(self, cells: tuple[slice, slice, slice]) -> Carving:
+        """Return a block of the cells."""
+        lower = self.lower + self.resolution * np.array([one.start for one in cells])
+        return Carving(lower, self.resolution, self.passes[cells], self.hits[cells], self.distance[cells])
 
 
 # ---- What cameras see ---------------------------------------------------------------------------------------------------
@@ -175,7 +183,9 @@ def grid_box(views: DepthViews, margin: float) -> tuple[Array, Array]:
         AirworthyError: No ray ends for certain: the splats are not opaque anywhere.
     """
     # Every seventh: of millions of ends, quantiles need some thousands.
-    ends = np.concatenate([views.points(k)[::7] for k in range(len(views))])
+    found = [views.points(k)[::7] for k in range(len(views))]
+    away = np.concatenate([np.linalg.norm(part - eye, axis=1) for part, eye in zip(found, views.position, strict=True)])
+    ends = np.concatenate(found)[away <= FAR * np.median(away)] if len(away) else np.zeros((0, 3))
     if not len(ends):
         raise AirworthyError("The splats are opaque to no training camera, so that no space can be carved; train them longer.")
     low, high = np.quantile(ends, [STRAY, 1.0 - STRAY], axis=0)
@@ -185,7 +195,7 @@ def grid_box(views: DepthViews, margin: float) -> tuple[Array, Array]:
 def grid_resolution(lower: Array, upper: Array) -> float:
     """Return the edge of the cells that suit a box [m]: the finest of `CELLS` that keeps to `CELLS_MAX`, whole centimetres."""
     size = float(np.prod(upper - lower))
-    fit = float(np.clip(np.cbrt(size / CELLS_MAX), *CELLS))
+    fit = max(float(np.clip(np.cbrt(size / CELLS_MAX), *CELLS)), float(np.cbrt(size / CELLS_MOST)))
     return float(np.ceil(100.0 * fit - 1e-6) / 100.0)
 
 
@@ -216,7 +226,7 @@ for (int k = 0; k < views; ++k) {
     }
     if (freed.data[pixel] < z + extent) continue;
     // Reduced images hold the least of 2^m x 2^m pixels: of those as wide as half the cell or less, a few cover all of it.
-    const float r = half * (c[12] > c[13] ? c[12] : c[13]) / z;
+    const float r = half * (c[12] > c[13] ? c[12] : c[13]) / z;  // [px]
     int m = 0, w = width, t = height;
     long long first = n[2];
     const float* image = freed.data;
@@ -228,8 +238,9 @@ for (int k = 0; k < views; ++k) {
       t = (t + 1) / 2;
     }
     const float scale = 1.0f / (float)(1 << m);
-    const int u0 = (int)fmaxf((u - r) * scale, 0.0f), u1 = (int)fminf((u + r) * scale, (float)(w - 1));
-    const int v0 = (int)fmaxf((v - r) * scale, 0.0f), v1 = (int)fminf((v + r) * scale, (float)(t - 1));
+    const float left = (u - r) * scale, right = (u + r) * scale, top = (v - r) * scale, bottom = (v + r) * scale;
+    const int u0 = left > 0.0f ? (int)left : 0, u1 = right < (float)(w - 1) ? (int)right : w - 1;
+    const int v0 = top > 0.0f ? (int)top : 0, v1 = bottom < (float)(t - 1) ? (int)bottom : t - 1;
     bool clear = true;
     for (int b = v0; clear && b <= v1; ++b)
       for (int a = u0; a <= u1; ++a)

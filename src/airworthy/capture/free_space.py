@@ -10,10 +10,10 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.distance import DistanceField, distance_field
-from airworthy.scenes.carved import FREE, UNKNOWN
+from airworthy.scenes.carved import FREE, OCCUPIED, UNKNOWN
 from airworthy.scenes.record import Pose, Region, Vector3
 
-__all__ = ["FreeRoom", "free_room", "reachable_states"]
+__all__ = ["FreeRoom", "enclosure", "free_room", "reachable_states"]
 
 HEIGHT = 1.25
 """Of start and goal above the lowest free cell, where there is room [m], as in other scenes that name none."""
@@ -21,10 +21,15 @@ _LAYER = 0.3
 """Places this far above and below that count as at that height [m]."""
 _WIDE = 0.8
 """Clearance that start and goal should have, if there is so much [m]."""
-_PLACES = 300
+_PLACES = 200
 """Places among which start and goal are chosen."""
 _PAIRS = 4000
 """Pairs whose way is looked at in one go."""
+_ENCLOSED = 0.6
+"""A free cell is inside where it is this much as enclosed as half of the cameras are (ours: the air behind a window is seen in
+cones between unknown space, a room between surfaces; outdoors nothing is much enclosed, cameras neither)."""
+_NOOK = 0.3
+"""Free cells that the ball cannot cover stay free this far from those that it can [m]: corners, and under tables."""
 _CORNER = 0.5 * math.sqrt(3.0)
 """From the middle of a cell to its corner, in edges."""
 
@@ -43,19 +48,65 @@ class FreeRoom:
     """Least distance of the straight way between the two from what is not known to be free [m]."""
 
 
-def free_room(states: ArrayU8, lower: Array, resolution: float, radius: float) -> FreeRoom:
+def enclosure(states: ArrayU8) -> Array:
+    """Return of each free cell the share of 26 directions in which a surface ends its free space, and not unknown space.
+
+    Args:
+        states: (nx, ny, nz) of UNKNOWN, FREE, OCCUPIED.
+
+    Returns:
+        (nx, ny, nz) in [0, 1]; 0 where a cell is not free.
+    """
+    free, solid = states == FREE, states == OCCUPIED
+    count = np.zeros(states.shape, np.uint8)
+    for step in np.ndindex(3, 3, 3):
+        direction = np.array(step) - 1
+        if direction.any():
+            count += _ends_at_surface(free, solid, direction)
+    return np.where(free, count / 26.0, 0.0)
+
+
+def _ends_at_surface(free: ArrayBool, solid: ArrayBool, direction: ArrayIndex) -> ArrayBool:
+    """Tell of each cell whether the first cell in a direction that is not free is a surface's, slice by slice."""
+    axis = int(np.flatnonzero(direction)[0])
+    others = [k for k in range(3) if k != axis]
+    free, solid = np.moveaxis(free, axis, 0), np.moveaxis(solid, axis, 0)
+    found = np.zeros(free.shape, bool)
+    forward = direction[axis] > 0
+    order = range(len(free) - 2, -1, -1) if forward else range(1, len(free))
+    for k in order:
+        ahead = k + int(direction[axis])
+        found[k] = _shifted(solid[ahead] | (free[ahead] & found[ahead]), direction[others])
+    return np.moveaxis(found, 0, axis)
+
+
+def _shifted(plane: ArrayBool, step: ArrayIndex) -> ArrayBool:
+    """Return what lies a step on in a plane; nothing beyond its edge."""
+    out = np.zeros_like(plane)
+    to, of = ([], [])
+    for d, n in zip(step, plane.shape, strict=True):
+        to.append(slice(max(-d, 0), n - max(d, 0)))
+        of.append(slice(max(d, 0), n - max(-d, 0)))
+    out[tuple(to)] = plane[tuple(of)]
+    return out
+
+
+def free_room(states: ArrayU8, lower: Array, resolution: float, radius: float, cameras: Array) -> FreeRoom:
     """Return the largest connected room in which a ball fits, and two far places in it with a free straight way between.
+
+    Free space that is much less enclosed than the cameras are is not of the room: it was seen through a window or a gap.
 
     Args:
         states: (nx, ny, nz) of UNKNOWN, FREE, OCCUPIED.
         lower: Lower corner of the grid, world [m], (3,).
         resolution: Edge of a cell [m].
         radius: Of the ball [m].
+        cameras: Where the images were taken, world [m], (n, 3).
 
     Raises:
         AirworthyError: A ball of this radius fits nowhere, or only in one place.
     """
-    free = np.pad(states == FREE, 1)
+    free = np.pad((states == FREE) & _indoors(states, lower, resolution, cameras), 1)
     field = distance_field(~free, resolution, lower - resolution)
     # To the nearest corner of a cell that is not free, at least.
     room = field.values.astype(np.float64) - _CORNER * resolution
@@ -77,6 +128,18 @@ def free_room(states: ArrayU8, lower: Array, resolution: float, radius: float) -
     return FreeRoom(inner, Region(_triple(low), _triple(high)), Pose(_triple(start), yaw), Pose(_triple(goal), yaw), least)
 
 
+def _indoors(states: ArrayU8, lower: Array, resolution: float, cameras: Array) -> ArrayBool:
+    """Tell which cells are about as enclosed as the cameras are."""
+    from scipy.ndimage import uniform_filter
+
+    share = enclosure(states)
+    # A mean over neighbours: single directions jump at the edges of furniture.
+    mean = uniform_filter(share, 3) / np.maximum(uniform_filter((states == FREE).astype(np.float64), 3), 1e-9)
+    at = np.clip(((cameras - lower) / resolution).astype(np.int64), 0, np.array(states.shape) - 1)
+    seen = mean[tuple(at[states[tuple(at.T)] == FREE].T)]
+    return np.asarray(mean >= (_ENCLOSED * np.median(seen) if len(seen) else 0.0))
+
+
 def reachable_states(states: ArrayU8, room: FreeRoom, lower: Array, resolution: float) -> ArrayU8:
     """Return states in which only such cells are free as hang together with the room and lie in its bounds.
 
@@ -95,7 +158,9 @@ def reachable_states(states: ArrayU8, room: FreeRoom, lower: Array, resolution: 
         middle = lower[axis] + resolution * (np.arange(count) + 0.5)
         some = (middle > room.bounds.lower[axis]) & (middle < room.bounds.upper[axis])
         within &= some.reshape([-1 if k == axis else 1 for k in range(3)])
-    group, _ = label((states == FREE) & within)
+    # A straight way through a window leads out of the room, too: what is far from where the ball fits is not taken.
+    near = distance_field(room.inside, resolution).values <= _NOOK
+    group, _ = label((states == FREE) & within & near)
     mine = np.unique(group[room.inside])
     kept = np.isin(group, mine[mine > 0])
     return np.where((states == FREE) & ~kept, UNKNOWN, states).astype(np.uint8)

@@ -132,8 +132,8 @@ def write_place(
     """
     root = Path(folder)
     place = made_place(images, splats, options, name=name or root.resolve().name, quiet=quiet)
+    write_scene(place.scene, root)
     with lock_folder(root) as locked:
-        write_scene(place.scene, locked)
         write_ply(locked / COLLISION, replace(place.scene, instances=_only(place.scene, SURFACE), clouds={}, splats=()))
         write_json(locked / CAMERAS, transforms_table(images, file_names(images.names)))
         _write_page(locked / PAGE, place)
@@ -176,7 +176,7 @@ def made_place(
     lower, upper = box[0] - _MARGIN_CELLS * cell, box[1] + _MARGIN_CELLS * cell
     carving = carve(views, lower, upper, cell)
     states = known_states(carving, len(views), images.points)
-    room = free_room(states, lower, cell, o.radius)
+    room = free_room(states, lower, cell, o.radius, views.position)
     states = reachable_states(states, room, lower, cell)
     inside = _near_known(cut.splats, states, lower, cell)
     scene = _scene(name, cut.splats, inside, carving, states, room)
@@ -207,7 +207,11 @@ def _scene(
 ) -> Scene:
     """Return the scene: clouds, the shell that is hit, and unknown space, solid."""
     clouds = {key: selected(splats, some) for key, some in ((ROOM, inside), (BACKGROUND, ~inside)) if some.any()}
-    mesh = occupied_mesh(carving, states)
+    cells = around(room, states, carving.lower, carving.resolution)
+    near = carving.part(cells)
+    x, y, z = (float(value) for value in near.lower)
+    carved = CarvedSpace(np.ascontiguousarray(states[cells]), (x, y, z), carving.resolution)
+    mesh = occupied_mesh(near, carved.cells)
     scene = Scene(
         name,
         shapes={SURFACE: mesh} if len(mesh.faces) else {},
@@ -221,27 +225,24 @@ def _scene(
         description="A captured place: free space is known to be free, unknown space is solid",
         source="trained from photographs",
     )
-    carved = cropped_space(states, carving.lower, carving.resolution, room)
     volumes = {f"{key}_m3": round(value, _VOLUME_DIGITS) for key, value in carved.volumes().items()}
     facts = {"gaussians": float(len(splats)), "background_gaussians": float(np.count_nonzero(~inside)), **volumes}
     return with_unknown(replace(scene, carved=carved, facts=facts), "solid")
 
 
-def cropped_space(states: ArrayU8, lower: Array, cell: float, room: FreeRoom) -> CarvedSpace:
-    """Return what is known around the bounds, three cells more on every side.
+def around(room: FreeRoom, states: ArrayU8, lower: Array, cell: float) -> tuple[slice, slice, slice]:
+    """Return the cells in and around the bounds, `_MARGIN_CELLS` more on every side: farther ones nobody can reach.
 
     Args:
+        room: With the bounds.
         states: (nx, ny, nz) of UNKNOWN, FREE, OCCUPIED.
         lower: Lower corner of the grid, world [m], (3,).
         cell: Edge of a cell [m].
-        room: With the bounds.
     """
     first = np.floor((np.array(room.bounds.lower) - lower) / cell + 1e-6).astype(int) - _MARGIN_CELLS
     last = np.ceil((np.array(room.bounds.upper) - lower) / cell - 1e-6).astype(int) + _MARGIN_CELLS
-    first, last = np.maximum(first, 0), np.minimum(last, states.shape)
-    part = states[tuple(slice(a, b) for a, b in zip(first, last, strict=True))]
-    x, y, z = (float(value) for value in lower + cell * first)
-    return CarvedSpace(np.ascontiguousarray(part), (x, y, z), cell)
+    x, y, z = (slice(max(a, 0), min(b, n)) for a, b, n in zip(first, last, states.shape, strict=True))
+    return x, y, z
 
 
 # ---- What is told -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.capture.training import TrainOptions, train_splats
+from airworthy.cli.capture_place import PlaceConfig, make_place
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 PROG = "airworthy capture"
 _DESCRIPTION = (
     "Show the posed images of a folder: transforms.json (instant-ngp, Nerfstudio, Blender sets) or a sparse model of COLMAP."
-    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER."
+    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER | place"
+    " TRAINED."
 )
 INTERRUPTED = 130
 
@@ -138,6 +140,7 @@ def main(argv: list[str]) -> int:
         "marker": (lambda: MarkerConfig, _marker, "Draw the marker that makes a capture metric."),
         "align": (lambda: AlignConfig, _align, "Bring a capture into the frame of a marker on its floor: metres, z up."),
         "train": (_train_config, _train, "Train splats from posed images; a stopped run goes on where it was."),
+        "place": (lambda: PlaceConfig, make_place, "Make a place to fly in of trained splats: known free space, bounds, contact."),
     }
     subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
     if subcommand not in commands:
