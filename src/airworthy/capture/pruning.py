@@ -16,7 +16,7 @@ from airworthy.scenes.splats.record import C0, Splats
 
 __all__ = ["LOSS_MAX", "Pruned", "camera_counts", "mean_psnr", "pruned"]
 
-SHARE = 0.05
+SHARE = 0.1
 """A camera sees a gaussian that adds this much to its image, in whole pixels (ours: less is no part of what is seen)."""
 CAMERAS = 2
 """Cameras that must see a gaussian: what one alone sees stands anywhere on its rays."""
