@@ -32,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.benchmarks.fly import FlyConfig, run_fly
 from airworthy.capture import (
-    CaptureImages,
     CapturedPlace,
+    CaptureImages,
     PlaceOptions,
     RenderCaptureOptions,
     TrainOptions,
@@ -45,7 +45,7 @@ from airworthy.capture import (
 from airworthy.geometry.distance import clearance
 from airworthy.geometry.occupancy import voxelize
 from airworthy.scenes import Scene, SceneBatch, Splats, read_splats, scene
-from airworthy.scenes.carved import FREE, UNKNOWN
+from airworthy.scenes.carved import FREE, UNKNOWN, with_unknown
 from airworthy.scenes.splats.placing import SURFACE
 from benchmarks.row_file import RowFile, machine_line
 
@@ -53,8 +53,10 @@ SAMPLES = 20_000
 """Points of the shell."""
 WITHIN = 0.05
 """[m]"""
-THROUGH = 0.6
+THROUGH = 0.3
 """Unknown space that a way must cross to be flown [m]: a vehicle's size."""
+ROOM = 0.35
+"""From true and seen surfaces all along such a way [m]."""
 
 
 def room_name(number: int) -> str:
@@ -85,7 +87,7 @@ def row_of(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     place = write_place(folder / "place", images, splats, PlaceOptions(cell=args.cell, radius=args.radius), name="place")
     written = time.process_time()
     row: dict[str, Any] = {"room": name, "splats": args.splats, "psnr_db": psnr}
-    row |= judged(place, truth, args.radius) | flown(place, folder, args.flights)
+    row |= judged(place, truth, args.radius) | flown(place, truth, folder, args.flights)
     record = place.record
     row |= {"cell_m": record["cell_m"], "space_m3": record["space_m3"], "gaussians": record["gaussians"]}
     row |= {"psnr_lost_db": record["psnr_db"]["before"] - record["psnr_db"]["after"]}
@@ -142,9 +144,9 @@ def shell_points(place: CapturedPlace) -> Any:
     return middle[facing][np.random.default_rng(0).choice(facing.sum(), SAMPLES, p=area[facing] / area[facing].sum())]
 
 
-def flown(place: CapturedPlace, folder: Path, count: int) -> dict[str, Any]:
+def flown(place: CapturedPlace, truth: Scene, folder: Path, count: int) -> dict[str, Any]:
     """Return how many flights straight through unknown space succeed, with it solid and with it free."""
-    targets = through_unknown(place, count)
+    targets = through_unknown(place, truth, count)
     successes = {"solid": 0, "free": 0}
     start = ",".join(f"{value:.4f}" for value in place.room.start.position)
     for number, target in enumerate(targets):
@@ -166,16 +168,20 @@ def flown(place: CapturedPlace, folder: Path, count: int) -> dict[str, Any]:
     return {"flights": len(targets), "succeed_solid": successes["solid"], "succeed_free": successes["free"]}
 
 
-def through_unknown(place: CapturedPlace, count: int) -> list[Any]:
-    """Return places in the bounds whose straight way from the start crosses unknown space: spread over directions."""
+def through_unknown(place: CapturedPlace, truth: Scene, count: int) -> list[Any]:
+    """Return places in the bounds whose straight way from the start crosses unknown space, and meets no surface, true or seen:
+    nothing but the unknown can end a flight there."""
     rng = np.random.default_rng(1)
+    open_ = [SceneBatch(one).geometry for one in (truth, with_unknown(place.scene, "free"))]
     start = np.array(place.room.start.position)
     low, high = np.array(place.room.bounds.lower) + 0.2, np.array(place.room.bounds.upper) - 0.2
     carved, found = place.scene.carved, []
-    for target in rng.uniform(low, high, (2000, 3)):
+    for target in rng.uniform(low, high, (3000, 3)):
         length = float(np.linalg.norm(target - start))
         steps = np.linspace(0.0, 1.0, int(length / 0.02) + 2)[:, None]
-        if 0.02 * np.count_nonzero(carved.values(start + steps * (target - start)) == UNKNOWN) >= THROUGH and length > 1.0:
+        way = start + steps * (target - start)
+        crosses = 0.02 * np.count_nonzero(carved.values(way) == UNKNOWN) >= THROUGH and length > 1.0
+        if crosses and all((clearance(one, way[::5], 0).distance > ROOM).all() for one in open_):
             found.append(target)
             if len(found) == count:
                 break

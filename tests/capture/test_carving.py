@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.capture.place_building import HIGH, LOW, PILLAR, exact_views, room_capture, room_splats
 
 from airworthy.capture.carving import (
     Carving,
@@ -23,7 +24,6 @@ from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.query_arguments import is_closed
 from airworthy.scenes.carved import FREE, OCCUPIED, UNKNOWN
-from tests.capture.place_building import HIGH, LOW, PILLAR, exact_views, room_capture, room_splats
 
 CELL = 0.1
 LOWER, UPPER = LOW - 0.3, HIGH + 0.3
@@ -64,7 +64,8 @@ def test_it_counts_as_its_twin_does() -> None:
     assert np.mean(np.isfinite(found.distance) != known) < 0.002
     both = known & np.isfinite(found.distance)
     off = np.abs(found.distance[both] - (total / np.maximum(weight, 1e-9))[both])
-    assert np.mean(off > 1e-4) < 0.005 and passes.max() > 1
+    assert np.mean(off > 1e-4) < 0.005
+    assert passes.max() > 1
 
 
 def test_free_cells_are_free(states: ArrayU8) -> None:
@@ -83,7 +84,8 @@ def test_walls_are_occupied_and_what_lies_behind_is_unknown(states: ArrayU8) -> 
     outside = ~within(at, LOW, HIGH, 0.051)
     assert (states[outside] == UNKNOWN).all()
     inner = within(at, *PILLAR, -0.11)
-    assert inner.any() and (states[inner] == UNKNOWN).all()
+    assert inner.any()
+    assert (states[inner] == UNKNOWN).all()
     assert np.count_nonzero(states == OCCUPIED) > 2000
 
 
@@ -97,7 +99,8 @@ def test_order_of_cameras_changes_nothing(views: DepthViews, carving: Carving) -
         views.attitude[order],
     )
     found = carve(turned, LOWER, UPPER, CELL)
-    assert np.array_equal(found.passes, carving.passes) and np.array_equal(found.hits, carving.hits)
+    assert np.array_equal(found.passes, carving.passes)
+    assert np.array_equal(found.hits, carving.hits)
 
 
 def test_uncertain_rays_free_less(views: DepthViews, states: ArrayU8) -> None:
@@ -120,7 +123,8 @@ def test_points_in_free_space_are_doubted(carving: Carving, states: ArrayU8) -> 
     free = np.argwhere(states == FREE)[500]
     at = LOWER + CELL * (free + 0.5)
     doubted = known_states(carving, 40, np.array([at, at + 0.01]))
-    assert doubted[tuple(free)] == UNKNOWN and np.count_nonzero(doubted != states) == 1
+    assert doubted[tuple(free)] == UNKNOWN
+    assert np.count_nonzero(doubted != states) == 1
     assert np.array_equal(known_states(carving, 40, np.array([at, [np.nan, 0.0, 0.0]])), states)
 
 
@@ -149,13 +153,16 @@ def test_the_shell_lies_on_the_walls(carving: Carving, states: ArrayU8) -> None:
 def test_start_and_goal_lie_in_the_room_and_see_each_other(views: DepthViews, states: ArrayU8) -> None:
     room = free_room(states, LOWER, CELL, 0.3, views.position)
     for end in (room.start.position, room.goal.position):
-        assert within(np.array(end), LOW, HIGH, -0.3) and not within(np.array(end), *PILLAR, 0.3)
+        assert within(np.array(end), LOW, HIGH, -0.3)
+        assert not within(np.array(end), *PILLAR, 0.3)
     assert np.linalg.norm(np.subtract(room.goal.position, room.start.position)) > 2.5
     steps = np.linspace(0.0, 1.0, 500)[:, None]
     way = np.array(room.start.position) + steps * np.subtract(room.goal.position, room.start.position)
     cells = ((way - LOWER) / CELL).astype(int)
-    assert (states[tuple(cells.T)] == FREE).all() and room.clearance >= 0.3
-    assert (np.array(room.bounds.lower) >= LOW).all() and (np.array(room.bounds.upper) <= HIGH).all()
+    assert (states[tuple(cells.T)] == FREE).all()
+    assert room.clearance >= 0.3
+    assert (np.array(room.bounds.lower) >= LOW).all()
+    assert (np.array(room.bounds.upper) <= HIGH).all()
 
 
 def test_nobody_starts_behind_a_window() -> None:
@@ -177,7 +184,7 @@ def test_nobody_starts_behind_a_window() -> None:
 
 
 def test_where_no_vehicle_fits_it_says_so(states: ArrayU8, views: DepthViews) -> None:
-    with pytest.raises(AirworthyError, match="No connected free space holds a ball of 1.5 m"):
+    with pytest.raises(AirworthyError, match="No connected free space holds a ball"):
         free_room(states, LOWER, CELL, 1.5, views.position)
 
 
@@ -195,14 +202,17 @@ def test_depths_of_splats_are_those_of_the_room() -> None:
         # Where nothing is certain nothing is freed beyond what is there, but for the gaussians' own width.
         assert np.mean(seen.freed[k] > truth.depth[number] + 0.1) < 0.02
     # The depth of a gaussian is that of its mean, within its deviation of 4.8 cm of that of its surface.
-    assert np.mean(certain) > 0.8 and np.median(np.concatenate(off)) < 0.048
+    assert np.mean(certain) > 0.8
+    assert np.median(np.concatenate(off)) < 0.048
     wanted, found = depth_against_points(seen, images.points)
-    assert len(wanted) > 500 and np.median(np.abs(wanted - found)) < 0.048
+    assert len(wanted) > 500
+    assert np.median(np.abs(wanted - found)) < 0.048
 
 
 def test_grids_suit_the_size(views: DepthViews) -> None:
     low, high = grid_box(views, 0.0)
-    assert np.abs(low - LOW).max() < 0.02 and np.abs(high - HIGH).max() < 0.02
+    assert np.abs(low - LOW).max() < 0.02
+    assert np.abs(high - HIGH).max() < 0.02
     assert grid_resolution(low, high) == 0.05
     assert grid_resolution(np.zeros(3), np.array([20.0, 12.0, 6.0])) == 0.08
     assert grid_resolution(np.zeros(3), np.array([100.0, 50.0, 20.0])) == 0.19
@@ -217,5 +227,8 @@ def test_seen_from_above_y_is_up() -> None:
     picture = coverage_picture(states, np.array([[1.0, 1.0], [2.0, 1.0]]))
     assert picture.shape == (3, 4, 3)
     # Free at the lower left, a surface at the upper right, the way in the middle row.
-    assert picture[2, 0].min() > 180 and picture[0, 3, 0] > 200 and picture[0, 3, 2] < 90
-    assert (picture[1, 1] == picture[1, 2]).all() and picture[1, 1, 0] == 200
+    assert picture[2, 0].min() > 180
+    assert picture[0, 3, 0] > 200
+    assert picture[0, 3, 2] < 90
+    assert (picture[1, 1] == picture[1, 2]).all()
+    assert picture[1, 1, 0] == 200

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.capture.place_building import HIGH, LOW, PILLAR, room_capture, room_splats
 
 from airworthy.benchmarks.fly import FlyConfig, run_fly
 from airworthy.capture import CaptureImages, PlaceOptions, read_capture, write_capture, write_place
@@ -20,7 +21,6 @@ from airworthy.scenes.carved import FREE, UNKNOWN, is_unknown_solid
 from airworthy.tasks import course_clearance
 from airworthy.trajectories import Limits, from_waypoints
 from airworthy.vehicles import vehicle
-from tests.capture.place_building import HIGH, LOW, PILLAR, room_capture, room_splats
 
 OPTIONS = PlaceOptions(cell=0.1)
 
@@ -54,18 +54,23 @@ def test_what_no_camera_sees_is_left_out_at_no_loss(images: CaptureImages, splat
     counts = camera_counts(splats, images, 0.05)
     room = len(splats) - 200
     # Walls let a few hundredths of the light through, by which some of what is behind shows a little.
-    assert (counts[room:] < 2).mean() > 0.9 and (counts[:room] >= 2).mean() > 0.9
+    assert (counts[room:] < 2).mean() > 0.9
+    assert (counts[:room] >= 2).mean() > 0.9
     cut = pruned(splats, images, 0.05)
-    assert cut.least == 2 and cut.kept[room:].mean() < 0.1
+    assert cut.least == 2
+    assert cut.kept[room:].mean() < 0.1
     assert cut.psnr_after > cut.psnr_before - 0.1
-    assert cut.left_out == np.count_nonzero(counts < 2) and len(cut.splats) == np.count_nonzero(counts >= 2)
+    assert cut.left_out == np.count_nonzero(counts < 2)
+    assert len(cut.splats) == np.count_nonzero(counts >= 2)
 
 
 def test_the_folder_holds_all_of_it(folder: Path, images: CaptureImages) -> None:
     names = {item.name for item in folder.iterdir()}
     assert {"scene.toml", "assets", "collision.ply", "cameras.json", "place.json", "report.html"} <= names
     record = json.loads((folder / "place.json").read_text())
-    assert record["metric"] is True and record["unknown"] == "solid" and record["gaussians"]["pruned"] >= 180
+    assert record["metric"] is True
+    assert record["unknown"] == "solid"
+    assert record["gaussians"]["pruned"] >= 180
     assert record["points"]["median_m"] < 0.05
     assert len(json.loads((folder / "cameras.json").read_text())["frames"]) == len(images)
     assert "known to be free" in (folder / "report.html").read_text()
@@ -74,12 +79,16 @@ def test_the_folder_holds_all_of_it(folder: Path, images: CaptureImages) -> None
 
 def test_it_is_inside_by_construction(folder: Path) -> None:
     place = read_scene(folder)
-    assert place.start is not None and place.goal is not None and is_unknown_solid(place)
+    assert place.start is not None
+    assert place.goal is not None
+    assert is_unknown_solid(place)
     bounds = np.array([place.bounds.lower, place.bounds.upper])
-    assert (bounds[0] >= LOW).all() and (bounds[1] <= HIGH).all()
+    assert (bounds[0] >= LOW).all()
+    assert (bounds[1] <= HIGH).all()
     ends = np.array([place.start.position, place.goal.position])
     assert (clearance(SceneBatch(place).geometry, ends, 0).distance >= 0.3).all()
-    assert place.carved is not None and (place.carved.values(ends) == FREE).all()
+    assert place.carved is not None
+    assert (place.carved.values(ends) == FREE).all()
 
 
 def test_equal_inputs_give_an_equal_place(folder: Path, images: CaptureImages, splats: Splats, tmp_path: Path) -> None:
@@ -91,11 +100,13 @@ def test_a_course_through_unknown_space_does_not_fit(folder: Path) -> None:
     place = read_scene(folder)
     inner = 0.5 * (PILLAR[0] + PILLAR[1])
     inner[2] = 1.2
-    assert place.carved is not None and place.carved.values([inner])[0] == UNKNOWN
+    assert place.carved is not None
+    assert place.carved.values([inner])[0] == UNKNOWN
     hidden = replace(place, instances=tuple(item for item in place.instances if item.name == "unknown space"))
     path = from_waypoints(np.array([np.array(place.start.position), inner]), Limits(speed=1.0, acceleration=2.0))
     found = course_clearance(path, hidden, vehicle("carl"))
-    assert not found.fits and found.touches[0].thing == "'unknown space'"
+    assert not found.fits
+    assert found.touches[0].thing == "'unknown space'"
 
 
 def test_what_cannot_be_a_place_is_refused(images: CaptureImages, splats: Splats, tmp_path: Path) -> None:
@@ -145,8 +156,11 @@ def test_the_command_makes_a_place(
     argv = ["capture", "place", str(file), "--capture", str(tmp_path / "capture"), "--out", str(tmp_path / "place")]
     assert main([*argv, "--cell", "0.1"]) == 0
     text = capsys.readouterr().out
-    assert "known to be free in cells of 10 cm" in text and "which is solid" in text and "Left out" in text
+    assert "known to be free in cells of 10 cm" in text
+    assert "which is solid" in text
+    assert "Left out" in text
     assert main(["scenes", "show", str(tmp_path / "place")]) == 0
     shown = capsys.readouterr().out
-    assert "space_m3.free" in shown and "unknown_space" in shown
+    assert "space_m3.free" in shown
+    assert "unknown_space" in shown
     assert read_capture(tmp_path / "capture", quiet=True).metric

@@ -28,7 +28,7 @@ def volume(mesh: Mesh) -> float:
 def test_a_ball_lies_where_its_distances_say() -> None:
     mesh = surface_nets(ball(0.83), (-1.2, -1.2, -1.2), CELL)
     radius = np.linalg.norm(mesh.vertices - np.array([0.02, -0.03, 0.01]), axis=1)
-    # A vertex is a mean of crossings of a curved surface: up to the sagitta of a cell's diagonal inside, 3 h^2 / (8 r) = 4.5 mm,
+    # A vertex is a mean of crossings of a curved surface: up to the sagitta of a cell's diagonal inside, 3 h^2 / (8 r), 4.5 mm,
     # of crossings that linear interpolation finds to h^2 / (8 r) = 1.5 mm.
     assert np.abs(radius - 0.83).max() < 0.0061
     assert volume(mesh) == pytest.approx(4.0 / 3.0 * np.pi * 0.83**3, rel=0.02)
@@ -40,13 +40,15 @@ def test_a_plane_between_cells_is_exact() -> None:
     mesh = surface_nets(field, (0.0, 0.0, 0.0), CELL)
     # Negative below: closed there by the end of the grid. Away from the edges all of the upper side lies at 0.237.
     inner = mesh.vertices[(mesh.vertices[:, 0] > 0.15) & (np.abs(mesh.vertices[:, 1:] - [0.25, 0.2]) < [0.15, 0.1]).all(axis=1)]
-    assert len(inner) and np.abs(inner[:, 0] - 0.237).max() < 1e-6
+    assert len(inner)
+    assert np.abs(inner[:, 0] - 0.237).max() < 1e-6
 
 
 def test_any_field_gives_a_closed_surface() -> None:
     for seed in range(5):
         mesh = surface_nets(np.random.default_rng(seed).normal(size=(9, 10, 11)), (1.0, 2.0, 3.0), CELL)
-        assert is_closed(mesh) and volume(mesh) > 0.0
+        assert is_closed(mesh)
+        assert volume(mesh) > 0.0
 
 
 def test_zeros_and_nothing() -> None:

@@ -419,7 +419,7 @@ def carve_twin(views: DepthViews, lower: ArrayFloat, upper: ArrayFloat, resoluti
 
 
 def _window_free(freed: ArrayF32, u: Array, v: Array, z: Array, radius: Array) -> ArrayBool:
-    """Tell whether no pixel within `radius` (n,) [px] of places (n,), in blocks as the kernel's, ends before depths `z` (n,)."""
+    """Tell whether no pixel within `radius` (n,) [px] of places (n,), in blocks as the kernel's, ends before depths `z`."""
     height, width = freed.shape
     level = np.clip(np.floor(np.log2(np.maximum(radius, 1.0))), 0, LEVELS).astype(int)
     free = np.ones(len(u), bool)

@@ -85,8 +85,8 @@ class PlaceOptions:
     def __post_init__(self) -> None:
         if not (self.cell == 0.0 or 0.005 <= self.cell <= 1.0) or not 0.0 < self.radius <= 5.0:
             raise AirworthyError(
-                f"A place got cells of {self.cell} m and a radius of {self.radius} m; expected 0.005 to 1 m (0: found), and up to"
-                " 5 m."
+                f"A place got cells of {self.cell} m and a radius of {self.radius} m; expected 0.005 to 1 m (0: found), and up"
+                " to 5 m."
             )
         if not 0.0 <= self.background <= 1.0:
             raise AirworthyError(f"A place got the background {self.background}; expected 0, black, to 1, white.")
@@ -202,9 +202,7 @@ def _near_known(splats: Splats, states: ArrayU8, lower: Array, cell: float) -> A
     return np.asarray(within & (field[x, y, z] <= _BEHIND))
 
 
-def _scene(
-    name: str, splats: Splats, inside: ArrayBool, carving: Carving, states: ArrayU8, room: FreeRoom
-) -> Scene:
+def _scene(name: str, splats: Splats, inside: ArrayBool, carving: Carving, states: ArrayU8, room: FreeRoom) -> Scene:
     """Return the scene: clouds, the shell that is hit, and unknown space, solid."""
     clouds = {key: selected(splats, some) for key, some in ((ROOM, inside), (BACKGROUND, ~inside)) if some.any()}
     cells = around(room, states, carving.lower, carving.resolution)
@@ -215,7 +213,10 @@ def _scene(
     scene = Scene(
         name,
         shapes={SURFACE: mesh} if len(mesh.faces) else {},
-        instances=(Instance(SURFACE, name=SURFACE, visible=False, covered=True),) if len(mesh.faces) else (),
+        # The room itself, which conditions of an evaluation never take out as a thing.
+        instances=(Instance(SURFACE, semantic="building", name=SURFACE, visible=False, covered=True),)
+        if len(mesh.faces)
+        else (),
         lights=(),
         bounds=room.bounds,
         start=room.start,

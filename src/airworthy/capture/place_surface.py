@@ -1,4 +1,4 @@
-"""What is hit in a captured place: a thin closed shell where surfaces were seen, and the evidence that it lies where they are."""
+"""What is hit in a captured place: a thin closed shell where surfaces were seen; and the evidence that it lies there."""
 
 from __future__ import annotations
 

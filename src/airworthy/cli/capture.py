@@ -140,7 +140,11 @@ def main(argv: list[str]) -> int:
         "marker": (lambda: MarkerConfig, _marker, "Draw the marker that makes a capture metric."),
         "align": (lambda: AlignConfig, _align, "Bring a capture into the frame of a marker on its floor: metres, z up."),
         "train": (_train_config, _train, "Train splats from posed images; a stopped run goes on where it was."),
-        "place": (lambda: PlaceConfig, make_place, "Make a place to fly in of trained splats: known free space, bounds, contact."),
+        "place": (
+            lambda: PlaceConfig,
+            make_place,
+            "Make a place to fly in of trained splats: known free space, bounds, contact.",
+        ),
     }
     subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
     if subcommand not in commands:

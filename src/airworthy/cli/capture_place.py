@@ -53,9 +53,7 @@ def make_place(config: PlaceConfig) -> int:
     from airworthy.capture import PlaceOptions, read_capture, write_place
 
     splats, trained = _trained(config.trained)
-    images = read_capture(
-        config.capture, config.width, config.every, config.up, images=config.images, quiet=config.json
-    )
+    images = read_capture(config.capture, config.width, config.every, config.up, images=config.images, quiet=config.json)
     options = PlaceOptions(
         cell=config.cell,
         radius=config.radius,
@@ -74,8 +72,8 @@ def make_place(config: PlaceConfig) -> int:
         f" {space['unknown']:.1f} m3 unknown, which is solid (--unknown free lets flights pass)."
     )
     print(
-        f"Left out {some['pruned']:,} of {some['trained']:,} gaussians, which fewer than {some['seen_by_at_least']} training cameras"
-        f" see: PSNR {psnr['before']:.2f} dB before, {psnr['after']:.2f} dB after; {some['background']:,} are background."
+        f"Left out {some['pruned']:,} of {some['trained']:,} gaussians, which fewer than {some['seen_by_at_least']} training"
+        f" cameras see: PSNR {psnr['before']:.2f} dB before, {psnr['after']:.2f} dB after; {some['background']:,} are background."
     )
     print(f"Next: airworthy scenes show {config.out}; airworthy fly --scene {config.out}")
     return 0

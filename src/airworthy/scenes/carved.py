@@ -9,12 +9,13 @@ splats show.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayLike, ArrayU8
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.geometry import Mesh
 from airworthy.geometry.occupancy import MAX_CELLS
@@ -25,11 +26,13 @@ __all__ = [
     "FREE",
     "OCCUPIED",
     "UNKNOWN",
+    "UNKNOWN_CLASS",
     "UNKNOWN_SPACE",
     "CarvedSpace",
     "UnknownMode",
     "carved_arrays",
     "carved_from_arrays",
+    "freed",
     "is_unknown_solid",
     "with_unknown",
 ]
@@ -38,6 +41,8 @@ UNKNOWN, FREE, OCCUPIED = 0, 1, 2
 """Values of cells."""
 UNKNOWN_SPACE = "unknown space"
 """Name of the shape and of the instance that are met where nobody has seen that nothing is."""
+UNKNOWN_CLASS = "unknown_space"
+"""Its class: part of the place, which no edit of a scene takes out as a thing."""
 UnknownMode = Literal["solid", "free"]
 UNKNOWN_MODES: tuple[UnknownMode, ...] = get_args(UnknownMode)
 _PER_BYTE = 4
@@ -133,8 +138,24 @@ def with_unknown(scene: Scene, mode: UnknownMode) -> Scene:
     if not len(mesh.faces):
         return scene
     # Neither visible nor covered: rays pass, so that depth is that of surfaces; bodies and distances meet it.
-    item = Instance(UNKNOWN_SPACE, name=UNKNOWN_SPACE, visible=False)
+    item = Instance(UNKNOWN_SPACE, semantic=UNKNOWN_CLASS, name=UNKNOWN_SPACE, visible=False)
     return replace(scene, shapes={**scene.shapes, UNKNOWN_SPACE: mesh}, instances=(*scene.instances, item))
+
+
+def freed(scene: Scene, which: Callable[[Array], ArrayBool]) -> Scene:
+    """Return the scene with cells known to be free, as after an edit that took out what stood there; unknown space follows.
+
+    Args:
+        scene: Any; one that nobody carved comes back as it is.
+        which: Tells of points (n, 3), world [m], whether they are free now (n,).
+    """
+    if scene.carved is None:
+        return scene
+    space, solid = scene.carved, is_unknown_solid(scene)
+    middle = np.asarray(space.lower) + space.resolution * (np.stack(np.indices(space.cells.shape), -1).reshape(-1, 3) + 0.5)
+    cells = np.where(which(middle).reshape(space.cells.shape), FREE, space.cells).astype(np.uint8)
+    bare = replace(with_unknown(scene, "free"), carved=replace(space, cells=cells))
+    return with_unknown(bare, "solid") if solid else bare
 
 
 # ---- As arrays of a file ------------------------------------------------------------------------------------------------

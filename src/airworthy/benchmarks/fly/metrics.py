@@ -25,6 +25,7 @@ from airworthy.evaluation.statistics import SUMMARY_FILE, read_summary, summariz
 from airworthy.pilots import FlightRun
 from airworthy.reports.flight_report import REPORT_FILE, write_report
 from airworthy.reports.flight_text import START_TO_GOAL
+from airworthy.scenes.carved import is_unknown_solid
 from airworthy.simulation import read_flight
 from airworthy.simulation.flights import META_FILE
 from airworthy.tasks import TrackingReference
@@ -133,6 +134,8 @@ def judge_flights(
         drawn=draws(config),
     )
     summary |= {} if film is None else {"video": film}
+    solid = None if scene is None else is_unknown_solid(scene)
+    summary |= {} if solid is None else {"unknown_space": "solid" if solid else "free"}
     write_summary(folder, summary)
     if config.report:
         course = record.course_flown()
