@@ -86,7 +86,9 @@ def room_capture(splats: Splats, count: int = 40) -> CaptureImages:
     """Images of the room from all around, every fifth held out; its points are some of the gaussians' means."""
     eye, attitude = poses(count)
     images = SplatRenderer(splats).render(WIDTH, HEIGHT, LENS, eye, attitude, channels=("rgb",))["rgb"]
-    pixels = tuple((255.0 * image.clip(0.0, 1.0) + 0.5).astype(np.uint8) for image in images)
+    # Noise as of a telephone's photographs in a room, 34 dB: what a gaussian adds is worth nothing far below it.
+    noisy = 255.0 * images + np.random.default_rng(2).normal(0.0, 5.0, images.shape)
+    pixels = tuple((image.clip(0.0, 255.0) + 0.5).astype(np.uint8) for image in noisy)
     held = np.arange(count) % 5 == 4
     points = splats.position[::7].astype(np.float64)
     return CaptureImages(pixels, np.tile(LENS, (count, 1)), eye, attitude, held_out=held, points=points, metric=True)

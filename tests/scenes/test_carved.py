@@ -115,7 +115,7 @@ def test_a_digest_of_before_stays() -> None:
 
 
 def test_where_nothing_is_known_to_be_unknown_it_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AirworthyError, match="unknown 'free' changes nothing"):
+    with pytest.raises(AirworthyError, match="--unknown free changes nothing for what is no captured place"):
         scene("mid_gate", unknown="free")
     write_scene(Scene("bare", lights=()), tmp_path)
     with pytest.raises(AirworthyError, match="has no unknown space"):

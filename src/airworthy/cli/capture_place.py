@@ -71,12 +71,19 @@ def make_place(config: PlaceConfig) -> int:
         f"{config.out}: {space['free']:.1f} m3 known to be free in cells of {100 * record['cell_m']:.0f} cm,"
         f" {space['unknown']:.1f} m3 unknown, which is solid (--unknown free lets flights pass)."
     )
+    left = f"Left out {some['pruned']:,} of {some['trained']:,} gaussians"
+    left += f", which {seen_by(some['seen_by_at_least'])}" if some["seen_by_at_least"] else ""
     print(
-        f"Left out {some['pruned']:,} of {some['trained']:,} gaussians, which fewer than {some['seen_by_at_least']} training"
-        f" cameras see: PSNR {psnr['before']:.2f} dB before, {psnr['after']:.2f} dB after; {some['background']:,} are background."
+        f"{left}: PSNR {psnr['before']:.2f} dB before, {psnr['after']:.2f} dB after; {some['background']:,} lie beyond known"
+        " space and are seen only."
     )
     print(f"Next: airworthy scenes show {config.out}; airworthy fly --scene {config.out}")
     return 0
+
+
+def seen_by(least: int) -> str:
+    """Return which gaussians were left out, as the end of a sentence about them."""
+    return "no training camera sees" if least == 1 else f"fewer than {least} training cameras see"
 
 
 def _trained(path: Path) -> tuple[Splats, dict[str, Any]]:
