@@ -18,6 +18,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry.distance import clearance
 from airworthy.scenes import SceneBatch, Splats, merged, read_model, read_scene, scene_digest, write_scene, write_splats
 from airworthy.scenes.carved import FREE, UNKNOWN, is_unknown_solid
+from airworthy.scenes.splats.editing import selected
 from airworthy.tasks import course_clearance
 from airworthy.trajectories import Limits, from_waypoints
 from airworthy.vehicles import vehicle
@@ -39,8 +40,10 @@ def images() -> CaptureImages:
 
 
 @pytest.fixture(scope="module")
-def splats() -> Splats:
-    return merged([room_splats(), strays()])
+def splats(images: CaptureImages) -> Splats:
+    """Of the room what training would have made, and strays: what no photograph shows is not trained."""
+    room = room_splats()
+    return merged([selected(room, camera_counts(room, images, 0.05) >= 2), strays()])
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +58,7 @@ def test_what_no_camera_sees_is_left_out_at_no_loss(images: CaptureImages, splat
     room = len(splats) - 200
     # Walls let a few hundredths of the light through, by which some of what is behind shows a little.
     assert (counts[room:] < 2).mean() > 0.9
-    assert (counts[:room] >= 2).mean() > 0.9
+    assert (counts[:room] >= 2).mean() > 0.98
     cut = pruned(splats, images, 0.05)
     assert cut.least == 2
     assert cut.kept[room:].mean() < 0.1
