@@ -70,7 +70,7 @@ def splats_of(place: Scene, images: CaptureImages, folder: Path, args: argparse.
         from airworthy.rendering.converting import splats_from_scene
 
         return splats_from_scene(place, count=args.count), None
-    options = TrainOptions(steps=args.steps, count=args.count, degree=0, judge_every=args.steps)
+    options = TrainOptions(steps=args.steps, count=args.count, degree=0, judge_every=args.steps, start_share=args.start_share)
     result = train_splats(images, folder / "splats", options, quiet=True)
     return read_splats(result.splats).splats, result.psnr
 
@@ -201,6 +201,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=4)
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--count", type=int, default=30_000)
+    parser.add_argument("--start-share", type=float, default=0.5, help="gaussians at first, over all; 1: at the points")
     parser.add_argument("--cell", type=float, default=0.0, help="edge of the cells [m]; 0: found")
     parser.add_argument("--radius", type=float, default=0.3)
     parser.add_argument("--flights", type=int, default=2, help="through unknown space, of each room")
