@@ -10,14 +10,13 @@ from tests.capture.place_building import HIGH, LOW, PILLAR, exact_views, room_ca
 
 from airworthy.capture.carving import (
     Carving,
-    DepthViews,
     carve,
     carve_twin,
-    depth_views,
     grid_box,
     grid_resolution,
     known_states,
 )
+from airworthy.capture.depth_views import DepthViews, certain_depth, depth_views
 from airworthy.capture.free_space import enclosure, free_room, reachable_states
 from airworthy.capture.place_surface import coverage_picture, depth_against_points, occupied_mesh
 from airworthy.core.arrays import Array, ArrayU8
@@ -109,6 +108,29 @@ def test_uncertain_rays_free_less(views: DepthViews, states: ArrayU8) -> None:
     assert np.count_nonzero(some == FREE) < 0.8 * np.count_nonzero(states == FREE)
     blind = replace(views, freed=tuple(0.0 * image for image in views.freed), depth=tuple(0.0 * d for d in views.depth))
     assert (known_states(carve(blind, LOWER, UPPER, CELL), len(views)) == UNKNOWN).all()
+
+
+def test_fog_frees_less_and_hides_nothing() -> None:
+    def looked(mean: float, *before: float) -> tuple[float, float]:
+        images = [np.full((7, 7), value, np.float32) for value in (mean, 4.0, *before)]
+        depth, free = certain_depth(images[0], images[1], images[2:])
+        return float(depth[3, 3]), float(free[3, 3])
+
+    # Light that ends in one place: free up to where it may end, and certain.
+    assert looked(3.96, 0.02, 0.01, 0.0) == pytest.approx((4.0, 3.92), abs=1e-5)
+    # Some of it before: up to the farthest share before which little is stopped.
+    assert looked(3.2, 0.4, 0.29, 0.1) == pytest.approx((4.0, 3.6), abs=1e-5)
+    assert looked(3.2, 0.4, 0.35, 0.1) == pytest.approx((0.0, 3.0), abs=1e-5)
+    # Fog all the way: free as far before both depths as they are apart.
+    assert looked(2.6, 0.45, 0.44, 0.4) == pytest.approx((0.0, 1.2), abs=1e-5)
+    assert looked(1.5, 0.45, 0.44, 0.4) == (0.0, 0.0)
+
+
+def test_a_single_doubtful_pixel_closes_nothing() -> None:
+    mean = np.full((9, 9), 4.0, np.float32)
+    mean[4, 4] = 0.0
+    _, free = certain_depth(mean, np.full((9, 9), 4.0, np.float32), [np.ones((9, 9), np.float32)] * 3)
+    assert (free == 4.0).all()
 
 
 def test_one_camera_frees_nothing() -> None:

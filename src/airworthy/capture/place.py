@@ -19,14 +19,13 @@ import numpy as np
 
 from airworthy.capture.carving import (
     Carving,
-    DepthViews,
     carve,
-    depth_views,
     grid_box,
     grid_resolution,
     known_states,
     point_counts,
 )
+from airworthy.capture.depth_views import DepthViews, depth_views
 from airworthy.capture.free_space import FreeRoom, free_room, reachable_states
 from airworthy.capture.place_surface import coverage_picture, depth_against_points, occupied_mesh
 from airworthy.capture.pruning import Pruned, pruned

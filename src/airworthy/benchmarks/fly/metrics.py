@@ -25,7 +25,6 @@ from airworthy.evaluation.statistics import SUMMARY_FILE, read_summary, summariz
 from airworthy.pilots import FlightRun
 from airworthy.reports.flight_report import REPORT_FILE, write_report
 from airworthy.reports.flight_text import START_TO_GOAL
-from airworthy.scenes.carved import is_unknown_solid
 from airworthy.simulation import read_flight
 from airworthy.simulation.flights import META_FILE
 from airworthy.tasks import TrackingReference
@@ -134,8 +133,7 @@ def judge_flights(
         drawn=draws(config),
     )
     summary |= {} if film is None else {"video": film}
-    solid = None if scene is None else is_unknown_solid(scene)
-    summary |= {} if solid is None else {"unknown_space": "solid" if solid else "free"}
+    summary |= _unknown_space(scene)
     write_summary(folder, summary)
     if config.report:
         course = record.course_flown()
@@ -151,6 +149,15 @@ def judge_flights(
             rotor_limits=([r.speed_min for r in rotors], [r.speed_max for r in rotors]) if len(names) == 1 else None,
         )
     return RunMetrics(summary, folder, filmed)
+
+
+def _unknown_space(scene: Scene | None) -> dict[str, str]:
+    """Return how the unknown space of a captured place was met; nothing where there is none."""
+    if scene is None or scene.carved is None:
+        return {}
+    from airworthy.scenes.carved import is_unknown_solid
+
+    return {"unknown_space": "solid" if is_unknown_solid(scene) else "free"}
 
 
 def labels_of(config: FlyConfig, course: str | None, waypoints: tuple[str, ...], own_way: bool) -> dict[str, Any]:
