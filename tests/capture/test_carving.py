@@ -56,9 +56,11 @@ def test_it_counts_as_its_twin_does() -> None:
     # A corner of the pillar, and the air before it.
     box = PILLAR[0] + [-0.6, -0.6, 0.8], PILLAR[0] + [0.3, 0.3, 1.7]
     found = carve(few, *box, CELL)
-    passes, total, weight = carve_twin(few, *box, CELL)
+    passes, through, total, weight = carve_twin(few, *box, CELL)
     # Float32 places a middle within 1e-4 px: next to no cell changes its pixel.
     assert np.mean(found.passes != passes) < 0.002
+    assert np.mean(found.through != through) < 0.002
+    assert (through >= passes).all()
     known = weight > 0.5
     assert np.mean(np.isfinite(found.distance) != known) < 0.002
     both = known & np.isfinite(found.distance)

@@ -121,7 +121,7 @@ def test_where_nothing_is_known_to_be_unknown_it_is_refused(tmp_path: Path) -> N
     with pytest.raises(AirworthyError, match="has no unknown space"):
         scene(tmp_path, unknown="solid")
     with pytest.raises(AirworthyError, match="Closest: 'solid'"):
-        with_unknown(place(), "sold")  # type: ignore[arg-type]
+        with_unknown(place(), "sold")
 
 
 def test_packing_keeps_cells_of_any_number() -> None:

@@ -5,12 +5,13 @@ follow for each cell of a grid:
 
 * `passes`: cameras that see through the whole of it. The ray through its middle ends behind it, and no ray through its image
   ends before its middle. Rays end early where depth is uncertain.
+* `through`: cameras of which the ray through its middle ends behind it for certain, be there fog before or not.
 * `hits`: cameras of which some pixel, where depth is certain, ends in it.
 * `distance`: how far before (positive) or behind (negative) the surface its middle lies, the mean of the cameras that see it
   near their surface (Curless and Levoy 1996: A volumetric method for building complex models from range images).
 
-A cell is free where `LEAST_PASSES` cameras or more see through it and hits are few beside; occupied where hits are not; and
-unknown where neither is so: behind surfaces, and where nobody looked.
+A cell is free where `LEAST_PASSES` cameras or more see through it, or `LEAST_THROUGH` see what is behind its middle, and hits
+are few beside; occupied where hits are not; and unknown where neither is so: behind surfaces, and where nobody looked.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ NEAREST = 0.05
 """Cells nearer to a camera than this along its axis are not looked at [m]."""
 LEAST_PASSES = 3
 """Cameras that must see through a cell."""
+LEAST_THROUGH = 6
+"""Cameras that must see what is behind its middle, where too few see through all of it: next to surfaces, in the fog that a
+training left before them."""
 LEAST_HITS = 2
 """Cameras that must see a surface in a cell."""
 HIT_SHARE = 0.25
@@ -74,7 +78,9 @@ class Carving:
     resolution: float
     """Edge of a cell [m]."""
     passes: ArrayInt
-    """(nx, ny, nz) cameras that see through the cell."""
+    """(nx, ny, nz) cameras that see through the whole cell."""
+    through: ArrayInt
+    """(nx, ny, nz) cameras of which the ray through its middle ends behind it for certain."""
     hits: ArrayInt
     """(nx, ny, nz) cameras that see a surface in it."""
     distance: ArrayF32
@@ -83,7 +89,7 @@ class Carving:
     def part(self, cells: tuple[slice, slice, slice]) -> Carving:
         """Return a block of the cells."""
         lower = self.lower + self.resolution * np.array([one.start for one in cells])
-        return Carving(lower, self.resolution, self.passes[cells], self.hits[cells], self.distance[cells])
+        return Carving(lower, self.resolution, self.passes[cells], self.through[cells], self.hits[cells], self.distance[cells])
 
 
 # ---- The grid -----------------------------------------------------------------------------------------------------------
@@ -141,6 +147,7 @@ for (int k = 0; k < views; ++k) {
       sum.data[at] += w * s;
       weight.data[at] += w;
     }
+    if (d > z + extent) through.data[at] += 1;
     if (freed.data[pixel] < z + extent) continue;
     // Reduced images hold the least of 2^m x 2^m pixels: of those as wide as half the cell or less, a few cover all of it.
     const float r = half * (c[12] > c[13] ? c[12] : c[13]) / z;  // [px]
@@ -177,6 +184,7 @@ _ARGUMENTS = """
     least: float32[]  # least of it over blocks of pixels, all reduced images of all images [m]
     # output
     passes: int32[]  # (nx, ny, nz), zeros before
+    through: int32[]  # (nx, ny, nz), zeros before
     sum: float32[]  # (nx, ny, nz), zeros before [m]
     weight: float32[]  # (nx, ny, nz), zeros before
     views: int
@@ -223,15 +231,16 @@ def carve(views: DepthViews, lower: ArrayFloat, upper: ArrayFloat, resolution: f
     least = [_blocks(image) for image in views.freed]
     sizes[:, 3] = np.cumsum([0, *(len(part) for part in least[:-1])])
     inputs = [cameras, sizes, *(np.concatenate([x.reshape(-1) for x in part]) for part in (views.depth, views.freed, least))]
-    outputs = [np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.zeros(shape, np.float32)]
+    outputs: list[Any] = [np.zeros(shape, kind) for kind in (np.int32, np.int32, np.float32, np.float32)]
     wp = quiet_warp()
     arrays = [wp.array(np.ascontiguousarray(a).reshape(-1), device="cpu", copy=False) for a in (*inputs, *outputs)]
     place = [float(np.float32(value)) for value in (*corner, resolution, NEAREST, REACH * resolution)]
     quiet_launch(carving_kernel(), shape[0] * shape[1], [*arrays, len(views), *shape[1:], *place, LEVELS, 0], "cpu")
-    passes, total, weight = outputs
+    passes, through, total, weight = outputs
     with np.errstate(invalid="ignore", divide="ignore"):
         distance = np.where(weight > 0.5, total / weight, np.nan).astype(np.float32)
-    return Carving(corner, float(resolution), passes, _hits(views, corner, resolution, shape), distance)
+    hits = _hits(views, corner, resolution, shape)
+    return Carving(corner, float(resolution), passes.astype(np.int64), through.astype(np.int64), hits, distance)
 
 
 def camera_rows(views: DepthViews) -> tuple[ArrayF32, ArrayInt]:
@@ -256,7 +265,7 @@ def _blocks(image: ArrayF32) -> ArrayF32:
 
 def _hits(views: DepthViews, lower: Array, resolution: float, shape: tuple[int, int, int]) -> ArrayInt:
     """Return how many cameras have a certain pixel that ends in each cell, (nx, ny, nz)."""
-    hits = np.zeros(int(np.prod(shape)), np.int32)
+    hits = np.zeros(int(np.prod(shape)), np.int64)
     for k in range(len(views)):
         hits[cells_of(views.points(k), lower, resolution, shape)] += 1
     return hits.reshape(shape)
@@ -283,8 +292,10 @@ def known_states(carving: Carving, view_count: int, points: ArrayFloat | None = 
             or more is unknown, since something with texture was triangulated there. None: there are none.
     """
     least = min(LEAST_PASSES, max(1, view_count // 2))
-    occupied = (carving.hits >= min(LEAST_HITS, least)) & (carving.hits >= HIT_SHARE * carving.passes)
-    states = np.where(occupied, OCCUPIED, np.where(carving.passes >= least, FREE, UNKNOWN)).astype(np.uint8)
+    seen = np.maximum(carving.passes, carving.through)
+    occupied = (carving.hits >= min(LEAST_HITS, least)) & (carving.hits >= HIT_SHARE * seen)
+    free = (carving.passes >= least) | (carving.through >= max(LEAST_THROUGH, 2 * least))
+    states = np.where(occupied, OCCUPIED, np.where(free, FREE, UNKNOWN)).astype(np.uint8)
     if points is not None and len(points):
         states[(states == FREE) & (point_counts(carving, points) >= 2)] = UNKNOWN
     return states
@@ -300,9 +311,11 @@ def point_counts(carving: Carving, points: ArrayFloat) -> ArrayInt:
     return np.bincount(number, minlength=int(shape.prod())).reshape(carving.passes.shape)
 
 
-def carve_twin(views: DepthViews, lower: ArrayFloat, upper: ArrayFloat, resolution: float) -> tuple[ArrayInt, Array, Array]:
-    """Return `passes`, summed distances and weights as `carve` has them, in NumPy float64: every pixel of a cell's image is
-    looked at.
+def carve_twin(
+    views: DepthViews, lower: ArrayFloat, upper: ArrayFloat, resolution: float
+) -> tuple[ArrayInt, ArrayInt, Array, Array]:
+    """Return `passes`, `through`, summed distances and weights as `carve` has them, in NumPy float64: every pixel of a cell's
+    image is looked at.
 
     Args:
         views: Depths that cameras see.
@@ -312,8 +325,9 @@ def carve_twin(views: DepthViews, lower: ArrayFloat, upper: ArrayFloat, resoluti
     """
     corner = np.asarray(lower, np.float64)
     shape = grid_shape(corner, np.asarray(upper, np.float64), resolution)
-    middle = corner + resolution * (np.stack(np.indices(shape), axis=-1).reshape(-1, 3) + 0.5)
-    passes, total, weight = np.zeros(len(middle), np.int64), np.zeros(len(middle)), np.zeros(len(middle))
+    middle = corner + resolution * (np.moveaxis(np.indices(shape), 0, -1).reshape(-1, 3) + 0.5)
+    passes, through = np.zeros((2, len(middle)), np.int64)
+    total, weight = np.zeros((2, len(middle)))
     half, reach = 0.5 * resolution, REACH * resolution
     for k in range(len(views)):
         height, width = views.depth[k].shape
@@ -330,9 +344,11 @@ def carve_twin(views: DepthViews, lower: ArrayFloat, upper: ArrayFloat, resoluti
         w = np.where((views.depth[k][pixel] > 0.0) & (np.abs(s) < reach), w, 0.0)
         total[seen] += w * s
         weight[seen] += w
-        behind = views.freed[k][pixel] >= z + half * np.abs(turn[:, 2]).sum()
+        extent = half * np.abs(turn[:, 2]).sum()
+        through[seen] += views.depth[k][pixel] > z + extent
+        behind = views.freed[k][pixel] >= z + extent
         passes[seen] += behind & _window_free(views.freed[k], u, v, z, half * max(fx, fy) / z)
-    return passes.reshape(shape), total.reshape(shape), weight.reshape(shape)
+    return passes.reshape(shape), through.reshape(shape), total.reshape(shape), weight.reshape(shape)
 
 
 def _window_free(freed: ArrayF32, u: Array, v: Array, z: Array, radius: Array) -> ArrayBool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayU8
+from airworthy.core.arrays import Array, ArrayBool, ArrayFloat, ArrayIndex, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.distance import DistanceField, distance_field
 from airworthy.scenes.carved import FREE, OCCUPIED, UNKNOWN
@@ -91,7 +91,7 @@ def _shifted(plane: ArrayBool, step: ArrayIndex) -> ArrayBool:
     return out
 
 
-def free_room(states: ArrayU8, lower: Array, resolution: float, radius: float, cameras: Array) -> FreeRoom:
+def free_room(states: ArrayU8, lower: Array, resolution: float, radius: float, cameras: ArrayFloat) -> FreeRoom:
     """Return the largest connected room in which a ball fits, and two far places in it with a free straight way between.
 
     Free space that is much less enclosed than the cameras are is not of the room: it was seen through a window or a gap.
@@ -128,7 +128,7 @@ def free_room(states: ArrayU8, lower: Array, resolution: float, radius: float, c
     return FreeRoom(inner, Region(_triple(low), _triple(high)), Pose(_triple(start), yaw), Pose(_triple(goal), yaw), least)
 
 
-def _indoors(states: ArrayU8, lower: Array, resolution: float, cameras: Array) -> ArrayBool:
+def _indoors(states: ArrayU8, lower: Array, resolution: float, cameras: ArrayFloat) -> ArrayBool:
     """Tell which cells are about as enclosed as the cameras are."""
     from scipy.ndimage import uniform_filter
 

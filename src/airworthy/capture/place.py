@@ -196,7 +196,7 @@ def _near_known(splats: Splats, states: ArrayU8, lower: Array, cell: float) -> A
     """Tell which gaussians lie in known space or within `_BEHIND` of it (n,): the others are background."""
     field = distance_field(states != UNKNOWN, cell).values
     share = (splats.position.astype(np.float64) - lower) / cell
-    within = ((share >= 0.0) & (share < np.array(states.shape))).all(axis=1)
+    within = np.asarray(((share >= 0.0) & (share < np.array(states.shape))).all(axis=1), bool)
     x, y, z = np.where(within[:, None], share, 0.0).astype(np.int64).T
     return np.asarray(within & (field[x, y, z] <= _BEHIND))
 

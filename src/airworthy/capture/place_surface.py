@@ -15,7 +15,10 @@ __all__ = ["coverage_picture", "depth_against_points", "occupied_mesh"]
 
 _THIN = 0.25
 """Depth, in cells, that is given to an occupied cell in which no camera's mean distance is negative: a wire, or a pole."""
-_GROUP = 4
+_THIN_HITS = 4
+"""Cameras that must see something there, and as many as see what is behind its middle: fewer are noise of depth, of which a
+training that is not done has much before its walls."""
+_GROUP = 30
 """Shells of fewer cells than this are specks."""
 _COLORS = {UNKNOWN: (44, 48, 58), FREE: (214, 232, 240), OCCUPIED: (232, 140, 60)}
 _ROUTE = (200, 40, 60)
@@ -27,8 +30,8 @@ def occupied_mesh(carving: Carving, states: ArrayU8) -> Mesh:
     """Return the closed shell of the surfaces that were seen, as precise as depths are, not as cells.
 
     Its front lies where the mean distance of the cameras is zero, its back `REACH` cells behind or where nothing was seen any
-    more. Where a cell is occupied and no mean distance around is negative (something thinner than a cell), the cell's middle is
-    taken for inside.
+    more. Where a cell is occupied for sure and no mean distance around is negative (something thinner than a cell), the cell's middle
+    is taken for inside.
 
     Args:
         carving: Distances to surfaces.
@@ -40,7 +43,8 @@ def occupied_mesh(carving: Carving, states: ArrayU8) -> Mesh:
     # Behind the surface the shell ends: there what is positive again is its back.
     field = np.maximum(front, -(reach + front))
     field = np.where(states == FREE, np.maximum(field, 0.05 * carving.resolution), field)
-    thin = (states == OCCUPIED) & (field >= 0.0) & ~_has_neighbour(field < 0.0)
+    sure = (carving.hits >= _THIN_HITS) & (carving.hits >= carving.through)
+    thin = (states == OCCUPIED) & sure & (field >= 0.0) & ~_has_neighbour(field < 0.0)
     field = np.where(thin, -_THIN * carving.resolution, field)
     field = np.where(_in_large_groups(field < 0.0, _GROUP), field, np.maximum(field, 0.5 * carving.resolution))
     return surface_nets(field, carving.lower, carving.resolution)

@@ -105,7 +105,7 @@ def pruned(
         quiet: Show no progress.
     """
     counts = camera_counts(splats, images, near, antialiased=antialiased, quiet=quiet)
-    options = {"antialiased": antialiased, "background": background}
+    options: dict[str, Any] = {"antialiased": antialiased, "background": background}
     before = mean_psnr(splats, images, near, **options)
     for least in range(min(CAMERAS, max(1, len(images.training) // 2)), 0, -1):
         kept = counts >= least

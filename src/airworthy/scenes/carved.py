@@ -112,12 +112,12 @@ def is_unknown_solid(scene: Scene) -> bool | None:
     return None if scene.carved is None else any(item.name == UNKNOWN_SPACE for item in scene.instances)
 
 
-def with_unknown(scene: Scene, mode: UnknownMode) -> Scene:
+def with_unknown(scene: Scene, mode: str) -> Scene:
     """Return the scene with its unknown space solid, something to hit, or free, as if nothing were there.
 
     Args:
         scene: A captured place.
-        mode: Which.
+        mode: "solid" or "free".
 
     Raises:
         AirworthyError: The scene has no unknown space, or the mode is none of these.
@@ -152,7 +152,9 @@ def freed(scene: Scene, which: Callable[[Array], ArrayBool]) -> Scene:
     if scene.carved is None:
         return scene
     space, solid = scene.carved, is_unknown_solid(scene)
-    middle = np.asarray(space.lower) + space.resolution * (np.stack(np.indices(space.cells.shape), -1).reshape(-1, 3) + 0.5)
+    middle = np.asarray(space.lower) + space.resolution * (
+        np.moveaxis(np.indices(space.cells.shape), 0, -1).reshape(-1, 3) + 0.5
+    )
     cells = np.where(which(middle).reshape(space.cells.shape), FREE, space.cells).astype(np.uint8)
     bare = replace(with_unknown(scene, "free"), carved=replace(space, cells=cells))
     return with_unknown(bare, "solid") if solid else bare

@@ -276,4 +276,4 @@ def _scene_file(path: Path, asked: SceneArguments) -> Scene:
         return found
     from airworthy.scenes.carved import with_unknown
 
-    return with_unknown(found, asked.unknown)  # type: ignore[arg-type]  (which says so)
+    return with_unknown(found, asked.unknown)

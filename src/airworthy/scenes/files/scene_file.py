@@ -197,7 +197,7 @@ def text_of(table: dict[str, Any]) -> str:
     """Return TOML text of a scene's table."""
     later = (*_SECTIONS, *_TABLES, "lights", "actors")
     # A scene without lights says so: one that says nothing has the sun.
-    dark = {"lights": []} if table.get("lights") == [] else {}
+    dark: dict[str, Any] = {"lights": []} if table.get("lights") == [] else {}
     lines = [_entry(key, value) for key, value in {**table, **dark}.items() if key not in later or key in dark]
     for name in _TABLES:
         if table.get(name):
