@@ -30,8 +30,8 @@ def occupied_mesh(carving: Carving, states: ArrayU8) -> Mesh:
     """Return the closed shell of the surfaces that were seen, as precise as depths are, not as cells.
 
     Its front lies where the mean distance of the cameras is zero, its back `REACH` cells behind or where nothing was seen any
-    more. Where a cell is occupied for sure and no mean distance around is negative (something thinner than a cell), the cell's middle
-    is taken for inside.
+    more. Where a cell is occupied for sure and no mean distance around is negative (something thinner than a cell), the cell's
+    middle is taken for inside.
 
     Args:
         carving: Distances to surfaces.
