@@ -42,6 +42,7 @@ from airworthy.scenes import (
     scene_names,
     write_scene,
 )
+from airworthy.scenes.carved import CarvedSpace
 from airworthy.scenes.files import scene_file
 from airworthy.scenes.files.assets import read_image
 from airworthy.scenes.formats.model import FileLimits
@@ -125,6 +126,7 @@ def everything() -> Scene:
         description='quotes " and \\ and \x7f and\nlines',
         source="us",
         facts={"width_m": 1e-300, "count": 3.0},
+        carved=CarvedSpace(np.arange(30, dtype=np.uint8).reshape(2, 3, 5) % 3, (-0.1, 0.3, 1e-3), 0.07),
     )
     return add_actor(scene, person("walker", 1.62, animation="walking"))
 
@@ -140,6 +142,14 @@ def test_everything_comes_back_to_the_bit(tmp_path: Path) -> None:
     written = {file.name: file.read_bytes() for file in (tmp_path / "scene").rglob("*.*")}
     write_scene(again, tmp_path / "scene")
     assert written == {file.name: file.read_bytes() for file in (tmp_path / "scene").rglob("*.*")}
+
+
+def test_a_scene_without_lights_gets_none(tmp_path: Path) -> None:
+    """One that says nothing of lights has the sun; a place of splats alone has no light of its own."""
+    dark = Scene("dark", lights=())
+    write_scene(dark, tmp_path)
+    assert read_scene(tmp_path).lights == ()
+    assert scene_digest(read_scene(tmp_path)) == scene_digest(dark)
 
 
 def test_the_digest_sees_every_change() -> None:

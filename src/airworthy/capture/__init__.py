@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         find_markers,
         marker_poses,
     )
+    from airworthy.capture.place import CapturedPlace, PlaceOptions, made_place, write_place
+    from airworthy.capture.place_surface import coverage_picture, depth_against_points
     from airworthy.capture.poses import CapturePoses, read_poses
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
     from airworthy.capture.similarity import Similarity, best_similarity, find_similarity
@@ -32,9 +34,10 @@ else:
 
 __all__ = [
     "CAPTURE_LIMITS", "Accelerations", "AlignOptions", "Alignment", "CaptureImages", "CaptureLimits", "CapturePoses",
-    "KnownDistance", "MarkerPose", "RenderCaptureOptions", "Similarity", "TrainOptions", "TrainResult", "align_capture",
-    "aligned", "best_similarity", "detect_marker", "detect_markers", "draw_marker", "draw_marker_sheet", "export_frames",
-    "find_alignment", "find_all_markers", "find_markers", "find_similarity", "marker_poses", "measured_scale",
-    "read_accelerations", "read_capture", "read_poses", "render_capture", "train_splats", "write_alignment_page",
-    "write_capture", "write_marker_sheet",
+    "CapturedPlace", "KnownDistance", "MarkerPose", "PlaceOptions", "RenderCaptureOptions", "Similarity", "TrainOptions",
+    "TrainResult", "align_capture", "aligned", "best_similarity", "coverage_picture", "depth_against_points", "detect_marker",
+    "detect_markers", "draw_marker", "draw_marker_sheet", "export_frames", "find_alignment", "find_all_markers",
+    "find_markers", "find_similarity", "made_place", "marker_poses", "measured_scale", "read_accelerations", "read_capture",
+    "read_poses", "render_capture", "train_splats", "write_alignment_page", "write_capture", "write_marker_sheet",
+    "write_place",
 ]  # fmt: skip

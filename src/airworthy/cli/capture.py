@@ -15,6 +15,7 @@ from airworthy.capture.alignment_record import AlignOptions
 from airworthy.capture.level import AXES
 from airworthy.capture.training import TrainOptions, train_splats
 from airworthy.cli.capture_align import ExportCaptureConfig, MarkerConfig, align, check_align, draw, export
+from airworthy.cli.capture_place import PlaceConfig, make_place
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import unknown_name
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 PROG = "airworthy capture"
 _DESCRIPTION = (
     "Show the posed images of a folder: transforms.json (instant-ngp, Nerfstudio, Blender sets) or a sparse model of COLMAP."
-    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER | export SPLATS."
+    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER | place TRAINED | export SPLATS."
 )
 INTERRUPTED = 130
 
@@ -122,6 +123,11 @@ def main(argv: list[str]) -> int:
         ),
         "export": (lambda: ExportCaptureConfig, export, "Write trained splats and their cameras for Nerfstudio or FiGS."),
         "train": (_train_config, _train, "Train splats from posed images; a stopped run goes on where it was."),
+        "place": (
+            lambda: PlaceConfig,
+            make_place,
+            "Make a place to fly in of trained splats: known free space, bounds, contact.",
+        ),
     }
     subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
     if subcommand not in commands:

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from tyro.conf import Positional
@@ -47,6 +47,8 @@ class ValidateCourseConfig:
     """Course JSON to read, check and plan; or a catalogue name."""
     scene: str | None = None
     """Also check that a vehicle has room along it in this place: a scene's name or file."""
+    unknown: Literal["solid", "free"] | None = None
+    """Of a captured place: whether space of which nobody knows is in the way; without it, as the place says, which is solid."""
     vehicle: str = "carl"
     """Whose body needs the room, and whose camera looks: a catalogue name or a vehicle TOML file."""
     clear: float = 0.0
@@ -59,7 +61,7 @@ class ValidateCourseConfig:
 
 VALIDATE_RULES = (
     IdleRule(
-        ("vehicle", "clear", "view"),
+        ("vehicle", "clear", "view", "unknown"),
         lambda config: config.scene is None,
         "without a place to check the course in",
         "name a --scene",
@@ -175,7 +177,7 @@ def _in_place(config: ValidateCourseConfig, path: Trajectory) -> tuple[CourseCle
     from airworthy.vehicles import named_vehicle
 
     flown = named_vehicle(config.vehicle)
-    place = cleared_for(scene(str(config.scene)), str(config.file), config.clear)
+    place = cleared_for(scene(str(config.scene), unknown=config.unknown), str(config.file), config.clear)
     fit = course_clearance(path, place, flown)
     looks = config.view and fit.fits and any(sensor.kind == "camera" for sensor in flown.sensors)
     return fit, course_view(path, place, flown) if looks else None

@@ -90,10 +90,20 @@ def show_summary(folder: Path, summary: Mapping[str, Any], notes: Sequence[str] 
     show_table("", ("", "mean", "spread"), rows)
     flights = summary["flights"]
     why = (*_partial(aggregate["outcomes"]), *failures(flights), *own_way_note(flights))
-    for note in filter(None, (*notes, copies_note(aggregate), *why)):
+    for note in filter(None, (*notes, copies_note(aggregate), _unknown_note(summary), *why)):
         print(note)
     report = folder / "report.html"
     print(f"Report: {report}" if report.exists() else f"Flights: {folder}")
+
+
+def _unknown_note(summary: Mapping[str, Any]) -> str:
+    """Return how the unknown space of a captured place was met; empty where there is none."""
+    how = summary.get("unknown_space")
+    if how == "solid":
+        return "Unknown space of this captured place is solid: flights collide with it (--unknown free lets them pass)."
+    return (
+        "" if how is None else "Unknown space of this captured place is taken for free: nobody has seen that nothing is there."
+    )
 
 
 def failures(flights: Sequence[Mapping[str, Any]]) -> list[str]:

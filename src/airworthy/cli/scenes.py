@@ -21,6 +21,7 @@ from airworthy.core.files import make_folder, write_text
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import check_fields
 from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, write_scene
+from airworthy.scenes.carved import is_unknown_solid
 from airworthy.scenes.checking import description
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
 from airworthy.scenes.formats import EXPORTS, export_scene, sample_points, write_pcd, write_points_ply
@@ -140,6 +141,8 @@ class _Named:
     """Leave it where its file has it. Point clouds, worlds and splats are."""
     voxel: float = 0.0
     """Edge of the cells of a point cloud [m]; 0: as found in it."""
+    unknown: Literal["solid", "free"] | None = None
+    """Of a captured place: space of which nobody knows is solid or free; without it, as the place says."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +240,7 @@ def _found(config: _Named) -> Scene:
         raise AirworthyError("--recentre and --keep-frame exclude each other; give one of them.")
     up = None if config.up == "auto" else config.up
     recentre = True if config.recentre else False if config.keep_frame else None
-    return scene(config.name, config.units, up, recentre=recentre, voxel=config.voxel)
+    return scene(config.name, config.units, up, recentre=recentre, voxel=config.voxel, unknown=config.unknown)
 
 
 def _with_remarks(config: _Named) -> tuple[Scene, list[str]]:
@@ -322,6 +325,8 @@ def summary(item: Scene) -> dict[str, Any]:
         "bounds_upper_m": list(item.bounds.upper),
         "extent_lower_m": None if box is None else box[0].tolist(),
         "extent_upper_m": None if box is None else box[1].tolist(),
+        "space_m3": {} if item.carved is None else item.carved.volumes(),
+        "unknown_space": {None: None, True: "solid", False: "free"}[is_unknown_solid(item)],
         "start_m": None if item.start is None else list(item.start.position),
         "goal_m": None if item.goal is None else list(item.goal.position),
         "gates": len(item.gates),

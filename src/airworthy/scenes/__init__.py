@@ -7,6 +7,7 @@ from airworthy.core.faces import lazy_names
 if TYPE_CHECKING:
     from airworthy.scenes.actors import ActorKit, add_actor, posed
     from airworthy.scenes.batch import SceneBatch
+    from airworthy.scenes.carved import CarvedSpace, is_unknown_solid, with_unknown
     from airworthy.scenes.catalogue import register_generator, scene, scene_generators, scene_names
     from airworthy.scenes.checking import check_scene, findings
     from airworthy.scenes.files.extras import skinned_actor
@@ -42,11 +43,11 @@ else:
     # fmt: on
 
 __all__ = [
-    "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "EditBox", "GateFrame", "Instance", "Material",
-    "PointLight", "Pose", "Region", "Scene", "SceneBatch", "Sky", "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture",
-    "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "check_scene", "cropped", "export_scene",
-    "findings", "look_at", "merged", "person", "posed", "read_model", "read_points", "read_scene", "read_splats",
-    "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators", "scene_names", "skinned_actor",
-    "standing", "stood", "transformed", "walk_path", "with_level", "with_surface", "write_points_ply", "write_scene",
-    "write_splats",
+    "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "EditBox", "GateFrame",
+    "Instance", "Material", "PointLight", "Pose", "Region", "Scene", "SceneBatch", "Sky", "SplatPlacement", "Splats",
+    "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "check_scene",
+    "cropped", "export_scene", "findings", "is_unknown_solid", "look_at", "merged", "person", "posed", "read_model",
+    "read_points", "read_scene", "read_splats", "register_generator", "resample", "room_batch", "scene", "scene_digest",
+    "scene_generators", "scene_names", "skinned_actor", "standing", "stood", "transformed", "walk_path", "with_level",
+    "with_surface", "with_unknown", "write_points_ply", "write_scene", "write_splats",
 ]  # fmt: skip

@@ -170,6 +170,7 @@ class SceneArguments:
     up: str | None = None
     recentre: bool | None = None
     voxel: float = 0.0
+    unknown: str | None = None
 
 
 IDLE_RULES = (
@@ -197,13 +198,25 @@ IDLE_RULES = (
         lambda asked, source: source in ("generator", "scene file", "splats") and bool(asked.recentre),
         "for what is neither a mesh nor a point cloud, and stands in its own frame",
     ),
+    IdleRule(
+        ("unknown",),
+        lambda asked, source: source != "scene file",
+        "for what is no captured place, of which alone it is known what is unknown",
+        "name the folder of one (`airworthy capture place`)",
+    ),
 )
 """Options that change nothing, by what the scene is made from: "generator", "scene file", "splats", "cloud" or "mesh"."""
 
 
 @telling_refusals()
 def scene(
-    name: str | Path, units: str = "m", up: str | None = None, *, recentre: bool | None = None, voxel: float = 0.0
+    name: str | Path,
+    units: str = "m",
+    up: str | None = None,
+    *,
+    recentre: bool | None = None,
+    voxel: float = 0.0,
+    unknown: str | None = None,
 ) -> Scene:
     """Return a scene by its name.
 
@@ -216,13 +229,15 @@ def scene(
             ..., by default as their container says.
         recentre: Of a mesh or cloud: whether it is stood on the floor with its middle at the origin; None: meshes are.
         voxel: Edge of the cells of a point cloud [m]; 0: as found in it.
+        unknown: Of a captured place: whether space of which nobody knows is "solid" or "free"; None: as its folder says, which
+            is solid.
 
     Raises:
         UnknownNameError: No generator has this name, or there are no such units; the message names the closest ones.
         AssetError: The file cannot be used.
         AirworthyError: The name is malformed, the generator has no such index, or an argument changes nothing.
     """
-    text, asked = str(name), SceneArguments(units, up, recentre, voxel)
+    text, asked = str(name), SceneArguments(units, up, recentre, voxel, unknown)
     if not (isinstance(name, Path) or is_path(text)) and (text.partition(":")[0] in scene_generators() or not _there(text)):
         refuse_idle(asked, IDLE_RULES, "generator")
         return generated(text)
@@ -256,4 +271,9 @@ def _scene_file(path: Path, asked: SceneArguments) -> Scene:
     refuse_idle(asked, IDLE_RULES, "scene file")
     from airworthy.scenes.files.scene_file import read_scene
 
-    return read_scene(path)
+    found = read_scene(path)
+    if asked.unknown is None:
+        return found
+    from airworthy.scenes.carved import with_unknown
+
+    return with_unknown(found, asked.unknown)

@@ -15,6 +15,7 @@ from airworthy.core.arrays import ArrayU8
 from airworthy.geometry import Shape
 
 if TYPE_CHECKING:  # it is built of these records
+    from airworthy.scenes.carved import CarvedSpace
     from airworthy.scenes.formats.model import Skeleton
     from airworthy.scenes.splats.record import Splats
 
@@ -344,6 +345,8 @@ class Scene:
     """Where it comes from, and its licence."""
     facts: dict[str, float] = field(default_factory=dict)
     """Numbers a generator states about its work (counts, densities, widths, difficulty)."""
+    carved: CarvedSpace | None = field(default=None, metadata=LATER)
+    """Of a captured place: which of its space is known to be free, which holds a surface, and which is unknown."""
 
 
 DEFAULT_SEMANTICS: dict[str, int] = {

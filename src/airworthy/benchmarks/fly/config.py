@@ -70,7 +70,7 @@ def _below_controller(config: FlyConfig, plans: bool) -> bool:
 
 FLY_RULES = (
     IdleRule(
-        ("units", "up", "recentre", "keep_frame", "voxel"),
+        ("units", "up", "recentre", "keep_frame", "voxel", "unknown"),
         lambda config: config.scene is None,
         "without a file of a scene",
         "name a --scene",
@@ -311,6 +311,9 @@ class FlyConfig:
     """Leave it where its file has it. Point clouds, worlds and splats are."""
     voxel: Annotated[float, Bound(0.0, 1000.0, "m")] = 0.0
     """Edge of the cells of a point cloud [m]; 0: as found in it."""
+    unknown: Literal["solid", "free"] | None = None
+    """Of a captured place: space of which nobody knows is solid, so that flights collide with it, or free; without it, as the
+    place says, which is solid."""
     course_check: Literal["refuse", "warn", "none"] = "refuse"
     """Of a --course or --waypoints on which a vehicle would meet something or leave the place: refuse it with point, time and
     distance, warn and fly, or none, which does not look. The way that a scene brings itself is flown with a warning."""
@@ -319,7 +322,7 @@ class FlyConfig:
         check_fields(self)
 
 
-SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel")
+SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel", "unknown")
 """How the file of a scene is read."""
 _LATER = ("start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
 RECORDINGS = ("video",)

@@ -133,6 +133,7 @@ def judge_flights(
         drawn=draws(config),
     )
     summary |= {} if film is None else {"video": film}
+    summary |= _unknown_space(scene)
     write_summary(folder, summary)
     if config.report:
         course = record.course_flown()
@@ -148,6 +149,15 @@ def judge_flights(
             rotor_limits=([r.speed_min for r in rotors], [r.speed_max for r in rotors]) if len(names) == 1 else None,
         )
     return RunMetrics(summary, folder, filmed)
+
+
+def _unknown_space(scene: Scene | None) -> dict[str, str]:
+    """Return how the unknown space of a captured place was met; nothing where there is none."""
+    if scene is None or scene.carved is None:
+        return {}
+    from airworthy.scenes.carved import is_unknown_solid
+
+    return {"unknown_space": "solid" if is_unknown_solid(scene) else "free"}
 
 
 def labels_of(config: FlyConfig, course: str | None, waypoints: tuple[str, ...], own_way: bool) -> dict[str, Any]:

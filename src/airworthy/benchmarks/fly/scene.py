@@ -61,7 +61,7 @@ def place_of(config: FlyConfig) -> Scene | None:
 
     recentre = True if config.recentre else False if config.keep_frame else None
     up = None if config.up == "auto" else config.up
-    return scene(config.scene, config.units, up, recentre=recentre, voxel=config.voxel)
+    return scene(config.scene, config.units, up, recentre=recentre, voxel=config.voxel, unknown=config.unknown)
 
 
 def with_course(config: FlyConfig, scene: Scene | None) -> tuple[str | None, tuple[str, ...]]:

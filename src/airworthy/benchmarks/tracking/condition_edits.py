@@ -11,6 +11,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.geometry import Mesh
 from airworthy.scenes import Scene
+from airworthy.scenes.carved import freed
 from airworthy.scenes.extent import OPAQUE
 from airworthy.scenes.record import Instance, Region, SplatPlacement
 from airworthy.scenes.splats.editing import EditBox, selected
@@ -98,6 +99,8 @@ def without_boxes(scene: Scene, boxes: Sequence[EditBox]) -> Scene:
         splats.append(SplatPlacement(name, name=item.name))
     used = {item.cloud for item in splats}
     scene = replace(scene, clouds={key: value for key, value in clouds.items() if key in used}, splats=tuple(splats))
+    # What nobody saw inside of a thing is gone with it.
+    scene = freed(scene, lambda points: np.any([box.holds(points) for box in boxes], axis=0))
     mesh = scene.shapes.get(SURFACE)
     if not isinstance(mesh, Mesh):
         return scene
@@ -135,4 +138,5 @@ def moved_scene(scene: Scene, offset: Array) -> Scene:
         lights=tuple(free(item) for item in scene.lights),
         beacons=tuple(free(item) for item in scene.beacons),
         bounds=Region(corner(scene.bounds.lower), corner(scene.bounds.upper)),
+        carved=None if scene.carved is None else replace(scene.carved, lower=corner(scene.carved.lower)),
     )

@@ -23,6 +23,7 @@ from airworthy.geometry.placement import Box, bounds
 from airworthy.rendering.light_baking import relit
 from airworthy.scenes import Scene, SceneBatch
 from airworthy.scenes.actors import add_actor
+from airworthy.scenes.carved import UNKNOWN_CLASS
 from airworthy.scenes.people import person
 from airworthy.scenes.record import Color, Instance, Material, SplatPlacement
 from airworthy.scenes.splats import Splats
@@ -61,7 +62,10 @@ GREY, DARK = Material((0.22, 0.22, 0.22, 1.0), roughness=0.9), Material((0.035, 
 PERSON_HEIGHT, PERSON_SPEED = 1.8, 1.5
 """[m], [m/s]; spec: 0.6 x 1.8 m, 1.5 m/s."""
 SHIRTS: tuple[Color, ...] = ((0.75, 0.12, 0.08), (0.1, 0.25, 0.6), (0.85, 0.65, 0.1), (0.12, 0.4, 0.18))
-ROOM = ("ground", "wall", "back_wall", "front_wall", "left_wall", "right_wall", "top_wall", "bottom_wall", "building")
+ROOM = (
+    "ground", "wall", "back_wall", "front_wall", "left_wall", "right_wall", "top_wall", "bottom_wall", "building",
+    UNKNOWN_CLASS,
+)  # fmt: skip
 """Classes that are the room itself, not things in it."""
 
 

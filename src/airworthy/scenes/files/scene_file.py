@@ -196,7 +196,9 @@ _ROWS = ("instances", "splats", "models", "spawn", "gates", "beacons")
 def text_of(table: dict[str, Any]) -> str:
     """Return TOML text of a scene's table."""
     later = (*_SECTIONS, *_TABLES, "lights", "actors")
-    lines = [_entry(key, value) for key, value in table.items() if key not in later]
+    # A scene without lights says so: one that says nothing has the sun.
+    dark: dict[str, Any] = {"lights": []} if table.get("lights") == [] else {}
+    lines = [_entry(key, value) for key, value in {**table, **dark}.items() if key not in later or key in dark]
     for name in _TABLES:
         if table.get(name):
             lines += ["", f"[{name}]", *(_entry(key, value) for key, value in table[name].items())]
@@ -244,6 +246,8 @@ _PLAIN: dict[str, Any] = {
     "semantics": dict[str, int],
     "facts": dict[str, float],
 }
+_CARVED = ("carved", "unknown")
+"""Of captured places: the file of what is known of their space, and whether what is unknown is solid or free."""
 _FILES_TABLES = ("shapes", "textures", "materials", "skeletons", "clouds", "instances", "splats", "models", "actors", "lights")
 
 
@@ -279,8 +283,8 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
         raise AssetError(f"{where} has the file version {short(version)}, but this Airworthy reads version {VERSION}.")
     base = _base(body.pop("base", None), where)
     for key in body:
-        if key not in _PLAIN and key not in _FILES_TABLES:
-            raise unknown_key(key, ["version", "base", *_PLAIN, *_FILES_TABLES], where)
+        if key not in _PLAIN and key not in _FILES_TABLES and key not in _CARVED:
+            raise unknown_key(key, ["version", "base", *_PLAIN, *_FILES_TABLES, *_CARVED], where)
     if base is None and "name" not in body:
         raise AssetError(f"{where} lacks 'name'.")
     plain = {key: SCHEMA.decode(kind, body[key], f"{where}: {key}") for key, kind in _PLAIN.items() if key in body}
@@ -295,7 +299,25 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
     except AirworthyError as error:
         raise AssetError(f"{where}: {error}") from None
     rows = [(label, *read_placement(with_yaw(row, label), label)) for label, row in _rows(body, "splats", where)]
-    return with_solids(scene, rows)  # within the bounds of the whole
+    return _with_carved(with_solids(scene, rows), body, folder, where)  # within the bounds of the whole
+
+
+def _with_carved(scene: Scene, body: dict[str, Any], folder: Folder, where: str) -> Scene:
+    """Return the scene with what is known of its space, and the unknown in it as the file says."""
+    if not any(key in body for key in _CARVED):
+        return scene
+    from airworthy.scenes.carved import carved_from_arrays, with_unknown
+
+    if "carved" in body:
+        label = f"{where}: carved"
+        data = folder.read(SCHEMA.decode(str, body["carved"], label), label)
+        scene = replace(scene, carved=carved_from_arrays(_assets.read_arrays(data, label), label))
+    if "unknown" not in body:
+        return scene
+    try:
+        return with_unknown(scene, SCHEMA.decode(str, body["unknown"], f"{where}: unknown"))
+    except AirworthyError as error:
+        raise AssetError(f"{where}: unknown: {error}") from None
 
 
 def _base(name: Any, where: str) -> Scene | None:
@@ -459,6 +481,7 @@ def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -
         table["textures"] = _write_textures(scene, root)
         table["skeletons"] = _write_skeletons(scene, root)
         table["clouds"] = _write_clouds(scene, root, clouds)
+        table["carved"] = _write_carved(scene, root)
         staged.carry(ASSETS)
         # Empty tables are noise to whoever reads the file.
         kept = {key: item for key, item in table.items() if item not in ({}, None)}
@@ -518,6 +541,16 @@ def _write_clouds(scene: Scene, root: Path, form: CloudForm) -> dict[str, Any]:
         name: write_cloud(splats, root, f"{ASSETS}/{_slug(name, index)}", form)
         for index, (name, splats) in enumerate(scene.clouds.items())
     }
+
+
+def _write_carved(scene: Scene, root: Path) -> str | None:
+    if scene.carved is None:
+        return None
+    from airworthy.scenes.carved import carved_arrays
+
+    file = f"{ASSETS}/carved{_assets.ARRAYS}"
+    _assets.write_arrays(root / file, carved_arrays(scene.carved))
+    return file
 
 
 def _slug(name: str, index: int) -> str:
