@@ -84,7 +84,7 @@ SPLIT, UNSPLIT = SimpleNamespace(split=True, what="transforms.json"), SimpleName
 
 EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy fly": [
-        (_fly(units="cm", up="y", recentre=True, keep_frame=True, voxel=0.1),),
+        (_fly(units="cm", up="y", recentre=True, keep_frame=True, voxel=0.1, unknown="free"),),
         (_fly(contact="respond"),),
         (_fly(course_check="warn"),),
         (_fly(course_check="warn", scene="forest", contact="none"),),
@@ -101,7 +101,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_fly(pilot="ego", start=(0.0, 0.0, 1.0), goal=(1.0, 0.0, 1.0), waypoints=("0,0,1", "3,0,1")), True),
     ],
     "airworthy courses validate": [
-        (ValidateCourseConfig(file=Path("line"), vehicle="racer", clear=1.0, view=False),),
+        (ValidateCourseConfig(file=Path("line"), vehicle="racer", clear=1.0, view=False, unknown="free"),),
     ],
     "airworthy evaluate": [
         (EvaluateConfig(rotors="rotors.toml"),),
@@ -226,6 +226,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (SceneArguments("cm", "y", None, 0.1), "scene file"),
         (SceneArguments(voxel=0.1), "mesh"),
         (SceneArguments(recentre=True), "splats"),
+        (SceneArguments(unknown="free"), "mesh"),
     ],
     "airworthy scenes export": [
         (_scene_config(ExportSceneConfig, spacing=0.2, ground=False, inside=True), "glb"),
