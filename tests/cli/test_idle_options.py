@@ -86,7 +86,7 @@ SPLIT, UNSPLIT = SimpleNamespace(split=True, what="transforms.json"), SimpleName
 
 EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy fly": [
-        (_fly(units="cm", up="y", recentre=True, keep_frame=True, voxel=0.1),),
+        (_fly(units="cm", up="y", recentre=True, keep_frame=True, voxel=0.1, unknown="free"),),
         (_fly(contact="respond"),),
         (_fly(course_check="warn"),),
         (_fly(course_check="warn", scene="forest", contact="none"),),
@@ -103,7 +103,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_fly(pilot="ego", start=(0.0, 0.0, 1.0), goal=(1.0, 0.0, 1.0), waypoints=("0,0,1", "3,0,1")), True),
     ],
     "airworthy courses validate": [
-        (ValidateCourseConfig(file=Path("line"), vehicle="racer", clear=1.0, view=False),),
+        (ValidateCourseConfig(file=Path("line"), vehicle="racer", clear=1.0, view=False, unknown="free"),),
     ],
     "airworthy courses draw": [
         (DrawCourseConfig(out=Path("x.json"), points="0 0 1; 1 0 1", height=1.0, smooth=0.1, detail=0.2, clear=0.5),),
@@ -236,6 +236,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (SceneArguments("cm", "y", None, 0.1), "scene file"),
         (SceneArguments(voxel=0.1), "mesh"),
         (SceneArguments(recentre=True), "splats"),
+        (SceneArguments(unknown="free"), "mesh"),
     ],
     "airworthy scenes export": [
         (_scene_config(ExportSceneConfig, spacing=0.2, ground=False, inside=True), "glb"),
