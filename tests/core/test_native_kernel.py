@@ -244,3 +244,18 @@ def test_results_land_in_the_arrays_given(probe_kernel: Any) -> None:
     results: ArrayF32 = probed.results
     probed.run()
     assert np.count_nonzero(results[0]) == BLOCKS * CPU_LANES
+
+
+def test_warp_stays_quiet_until_the_last_thread_is_through() -> None:
+    """Two that overlap: the first that leaves puts back nothing."""
+    from airworthy.core.native_kernel import _quiet_level, quiet_warp
+
+    wp = quiet_warp()
+    before = wp.config.log_level
+    first, second = _quiet_level(wp), _quiet_level(wp)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert wp.config.log_level == wp.LOG_ERROR
+    second.__exit__(None, None, None)
+    assert wp.config.log_level == before

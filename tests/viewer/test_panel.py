@@ -43,7 +43,7 @@ class Panel:
     def add_button(self, name: str) -> Any:
         return self._add(name)
 
-    def add_folder(self, name: str, expand_by_default: bool) -> Any:
+    def add_folder(self, name: str | None, expand_by_default: bool = True) -> Any:
         return nullcontext()
 
     def add_command(self, label: str, hotkey: str) -> Any:

@@ -14,6 +14,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -172,9 +173,38 @@ def quiet_warp() -> Any:
     """Return Warp, initialised without its banner; its global configuration stays as the host program set it."""
     import warp as wp
 
-    with wp.ScopedLogLevel(wp.LOG_ERROR), _without_driver_warning():
+    with _QUIET.lock, _quiet_level(wp), _without_driver_warning():
         wp.init()
     return wp
+
+
+class _Quiet:
+    """Threads that want Warp to be quiet: its log level is one for all of them, and is put back when the last has ended."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.inside = 0
+        self.scope: Any = None
+
+
+_QUIET = _Quiet()
+
+
+@contextmanager
+def _quiet_level(wp: Any) -> Iterator[None]:
+    """Let Warp say errors only; several threads may be in here at once, and a scope of Warp's own serves but one."""
+    with _QUIET.lock:
+        if not _QUIET.inside:
+            _QUIET.scope = wp.ScopedLogLevel(wp.LOG_ERROR)
+            _QUIET.scope.__enter__()
+        _QUIET.inside += 1
+    try:
+        yield
+    finally:
+        with _QUIET.lock:
+            _QUIET.inside -= 1
+            if not _QUIET.inside:
+                _QUIET.scope.__exit__(None, None, None)
 
 
 def kernel_cache() -> str:
@@ -227,7 +257,7 @@ def quiet_launch(kernel: Any, dim: int, inputs: list[Any], device: str, record: 
     """
     wp = quiet_warp()
     check_not_forked(device)
-    with wp.ScopedLogLevel(wp.LOG_ERROR):
+    with _quiet_level(wp):
         ensure_loaded(kernel, device, wp.config.kernel_cache_dir)
         return wp.launch(kernel, dim=dim, inputs=inputs, device=device, record_cmd=record)
 
@@ -243,6 +273,8 @@ def _note_fork() -> None:
 
 
 after_fork(_note_fork)
+# A lock that another thread held when this process was forked would never be given back in the child.
+after_fork(lambda: setattr(_QUIET, "lock", threading.RLock()))
 
 
 def check_not_forked(device: str) -> None:
