@@ -39,6 +39,7 @@ QUICK = TrainOptions(
     scale_rate=0.03,
     judge_every=250,
     coarse=0.0,
+    exposure="off",
 )
 
 
@@ -130,7 +131,7 @@ from test_training import RICH, captured
 from airworthy.capture.training import train_splats
 train_splats(captured(), sys.argv[1], RICH, quiet=True)
 """
-RICH = replace(QUICK, steps=260, degree=1, degree_every=80, exposure=True, cameras=True, background="random")
+RICH = replace(QUICK, steps=260, degree=1, degree_every=80, exposure="on", cameras=True, background="random")
 RICH = replace(RICH, coarse=0.1, start_share=0.7, checkpoint_seconds=0.02)
 
 

@@ -195,6 +195,8 @@ class Listing:
     """The axis that the set says points up; "": it says none."""
     split: bool = False
     """Whether the set says which images are held out."""
+    rendered: bool = False
+    """Whether the set says that its images are rendered ones."""
     notes: list[str] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     """How many listed images cannot be used, by reason."""

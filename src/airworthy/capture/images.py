@@ -439,4 +439,5 @@ def _capture(listing: Listing, kept: _Kept, every: int) -> CaptureImages:
         skipped=listing.skipped,
         held_out=held,
         notes=tuple(listing.notes),
+        rendered=listing.rendered,
     )

@@ -150,6 +150,12 @@ def rotations(quaternion: ArrayAny) -> ArrayAny:
 
 def colours(harmonics: ArrayAny, away: ArrayAny) -> ArrayAny:
     """Return colours (n, 3) of coefficients (n, k, 3) seen along directions `away` (n, 3), of any length."""
+    values = harmonics_basis(away, harmonics.shape[1])
+    return np.maximum(0.5 + np.einsum("nk,nkc->nc", values, harmonics), 0.0)
+
+
+def harmonics_basis(away: ArrayAny, count: int) -> ArrayAny:
+    """Return the first real spherical harmonics (n, count) of directions `away` (n, 3), of any length."""
     x, y, z = (away / np.sqrt(np.sum(away * away, axis=1, keepdims=True) + 1e-30)).T
     one, pi = np.ones_like(x), np.pi
     basis = [
@@ -166,8 +172,7 @@ def colours(harmonics: ArrayAny, away: ArrayAny) -> ArrayAny:
         np.sqrt(105 / (16 * pi)) * z * (x * x - y * y),
         np.sqrt(35 / (32 * pi)) * -x * (x * x - 3 * y * y),
     ]
-    values = np.stack(basis[: harmonics.shape[1]], axis=1)
-    return np.maximum(0.5 + np.einsum("nk,nkc->nc", values, harmonics), 0.0)
+    return np.stack(basis[:count], axis=1)
 
 
 def render(
