@@ -13,7 +13,7 @@ import pytest
 from tests.fixtures.damage import outcomes
 from tests.fixtures.snapshots import check_snapshot, condensed
 
-from airworthy.capture import TrainOptions, image_models, read_capture, training, training_run
+from airworthy.capture import TrainOptions, image_models, read_capture, training
 from airworthy.capture.alignment import best_similarity, find_similarity
 from airworthy.capture.cameras import camera_of
 from airworthy.capture.image_models import CameraMotion, ExposureMaps

@@ -41,7 +41,9 @@ def rasterization(
         def backward(ctx: Any, by_pixels: Any, by_alpha: Any) -> Any:
             pixels, cover = by_pixels.numpy(), by_alpha.numpy()[..., 0]
             given = {"rgb": pixels[..., :3], "depth": pixels[..., 3], "alpha": cover}
-            (found,), poses = ctx.renderer.gradients(lambda images, some: {k: v[some] for k, v in given.items()}, *camera, **options)
+            (found,), poses = ctx.renderer.gradients(
+                lambda images, some: {k: v[some] for k, v in given.items()}, *camera, **options
+            )
             rows = (found.position, found.rotation[:, [3, 0, 1, 2]], found.scale, found.opacity, found.harmonics)
             return *(torch.tensor(part) for part in rows), torch.tensor(_of_matrices(poses, turn, place), dtype=viewmats.dtype)
 

@@ -1,4 +1,5 @@
-"""The loss of surfaces against a float64 twin that makes points and their normals, its derivative by complex steps, and planes."""
+"""The loss of surfaces against a float64 twin that makes points and their normals, its derivative by complex steps, and
+planes."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def test_a_plane_agrees_with_itself_and_bends_nowhere() -> None:
     found = normals_of_depth(depth, LENS)
     np.testing.assert_allclose(found[1:-1, 1:-1], np.broadcast_to(towards, (14, 20, 3)), atol=1e-12)
     images = SurfaceImages(depth, ones, np.broadcast_to(towards, (*SHAPE, 3)).copy())
-    value, by_depth, _ = GeometryLoss(1.0, 1.0)(images, ones, LENS)
+    value, _, _ = GeometryLoss(1.0, 1.0)(images, ones, LENS)
     # Lengths of 1e-12 are added where a normal has none; inverse depths are a third.
     assert value == pytest.approx(0.0, abs=1e-11)
     assert np.abs(GeometryLoss(1.0, 0.0)(images, ones, LENS)[1]).max() < 1e-12

@@ -23,7 +23,7 @@ def wall(tilt: float, spacing: float = 0.1, opacity: float = 0.9) -> tuple[Splat
     """Flat Gaussians on a plane through (0, 0, 4) that is turned about y, and the plane's normal towards the origin."""
     turn = np.array([0.0, np.sin(0.5 * tilt), 0.0, np.cos(0.5 * tilt)])
     x, y = (grid.ravel() for grid in np.meshgrid(np.arange(-6.0, 6.0, spacing), np.arange(-4.0, 4.0, spacing)))
-    where = frames.rotate(turn, np.column_stack([x, y, np.zeros(x.size)])) + (0.0, 0.0, 4.0)
+    where = frames.rotate(turn, np.column_stack([x, y, np.zeros(x.size)])) + np.array([0.0, 0.0, 4.0])
     ahead = where[:, 2] > 0.5
     n = int(ahead.sum())
     scale = np.tile([0.7 * spacing, 0.7 * spacing, 1e-4], (n, 1))
@@ -60,7 +60,9 @@ def test_one_flat_gaussian_is_a_plane() -> None:
     k = int(np.argmin(np.linalg.norm(splats.position - [0.0, 0.0, 4.0], axis=1)))
     one = Splats(splats.position[k : k + 1], splats.rotation[:1], np.array([[1.0, 1.0, 1e-5]]), np.ones(1), np.zeros((1, 1, 3)))
     lens = (80.0, 80.0, 48.0, 32.0)
-    images = SplatRenderer(one).render(96, 64, lens, np.zeros((1, 3)), AHEAD, channels=("depth", "alpha", "normal"), depth_at="plane")
+    images = SplatRenderer(one).render(
+        96, 64, lens, np.zeros((1, 3)), AHEAD, channels=("depth", "alpha", "normal"), depth_at="plane"
+    )
     truth = meeting(normal, 96, 64, lens) * (splats.position[k] @ normal) / (4.0 * normal[2])
     seen = images["alpha"][0] > 0.01
     # Its width is 20 px, so that 0.03 px^2 change the lean by 1e-4.
@@ -117,7 +119,9 @@ def test_one_by_one_gives_the_bytes_of_the_lanes(mode: str, cloud: Any) -> None:
         assert image.tobytes() == other[name].tobytes(), name
     weight = {name: rng.normal(size=image.shape) for name, image in one.items()}
     found = [
-        r.gradients(lambda images, some: {k: v[some] for k, v in weight.items()}, *camera, depth_at="plane", channels=("normal",))
+        r.gradients(
+            lambda images, some: {k: v[some] for k, v in weight.items()}, *camera, depth_at="plane", channels=("normal",)
+        )
         for r in (lanes, single)
     ]
     for name in ("position", "rotation", "scale", "opacity"):

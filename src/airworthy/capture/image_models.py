@@ -128,6 +128,7 @@ class CameraMotion:
         self._position, self._attitude = saved["camera_position"].copy(), saved["camera_attitude"].copy()
         self._moments.restore("camera", saved)
 
+
 def fitted_exposure(image: ArrayF32, truth: ArrayF32, mask: ArrayBool | None = None) -> ArrayF32:
     """Return an image in the colours of its photograph, by the affine map of colours that fits its left half best.
 
@@ -201,7 +202,8 @@ class SkyMap:
             radius: Far beyond everything else [m].
         """
         k = np.arange(_SHELL) + 0.5
-        # A spiral of equal areas (Gonzalez, Measurement of areas on a sphere using Fibonacci and latitude-longitude lattices, 2010).
+        # A spiral of equal areas (Gonzalez, Measurement of areas on a sphere using Fibonacci and latitude-longitude lattices,
+        # 2010).
         z, turn = 1.0 - 2.0 * k / _SHELL, np.pi * (1.0 + np.sqrt(5.0)) * k
         outward = np.column_stack([np.sqrt(1.0 - z * z) * np.cos(turn), np.sqrt(1.0 - z * z) * np.sin(turn), z])
         spacing = radius * np.sqrt(4.0 * np.pi / _SHELL)

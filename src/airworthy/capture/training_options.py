@@ -45,7 +45,8 @@ class TrainOptions:
     grow: float = 1.05
     """Factor on their number each time, up to `count`; of mcmc."""
     strain: float = 2e-4
-    """Mean derivative with respect to the place in the image, in half widths of it, from which one is cloned or split; of gradient."""
+    """Mean derivative with respect to the place in the image, in half widths of it, from which one is cloned or split; of
+    gradient."""
     fade_every: int = 3000
     """Steps after which all opacities are lowered, so that what is not needed dies; of gradient."""
     relocate_every: int = 100
@@ -85,9 +86,11 @@ class TrainOptions:
     antialiased: bool = False
     """Render with the opacity of narrow Gaussians lowered; the file is then to be rendered so, too."""
     background: Literal["black", "white", "random", "sky"] = "black"
-    """Behind everything; random: another colour at every step; sky: learnt, by direction, and written as a far shell of Gaussians."""
+    """Behind everything; random: another colour at every step; sky: learnt, by direction, and written as a far shell of
+    Gaussians."""
     exposure: Literal["auto", "on", "off"] = "auto"
-    """Let every image have its own affine map of colours (changing exposure, white balance); auto: of all but rendered images."""
+    """Let every image have its own affine map of colours (changing exposure, white balance); auto: of all but rendered
+    images."""
     cameras: bool = False
     """Let the poses of the images move, too (poses that are a little off)."""
     camera_rate: float = 1e-4
@@ -125,7 +128,9 @@ class TrainOptions:
 
     def _check_gsplat(self) -> None:
         if not self.device.startswith("cuda"):
-            raise AirworthyError(f"gsplat trains on a CUDA device, not on {self.device!r}; give device='cuda:0', or backend='own'.")
+            raise AirworthyError(
+                f"gsplat trains on a CUDA device, not on {self.device!r}; give device='cuda:0', or backend='own'."
+            )
         if self.normals or self.smoothness:
             raise AirworthyError("gsplat renders no planes of Gaussians: give normals=0 and smoothness=0, or backend='own'.")
 

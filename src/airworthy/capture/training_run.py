@@ -126,8 +126,8 @@ class HeldOutQuality:
 def judged(name: str, image: ArrayF32, truth: ArrayF32, mask: ArrayBool | None, exposed: bool) -> HeldOutQuality:
     """Return how alike an image and a photograph are.
 
-    A photograph that was held out has an exposure that nobody learnt. Its colours are fitted on its left half, and its right half
-    is judged: both halves of a figure from the same pixels would flatter it.
+    A photograph that was held out has an exposure that nobody learnt. Its colours are fitted on its left half, and its right
+    half is judged: both halves of a figure from the same pixels would flatter it.
 
     Args:
         name: Of the image.
@@ -248,10 +248,8 @@ class TrainingRun:
         value, slope = self._compared(self._sky.behind(images["rgb"][0], alpha, away)[None], truth[None], shown, k)
         return value, {"rgb": slope, "alpha": self._sky.learned(slope[0], alpha, away)[None]}
 
-    def _surfaces(
-        self, images: dict[str, ArrayF32], truth: ArrayF32, shown: Any, asked: CameraView
-    ) -> dict[str, ArrayF32]:
-        """Derivatives of the loss of surfaces with respect to what was rendered."""
+    def _surfaces(self, images: dict[str, ArrayF32], truth: ArrayF32, shown: Any, asked: CameraView) -> dict[str, ArrayF32]:
+        """Return derivatives of the loss of surfaces with respect to what was rendered."""
         edges = edge_weights(truth, None if shown is None else shown[..., 0])
         surface = SurfaceImages(images["depth"][0], images["alpha"][0], images["normal"][0])
         _, by_depth, by_normal = self._surface_loss(surface, edges, asked.cameras["intrinsics"][0])

@@ -106,8 +106,8 @@ class RenderRequest:
     pixels, and then, keeping their light, by an antialiased linear filter, so that the image is what resizing the camera's
     gives. None: the pixels are the camera's."""
     depth_at: str = "mean"
-    """Depth of a Gaussian at a pixel: of its `mean`, or where the pixel's ray meets its `plane`: where it is densest along the ray,
-    by the lens' derivative at the mean. Order and limit are those of means in any case."""
+    """Depth of a Gaussian at a pixel: of its `mean`, or where the pixel's ray meets its `plane`: where it is densest along
+    the ray, by the lens' derivative at the mean. Order and limit are those of means in any case."""
 
 
 _NOT_DIFFERENTIATED = ("depth_mode", "distances", "window", "reduced")

@@ -197,7 +197,15 @@ class Slopes:
         numbers = [view.stride, view.width, view.height, engine.band_rows, engine.capacity, flags]
         # Two stages: pixels to places in lists, then places to Gaussians in a fixed order, so that no sum depends on threads.
         for stage, tasks in (("tiles", tiles), ("cameras", view.count)):
-            arrays = [engine.cameras, engine.order(tasks), engine.records, engine.planes, engine.counts, engine.tiles, engine.lists]
+            arrays = [
+                engine.cameras,
+                engine.order(tasks),
+                engine.records,
+                engine.planes,
+                engine.counts,
+                engine.tiles,
+                engine.lists,
+            ]
             engine.launch(raster_back_kernel, tasks, [*arrays, *work], [*numbers, BACK_STAGES[stage]])
         return found
 

@@ -19,8 +19,10 @@ RECORD_SIZE = 12
 PLANE_SIZE = 8
 """Numbers of a Gaussian's plane in the image: lean (2), normal (3), and three that round it up to a vector's load."""
 BACK_SIZE = 16
-"""Sums over a record's pixels: of the derivatives with respect to red, green, blue, depth; of that with respect to the logarithm
-of the opacity, times 1, dx^2, dx dy, dy^2, dx, dy; of that with respect to the lean, times dx, dy, 1; with respect to the normal."""
+"""Sums over a record's pixels: of the derivatives with respect to red, green, blue, depth; of that with respect to the
+logarithm
+of the opacity, times 1, dx^2, dx dy, dy^2, dx, dy; of that with respect to the lean, times dx, dy, 1; with respect to the
+normal."""
 SLOPE_ROWS = 15
 """Derivatives with respect to a Gaussian: mean (3), axes (3 x 3), opacity; then length of that with respect to its place in the
 image, and how many images it was in."""
@@ -63,12 +65,12 @@ LEAST_ALPHA = 1.0 / 255.0
 MOST_ALPHA = 0.99
 LEAST_LEFT = 1e-4
 """A pixel that lets less light pass than this is finished."""
-PLANE_SPREAD = 0.03
-"""Variance added to a Gaussian's form where the lean of its plane is asked for [px^2]. Ours: without it that of one seen edge-on has
-no bound; with a pixel's whole 0.3 planes of Gaussians a pixel wide would lean a quarter too little."""
+PLANE_SPREAD = 0.1
+"""Variance added to a Gaussian's form where the lean of its plane is asked for [px^2]. Ours: without it that of one seen
+edge-on has no bound; with a pixel's whole 0.3 planes of Gaussians a pixel wide would lean a quarter too little."""
 PLANE_MOST = 0.75
-"""A pixel's ray meets a plane at 1 / (1 - PLANE_MOST) times its mean's depth at most: a plane that passes by the camera has no depth
-there."""
+"""A pixel's ray meets a plane at 1 / (1 - PLANE_MOST) times its mean's depth at most: a plane that passes by the camera has
+no depth there."""
 FAR_LIMIT = 1e7
 """Means beyond are not seen [m]."""
 STAGES = {"collect": 0, "sort": 1, "lists": 2}
@@ -77,7 +79,17 @@ FLAGS = {
     name: 1 << k
     for k, name in enumerate(
         (
-            "rgb", "depth", "alpha", "expected", "median", "antialiased", "limit", "opencv", "fisheye", "reduced", "plane",
+            "rgb",
+            "depth",
+            "alpha",
+            "expected",
+            "median",
+            "antialiased",
+            "limit",
+            "opencv",
+            "fisheye",
+            "reduced",
+            "plane",
             "normal",
         )
     )

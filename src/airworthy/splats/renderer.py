@@ -67,8 +67,8 @@ class SplatRenderer:
           which half of the light has been stopped; +inf where nothing, or less than half, is seen. `depth_at="plane"`: where
           the pixel's ray meets the Gaussians' planes.
         * `alpha` (c, H, W): in [0, 1], how much of the background is covered.
-        * `normal` (c, H, W, 3), on request: of the Gaussians' shortest axes, towards the camera, in its frame, blended as colours
-          are over black: its length is at most alpha.
+        * `normal` (c, H, W, 3), on request: of the Gaussians' shortest axes, towards the camera, in its frame, blended as
+        colours are over black: its length is at most alpha.
 
         A pixel takes Gaussians in the order of the depth of their means until less than 1e-4 of the light passes; what has an
         opacity under 1/255 at a pixel is left out there, and none counts more than 0.99.

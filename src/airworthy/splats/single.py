@@ -11,7 +11,17 @@ from airworthy.core.native_kernel import CPU_LANES, quiet_launch, quiet_warp
 from airworthy.splats.cameras import CameraView, image_shape
 from airworthy.splats.cloud import Buffers, Cloud, as_warp
 from airworthy.splats.kernels import arrange_kernel, project_back_kernel, project_kernel, raster_back_kernel, raster_kernel
-from airworthy.splats.lanes import BACK_STAGES, IMAGE_NAMES, PART_SIZE, POSE_PLACES, Arrays, back_arrays, back_flags, has_planes, pose_sums
+from airworthy.splats.lanes import (
+    BACK_STAGES,
+    IMAGE_NAMES,
+    PART_SIZE,
+    POSE_PLACES,
+    Arrays,
+    back_arrays,
+    back_flags,
+    has_planes,
+    pose_sums,
+)
 from airworthy.splats.native_text import CHUNK, PLANE_SIZE, RECORD_SIZE, SLOPE_ROWS, TILE
 
 _DEPTH_BITS = 32
@@ -60,10 +70,7 @@ class Single:
     def images(self, view: CameraView) -> dict[str, Any]:
         """Return new arrays on the device, one per channel."""
         wp, shape = quiet_warp(), (view.count, view.height, view.width)
-        return {
-            name: wp.empty(image_shape(name, shape), dtype=wp.float32, device=self._device)
-            for name in view.channels
-        }
+        return {name: wp.empty(image_shape(name, shape), dtype=wp.float32, device=self._device) for name in view.channels}
 
     def _lists(self, view: CameraView, cameras: Any, records: Any, tags: Any, counts: Any, slots: int, tile_count: int) -> Any:
         """Tiles' places in the lists, and the lists."""
@@ -180,7 +187,15 @@ class SingleSlopes:
         given = [as_warp(a, self._device) if a is not None else nothing for a in back_arrays(view, images, slopes)]
         partials = take("partials", room // 2 * PART_SIZE, np.float32)
         found = take("record slopes", slots * PART_SIZE, np.float32)
-        arrays = [cameras, used, take("records", 1, np.float32), take("planes", 1, np.float32), ends, take("tiles", 1, np.int32), take("lists", 1, np.int32)]
+        arrays = [
+            cameras,
+            used,
+            take("records", 1, np.float32),
+            take("planes", 1, np.float32),
+            ends,
+            take("tiles", 1, np.int32),
+            take("lists", 1, np.int32),
+        ]
         arrays += [owners, positions, *given, used, partials, found]
         numbers = [view.stride, view.width, view.height, 0, 0, back_flags(view, slopes)]
         self._launch(raster_back_kernel, tiles, arrays, [*numbers, BACK_STAGES["tiles"]])

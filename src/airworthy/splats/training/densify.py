@@ -1,7 +1,8 @@
-"""More Gaussians where derivatives say that they are wanted: clones of small ones, halves of large ones, and none that show nothing.
+"""More Gaussians where derivatives say that they are wanted: clones of small ones, halves of large ones, and none that show
+nothing.
 
-Source: Kerbl, Kopanas, Leimkuehler, Drettakis: 3D Gaussian splatting (2023), section 5.2, and its reference code. Where there would
-be more than a budget, those with the largest derivatives come first (Mallick et al.: Taming 3DGS, 2024).
+Source: Kerbl, Kopanas, Leimkuehler, Drettakis: 3D Gaussian splatting (2023), section 5.2, and its reference code. Where there
+would be more than a budget, those with the largest derivatives come first (Mallick et al.: Taming 3DGS, 2024).
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ SETTINGS = (
 NOISE_STEEPNESS, NOISE_MIDDLE = 100.0, 0.005
 NOISE_STREAM = int(Stream.SPLATS)
 NEEDLE = math.log(10.0)
-"""Logarithm of the ratio of the longest to the middle standard deviation beyond which a Gaussian is a needle. Source: PhysGaussian
-(Xie et al., 2024) limits the ratio so; 10 is what SplatFacto takes (`max_gauss_ratio`)."""
+"""Logarithm of the ratio of the longest to the middle standard deviation beyond which a Gaussian is a needle. Source:
+PhysGaussian (Xie et al., 2024) limits the ratio so; 10 is what SplatFacto takes (`max_gauss_ratio`)."""
 # Source: Wang et al., Image quality assessment (2004): K1 and K2, squared, for a range of 1.
 SSIM = (0.01**2, 0.03**2)
 """Constants of the structural similarity of values in [0, 1]."""

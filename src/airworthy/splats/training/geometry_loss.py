@@ -1,6 +1,7 @@
 """What a loss says of surfaces rather than colours: normals of Gaussians against those of the rendered depth, and smooth depth.
 
-Sources: Huang, Yu, Chen, Geiger, Gao: 2D Gaussian splatting (2024), equation 14, for normals that agree; Chen et al.: PGSR (2024),
+Sources: Huang, Yu, Chen, Geiger, Gao: 2D Gaussian splatting (2024), equation 14, for normals that agree; Chen et al.: PGSR
+(2024),
 for leaving out edges of the image; the smoothness is the usual edge-aware one (Godard, Mac Aodha, Brostow, 2017), of second
 differences of inverse depth, which vanish on every plane, however slanted.
 """
@@ -52,9 +53,7 @@ class GeometryLoss:
             raise AirworthyError(f"A loss of surfaces got the weights {normal} and {smooth}; expected 0 or more.")
         self.normal, self.smooth = normal, smooth
 
-    def __call__(
-        self, images: SurfaceImages, edges: ArrayF32, intrinsics: ArrayLike
-    ) -> tuple[float, ArrayF32, ArrayF32]:
+    def __call__(self, images: SurfaceImages, edges: ArrayF32, intrinsics: ArrayLike) -> tuple[float, ArrayF32, ArrayF32]:
         """Return the loss and its derivatives with respect to depth (H, W) and normal (H, W, 3).
 
         Weights, and which pixels count, are held still.
@@ -154,7 +153,7 @@ def _inner(seen: ArrayBool) -> ArrayBool:
 
 
 def _facing(inverse: ArrayAny, intrinsics: ArrayLike) -> tuple[ArrayAny, ArrayAny, tuple[ArrayAny, ...]]:
-    """Unit normals (H - 2, W - 2, 3) of inner pixels, lengths they had, and fx, fy, x - cx, y - cy."""
+    """Return unit normals (H - 2, W - 2, 3) of inner pixels, lengths they had, and fx, fy, x - cx, y - cy."""
     fx, fy, cx, cy = np.asarray(intrinsics, inverse.dtype)
     height, width = inverse.shape
     x = (np.arange(1, width - 1) + 0.5).astype(inverse.dtype) - cx
@@ -167,7 +166,7 @@ def _facing(inverse: ArrayAny, intrinsics: ArrayLike) -> tuple[ArrayAny, ArrayAn
 
 
 def _spread(by_away: ArrayAny, lens: tuple[ArrayAny, ...], shape: tuple[int, int]) -> ArrayAny:
-    """Derivatives with respect to inverse depth (H, W) from those with respect to normals before they had a length of 1."""
+    """Return derivatives with respect to inverse depth (H, W) from those with respect to normals not yet of length 1."""
     fx, fy, x, y = lens
     slope = np.zeros(shape, by_away.dtype)
     across = 0.5 * (fx * by_away[..., 0] - x * by_away[..., 2])

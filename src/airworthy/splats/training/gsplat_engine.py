@@ -1,8 +1,10 @@
-"""Training through gsplat (Apache-2.0, https://docs.gsplat.studio) on a CUDA device: its rasterizer and torch's derivatives, our step.
+"""Training through gsplat (Apache-2.0, https://docs.gsplat.studio) on a CUDA device: its rasterizer and torch's derivatives,
+our step.
 
-The step is that of `twin.step`, in torch: Gaussians that were in an image move by Adam, each by its own count. What differs from our
-own engine: gsplat's limits (see `gsplat_backend`), derivatives added in the order in which threads arrive, and random motion drawn by
-torch; so a training is not the same bytes twice.
+The step is that of `twin.step`, in torch: Gaussians that were in an image move by Adam, each by its own count. What differs
+from our
+own engine: gsplat's limits (see `gsplat_backend`), derivatives added in the order in which threads arrive, and random motion
+drawn by torch; so a training is not the same bytes twice.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ class GsplatEngine:
             AirworthyError: Normals of Gaussians are asked for.
         """
         if "normal" in images:
-            raise AirworthyError("gsplat renders no normals of Gaussians; train with backend='own', or without the loss of normals.")
+            raise AirworthyError(
+                "gsplat renders no normals of Gaussians; train with backend='own', or without the loss of normals."
+            )
         self._leaves = self._open()
         self._matrices = self._renderer._view_matrices(asked, slice(0, asked.count)).requires_grad_(True)
         self._meta: dict[str, Any] = {}
@@ -100,7 +104,7 @@ class GsplatEngine:
         return {name: part.detach().clone().requires_grad_(True) for name, part in parts.items()}
 
     def _fields(self, leaves: dict[str, Any]) -> dict[str, Any]:
-        """What gsplat takes; its quaternions are w, x, y, z."""
+        """Return what gsplat takes; its quaternions are w, x, y, z."""
         return {
             "means": leaves["position"],
             "quats": leaves["turn"][:, [3, 0, 1, 2]],
@@ -132,7 +136,7 @@ class GsplatEngine:
             self._shift = projected.grad.norm(dim=-1).sum(dim=0)
 
     def _poses(self, asked: CameraView) -> Array:
-        """A matrix [R, t] with t = -R p depends on the position p, and on R twice."""
+        """Return derivatives (c, 12): a matrix [R, t] with t = -R p depends on the position p, and on R twice."""
         rows = asked.cameras[: asked.count]
         found = np.zeros((asked.count, 12))
         if self._matrices.grad is None:
@@ -192,7 +196,7 @@ class GsplatEngine:
         return found.scatter_(1, order, values)
 
     def _adam(self, held: Any, slope: Any, raw: Any, named: dict[str, float]) -> tuple[Any, Any]:
-        """New moments (n, 2 k) and what to subtract (n, k) at a rate of 1."""
+        """Return new moments (n, 2 k) and what to subtract (n, k) at a rate of 1."""
         a, b, k = named["first_decay"], named["second_decay"], slope.shape[1]
         mean, square = a * held[:, :k] + (1.0 - a) * slope, b * held[:, k:] + (1.0 - b) * slope * slope
         over = [1.0 / (1.0 - raw[:, row : row + 1]) for row in (FIRST, SECOND)]
@@ -203,7 +207,9 @@ class GsplatEngine:
         """Move logarithms of scales, quaternions and logits, in place."""
         torch = self._torch
         scale, turn, logit = (_COLUMNS[name] for name in ("log_scale", "turn", "logit"))
-        raw[:, scale] = torch.clamp(raw[:, scale] - named["scale_rate"] * move[:, 3:6], named["least_scale"], named["most_scale"])
+        raw[:, scale] = torch.clamp(
+            raw[:, scale] - named["scale_rate"] * move[:, 3:6], named["least_scale"], named["most_scale"]
+        )
         raw[:, turn] = torch.nn.functional.normalize(raw[:, turn] - named["turn_rate"] * move[:, 6:10], dim=1)
         raw[:, logit] = torch.clamp(
             raw[:, logit] - named["opacity_rate"] * move[:, 10:], -named["most_logit"], named["most_logit"]

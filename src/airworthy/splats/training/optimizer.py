@@ -54,7 +54,8 @@ class Rates:
     flat_pull: float = 0.0
     """Derivative of the loss with respect to every Gaussian's shortest standard deviation [1/m]."""
     needle_pull: float = 0.0
-    """Derivative of the loss with respect to the logarithm of a Gaussian's length over its width, where that is more than 10."""
+    """Derivative of the loss with respect to the logarithm of a Gaussian's length over its width, where that is more than
+    10."""
     noise: float = 0.0
     """Random motion of means [1/m], times the covariance and what transparency allows."""
     decays: tuple[float, float] = (0.9, 0.999)
