@@ -17,8 +17,8 @@ _FIT_PIXELS = 100
 """Fewer say nothing of an exposure."""
 _FIT_PULL = 1e-4
 """Weight of the colours as they are against a pixel's."""
-_SHELL = 2000
-"""Gaussians of a sky, 4.5 degrees apart."""
+_SHELL = 4000
+"""Gaussians of a sky, 3.2 degrees apart."""
 _SHELL_WIDTH = 0.8
 """Their standard deviation over their spacing: between any three of them less than a hundredth of the light passes."""
 

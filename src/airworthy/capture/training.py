@@ -267,7 +267,7 @@ def _evaluate(run: TrainingRun, quiet: bool) -> None:
 
 def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainResult:
     found: list[HeldOutQuality] = run.evaluate()
-    splats = run.splats()
+    splats = run.final_splats()
     path = write_splats(splats, folder / f"splats.{run.options.container}")
     report = {
         "splats": path.name,

@@ -313,7 +313,7 @@ class TrainingRun:
             image = self._sky.behind(image, found["alpha"][0], directions(asked))
         return judged(self.images.names[k], image, truth, mask, self.exposed)
 
-    def splats(self) -> Splats:
+    def final_splats(self) -> Splats:
         """Return the Gaussians, and the shell that is their sky where one was learnt."""
         found = self.optimizer.splats()
         if self._sky is None:
