@@ -16,7 +16,7 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +39,16 @@ from airworthy.splats.training.geometry_loss import normals_of_depth
 from benchmarks import hardware
 
 NONE = {"flatness": 0.0, "needles": 0.0, "normals": 0.0, "smoothness": 0.0}
+ALL = {"flatness": 100.0, "needles": 0.01, "normals": 0.05, "smoothness": 1.0}
 VARIANTS: dict[str, dict[str, Any]] = {
     "colours alone": NONE,
-    "flatness": NONE | {"flatness": 1.0},
+    "flatness": NONE | {"flatness": 100.0},
     "needles": NONE | {"needles": 0.01},
-    "normals": NONE | {"flatness": 1.0, "normals": 0.05},
-    "smoothness": NONE | {"flatness": 1.0, "smoothness": 1.0},
-    "all": {"flatness": 1.0, "needles": 0.01, "normals": 0.05, "smoothness": 1.0},
+    "normals": NONE | {"normals": 0.05},
+    "smoothness": NONE | {"smoothness": 1.0},
+    "all": ALL,
     "gradient, colours alone": NONE | {"densify": "gradient"},
-    "gradient, all": {"flatness": 1.0, "needles": 0.01, "normals": 0.05, "smoothness": 1.0, "densify": "gradient"},
+    "gradient, all": ALL | {"densify": "gradient"},
 }
 """Options of a row, beside those of all."""
 FARTHEST = 5.0
@@ -151,8 +152,8 @@ def measure(
     if batch is not None:
         renderer = SplatRenderer(splats)
         for place in ("mean", "plane"):
-            error = surface_error(renderer, batch, views, place)
-            row |= {f"{place}_{name}": round(value, 3) for name, value in error.__dict__.items()}
+            error = asdict(surface_error(renderer, batch, views, place))
+            row |= {f"{place}_{name}": round(value, 3) for name, value in error.items()}
     return row
 
 
@@ -167,6 +168,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--count", type=int, default=40_000)
     parser.add_argument("--points", type=int, default=20_000, help="on surfaces, 2 cm off, to begin at; 0: where planes agree")
+    parser.add_argument("--start-share", type=float, default=0.8, help="Gaussians at first, over --count")
     parser.add_argument("--place-rate", type=float, default=8e-4)
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="a variant of your own: weights of losses")
@@ -184,7 +186,11 @@ def main() -> None:
     else:
         images = read_capture(asked.capture, width=asked.width)
     base = TrainOptions(
-        steps=asked.steps, count=asked.count, place_rate=asked.place_rate, degree_every=max(1, asked.steps // 3)
+        steps=asked.steps,
+        count=asked.count,
+        start_share=asked.start_share,
+        place_rate=asked.place_rate,
+        degree_every=max(1, asked.steps // 3),
     )
     start, origin = first_splats(images[images.training], base, quiet=True)
     about = hardware.describe(hardware.use_cores(1))

@@ -150,7 +150,7 @@ IDLE_RULES = (
     IdleRule(("camera_rate",), lambda options: not options.cameras, "without --cameras, whose motion it is", "add that"),
     IdleRule(("degree_every",), lambda options: options.degree == 0, "with --degree 0", "choose a higher one"),
     IdleRule(
-        ("relocate_every", "grow", "densify", "strain", "fade_every"),
+        ("relocate_every", "grow", "strain", "fade_every"),
         lambda options: options.relocate_until == 0.0,
         "with --relocate-until 0, after which nothing is moved or added",
         "raise that",
