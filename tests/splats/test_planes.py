@@ -14,6 +14,9 @@ from airworthy.core.errors import AirworthyError
 from airworthy.scenes.splats.record import Splats
 from airworthy.splats import Lens, SplatRenderer, render_projection, twin
 from airworthy.splats.single import Single
+from airworthy.splats.training import Rates, SplatOptimizer
+from airworthy.splats.training.fields import RENDERED, TURN
+from airworthy.splats.training.geometry_loss import GeometryLoss, SurfaceImages
 
 AHEAD = np.array([0.0, 0.0, 0.0, 1.0])
 BENT = Lens("opencv", (-0.2, 0.03, 0.002, -0.003, 0.01, 0.1, 0.02, 0.001))
@@ -151,6 +154,39 @@ def test_a_plane_that_passes_by_the_camera_stays_before_it(plain: Any) -> None:
     assert len(seen) > 100
     assert 0.0 < seen.min() < 1.0
     assert seen.max() == pytest.approx(8.0, rel=1e-4)
+
+
+def test_tilted_gaussians_turn_into_the_wall_that_they_make() -> None:
+    """By the loss of normals alone: what they show together is a wall; each on its own leans by some degrees."""
+    rng = np.random.default_rng(8)
+    splats, normal = wall(0.5, spacing=0.2, opacity=0.8)
+    tilt = np.column_stack([0.2 * rng.normal(size=(len(splats), 3)), np.ones(len(splats))])
+    turned = frames.normalize(frames.multiply(splats.rotation.astype(float), frames.normalize(tilt)))
+    optimizer = SplatOptimizer(
+        Splats(splats.position, turned, splats.scale, splats.opacity, splats.harmonics), least_scale=1e-4
+    )
+    lens, surfaces = (40.0, 40.0, 24.0, 16.0), GeometryLoss(1.0)
+    asked = optimizer.camera_view(48, 32, lens, np.zeros((1, 3)), AHEAD, channels=("rgb", "depth", "alpha", "normal"))
+
+    def loss(images: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+        shown = SurfaceImages(images["depth"][0], images["alpha"][0], images["normal"][0])
+        value, by_depth, by_normal = surfaces(shown, np.ones((32, 48), np.float32), lens)
+        return value, {"depth": by_depth[None], "normal": by_normal[None]}
+
+    def lean() -> float:
+        found = optimizer.fields()
+        towards = frames.rotate(found.raw[:, TURN : TURN + 4].astype(float), np.array([0.0, 0.0, 1.0]))
+        seen = found.raw[:, RENDERED] > 0
+        return float(np.degrees(np.median(np.arccos(np.abs(towards @ normal).clip(max=1.0))[seen])))
+
+    still = Rates(place=0.0, scale=0.0, rotation=5e-3, opacity=0.0, color=0.0, color_rest=0.0)
+    first, _ = optimizer.step_channels(asked, loss, still)
+    before = lean()
+    for _ in range(60):
+        last, _ = optimizer.step_channels(asked, loss, still)
+    assert before > 12.0
+    assert lean() < 0.5 * before
+    assert last < 0.6 * first
 
 
 def test_what_is_unknown_is_refused(plain: Any) -> None:

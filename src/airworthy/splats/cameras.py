@@ -126,8 +126,8 @@ def gradient_request(*camera: Any, **options: Any) -> RenderRequest:
     named = [name for name in _NOT_DIFFERENTIATED if name in options]
     if named or len(camera) > 9:  # behind `near` the order of the fields is that of `render`
         raise TypeError(f"gradients() takes nine positional arguments after the loss, and no {', '.join(named) or 'more'}")
-    channels = (*CHANNELS, *options.pop("channels", ()))
-    return RenderRequest(*camera, **options, channels=channels)
+    options["channels"] = (*CHANNELS, *options.get("channels", ()))
+    return RenderRequest(*camera, **options)
 
 
 def camera_rows(spans: NDArray[np.int32], asked: RenderRequest) -> tuple[NDArray[np.void], int]:
