@@ -39,14 +39,15 @@ from airworthy.splats.training.geometry_loss import normals_of_depth
 from benchmarks import hardware
 
 NONE = {"flatness": 0.0, "needles": 0.0, "normals": 0.0, "smoothness": 0.0}
-ALL = {"flatness": 100.0, "needles": 0.01, "normals": 0.05, "smoothness": 1.0}
+ALL = {"flatness": 10.0, "needles": 0.01, "normals": 0.05, "smoothness": 0.1}
 VARIANTS: dict[str, dict[str, Any]] = {
     "colours alone": NONE,
-    "flatness": NONE | {"flatness": 100.0},
+    "flatness": NONE | {"flatness": 10.0},
     "needles": NONE | {"needles": 0.01},
     "normals": NONE | {"normals": 0.05},
-    "smoothness": NONE | {"smoothness": 1.0},
+    "smoothness": NONE | {"smoothness": 0.1},
     "all": ALL,
+    "without exposures": NONE | {"exposure": "off"},
     "gradient, colours alone": NONE | {"densify": "gradient"},
     "gradient, all": ALL | {"densify": "gradient"},
 }
@@ -144,6 +145,7 @@ def measure(
     splats = run.optimizer.splats()
     row: dict[str, Any] = {
         "psnr_db": round(float(np.mean([one.psnr for one in found])), 2),
+        "psnr_unfitted_db": round(float(np.mean([one.psnr_unfitted for one in found])), 2),
         "ssim": round(float(np.mean([one.ssim for one in found])), 4),
         "gaussians": len(splats),
         "ms_per_step": round(1e3 * seconds, 1),
