@@ -51,6 +51,14 @@ class BuildHall:
     """And 640x360; both together at most 1000, so that none is one to judge on."""
     steps: int = 10_000
     """Of training, one view each; 0: only converted."""
+    degree: int = 0
+    """Of the harmonics: 0 for colours that are the same from everywhere."""
+    flatness: float = 0.0
+    """Weight of the shortest standard deviations, and so of thin surfaces, in training [1/m]."""
+    normals: float = 0.0
+    """Weight of normals that agree with the depth."""
+    smoothness: float = 0.0
+    """Weight of depth that does not bend."""
     held_out: int = 20
     """Views to judge on, of either size."""
     exposure: float = 1.25
@@ -98,12 +106,17 @@ def build(asked: BuildHall) -> dict[str, float]:
     kept = {size: soft_views(batch, asked.held_out, *size, **view_options) for size in (SMALL, LARGE)}
     converted = {f"converted_psnr_{size[0]}": image_quality(splats, views).psnr for size, views in kept.items()}
     if asked.steps:
-        splats = polished(splats, _training(asked, batch), PolishOptions(steps=asked.steps), asked.quiet)
+        splats = polished(splats, _training(asked, batch), _polish_options(asked), asked.quiet)
     path = _written(splats, asked.out)
     found = _metrics_of(path, batch, kept)
     numbers = {"gaussians": float(len(splats)), "bytes": float(path.stat().st_size), **converted, **found}
     _write_recipe(asked, path, numbers)
     return numbers
+
+
+def _polish_options(asked: BuildHall) -> PolishOptions:
+    names = ("steps", "degree", "flatness", "normals", "smoothness")
+    return PolishOptions(**{name: getattr(asked, name) for name in names})
 
 
 def _training(asked: BuildHall, batch: SceneBatch) -> list[PosedImages]:
@@ -126,6 +139,9 @@ def _metrics_of(path: Path, batch: SceneBatch, kept: dict[tuple[int, int], Posed
         quality = image_quality(renderer, views)
         found |= {f"{name}_{width}": value for name, value in asdict(quality).items()}
     depth = depth_error(renderer, batch, kept[LARGE])
+    for (width, _), views in kept.items():
+        planes = depth_error(renderer, batch, views, depth_at="plane")
+        found |= {f"plane_depth_median_m_{width}": planes.median, f"plane_depth_bias_m_{width}": planes.bias}
     return {**found, "depth_median_m": depth.median, "depth_bias_m": depth.bias, "depth_within_5_cm": depth.within}
 
 
@@ -143,7 +159,7 @@ def _write_recipe(asked: BuildHall, path: Path, numbers: dict[str, float]) -> No
         *(f"{name} = {_toml(value)}" for name, value in recipe.items()),
         "",
         "[training]",
-        *(f"{name} = {_toml(value)}" for name, value in asdict(PolishOptions(steps=asked.steps)).items()),
+        *(f"{name} = {_toml(value)}" for name, value in asdict(_polish_options(asked)).items()),
         "",
         "[measured]",
         *(f"{name} = {_toml(round(value, 4))}" for name, value in numbers.items()),
@@ -178,7 +194,8 @@ def main() -> int:
         )
     print(
         f"Depth where meshes are 4.5 to 5.5 m away: median error {100 * found['depth_median_m']:.2f} cm, bias"
-        f" {100 * found['depth_bias_m']:+.2f} cm, {100 * found['depth_within_5_cm']:.1f} % within 5 cm."
+        f" {100 * found['depth_bias_m']:+.2f} cm, {100 * found['depth_within_5_cm']:.1f} % within 5 cm; of planes"
+        f" {100 * found['plane_depth_median_m_320']:.2f} and {100 * found['plane_depth_median_m_640']:.2f} cm."
     )
     return 0
 

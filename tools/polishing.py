@@ -16,6 +16,7 @@ from airworthy.core.schema import check_fields
 from airworthy.rendering.refining import PosedImages
 from airworthy.scenes.splats.record import Splats
 from airworthy.splats.training import ImageLoss, Rates, SplatOptimizer
+from airworthy.splats.training.geometry_loss import GeometryLoss, SurfaceImages, edge_weights
 
 __all__ = ["PolishOptions", "polished"]
 
@@ -49,18 +50,32 @@ class PolishOptions:
     """Farthest that a mean may leave the plane in which its Gaussian lay at first [m]; inf: anywhere."""
     closed: bool = False
     """Show the views before another colour at every step, not black: dark details are no longer left to holes."""
+    degree: int = 0
+    """Of the harmonics; at least that of the splats to begin with."""
+    flatness: float = 0.0
+    """Weight of the mean of the shortest standard deviations in the loss [1/m]."""
+    normals: float = 0.0
+    """Weight of the difference of the Gaussians' normals and those of the rendered depth of planes."""
+    smoothness: float = 0.0
+    """Weight of the bends of that depth, where an image has no edge."""
     fall: float = 0.05
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self, "PolishOptions.")
-        rates = (self.color, self.opacity, self.scale, self.rotation, self.place)
-        if self.steps < 0 or min(*rates, self.drift) < 0.0 or not 0.0 <= self.likeness <= 1.0 or not 0.0 < self.fall <= 1.0:
+        rates = (self.color, self.opacity, self.scale, self.rotation, self.place, self.flatness, self.normals, self.smoothness)
+        if (
+            self.steps < 0
+            or self.degree not in range(4)
+            or min(*rates, self.drift) < 0.0
+            or not 0.0 <= self.likeness <= 1.0
+            or not 0.0 < self.fall <= 1.0
+        ):
             raise AirworthyError(
                 f"Splats cannot be trained with {self}; expected counts and rates of 0 or more, shares up to 1."
             )
 
-    def rates(self, step: int) -> Rates:
+    def rates(self, step: int, gaussians: int) -> Rates:
         """Of a step."""
         now = self.fall ** (step / max(self.steps - 1, 1))
         return Rates(
@@ -70,7 +85,8 @@ class PolishOptions:
             rotation=self.rotation * now,
             opacity=self.opacity * now,
             color=self.color * now,
-            color_rest=self.color * now,
+            color_rest=self.color * now / 20.0,  # as published
+            flat_pull=self.flatness / gaussians,
             decays=(0.9, 0.99),  # few steps are made, so the second forgets fast
         )
 
@@ -95,18 +111,30 @@ def polished(splats: Splats, sets: Sequence[PosedImages], options: PolishOptions
     planes = _Planes(splats, options.drift)
     rounds = [rng.permutation(len(views)) for _ in range(-(-options.steps // len(views)))]
     optimizer, loss = SplatOptimizer(splats, options.seed, _LEAST_SCALE), ImageLoss(options.likeness)
+    surfaces = GeometryLoss(options.normals, options.smoothness) if options.normals or options.smoothness else None
+    channels = ("rgb",) if surfaces is None else ("rgb", "depth", "alpha", "normal")
+    while optimizer.degree < options.degree:
+        optimizer.raise_degree()
     work: Iterable[int] = progress(range(options.steps), "Training", options.steps, quiet=quiet)
     for step in work:
         one, k = views[rounds[step // len(views)][step % len(views)]]
         truth = _floats(one.rgb[k : k + 1])
 
-        def off(image: ArrayF32, truth: ArrayF32 = truth) -> tuple[float, ArrayF32]:
-            return loss(image, truth)
-
         width, height, lens, place, turn = one.camera(k)
+
+        def off(
+            images: dict[str, ArrayF32], truth: ArrayF32 = truth, lens: ArrayAny = lens
+        ) -> tuple[float, dict[str, ArrayF32]]:
+            value, slope = loss(images["rgb"], truth)
+            if surfaces is None:
+                return value, {"rgb": slope}
+            shown = SurfaceImages(*(images[name][0] for name in ("depth", "alpha", "normal")))
+            _, by_depth, by_normal = surfaces(shown, edge_weights(truth[0]), lens[0])
+            return value, {"rgb": slope, "depth": by_depth[None], "normal": by_normal[None]}
+
         color = behind.random(3) if options.closed else np.zeros(3)
-        asked = optimizer.camera_view(width, height, lens, place, turn, background=color)
-        optimizer.step(asked, off, options.rates(step))
+        asked = optimizer.camera_view(width, height, lens, place, turn, background=color, channels=channels)
+        optimizer.step_channels(asked, off, options.rates(step, len(optimizer)))
         if step % _HOLD_EVERY == _HOLD_EVERY - 1 or step == options.steps - 1:
             planes.hold(optimizer)
     return optimizer.splats()

@@ -13,8 +13,9 @@ import pytest
 from tests.fixtures.damage import outcomes
 from tests.fixtures.snapshots import check_snapshot, condensed
 
-from airworthy.capture import TrainOptions, read_capture, training, training_run
+from airworthy.capture import TrainOptions, image_models, read_capture, training
 from airworthy.capture.cameras import camera_of
+from airworthy.capture.image_models import CameraMotion, ExposureMaps
 from airworthy.capture.images import Undistorter, mean_up, over_black, reduced_size
 from airworthy.capture.marker_sheet import draw_marker
 from airworthy.capture.markers import detect_marker, marker_corners, marker_poses, refined_corners
@@ -22,7 +23,7 @@ from airworthy.capture.rendering import RenderCaptureOptions, camera_poses, rend
 from airworthy.capture.similarity import best_similarity, find_similarity
 from airworthy.capture.training import curve
 from airworthy.capture.training_options import SplatTrainingPlan, reduced
-from airworthy.capture.training_run import CameraMotion, ExposureMaps, TrainingRun, views_reach
+from airworthy.capture.training_run import TrainingRun, views_reach
 from airworthy.geometry import Box
 from airworthy.scenes import Instance, Material, Region, Scene, SceneBatch
 from airworthy.splats.renderer import PoseGradients
@@ -189,7 +190,7 @@ def test_moments_are_those_of_adam_down_to_slopes_of_nothing() -> None:
     """Algorithm 1 of Kingma and Ba, written out, for slopes about the 1e-15 that keeps it from dividing by 0."""
     rng = np.random.default_rng(8)
     for size in (1.0, 1e-14, 1e-16):
-        moments, mean, square = training_run._Moments((3, 4)), np.zeros(4), np.zeros(4)
+        moments, mean, square = image_models._Moments((3, 4)), np.zeros(4), np.zeros(4)
         for k in range(1, 6):
             slope = size * rng.normal(size=4)
             mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2

@@ -19,7 +19,7 @@ from airworthy.capture import training
 from airworthy.capture.images import CaptureImages
 from airworthy.capture.training import TrainOptions, train_splats
 from airworthy.capture.training_options import SplatTrainingPlan, reduced
-from airworthy.capture.training_run import observed_colors
+from airworthy.capture.training_run import TrainingRun, first_splats, observed_colors
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
@@ -39,6 +39,7 @@ QUICK = TrainOptions(
     scale_rate=0.03,
     judge_every=250,
     coarse=0.0,
+    exposure="off",
 )
 
 
@@ -130,7 +131,7 @@ from test_training import RICH, captured
 from airworthy.capture.training import train_splats
 train_splats(captured(), sys.argv[1], RICH, quiet=True)
 """
-RICH = replace(QUICK, steps=260, degree=1, degree_every=80, exposure=True, cameras=True, background="random")
+RICH = replace(QUICK, steps=260, degree=1, degree_every=80, exposure="on", cameras=True, background="random")
 RICH = replace(RICH, coarse=0.1, start_share=0.7, checkpoint_seconds=0.02)
 
 
@@ -195,6 +196,27 @@ def test_masked_pixels_are_not_learned(images: CaptureImages, tmp_path: Path) ->
     assert result.psnr > 23.0
 
 
+def test_surfaces_are_compared_and_growth_follows_derivatives(images: CaptureImages) -> None:
+    options = replace(QUICK, steps=160, count=900, start_share=0.5, relocate_every=20)
+    start = first_splats(images[images.training], options, quiet=True)[0]
+    more = {"flatness": 100.0, "needles": 0.01, "normals": 0.05, "smoothness": 0.5, "surfaces_from": 0.5}
+    shortest = {}
+    for name, chosen in {
+        "plain": {},
+        "surfaces": more,
+        "gradient": {**more, "densify": "gradient", "strain": 1e-5, "fade_every": 60},
+    }.items():
+        run = TrainingRun(images, replace(options, **chosen), start)  # type: ignore[arg-type]
+        for _ in range(options.steps):
+            run.advance()
+        found = run.optimizer.splats()
+        assert np.isfinite(found.position).all()
+        assert 450 < len(found) <= 900
+        shortest[name] = float(np.median(found.scale.min(axis=1)))
+    # 160 steps of at most 0.03 of the logarithm each way: flatness alone could take it to a hundredth.
+    assert shortest["surfaces"] < 0.7 * shortest["plain"]
+
+
 def test_points_of_the_set_are_used(images: CaptureImages, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     points = rng.uniform(-0.8, 0.8, (1200, 3))
@@ -232,6 +254,12 @@ def test_reduction_is_the_mean() -> None:
         ({"place_rate": float("nan")}, "place_rate is nan; expected a finite number"),
         ({"start": "sfm"}, "Unknown start 'sfm'. Known: auto, points, random, sweep"),
         ({"device": "cuda:99"}, "expected cpu, or a CUDA device that is present"),
+        ({"normals": -0.1}, "normals=-0.1; expected 0 or more"),
+        ({"surfaces_from": 0.5}, "--surfaces-from 0.5 changes nothing without --normals or --smoothness"),
+        ({"strain": 1e-3}, "--strain 0.001 changes nothing with --densify mcmc"),
+        ({"densify": "gradient", "noise": 1.0}, "--noise 1 changes nothing with --densify gradient"),
+        ({"exposure": True}, "exposure is True; expected one of 'auto', 'on', 'off'"),
+        ({"backend": "gsplat"}, "gsplat trains on a CUDA device, not on 'cpu'"),
     ],
 )
 def test_options_that_cannot_be_used(change: dict[str, Any], message: str, images: CaptureImages, tmp_path: Path) -> None:

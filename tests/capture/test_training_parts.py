@@ -123,7 +123,7 @@ def test_there_are_more_with_each_relocation_up_to_what_was_asked_for(
         return "moved", None
 
     monkeypatch.setattr(training_run, "relocated", relocated)
-    options = SimpleNamespace(count=1000, grow=1.05, seed=7)
+    options = SimpleNamespace(count=1000, grow=1.05, seed=7, densify="mcmc")
     run: Any = SimpleNamespace(options=options, optimizer=Optimizer(range(have)), step=300)
     TrainingRun._relocate(run)
     assert asked == {"count": wanted, "drawn": np.random.default_rng((7, 3, 300)).random(), "replaced": "moved"}

@@ -263,7 +263,10 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy capture train": [
         (_bare(TrainOptions, camera_rate=1e-3),),
         (_bare(TrainOptions, degree=0, degree_every=50),),
-        (_bare(TrainOptions, relocate_until=0.0, relocate_every=50, grow=1.1),),
+        (_bare(TrainOptions, relocate_until=0.0, relocate_every=50, grow=1.1, strain=1e-3, fade_every=500),),
+        (_bare(TrainOptions, strain=1e-3, fade_every=500),),
+        (_bare(TrainOptions, densify="gradient", grow=1.1, noise=1.0),),
+        (_bare(TrainOptions, surfaces_from=0.5),),
         (_bare(TrainOptions, place_rate=0.0, noise=1.0),),
     ],
     "airworthy view": [

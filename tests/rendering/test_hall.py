@@ -54,10 +54,15 @@ def test_depth_of_splats_is_that_of_the_meshes() -> None:
     assert abs(found.bias) <= 0.02
 
 
-@pytest.mark.xfail(strict=True, reason="at 320x180 the shipped hall is 2.22 cm off in the median, not 2")
-def test_depth_also_in_small_images() -> None:
+@pytest.mark.parametrize("size", [(320, 180), (640, 360)])
+def test_depth_of_planes_at_both_sizes(size: tuple[int, int]) -> None:
+    """Where pixels' rays meet the Gaussians' planes; by means, which the nearer of two that overlap hides, 2.22 cm at
+    320x180."""
     batch = SceneBatch(hall())
-    assert depth_error(hall_splats(), batch, poses(batch, 20)).median <= 0.02
+    found = depth_error(hall_splats(), batch, poses(batch, 20, *size), depth_at="plane")
+    print(f"\nby planes at 5 m: median error {100 * found.median:.2f} cm, bias {100 * found.bias:+.2f} cm")
+    assert found.median <= 0.015
+    assert abs(found.bias) <= 0.007
 
 
 @pytest.mark.xfail(strict=True, reason="0.55 % of the shipped hall's pixels are covered to less than nine tenths, not 0.5 %")

@@ -40,6 +40,8 @@ def twin_loss(fields: dict[str, Any], position: Any, attitude: Any, weight: dict
         images = twin.render(SimpleNamespace(**fields), *SIZE, LENS, position, attitude, **options)
     known = np.isfinite(images["depth"].real)
     total = np.sum(np.where(known, images["depth"], 0.0) * weight["depth"])
+    if "normal" in weight:
+        total = total + np.sum(images["normal"] * weight["normal"])
     return total + np.sum(images["rgb"] * weight["rgb"]) + np.sum(images["alpha"] * weight["alpha"])
 
 
@@ -79,7 +81,7 @@ def assert_as_the_twin(
     )
     fields = {name: getattr(splats, name).astype(float) for name in FIELDS}
     one = {name: value[0] for name, value in weight.items()}
-    given = {name: value[0] if name == "limit" else value for name, value in options.items()}
+    given = {name: value[0] if name == "limit" else value for name, value in options.items() if name != "channels"}
     for name in FIELDS:
         expected = slopes(lambda x, name=name: twin_loss({**fields, name: x}, position, attitude, one, given), fields[name])
         if name == "rotation":  # along the sphere of unit quaternions

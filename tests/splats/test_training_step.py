@@ -14,9 +14,10 @@ from airworthy.scenes.splats.record import Splats
 from airworthy.splats.native_text import SLOPE_ROWS
 from airworthy.splats.training import ImageLoss, Rates, SplatOptimizer, twin
 from airworthy.splats.training.engines import SingleEngine
-from airworthy.splats.training.fields import LOGIT, RENDERED, SCALE, TURN, blocks_of, fields_of, pack, rows_of
+from airworthy.splats.training.fields import LOGIT, NEEDLE, RENDERED, SCALE, TURN, blocks_of, fields_of, pack, rows_of
 
 RATES = Rates(0.02, 0.05, 0.03, 0.02, 0.1, 0.03, 0.01, opacity_pull=1e-3, scale_pull=2e-3, noise=3.0, decays=(0.9, 0.99))
+PULLED = replace(RATES, flat_pull=0.7, needle_pull=0.4)
 # float32 rounds by 6e-8, exp2 and log2 of the lanes by 4e-6; Adam divides by moments, which doubles that.
 CLOSE: dict[str, Any] = {"rtol": 4e-5, "atol": 2e-6}
 
@@ -28,25 +29,28 @@ def cloud(rng: np.random.Generator, n: int, degree: int) -> Splats:
     return Splats(rng.uniform(-3.0, 3.0, (n, 3)), turn, scale, opacity, 0.4 * rng.normal(size=(n, (degree + 1) ** 2, 3)))
 
 
-def feed(optimizer: SplatOptimizer, slopes: ArrayAny, shades: ArrayAny) -> None:
+def feed(optimizer: SplatOptimizer, slopes: ArrayAny, shades: ArrayAny, rates: Rates = RATES) -> None:
     """Put derivatives where a rendered image would leave them, and move."""
     room = len(optimizer._engine.slopes.gaussians) * 16
     optimizer._engine.slopes.gaussians[...] = blocks_of(slopes.astype(np.float32), room)
     optimizer._engine.slopes.harmonics[...] = blocks_of(shades.astype(np.float32).reshape(len(shades), -1), room).reshape(-1)
-    optimizer.move(RATES)
+    optimizer.move(rates)
 
 
+@pytest.mark.parametrize("rates", [RATES, PULLED], ids=["plain", "pulled"])
 @pytest.mark.parametrize("degree", [0, 1, 3])
-def test_steps_equal_those_of_the_twin(degree: int) -> None:
+def test_steps_equal_those_of_the_twin(degree: int, rates: Rates) -> None:
     rng = np.random.default_rng(degree)
     n, k = 700, (degree + 1) ** 2
     optimizer = SplatOptimizer(cloud(rng, n, degree), seed=5 + (3 << 32), least_scale=0.02)
+    logs = np.sort(optimizer.fields().raw[:, SCALE : SCALE + 3], axis=1)
+    assert (logs[:, 2] - logs[:, 1] > NEEDLE).sum() > 5  # some are needles
     for number in range(3):
         before = optimizer.fields()
         slopes, shades = rng.normal(size=(n, SLOPE_ROWS)), 0.1 * rng.normal(size=(n, k, 3))
         slopes[:, SLOPE_ROWS - 2 :] = 1.0
-        expected = twin.step(before, slopes, shades, RATES, 5 + (3 << 32), number, 0.02)
-        feed(optimizer, slopes, shades)
+        expected = twin.step(before, slopes, shades, rates, 5 + (3 << 32), number, 0.02)
+        feed(optimizer, slopes, shades, rates)
         after = optimizer.fields()
         found = {"position": after.position, "log_scale": after.raw[:, SCALE : SCALE + 3], "harmonics": after.harmonics}
         found |= {"rotation": after.raw[:, TURN : TURN + 4], "logit": after.raw[:, LOGIT]}

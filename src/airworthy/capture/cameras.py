@@ -198,6 +198,8 @@ class Listing:
     """Whether the set says which images are held out."""
     source: SourceFrame | None = None
     """The frame of the set that this one came from, and the similarity from there; None: it says none."""
+    rendered: bool = False
+    """Whether the set says that its images are rendered ones."""
     notes: list[str] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     """How many listed images cannot be used, by reason."""

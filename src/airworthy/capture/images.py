@@ -440,4 +440,5 @@ def _capture(listing: Listing, kept: _Kept, every: int) -> CaptureImages:
         held_out=held,
         notes=tuple(listing.notes),
         source=AS_READ if listing.source is None else listing.source,
+        rendered=listing.rendered,
     )

@@ -51,6 +51,8 @@ class CaptureImages:
     """How the frame of the set became this one."""
     notes: tuple[str, ...] = ()
     """What else was found, taken or done, in words."""
+    rendered: bool = False
+    """Whether the images are rendered ones, of one exposure, and no photographs."""
 
     def __post_init__(self) -> None:
         count = len(self.rgb)

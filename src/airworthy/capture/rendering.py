@@ -226,7 +226,7 @@ def _table(
     position: ArrayFloat, attitude: ArrayFloat, held: ArrayBool, options: RenderCaptureOptions, points: bool
 ) -> dict[str, Any]:
     size = np.array([options.width, options.height])
-    table: dict[str, Any] = {"camera_model": "PINHOLE", "metric": True, "up": "z"}
+    table: dict[str, Any] = {"camera_model": "PINHOLE", "metric": True, "up": "z", "rendered": True}
     table |= camera_entry(size, options.intrinsics)
     if held.any():
         table["train_filenames"] = [_name(int(k)) for k in np.flatnonzero(~held)]

@@ -167,6 +167,8 @@ def digest(images: CaptureImages) -> str:
     """Return the SHA-256 of everything of a set that training depends on."""
     parts: list[Any] = [images.intrinsics, images.position, images.attitude, np.asarray(images.held_out)]
     parts += [x for x in (images.points, images.colors) if x is not None]
+    # Exposures are learnt of photographs.
+    parts += [np.zeros(1)] if images.rendered else []
     texts = [sha256(np.ascontiguousarray(part).tobytes()) for part in parts]
     for image, mask in zip(images.rgb, images.masks, strict=True):
         texts += [str(image.shape), sha256(image.tobytes()), "" if mask is None else sha256(mask.tobytes())]
@@ -265,7 +267,7 @@ def _evaluate(run: TrainingRun, quiet: bool) -> None:
 
 def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainResult:
     found: list[HeldOutQuality] = run.evaluate()
-    splats = run.optimizer.splats()
+    splats = run.final_splats()
     source = run.images.source
     # SPZ has no room for comments; the report holds the frame all the same.
     told = source if run.options.container == "ply" else None
@@ -278,6 +280,8 @@ def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainR
         "seconds": round(run.notes["seconds"], 1),
         "psnr_db": float(np.mean([one.psnr for one in found])),
         "worst_psnr_db": min(one.psnr for one in found),
+        "exposure_fitted": run.exposed,
+        "psnr_unfitted_db": float(np.mean([one.psnr_unfitted for one in found])),
         "ssim": float(np.mean([one.ssim for one in found])),
         "trained_on": len(run.images.training),
         "held_out": len(run.images.held_out_ids),

@@ -39,10 +39,18 @@ class TrainOptions:
     where the set has 1,000 or more, else swept."""
     start_share: float = 0.5
     """How many Gaussians at first, over `count`."""
+    densify: Literal["mcmc", "gradient"] = "mcmc"
+    """How they become `count`: mcmc adds a share of those there are, where others are, at random; gradient clones and splits
+    those whose place in the image the loss would move most, and removes what shows nothing."""
     grow: float = 1.05
-    """Factor on their number each time, up to `count`."""
+    """Factor on their number each time, up to `count`; of mcmc."""
+    strain: float = 2e-4
+    """Mean derivative with respect to the place in the image, in half widths of it, from which one is cloned or split; of
+    gradient."""
+    fade_every: int = 3000
+    """Steps after which all opacities are lowered, so that what is not needed dies; of gradient."""
     relocate_every: int = 100
-    """Steps after which Gaussians that show nothing are moved to where something is to be shown."""
+    """Steps after which Gaussians that show nothing are moved to where something is to be shown, or removed."""
     relocate_until: float = 0.8
     """Share of the steps up to which that is done."""
     likeness: float = 0.2
@@ -63,14 +71,26 @@ class TrainOptions:
     """Weight of the mean opacity in the loss: what is not needed vanishes."""
     scale_pull: float = 0.01
     """Weight of the mean standard deviation in the loss."""
+    flatness: float = 0.0
+    """Weight of the mean of the shortest standard deviations in the loss: Gaussians become flat, and surfaces of them thin."""
+    needles: float = 0.0
+    """Weight of the mean, over Gaussians more than ten times as long as wide, of the logarithm of that ratio over ten."""
+    normals: float = 0.0
+    """Weight of the difference of the Gaussians' normals and those of the rendered depth."""
+    smoothness: float = 0.0
+    """Weight of the bends of the rendered depth, where the photograph has no edge."""
+    surfaces_from: float = 0.3
+    """Share of the steps after which `normals` and `smoothness` act: before, depth is still anywhere."""
     noise: float = 5e5
     """Random motion of what is nearly transparent, over its rate and covariance; 0: none."""
     antialiased: bool = False
     """Render with the opacity of narrow Gaussians lowered; the file is then to be rendered so, too."""
-    background: Literal["black", "white", "random"] = "black"
-    """Behind everything; random: another colour at every step."""
-    exposure: bool = False
-    """Let every image have its own affine map of colours (photographs with changing exposure or white balance)."""
+    background: Literal["black", "white", "random", "sky"] = "black"
+    """Behind everything; random: another colour at every step; sky: learnt, by direction, and written as a far shell of
+    Gaussians."""
+    exposure: Literal["auto", "on", "off"] = "auto"
+    """Let every image have its own affine map of colours (changing exposure, white balance); auto: of all but rendered
+    images."""
     cameras: bool = False
     """Let the poses of the images move, too (poses that are a little off)."""
     camera_rate: float = 1e-4
@@ -85,25 +105,34 @@ class TrainOptions:
     """Of the file that is written."""
     device: str = "cpu"
     """Where to train."""
+    backend: Literal["own", "gsplat"] = "own"
+    """What renders and differentiates: our renderer, or gsplat on a CUDA device."""
 
     def __post_init__(self) -> None:
         check_fields(self)
-        positive = ("steps", "count", "degree_every", "relocate_every", "judge_every")
+        positive = ("steps", "count", "degree_every", "relocate_every", "judge_every", "fade_every")
         self._check(positive, lambda x: x >= 1, "1 or more")
         rates = ("place_rate", "scale_rate", "rotation_rate", "opacity_rate", "color_rate", "camera_rate")
-        self._check((*rates, "opacity_pull", "scale_pull", "noise", "checkpoint_seconds"), lambda x: 0 <= x < 1e9, "0 or more")
-        self._check(("start_share", "relocate_until", "likeness"), lambda x: 0.0 <= x <= 1.0, "0 to 1")
+        pulls = ("opacity_pull", "scale_pull", "flatness", "needles", "normals", "smoothness", "strain", "noise")
+        self._check((*rates, *pulls, "checkpoint_seconds"), lambda x: 0 <= x < 1e9, "0 or more")
+        self._check(("start_share", "relocate_until", "likeness", "surfaces_from"), lambda x: 0.0 <= x <= 1.0, "0 to 1")
         self._check(("coarse",), lambda x: 0.0 <= x <= 0.5, "0 to 0.5")
         self._check(("grow",), lambda x: 1.0 <= x <= 2.0, "1 to 2")
         self._check(("degree",), lambda x: x in range(4), "0 to 3")
         self._check(("seed",), lambda x: 0 <= x < 1 << 63, "0 or more")
-        choices = {"start": ("auto", "points", "sweep", "random"), "background": ("black", "white", "random")}
-        for name, known in {**choices, "container": ("ply", "spz")}.items():
-            if getattr(self, name) not in known:
-                raise AirworthyError(f"Training got {name}={getattr(self, name)!r}; expected one of {', '.join(known)}.")
+        if self.backend == "gsplat":
+            self._check_gsplat()
         refuse_idle(self, IDLE_RULES)
         if self.count > 50_000_000:
             raise AirworthyError(f"Training got count={self.count}; expected at most 50,000,000 Gaussians.")
+
+    def _check_gsplat(self) -> None:
+        if not self.device.startswith("cuda"):
+            raise AirworthyError(
+                f"gsplat trains on a CUDA device, not on {self.device!r}; give device='cuda:0', or backend='own'."
+            )
+        if self.normals or self.smoothness:
+            raise AirworthyError("gsplat renders no planes of Gaussians: give normals=0 and smoothness=0, or backend='own'.")
 
     def _check(self, names: tuple[str, ...], fits: Callable[[Any], bool], expected: str) -> None:
         for name in names:
@@ -121,10 +150,18 @@ IDLE_RULES = (
     IdleRule(("camera_rate",), lambda options: not options.cameras, "without --cameras, whose motion it is", "add that"),
     IdleRule(("degree_every",), lambda options: options.degree == 0, "with --degree 0", "choose a higher one"),
     IdleRule(
-        ("relocate_every", "grow"),
+        ("relocate_every", "grow", "strain", "fade_every"),
         lambda options: options.relocate_until == 0.0,
         "with --relocate-until 0, after which nothing is moved or added",
         "raise that",
+    ),
+    IdleRule(("strain", "fade_every"), lambda options: options.densify == "mcmc", "with --densify mcmc", "choose gradient"),
+    IdleRule(("grow", "noise"), lambda options: options.densify == "gradient", "with --densify gradient", "choose mcmc"),
+    IdleRule(
+        ("surfaces_from",),
+        lambda options: options.normals == 0.0 and options.smoothness == 0.0,
+        "without --normals or --smoothness, which it delays",
+        "give a weight to one",
     ),
     IdleRule(
         ("noise",), lambda options: options.place_rate == 0.0, "with --place-rate 0, of which it is a multiple", "raise that"
@@ -188,9 +225,22 @@ class SplatTrainingPlan:
             color_rest=o.color_rate * C0 / 20.0 * late,
             opacity_pull=o.opacity_pull / gaussians,
             scale_pull=o.scale_pull / (3.0 * gaussians * self._reach),
+            flat_pull=o.flatness / (gaussians * self._reach),
+            needle_pull=o.needles / gaussians,
             # In a scene of reach 1 the published factor times the rate of means.
-            noise=o.noise * place / self._reach**2,
+            noise=o.noise * place / self._reach**2 if o.densify == "mcmc" else 0.0,
         )
+
+    def surfaces(self, step: int) -> bool:
+        """Return whether surfaces are compared."""
+        o = self._options
+        return (o.normals > 0.0 or o.smoothness > 0.0) and step >= o.surfaces_from * o.steps
+
+    def fades(self, step: int) -> bool:
+        """Return whether, after this many steps, all opacities are lowered: not so late that they could not recover."""
+        o = self._options
+        due = step // o.fade_every > (step - o.relocate_every) // o.fade_every
+        return o.densify == "gradient" and due and step + o.fade_every <= o.relocate_until * o.steps
 
     def relocates(self, step: int) -> bool:
         """Return whether, after this many steps, what shows nothing is moved."""

@@ -2,131 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from airworthy.capture.image_models import CameraMotion, ExposureMaps, SkyMap, fitted_exposure
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training_options import SplatTrainingPlan, TrainOptions, reduced
-from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat
 from airworthy.core.jobs.progress import progress
 from airworthy.rendering.refining import image_psnr, image_ssim
-from airworthy.scenes.splats.record import Splats
-from airworthy.splats.renderer import PoseGradients
+from airworthy.scenes.splats import merged
+from airworthy.scenes.splats.record import COEFFICIENTS, Splats
+from airworthy.splats.cameras import CameraView
 from airworthy.splats.training import ImageLoss, SplatOptimizer
+from airworthy.splats.training.densify import densified, faded
 from airworthy.splats.training.engines import relocated
+from airworthy.splats.training.geometry_loss import GeometryLoss, SurfaceImages, edge_weights
 from airworthy.splats.training.plane_sweep import random_points, reach_of, splats_at, swept_points, visible_from
 
 __all__ = ["CameraMotion", "ExposureMaps", "HeldOutQuality", "TrainingRun", "first_splats", "views_reach"]
-
-# ---- What may move beside the Gaussians: colours of single images and their poses -------------------------------------------
-
-_DECAYS = (0.9, 0.999)
-_EXPOSURE_RATE = 1e-3
-
-
-class _Moments:
-    """Adam (Kingma, Ba, 2015, algorithm 1) on the rows of one array, each by its own count."""
-
-    def __init__(self, shape: tuple[int, ...]):
-        self.mean, self.square, self.times = np.zeros(shape), np.zeros(shape), np.zeros(shape[0])
-
-    def step(self, k: int, slope: ArrayFloat) -> Array:
-        """Return what to subtract from row k at a rate of 1."""
-        a, b = _DECAYS
-        self.times[k] += 1.0
-        self.mean[k] = a * self.mean[k] + (1.0 - a) * slope
-        self.square[k] = b * self.square[k] + (1.0 - b) * slope**2
-        bias = (1.0 - a ** self.times[k], 1.0 - b ** self.times[k])
-        return np.asarray(self.mean[k] / bias[0] / (np.sqrt(self.square[k] / bias[1]) + 1e-15))
-
-    def save(self, name: str) -> dict[str, ArrayAny]:
-        return {f"{name}_mean": self.mean, f"{name}_square": self.square, f"{name}_times": self.times}
-
-    def restore(self, name: str, saved: dict[str, ArrayAny]) -> None:
-        self.mean, self.square, self.times = (saved[f"{name}_{part}"].copy() for part in ("mean", "square", "times"))
-
-
-class ExposureMaps:
-    """Per image a map of colours, c -> A c + b, the identity at first.
-
-    Args:
-        count: Images.
-    """
-
-    def __init__(self, count: int):
-        self._maps = np.tile(np.eye(3, 4), (count, 1, 1))
-        self._moments = _Moments((count, 3, 4))
-
-    def applied(self, k: int, image: ArrayF32) -> ArrayF32:
-        """Return colours as image k has them."""
-        part = self._maps[k].astype(np.float32)
-        return np.asarray(image @ part[:, :3].T + part[:, 3])
-
-    def learned(self, k: int, image: ArrayF32, slope: ArrayF32) -> ArrayF32:
-        """Move the map by a step; the loss' derivative with respect to the image before it.
-
-        Args:
-            k: Number of the image.
-            image: As rendered, before the map, linear RGB, (height, width, 3).
-            slope: Derivative of the loss with respect to the mapped image, the same shape.
-        """
-        part = self._maps[k].astype(np.float32)
-        # float64: a sum over all pixels of an image.
-        flat, colors = slope.reshape(-1, 3).astype(np.float64), image.reshape(-1, 3)
-        found = np.concatenate([flat.T @ colors, flat.sum(axis=0)[:, None]], axis=1)
-        # By its own Adam and not with the splats: a map is moved in the one step of many in which its image is chosen.
-        self._maps[k] -= _EXPOSURE_RATE * self._moments.step(k, found)
-        return np.asarray(slope @ part[:, :3], np.float32)
-
-    def save(self) -> dict[str, ArrayAny]:
-        """Return everything."""
-        return {"exposure": self._maps, **self._moments.save("exposure")}
-
-    def restore(self, saved: dict[str, ArrayAny]) -> None:
-        """Go on from what `save` gave."""
-        self._maps = saved["exposure"].copy()
-        self._moments.restore("exposure", saved)
-
-
-class CameraMotion:
-    """Poses that move: a place, and a turn about the camera's own axes.
-
-    Args:
-        images: Where they begin.
-        rate: Per step [rad, share of the reach].
-        reach: [m]
-    """
-
-    def __init__(self, images: CaptureImages, rate: float, reach: float):
-        self._position = np.array(images.position, np.float64)
-        self._attitude = frames.normalize(np.array(images.attitude, np.float64))
-        self._rate = np.array([rate * reach] * 3 + [rate] * 3)
-        self._moments = _Moments((len(images), 6))
-
-    def pose(self, k: int) -> tuple[Array, Array]:
-        """Return the position (1, 3) and attitude (1, 4) of image k."""
-        return self._position[k : k + 1], self._attitude[k : k + 1]
-
-    def move(self, k: int, found: PoseGradients) -> None:
-        """Advance by one step."""
-        slope = np.concatenate([found.position[0], found.rotation[0]])
-        step = -self._rate * self._moments.step(k, slope)
-        self._position[k] += step[:3]
-        # The quaternion of a small turn to first order, about the camera's own axes: from the right.
-        self._attitude[k] = frames.normalize(frames.multiply(self._attitude[k], np.append(0.5 * step[3:], 1.0)))
-
-    def save(self) -> dict[str, ArrayAny]:
-        """Return everything."""
-        return {"camera_position": self._position, "camera_attitude": self._attitude, **self._moments.save("camera")}
-
-    def restore(self, saved: dict[str, ArrayAny]) -> None:
-        """Go on from what `save` gave."""
-        self._position, self._attitude = saved["camera_position"].copy(), saved["camera_attitude"].copy()
-        self._moments.restore("camera", saved)
-
 
 # ---- The Gaussians that a training begins with ------------------------------------------------------------------------------
 
@@ -209,6 +105,8 @@ _LEAST_SCALE = 1e-5
 _NEAR = 0.02
 """Nearest that is seen, of the reach."""
 _LOSS_EVERY = 100
+_SKY_RADIUS = 100.0
+"""Of the shell that stands for a sky, in reaches: a step of a tenth of a reach moves it by 0.06 degrees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +115,49 @@ class HeldOutQuality:
 
     name: str
     psnr: float
-    """[dB]"""
+    """[dB]; where exposures are learnt, of the right half, its colours fitted on the left."""
     ssim: float
     image: ArrayF32
-    """(H, W, 3) as rendered."""
+    """(H, W, 3) as rendered, and fitted."""
+    psnr_unfitted: float
+    """Of the whole image as rendered [dB]."""
+
+
+def judged(name: str, image: ArrayF32, truth: ArrayF32, mask: ArrayBool | None, exposed: bool) -> HeldOutQuality:
+    """Return how alike an image and a photograph are.
+
+    A photograph that was held out has an exposure that nobody learnt. Its colours are fitted on its left half, and its right
+    half is judged: both halves of a figure from the same pixels would flatter it.
+
+    Args:
+        name: Of the image.
+        image: (H, W, 3) as rendered.
+        truth: The photograph, in [0, 1].
+        mask: (H, W) where it shows the scene; None: everywhere.
+        exposed: Whether exposures are learnt.
+    """
+    plain = image_psnr(image, truth, mask)
+    if not exposed:
+        return HeldOutQuality(name, plain, image_ssim(image, truth, mask), image, plain)
+    fitted, half = fitted_exposure(image, truth, mask), (slice(None), slice(truth.shape[1] // 2, None))
+    right = None if mask is None else mask[half]
+    ssim = image_ssim(fitted[half], truth[half], right)
+    return HeldOutQuality(name, image_psnr(fitted[half], truth[half], right), ssim, fitted, plain)
+
+
+def directions(asked: CameraView) -> Array:
+    """Return world directions (H, W, 3), of any length, of the pixels of a pinhole."""
+    row = asked.cameras[0]
+    fx, fy, cx, cy = row["intrinsics"].astype(np.float64)
+    u, v = np.meshgrid((np.arange(asked.width) + 0.5 - cx) / fx, (np.arange(asked.height) + 0.5 - cy) / fy)
+    return np.asarray(np.stack([u, v, np.ones_like(u)], axis=-1) @ row["rotation"].reshape(3, 3).astype(np.float64))
+
+
+def widened(splats: Splats, degree: int) -> Splats:
+    """Return a cloud with harmonics up to a degree, those of higher ones zero."""
+    harmonics = np.zeros((len(splats), COEFFICIENTS[degree], 3), np.float32)
+    harmonics[:, : splats.harmonics.shape[1]] = splats.harmonics
+    return replace(splats, harmonics=harmonics)
 
 
 @dataclass(eq=False)
@@ -245,12 +182,18 @@ class TrainingRun:
         self._numbers = self.images.training
         self._train = self.images[self._numbers]
         self._reach = views_reach(self._train)
-        self.optimizer = SplatOptimizer(self.splats, o.seed, _LEAST_SCALE * self._reach, device=o.device)
-        self._loss = ImageLoss(o.likeness)
+        self.optimizer = SplatOptimizer(self.splats, o.seed, _LEAST_SCALE * self._reach, device=o.device, backend=o.backend)
+        self._loss, self._surface_loss = ImageLoss(o.likeness), GeometryLoss(o.normals, o.smoothness)
         self._plan = SplatTrainingPlan(o, len(self._train), self._reach)
-        self._maps = ExposureMaps(len(self._train)) if o.exposure else None
+        self._maps = ExposureMaps(len(self._train)) if self.exposed else None
+        self._sky = SkyMap() if o.background == "sky" else None
         self._motion = CameraMotion(self._train, o.camera_rate, self._reach) if o.cameras else None
         self._sums = np.zeros(2)
+
+    @property
+    def exposed(self) -> bool:
+        """Whether images have exposures of their own: photographs have."""
+        return self.options.exposure == "on" or (self.options.exposure == "auto" and not self.images.rendered)
 
     @property
     def near(self) -> float:
@@ -267,10 +210,16 @@ class TrainingRun:
         mask = self._train.masks[k]
         # Reduced like the image: a pixel counts where more than half of it shows the scene.
         shown = None if mask is None else reduced(np.repeat(mask[..., None], 3, axis=2) * np.uint8(255), factor) > 0.5
-        asked = self._asked(k, truth.shape, factor, plan.background(step))
-        loss, poses = self.optimizer.step(
-            asked, lambda image: self._compared(image, truth[None], shown, k), plan.rates(step, len(self.optimizer))
-        )
+        more = ("depth", "alpha", "normal") if plan.surfaces(step) else ("alpha",) if self._sky is not None else ()
+        asked = self._asked(k, truth.shape, factor, plan.background(step), ("rgb", *more))
+
+        def losses(images: dict[str, ArrayF32]) -> tuple[float, dict[str, ArrayF32]]:
+            value, slopes = self._colors(images, truth, shown, k, asked)
+            if "normal" in images:
+                slopes |= self._surfaces(images, truth, shown, asked)
+            return value, slopes
+
+        loss, poses = self.optimizer.step_channels(asked, losses, plan.rates(step, len(self.optimizer)))
         if self._motion is not None:
             self._motion.move(k, poses)
         self.step += 1
@@ -278,14 +227,33 @@ class TrainingRun:
         if plan.relocates(self.step):
             self._relocate()
 
-    def _asked(self, k: int, shape: tuple[int, ...], factor: int, background: Any) -> Any:
+    def _asked(self, k: int, shape: tuple[int, ...], factor: int, background: Any, channels: tuple[str, ...]) -> Any:
         one = slice(k, k + 1)
         position, attitude = (
             self._motion.pose(k) if self._motion is not None else (self._train.position[one], self._train.attitude[one])
         )
         # Pixel coordinates begin at the image's corner, so that all four numbers scale alike.
         camera = (shape[1], shape[0], self._train.intrinsics[one] / factor, position, attitude)
-        return self.optimizer.camera_view(*camera, antialiased=self.options.antialiased, near=self.near, background=background)
+        options = {"antialiased": self.options.antialiased, "near": self.near, "background": background}
+        return self.optimizer.camera_view(*camera, **options, channels=channels)
+
+    def _colors(
+        self, images: dict[str, ArrayF32], truth: ArrayF32, shown: Any, k: int, asked: CameraView
+    ) -> tuple[float, dict[str, ArrayF32]]:
+        """Loss of colours, and its derivatives with respect to what was rendered."""
+        if self._sky is None:
+            value, slope = self._compared(images["rgb"], truth[None], shown, k)
+            return value, {"rgb": slope}
+        alpha, away = images["alpha"][0], directions(asked)
+        value, slope = self._compared(self._sky.behind(images["rgb"][0], alpha, away)[None], truth[None], shown, k)
+        return value, {"rgb": slope, "alpha": self._sky.learned(slope[0], alpha, away)[None]}
+
+    def _surfaces(self, images: dict[str, ArrayF32], truth: ArrayF32, shown: Any, asked: CameraView) -> dict[str, ArrayF32]:
+        """Return derivatives of the loss of surfaces with respect to what was rendered."""
+        edges = edge_weights(truth, None if shown is None else shown[..., 0])
+        surface = SurfaceImages(images["depth"][0], images["alpha"][0], images["normal"][0])
+        _, by_depth, by_normal = self._surface_loss(surface, edges, asked.cameras["intrinsics"][0])
+        return {"depth": by_depth[None], "normal": by_normal[None]}
 
     def _compared(self, image: Any, truth: Any, shown: Any, k: int) -> tuple[float, ArrayF32]:
         """Loss and its derivative with respect to the image as rendered."""
@@ -309,7 +277,13 @@ class TrainingRun:
         wanted = min(max(o.count, n), int(o.grow * n) + 1) if n < o.count else n
         # Drawn by step, not from a generator that goes on: a training that was stopped draws the same.
         rng = np.random.default_rng((o.seed, 3, self.step))
-        self.optimizer.replace(relocated(self.optimizer.fields(), rng, wanted)[0])
+        if o.densify == "mcmc":
+            self.optimizer.replace(relocated(self.optimizer.fields(), rng, wanted)[0])
+            return
+        # In half widths of the image, as published; derivatives are per pixel.
+        least = o.strain * 2.0 / float(self._train.sizes.max())
+        found, _ = densified(self.optimizer.fields(), rng, max(o.count, n), least, self._reach)
+        self.optimizer.replace(faded(found) if self._plan.fades(self.step) else found)
 
     def evaluate(self) -> list[HeldOutQuality]:
         """Return the held-out images, or, where there are none, up to ten of those that were trained on."""
@@ -331,9 +305,21 @@ class TrainingRun:
             antialiased=self.options.antialiased,
             near=self.near,
             background=(white,) * 3,
+            channels=("rgb",) if self._sky is None else ("rgb", "alpha"),
         )
-        image, truth, mask = self.optimizer.render(asked)[0], reduced(self.images.rgb[k], 1), self.images.masks[k]
-        return HeldOutQuality(self.images.names[k], image_psnr(image, truth, mask), image_ssim(image, truth, mask), image)
+        found, truth, mask = self.optimizer.images(asked), reduced(self.images.rgb[k], 1), self.images.masks[k]
+        image = found["rgb"][0]
+        if self._sky is not None:
+            image = self._sky.behind(image, found["alpha"][0], directions(asked))
+        return judged(self.images.names[k], image, truth, mask, self.exposed)
+
+    def final_splats(self) -> Splats:
+        """Return the Gaussians, and the shell that is their sky where one was learnt."""
+        found = self.optimizer.splats()
+        if self._sky is None:
+            return found
+        shell = self._sky.shell(self._train.position.mean(axis=0), _SKY_RADIUS * self._reach)
+        return merged([found, widened(shell, found.degree)])
 
     def save(self) -> dict[str, ArrayAny]:
         """Return everything that the next step depends on."""
@@ -342,6 +328,8 @@ class TrainingRun:
             more |= self._maps.save()
         if self._motion is not None:
             more |= self._motion.save()
+        if self._sky is not None:
+            more |= self._sky.save()
         return self.optimizer.save() | more
 
     def restore(self, step: int, arrays: dict[str, ArrayAny], notes: dict[str, Any]) -> None:
@@ -358,4 +346,6 @@ class TrainingRun:
             self._maps.restore(arrays)
         if self._motion is not None:
             self._motion.restore(arrays)
+        if self._sky is not None:
+            self._sky.restore(arrays)
         self.step, self.notes = step, notes

@@ -81,6 +81,8 @@ def transforms_table(images: CaptureImages, names: list[str]) -> dict[str, Any]:
             "rotation_xyzw": list(source.rotation),
             "translation": list(source.translation),
         }
+    if images.rendered:
+        table["rendered"] = True
     held = np.asarray(images.held_out)
     if held.any():
         table["train_filenames"] = [entries[k]["file_path"] for k in images.training]
@@ -168,6 +170,7 @@ def _list(gate: CaptureFolder, name: str, held_out: bool | None) -> Listing:
         gate.refuse(f"its {name} has no list of frames")
     gate.at_most(len(entries), gate.limits.frames, f"frames in {name}")
     result = Listing(name, metric=root.get("metric") is True, up="z" if root.get("metric") is True else _up(root))
+    result.rendered = root.get("rendered") is True
     tests = _names(root, "test_filenames") | _names(root, "val_filenames")
     trains = _names(root, "train_filenames")
     result.split = bool(held_out is None and tests)

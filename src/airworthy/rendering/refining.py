@@ -185,6 +185,7 @@ def depth_error(
     views: PosedImages,
     span: tuple[float, float] = (4.5, 5.5),
     mode: str = "median",
+    depth_at: str = "mean",
 ) -> DepthError:
     """Return the depth along the optical axis of splats less that of a batch's first scene, at the middles of pixels.
 
@@ -194,12 +195,14 @@ def depth_error(
         views: Where from; their images are not looked at.
         span: Pixels count whose meshes' depth is in it [m].
         mode: Depth of splats: `median` or `expected`.
+        depth_at: Of a Gaussian: of its `mean`, or of its `plane` where a pixel's ray meets it.
     """
     renderer = splats if isinstance(splats, SplatRenderer) else SplatRenderer(splats)
     off = []
     for k in range(len(views)):
         width, height, lens, eye, turn = views.camera(k)
-        found = renderer.render(width, height, lens, eye, turn, channels=("depth",), depth_mode=mode)["depth"][0]
+        asked = {"channels": ("depth",), "depth_mode": mode, "depth_at": depth_at}
+        found = renderer.render(width, height, lens, eye, turn, **asked)["depth"][0]
         table = RayTable(_rays(width, height, lens[0]))
         truth = cast(batch.geometry, table, eye, turn, np.zeros(1, np.int32), ("depth",))["depth"][0]
         # By the depth of the meshes: that of the splats is what is judged.

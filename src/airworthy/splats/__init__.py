@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from airworthy.splats.policy_view import PolicyView
     from airworthy.splats.projected import render_projection
     from airworthy.splats.renderer import Gradients, PoseGradients, SplatRenderer
-    from airworthy.splats.training import ImageLoss, Rates, SplatOptimizer
+    from airworthy.splats.training import GeometryLoss, ImageLoss, Rates, SplatOptimizer, SurfaceImages
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "DynamicSplats", "Exposure", "Gradients", "ImageLoss", "Lens", "PolicyView", "PoseGradients", "Rates", "RenderRequest",
-    "SplatOptimizer", "SplatRenderer", "Window", "render_exposed", "render_projection",
+    "DynamicSplats", "Exposure", "GeometryLoss", "Gradients", "ImageLoss", "Lens", "PolicyView", "PoseGradients", "Rates",
+    "RenderRequest", "SplatOptimizer", "SplatRenderer", "SurfaceImages", "Window", "render_exposed", "render_projection",
 ]  # fmt: skip

@@ -48,7 +48,10 @@ POSITION_LIMIT = 1e6
 _SAMPLES = 33
 
 CHANNELS = ("rgb", "depth", "alpha")
+MORE_CHANNELS = ("normal",)
+"""Delivered where they are asked for by name."""
 DEPTH_MODES = ("expected", "median")
+DEPTH_PLACES = ("mean", "plane")
 DILATION = 0.3
 """Variance that the width of a pixel adds to every Gaussian in the image [px^2]."""
 SIZE_LIMIT = 8192
@@ -82,7 +85,7 @@ class RenderRequest:
     near: float = 0.05
     """Means nearer than this along the axis are not seen [m]."""
     channels: Sequence[str] = CHANNELS
-    """What to deliver."""
+    """What to deliver; beside these three `normal`."""
     depth_mode: str = "expected"
     """`expected` or `median`."""
     dilation: float = DILATION
@@ -102,13 +105,16 @@ class RenderRequest:
     """What a camera's image is resized by, across and down (0.5: to half as many pixels): Gaussians are spread by the camera's
     pixels, and then, keeping their light, by an antialiased linear filter, so that the image is what resizing the camera's
     gives. None: the pixels are the camera's."""
+    depth_at: str = "mean"
+    """Depth of a Gaussian at a pixel: of its `mean`, or where the pixel's ray meets its `plane`: where it is densest along
+    the ray, by the lens' derivative at the mean. Order and limit are those of means in any case."""
 
 
-_NOT_DIFFERENTIATED = ("channels", "depth_mode", "distances", "window", "reduced")
+_NOT_DIFFERENTIATED = ("depth_mode", "distances", "window", "reduced")
 
 
 def gradient_request(*camera: Any, **options: Any) -> RenderRequest:
-    """Return the request of a call of `gradients`: all channels, depths `expected`.
+    """Return the request of a call of `gradients`: the three channels and those that are asked for, depths `expected`.
 
     Args:
         camera: Fields of `RenderRequest` in their order, `near` the last.
@@ -120,6 +126,7 @@ def gradient_request(*camera: Any, **options: Any) -> RenderRequest:
     named = [name for name in _NOT_DIFFERENTIATED if name in options]
     if named or len(camera) > 9:  # behind `near` the order of the fields is that of `render`
         raise TypeError(f"gradients() takes nine positional arguments after the loss, and no {', '.join(named) or 'more'}")
+    options["channels"] = (*CHANNELS, *options.get("channels", ()))
     return RenderRequest(*camera, **options)
 
 
@@ -379,10 +386,12 @@ def camera_view(spans: NDArray[np.int32], request: RenderRequest) -> CameraView:
     if not 1e-3 <= dilation <= 1e3:
         raise AirworthyError(f"`dilation` is {dilation}; expected 0.001 to 1000 px^2.")
     for name in request.channels:
-        if name not in CHANNELS:
-            raise unknown_name("channel", name, CHANNELS)
+        if name not in (*CHANNELS, *MORE_CHANNELS):
+            raise unknown_name("channel", name, (*CHANNELS, *MORE_CHANNELS))
     if request.depth_mode not in DEPTH_MODES:
         raise unknown_name("depth mode", request.depth_mode, DEPTH_MODES)
+    if request.depth_at not in DEPTH_PLACES:
+        raise unknown_name("place of depth", request.depth_at, DEPTH_PLACES)
     lens, channels = request.lens or PINHOLE, tuple(dict.fromkeys(request.channels))
     cameras, count = camera_rows(spans, request)
     flags = _flags(request, lens, channels)
@@ -402,8 +411,14 @@ def camera_view(spans: NDArray[np.int32], request: RenderRequest) -> CameraView:
 def _flags(request: RenderRequest, lens: Lens, channels: tuple[str, ...]) -> int:
     flags = sum(FLAGS[name] for name in channels) | FLAGS["antialiased"] * bool(request.antialiased)
     flags |= FLAGS[request.depth_mode] * ("depth" in channels) | FLAGS["limit"] * (request.limit is not None)
+    flags |= FLAGS["plane"] * (request.depth_at == "plane" and "depth" in channels)
     flags |= 0 if lens.straight else FLAGS[lens.model]
     return flags | FLAGS["reduced"] * (request.reduced is not None)
+
+
+def image_shape(channel: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a channel's images (c, H, W), or (c, H, W, 3) of what has three numbers per pixel."""
+    return (*shape, 3) if channel in ("rgb", "normal") else shape
 
 
 def reduced_spread(reduced: tuple[float, float], dilation: float) -> tuple[Array, Array]:

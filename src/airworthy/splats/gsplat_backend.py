@@ -217,6 +217,8 @@ class GsplatRenderer:
 
     def _asked(self, request: RenderRequest) -> CameraView:
         unknown = [name for name in _OWN_ONLY if getattr(request, name) is not None and getattr(request, name) is not False]
+        if request.depth_at == "plane" or "normal" in request.channels:
+            unknown.append("depths of planes" if request.depth_at == "plane" else "normals")
         if unknown or request.depth_mode == "median":
             what = unknown[0] if unknown else "median depths"
             raise AirworthyError(f"The gsplat backend does not know {what}; use backend='own', which does on every device.")

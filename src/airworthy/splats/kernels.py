@@ -47,6 +47,7 @@ _RASTER_ARGUMENTS = """
     cameras: float32[]  # CameraRow
     order: int32[]  # of tasks
     records: float32[]  # Record (camera, chunk_stride, CHUNK)
+    planes: float32[]  # Plane (camera, chunk_stride, CHUNK), where they are asked for
     tiles: int32[]  # begin and end of each tile's list (camera, rows, columns, 2)
     lists: int32[]  # places of records; CPU: (camera, band, capacity)
     limits: float32[]  # depth beyond which nothing is blended (camera, height, width)
@@ -54,6 +55,7 @@ _RASTER_ARGUMENTS = """
     rgb: float32[]  # (camera, height, width, 3)
     depth: float32[]  # (camera, height, width)
     alpha: float32[]  # (camera, height, width)
+    normal: float32[]  # (camera, height, width, 3)
     chunk_stride: int
     width: int
     height: int
@@ -111,6 +113,7 @@ _RASTER_BACK_ARGUMENTS = """
     cameras: float32[]  # CameraRow
     order: int32[]  # of tasks; on a CPU
     records: float32[]  # Record (camera, chunk_stride, CHUNK)
+    planes: float32[]  # Plane (camera, chunk_stride, CHUNK), where they are asked for
     counts: int32[]  # seen and rows (camera, chunk_stride, 2); or ends of the records' places in the list
     tiles: int32[]  # begin and end of each tile's list (camera, rows, columns, 2)
     lists: int32[]  # places of records (camera, band, capacity); or all in one
@@ -120,9 +123,11 @@ _RASTER_BACK_ARGUMENTS = """
     rendered_rgb: float32[]  # images (camera, height, width, 3)
     rendered_depth: float32[]  # (camera, height, width)
     rendered_alpha: float32[]
+    rendered_normal: float32[]
     rgb: float32[]  # derivatives of the loss, as the images
     depth: float32[]
     alpha: float32[]
+    normal: float32[]
     used: int32[]  # work: how much of each tile's list was walked (camera, rows, columns)
     partials: float32[]  # work: of each place in the lists, 16 numbers
     record_slopes: float32[]  # output: of each record, 16 numbers
@@ -153,6 +158,7 @@ _PROJECT_ARGUMENTS = """
     order: int32[]  # of tasks
     # output
     records: float32[]  # Record (camera, chunk_stride, CHUNK)
+    planes: float32[]  # Plane (camera, chunk_stride, CHUNK), where they are asked for
     tags: int32[]  # (camera, chunk_stride, 4, CHUNK)
     counts: int32[]  # CPU: seen and rows (camera, chunk_stride, 2); GPU: tiles of each Gaussian
     chunk_stride: int

@@ -13,10 +13,12 @@ from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.splats.cameras import CameraView
 from airworthy.splats.cloud import Buffers, Cloud, as_warp
 from airworthy.splats.kernels import arrange_kernel, project_back_kernel, project_kernel, raster_back_kernel, raster_kernel
-from airworthy.splats.native_text import CHUNK, FLAGS, RECORD_SIZE, SLOPE_ROWS, STAGES, TILE
+from airworthy.splats.native_text import CHUNK, FLAGS, PLANE_SIZE, RECORD_SIZE, SLOPE_ROWS, STAGES, TILE
 
 Arrays = dict[str, ArrayF32]
 _LAUNCHES_KEPT = 24
+IMAGE_NAMES = ("rgb", "depth", "alpha", "normal")
+"""Channels in the order in which kernels take their images."""
 _BAND_TASKS = 16
 """Bands of all cameras together, at least, where images are high enough: work to share between threads."""
 
@@ -50,9 +52,10 @@ class CpuLanes:
         take, tasks = self.buffers.take, count * stride
         self.cameras = as_warp(view.cameras)
         self.records = take("records", tasks * CHUNK * RECORD_SIZE, np.float32)
+        self.planes = take("planes", tasks * CHUNK * PLANE_SIZE if has_planes(view) else 1, np.float32)
         self.tags = take("tags", tasks * 4 * CHUNK, np.int32)
         self.counts = take("counts", tasks * 2, np.int32)
-        arrays = [*self.sent, self.cameras, self.order(tasks), self.records, self.tags, self.counts]
+        arrays = [*self.sent, self.cameras, self.order(tasks), self.records, self.planes, self.tags, self.counts]
         self.launch(project_kernel, tasks, arrays, [stride, view.width, view.height, view.flags, view.near, view.dilation])
 
     def arrange(self, view: CameraView, stage: str = "lists") -> None:
@@ -87,8 +90,8 @@ class CpuLanes:
         """Render pixels from the lists."""
         tasks = view.count * -(-view.width // TILE) * -(-view.height // TILE)
         nothing = self.buffers.take("nothing", 1, np.float32)
-        images = [as_warp(out[name]) if name in out else nothing for name in ("rgb", "depth", "alpha")]
-        arrays = [self.cameras, self.order(tasks), self.records, self.tiles, self.lists]
+        images = [as_warp(out[name]) if name in out else nothing for name in IMAGE_NAMES]
+        arrays = [self.cameras, self.order(tasks), self.records, self.planes, self.tiles, self.lists]
         arrays += [nothing if view.limit is None else as_warp(view.limit), *images]
         numbers = [view.stride, view.width, view.height, self.band_rows, self.capacity, view.flags]
         self.launch(raster_kernel, tasks, arrays, numbers)
@@ -132,7 +135,6 @@ PART_SIZE = 16
 BACK_STAGES = {"tiles": 0, "cameras": 1, "records": 2}
 POSE_PLACES = [int(f"{k:04b}"[::-1], 2) for k in range(12)]
 """Where a row of sums holds position (3) and rotation matrix (9): lanes tell their sums apart bit by bit, from the top."""
-_IMAGES = ("rgb", "depth", "alpha")
 
 
 class Slopes:
@@ -195,15 +197,29 @@ class Slopes:
         numbers = [view.stride, view.width, view.height, engine.band_rows, engine.capacity, flags]
         # Two stages: pixels to places in lists, then places to Gaussians in a fixed order, so that no sum depends on threads.
         for stage, tasks in (("tiles", tiles), ("cameras", view.count)):
-            arrays = [engine.cameras, engine.order(tasks), engine.records, engine.counts, engine.tiles, engine.lists]
+            arrays = [
+                engine.cameras,
+                engine.order(tasks),
+                engine.records,
+                engine.planes,
+                engine.counts,
+                engine.tiles,
+                engine.lists,
+            ]
             engine.launch(raster_back_kernel, tasks, [*arrays, *work], [*numbers, BACK_STAGES[stage]])
         return found
+
+
+def has_planes(view: CameraView) -> bool:
+    """Return whether planes of Gaussians are asked for."""
+    return bool(view.flags & (FLAGS["plane"] | FLAGS["normal"]))
 
 
 def back_flags(view: CameraView, slopes: Arrays) -> int:
     """Return what `raster_back` is to read: the channels that a loss depends on, and whether there is a limit."""
     # Only what the loss depends on: each channel takes its part of the time.
-    return sum(FLAGS[name] for name in slopes) | view.flags & FLAGS["limit"]
+    flags = sum(FLAGS[name] for name in slopes) | view.flags & FLAGS["limit"]
+    return flags | (view.flags & FLAGS["plane"] if "depth" in slopes else 0)
 
 
 def back_arrays(view: CameraView, images: Arrays, slopes: Arrays) -> list[ArrayF32 | None]:
@@ -214,7 +230,7 @@ def back_arrays(view: CameraView, images: Arrays, slopes: Arrays) -> list[ArrayF
         images: By channel.
         slopes: Derivatives of the loss with respect to them.
     """
-    arrays = [view.limit, *(images.get(name) for name in _IMAGES), *(slopes.get(name) for name in _IMAGES)]
+    arrays = [view.limit, *(images.get(name) for name in IMAGE_NAMES), *(slopes.get(name) for name in IMAGE_NAMES)]
     return [None if array is None else np.ascontiguousarray(array, np.float32) for array in arrays]
 
 

@@ -16,8 +16,13 @@ TILE = 16
 GEOMETRY_ROWS = 13
 """Numbers of a Gaussian that every camera reads: mean (3), axes times their standard deviations (3 x 3), opacity."""
 RECORD_SIZE = 12
-BACK_SIZE = 10
-"""Derivatives with respect to a record: x, y, a, b, c, peak, red, green, blue, depth."""
+PLANE_SIZE = 8
+"""Numbers of a Gaussian's plane in the image: lean (2), normal (3), and three that round it up to a vector's load."""
+BACK_SIZE = 16
+"""Sums over a record's pixels: of the derivatives with respect to red, green, blue, depth; of that with respect to the
+logarithm
+of the opacity, times 1, dx^2, dx dy, dy^2, dx, dy; of that with respect to the lean, times dx, dy, 1; with respect to the
+normal."""
 SLOPE_ROWS = 15
 """Derivatives with respect to a Gaussian: mean (3), axes (3 x 3), opacity; then length of that with respect to its place in the
 image, and how many images it was in."""
@@ -60,6 +65,12 @@ LEAST_ALPHA = 1.0 / 255.0
 MOST_ALPHA = 0.99
 LEAST_LEFT = 1e-4
 """A pixel that lets less light pass than this is finished."""
+PLANE_SPREAD = 0.1
+"""Variance added to a Gaussian's form where the lean of its plane is asked for [px^2]. Ours: without it that of one seen
+edge-on has no bound; with a pixel's whole 0.3 planes of Gaussians a pixel wide would lean a quarter too little."""
+PLANE_MOST = 0.75
+"""A pixel's ray meets a plane at 1 / (1 - PLANE_MOST) times its mean's depth at most: a plane that passes by the camera has
+no depth there."""
 FAR_LIMIT = 1e7
 """Means beyond are not seen [m]."""
 STAGES = {"collect": 0, "sort": 1, "lists": 2}
@@ -67,7 +78,20 @@ STAGES = {"collect": 0, "sort": 1, "lists": 2}
 FLAGS = {
     name: 1 << k
     for k, name in enumerate(
-        ("rgb", "depth", "alpha", "expected", "median", "antialiased", "limit", "opencv", "fisheye", "reduced")
+        (
+            "rgb",
+            "depth",
+            "alpha",
+            "expected",
+            "median",
+            "antialiased",
+            "limit",
+            "opencv",
+            "fisheye",
+            "reduced",
+            "plane",
+            "normal",
+        )
     )
 }
 _NEEDED = {"project.h": ("lens.h", "project.h")}
@@ -80,6 +104,7 @@ _WHOLE = {
     "ROW_AXES": 3,
     "ROW_OPACITY": 12,
     "RECORD_SIZE": RECORD_SIZE,
+    "PLANE_SIZE": PLANE_SIZE,
     "TILE": TILE,
     "TEST_SIDE": 4,
     "BLOCK_X": 4,
@@ -101,6 +126,8 @@ _REAL = {
     "MOST_ALPHA": MOST_ALPHA,
     "LEAST_LEFT": LEAST_LEFT,
     "FAR_LIMIT": FAR_LIMIT,
+    "PLANE_SPREAD": PLANE_SPREAD,
+    "PLANE_MOST": PLANE_MOST,
     "LN_2": math.log(2.0),
     "LOG2_E": math.log2(math.e),
     "HALF_LOG2_E": 0.5 * math.log2(math.e),

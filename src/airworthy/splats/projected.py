@@ -204,6 +204,7 @@ def render_projection(
     dilation: float = DILATION,
     dynamic_instances: DynamicSplats | None = None,
     limit: ArrayLike | None = None,
+    depth_at: str = "mean",
 ) -> Images:
     """Return images of c sensors of one kind.
 
@@ -228,6 +229,7 @@ def render_projection(
         dilation: Variance by which a pixel's width spreads every Gaussian [px^2 of the sensor].
         dynamic_instances: Before the sensors.
         limit: (c, H, W) depth of something opaque, along the same axis [m].
+        depth_at: Depth of a Gaussian: of its `mean`, or of its `plane` where a ray meets it.
 
     Returns:
         An array (c, H, W, ...) per channel, float32.
@@ -245,7 +247,9 @@ def render_projection(
         )
     if any(plan.start):
         where = where + frames.rotate(turned, np.array(plan.start))
-    options = {"near": near, "antialiased": antialiased, "depth_mode": depth_mode}
+    if "normal" in channels:
+        raise AirworthyError("Normals of splats are in the frame of one camera; ask `SplatRenderer.render` for them.")
+    options = {"near": near, "antialiased": antialiased, "depth_mode": depth_mode, "depth_at": depth_at}
     if plan.lens is not None:
         images = _direct(renderer, plan, where, turned, limit, channels, options | {
             "scene": scene, "background": background, "dilation": dilation, "dynamic_instances": dynamic_instances,

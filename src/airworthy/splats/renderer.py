@@ -15,7 +15,7 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import CPU_LANES, quiet_warp
 from airworthy.scenes.splats.record import Splats
-from airworthy.splats.cameras import CameraView, RenderRequest, camera_view, gradient_request
+from airworthy.splats.cameras import CameraView, RenderRequest, camera_view, gradient_request, image_shape
 from airworthy.splats.cloud import Cloud, make_cloud
 from airworthy.splats.lanes import CpuLanes, Slopes
 from airworthy.splats.native_text import CHUNK, SLOPE_ROWS
@@ -64,8 +64,11 @@ class SplatRenderer:
 
         * `rgb` (c, H, W, 3): over the background, encoded as the splats' colours are (sRGB); above 1 where these are.
         * `depth` (c, H, W): along the optical axis [m], `expected`: the mean over what is seen, or `median`: of the Gaussian at
-          which half of the light has been stopped; +inf where nothing, or less than half, is seen.
+          which half of the light has been stopped; +inf where nothing, or less than half, is seen. `depth_at="plane"`: where
+          the pixel's ray meets the Gaussians' planes.
         * `alpha` (c, H, W): in [0, 1], how much of the background is covered.
+        * `normal` (c, H, W, 3), on request: of the Gaussians' shortest axes, towards the camera, in its frame, blended as
+        colours are over black: its length is at most alpha.
 
         A pixel takes Gaussians in the order of the depth of their means until less than 1e-4 of the light passes; what has an
         opacity under 1/255 at a pixel is left out there, and none counts more than 0.99.
@@ -123,7 +126,8 @@ class SplatRenderer:
         Gaussians a pixel leaves out, their order, that none counts more than 0.99 and no colour is below 0.
 
         Args:
-            loss: Called with the images of some of the cameras (all channels, depth `expected`) and which these are; returns
+            loss: Called with the images of some of the cameras (`CHANNELS` and what `channels` names besides, depth
+                `expected`) and which these are; returns
                 the loss' derivative with respect to each channel it depends on, in the channel's shape. It must neither change
                 the images nor render with this renderer.
             camera: Fields of `RenderRequest` in their order, `near` the last; channels and the depth's mode are given here.
@@ -173,7 +177,7 @@ class SplatRenderer:
 
 def _images(asked: CameraView) -> dict[str, ArrayF32]:
     shape = (asked.count, asked.height, asked.width)
-    return {name: np.empty((*shape, 3) if name == "rgb" else shape, np.float32) for name in asked.channels}
+    return {name: np.empty(image_shape(name, shape), np.float32) for name in asked.channels}
 
 
 def _has_device(device: str) -> bool:

@@ -8,11 +8,21 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.native_kernel import CPU_LANES, quiet_launch, quiet_warp
-from airworthy.splats.cameras import CameraView
+from airworthy.splats.cameras import CameraView, image_shape
 from airworthy.splats.cloud import Buffers, Cloud, as_warp
 from airworthy.splats.kernels import arrange_kernel, project_back_kernel, project_kernel, raster_back_kernel, raster_kernel
-from airworthy.splats.lanes import BACK_STAGES, PART_SIZE, POSE_PLACES, Arrays, back_arrays, back_flags, pose_sums
-from airworthy.splats.native_text import CHUNK, RECORD_SIZE, SLOPE_ROWS, TILE
+from airworthy.splats.lanes import (
+    BACK_STAGES,
+    IMAGE_NAMES,
+    PART_SIZE,
+    POSE_PLACES,
+    Arrays,
+    back_arrays,
+    back_flags,
+    has_planes,
+    pose_sums,
+)
+from airworthy.splats.native_text import CHUNK, PLANE_SIZE, RECORD_SIZE, SLOPE_ROWS, TILE
 
 _DEPTH_BITS = 32
 _EMIT, _FIND = 0, 1
@@ -44,12 +54,13 @@ class Single:
         cameras = as_warp(view.cameras, self._device)
         records, tags = take("records", slots * RECORD_SIZE, np.float32), take("tags", slots * 4, np.int32)
         counts, nothing = take("counts", slots, np.int32)[:slots], take("nothing", 1, np.int32)
-        arrays = [*self._sent, cameras, nothing, records, tags, counts]
+        planes = take("planes", slots * PLANE_SIZE if has_planes(view) else 1, np.float32)
+        arrays = [*self._sent, cameras, nothing, records, planes, tags, counts]
         self._launch(project_kernel, slots, arrays, [stride, view.width, view.height, view.flags, view.near, view.dilation])
         tiles, lists = self._lists(view, cameras, records, tags, counts, slots, tile_count)
         images = self._images(out)
         limits = take("no limit", 1, np.float32) if view.limit is None else as_warp(view.limit, self._device)
-        arrays = [cameras, nothing, records, tiles, lists, limits, *images.values()]
+        arrays = [cameras, nothing, records, planes, tiles, lists, limits, *images.values()]
         self._launch(raster_kernel, tile_count * TILE * TILE, arrays, [stride, view.width, view.height, 1, 1, view.flags])
         if self._device != "cpu":
             for name, image in out.items():
@@ -59,10 +70,7 @@ class Single:
     def images(self, view: CameraView) -> dict[str, Any]:
         """Return new arrays on the device, one per channel."""
         wp, shape = quiet_warp(), (view.count, view.height, view.width)
-        return {
-            name: wp.empty((*shape, 3) if name == "rgb" else shape, dtype=wp.float32, device=self._device)
-            for name in view.channels
-        }
+        return {name: wp.empty(image_shape(name, shape), dtype=wp.float32, device=self._device) for name in view.channels}
 
     def _lists(self, view: CameraView, cameras: Any, records: Any, tags: Any, counts: Any, slots: int, tile_count: int) -> Any:
         """Tiles' places in the lists, and the lists."""
@@ -89,7 +97,7 @@ class Single:
     def _images(self, out: dict[str, Any]) -> dict[str, Any]:
         nothing = self._buffers.take("no image", 1, np.float32)
         images = {}
-        for name in ("rgb", "depth", "alpha"):
+        for name in IMAGE_NAMES:
             if name not in out:
                 images[name] = nothing
             elif not isinstance(out[name], np.ndarray):
@@ -179,7 +187,15 @@ class SingleSlopes:
         given = [as_warp(a, self._device) if a is not None else nothing for a in back_arrays(view, images, slopes)]
         partials = take("partials", room // 2 * PART_SIZE, np.float32)
         found = take("record slopes", slots * PART_SIZE, np.float32)
-        arrays = [cameras, used, take("records", 1, np.float32), ends, take("tiles", 1, np.int32), take("lists", 1, np.int32)]
+        arrays = [
+            cameras,
+            used,
+            take("records", 1, np.float32),
+            take("planes", 1, np.float32),
+            ends,
+            take("tiles", 1, np.int32),
+            take("lists", 1, np.int32),
+        ]
         arrays += [owners, positions, *given, used, partials, found]
         numbers = [view.stride, view.width, view.height, 0, 0, back_flags(view, slopes)]
         self._launch(raster_back_kernel, tiles, arrays, [*numbers, BACK_STAGES["tiles"]])

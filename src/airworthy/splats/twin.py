@@ -2,7 +2,8 @@
 
 Source of the equations: Zwicker, Pfister, van Baar, Gross: EWA volume splatting (2001), for the linearised projection; Kerbl,
 Kopanas, Leimkuehler, Drettakis: 3D Gaussian splatting (2023), for opacity, harmonics and compositing; Yu et al.: Mip-splatting
-(2024), for the opacity of Gaussians narrower than a pixel.
+(2024), for the opacity of Gaussians narrower than a pixel; Zhang et al.: RaDe-GS (2024), for the depth along a ray at which a
+Gaussian is densest.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayIndex, ArrayLike
 from airworthy.splats.cameras import DILATION, PINHOLE, lens_numbers, reduced_spread, slope_limits
 from airworthy.splats.lens import Lens
-from airworthy.splats.native_text import LEAST_ALPHA, LEAST_LEFT, MOST_ALPHA
+from airworthy.splats.native_text import LEAST_ALPHA, LEAST_LEFT, MOST_ALPHA, PLANE_MOST, PLANE_SPREAD
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,10 @@ class Projected:
     """By which they are ordered: along the axis, of a fisheye the distance."""
     colour: ArrayAny
     """(n, 3)"""
+    lean: ArrayAny
+    """(n, 2) derivatives of the logarithm of its plane's depth [1/px]."""
+    normal: ArrayAny
+    """(n, 3) its shortest axis, towards the camera, in the camera's frame."""
 
 
 def project(
@@ -81,7 +86,22 @@ def project(
     if antialiased or reduced is not None:
         opacity = opacity * np.sqrt(np.linalg.det(bare if antialiased else kept) / np.linalg.det(wide))
     mean = image_point[ahead] * (fx, fy) + (cx, cy)
-    return Projected(ahead, mean, np.linalg.inv(wide), opacity, depth[ahead], colours(splats.harmonics, away)[ahead])
+    # A row of the linear map for the depth: along the axis, of a fisheye along the ray to the mean.
+    outward = away[ahead] / depth[ahead, None] if lens.model == "fisheye" else np.broadcast_to(to_camera[2], (len(ahead), 3))
+    axes = rotations(splats.rotation[ahead]) * splats.scale[ahead, None, :]
+    steep = np.einsum("nik,nk->ni", flat, np.einsum("nj,njk->nk", outward, axes))
+    lean = np.linalg.solve(bare + PLANE_SPREAD * np.eye(2), steep[..., None])[..., 0] / depth[ahead, None]
+    normal = _normals(axes, splats.scale[ahead], away[ahead]) @ to_camera.T
+    shades = colours(splats.harmonics, away)[ahead]
+    return Projected(ahead, mean, np.linalg.inv(wide), opacity, depth[ahead], shades, lean, normal)
+
+
+def _normals(axes: ArrayAny, scale: ArrayAny, away: ArrayAny) -> ArrayAny:
+    """Return unit vectors (n, 3) along the shortest axes, towards the camera, in the frame of the cloud."""
+    shortest = np.argmin(scale.real, axis=1)
+    normal = np.take_along_axis(axes, shortest[:, None, None], axis=2)[..., 0]
+    normal = normal / np.sqrt(np.sum(normal * normal, axis=1, keepdims=True))
+    return np.where(np.sum(normal * away, axis=1, keepdims=True).real > 0.0, -normal, normal)
 
 
 def mapped(
@@ -130,6 +150,12 @@ def rotations(quaternion: ArrayAny) -> ArrayAny:
 
 def colours(harmonics: ArrayAny, away: ArrayAny) -> ArrayAny:
     """Return colours (n, 3) of coefficients (n, k, 3) seen along directions `away` (n, 3), of any length."""
+    values = harmonics_basis(away, harmonics.shape[1])
+    return np.maximum(0.5 + np.einsum("nk,nkc->nc", values, harmonics), 0.0)
+
+
+def harmonics_basis(away: ArrayAny, count: int) -> ArrayAny:
+    """Return the first real spherical harmonics (n, count) of directions `away` (n, 3), of any length."""
     x, y, z = (away / np.sqrt(np.sum(away * away, axis=1, keepdims=True) + 1e-30)).T
     one, pi = np.ones_like(x), np.pi
     basis = [
@@ -146,8 +172,7 @@ def colours(harmonics: ArrayAny, away: ArrayAny) -> ArrayAny:
         np.sqrt(105 / (16 * pi)) * z * (x * x - y * y),
         np.sqrt(35 / (32 * pi)) * -x * (x * x - 3 * y * y),
     ]
-    values = np.stack(basis[: harmonics.shape[1]], axis=1)
-    return np.maximum(0.5 + np.einsum("nk,nkc->nc", values, harmonics), 0.0)
+    return np.stack(basis[:count], axis=1)
 
 
 def render(
@@ -161,9 +186,11 @@ def render(
     depth_mode: str = "expected",
     limit: ArrayLike | None = None,
     lens: Lens | None = None,
+    depth_at: str = "mean",
     **options: Any,
 ) -> dict[str, ArrayAny]:
-    """Return images of one camera: `rgb` (H, W, 3), `depth` and `alpha` (H, W); arguments as of `SplatRenderer.render`.
+    """Return images of one camera: `rgb` and `normal` (H, W, 3), `depth` and `alpha` (H, W); arguments as of
+    `SplatRenderer.render`.
 
     Args:
         splats: The cloud.
@@ -176,6 +203,7 @@ def render(
         depth_mode: `expected` or `median`.
         limit: (H, W) depth of something opaque [m]; None: nothing.
         lens: How the camera bends rays; None: a pinhole.
+        depth_at: `mean` or `plane`.
         options: The others of `project`.
     """
     projected = project(splats, width, height, intrinsics, position, attitude, lens=lens, **options)
@@ -184,17 +212,22 @@ def render(
         along = lens.pixel_rays(width, height, intrinsics)[0][..., 2]
         farthest = np.where(np.isinf(farthest), np.inf, farthest / along)
     x, y = np.arange(width) + 0.5, (np.arange(height) + 0.5)[:, None]
-    kind = np.result_type(projected.mean, projected.precision, projected.opacity, projected.colour)
-    left, rgb = np.ones((height, width), kind), np.zeros((height, width, 3), kind)
+    kind = np.result_type(projected.mean, projected.precision, projected.opacity, projected.colour, projected.normal)
+    left, rgb, normals = np.ones((height, width), kind), np.zeros((height, width, 3), kind), np.zeros((height, width, 3), kind)
     mean_depth, half_depth = np.zeros((height, width), kind), np.full((height, width), np.inf, kind)
-    for mean, form, opacity, depth, colour in zip(
-        projected.mean, projected.precision, projected.opacity, projected.depth, projected.colour, strict=True
-    ):
+    for mean, form, opacity, depth, colour, lean, normal in zip(
+        projected.mean, projected.precision, projected.opacity, projected.depth, projected.colour, projected.lean,
+        projected.normal, strict=True,
+    ):  # fmt: skip
         dx, dy = x - mean[0], y - mean[1]
         alpha = opacity * np.exp(-0.5 * (form[0, 0] * dx * dx + 2.0 * form[0, 1] * dx * dy + form[1, 1] * dy * dy))
         counts = (alpha >= LEAST_ALPHA) & (left >= LEAST_LEFT) & (depth.real <= farthest)
         alpha = np.where(counts, np.minimum(alpha, MOST_ALPHA), 0.0)
         rgb += (alpha * left)[..., None] * colour
+        normals += (alpha * left)[..., None] * normal
+        if depth_at == "plane":
+            slope = lean[0] * dx + lean[1] * dy
+            depth = depth / (1.0 - np.where(slope.real < PLANE_MOST, slope, PLANE_MOST))
         mean_depth += alpha * left * depth
         rest = left * (1.0 - alpha)
         half_depth = np.where((left > 0.5) & (rest <= 0.5), depth, half_depth)
@@ -204,4 +237,5 @@ def render(
     rgb += left[..., None] * np.asarray(background, np.float64)
     depths = half_depth if depth_mode == "median" else mean_depth
     known = np.isfinite(depths.real)
-    return {"rgb": rgb, "depth": np.where(known, np.where(known, depths, 0.0) * along, np.inf), "alpha": covered}
+    depths = np.where(known, np.where(known, depths, 0.0) * along, np.inf)
+    return {"rgb": rgb, "depth": depths, "alpha": covered, "normal": normals}

@@ -108,6 +108,15 @@ struct Record {  // 12 words
   float ridge_x;  // dx at which it is greatest along a row is ridge_x * dy
   float red, green, blue, depth;
 };
+// The plane of a Gaussian in the image: how its depth changes across it, and which way it faces.
+struct Plane {  // 8 words
+  float lean_x, lean_y;  // derivatives of the logarithm of its depth [1/px]
+  float normal_x, normal_y, normal_z;
+  float spare[3];
+  // Its depth over that of its mean, at an offset: along a plane the inverse of the depth changes evenly over the image.
+  static INLINE F slack(float x, float y, F dx, F dy) { return 1.0f - L::min(L::fma(N::c(x), dx, y * dy), N::c(PLANE_MOST)); }
+  INLINE F slack(F dx, F dy) const { return slack(lean_x, lean_y, dx, dy); }
+};
 struct Touch {
   // Whether a Gaussian reaches `least` anywhere in a rectangle of pixel centres that begins at (x, y) from its mean: the greatest
   // value of a concave form over a rectangle lies on an edge that faces the mean, or at the mean.

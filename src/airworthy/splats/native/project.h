@@ -15,6 +15,10 @@ struct Projection {
   // on the way
   F inverse, slope_x, slope_y, at_x, at_y, bare, xx, yy, xy, opacity;
   F to_x[3], to_y[3], u[3], v[3];
+  // Of its plane, where that is asked for (`face`).
+  F lean_x, lean_y, normal[3];
+  F to_depth[3], w[3], product_x, product_y, spread_over, thin_over;
+  M along_1, along_2;
 
   INLINE F row(int k) const { return N::load(rows + k * LANE_STRIDE); }
   static INLINE F dot(const F* p, const F* q) { return L::fma(p[0], q[0], L::fma(p[1], q[1], p[2] * q[2])); }
@@ -103,6 +107,40 @@ struct Projection {
     // Some pixel centre lies between its bounds, in the image.
     return visible & (x + half_x > 0.5f) & (x - half_x < (float)width - 0.5f) & (y + half_y > 0.5f) &
            (y - half_y < (float)height - 0.5f);
+  }
+
+  // The plane of a Gaussian. Along a ray it is densest at depth z + c S^-1 (dx, dy), c the covariance of depth and place in the image
+  // (Zhang et al., RaDe-GS: rasterizing depth in Gaussian splatting, 2024, section 3); of a flat one that is where the ray meets it,
+  // its slope being that of the plane at the mean. The products are those of cross products, for the sake of thin ones.
+  INLINE void face() {
+    const float* const r = camera.rotation;
+    const F over = 1.0f / depth, spread = N::c(PLANE_SPREAD);
+    for (int k = 0; k < 3; ++k) to_depth[k] = flags & FLAG_FISHEYE ? away[k] * over : N::c(r[6 + k]);
+    for (int k = 0; k < 3; ++k) {
+      const F axis[3] = {row(ROW_AXES + k), row(ROW_AXES + 3 + k), row(ROW_AXES + 6 + k)};
+      w[k] = dot(to_depth, axis);
+    }
+    const F m0 = u[1] * v[2] - u[2] * v[1], m1 = u[2] * v[0] - u[0] * v[2], m2 = u[0] * v[1] - u[1] * v[0];
+    const F x0 = w[1] * v[2] - w[2] * v[1], x1 = w[2] * v[0] - w[0] * v[2], x2 = w[0] * v[1] - w[1] * v[0];
+    const F y0 = u[1] * w[2] - u[2] * w[1], y1 = u[2] * w[0] - u[0] * w[2], y2 = u[0] * w[1] - u[1] * w[0];
+    product_x = dot(w, u);
+    product_y = dot(w, v);
+    spread_over = 1.0f / (bare + spread * (dot(u, u) + dot(v, v)) + PLANE_SPREAD * PLANE_SPREAD);
+    lean_x = flags & FLAG_PLANE ? (m0 * x0 + m1 * x1 + m2 * x2 + spread * product_x) * spread_over * over : N::c(0.0f);
+    lean_y = flags & FLAG_PLANE ? (m0 * y0 + m1 * y1 + m2 * y2 + spread * product_y) * spread_over * over : N::c(0.0f);
+    // The normal: the shortest axis, turned towards the camera, in the camera's frame.
+    F square[3], n[3];
+    for (int k = 0; k < 3; ++k) {
+      const F axis[3] = {row(ROW_AXES + k), row(ROW_AXES + 3 + k), row(ROW_AXES + 6 + k)};
+      square[k] = dot(axis, axis);
+    }
+    along_1 = square[1] < square[0];
+    along_2 = square[2] < L::min(square[0], square[1]);
+    const F least = N::select(along_2, square[2], N::select(along_1, square[1], square[0]));
+    for (int k = 0; k < 3; ++k)
+      n[k] = N::select(along_2, row(ROW_AXES + 3 * k + 2), N::select(along_1, row(ROW_AXES + 3 * k + 1), row(ROW_AXES + 3 * k)));
+    thin_over = N::select(dot(n, away) > 0.0f, N::c(-1.0f), N::c(1.0f)) / N::sqrt(L::max(least, N::c(1e-30f)));
+    for (int k = 0; k < 3; ++k) normal[k] = turned(r + 3 * k, n) * thin_over;
   }
 
   // The determinant with variances added along the axes.
@@ -228,5 +266,9 @@ struct Writer {
     f[0] = p.x, f[1] = p.y, f[2] = p.a, f[3] = p.b, f[4] = p.c, f[5] = p.peak, f[6] = p.ridge_y, f[7] = p.ridge_x;
     for (int k = 0; k < 3; ++k) f[8 + k] = p.colour[k];
     f[11] = p.depth;
+  }
+  static INLINE void plane(const Projection& p, F* f) {
+    f[0] = p.lean_x, f[1] = p.lean_y;
+    for (int k = 0; k < 3; ++k) f[2 + k] = p.normal[k], f[5 + k] = N::c(0.0f);
   }
 };

@@ -5,14 +5,19 @@ struct ProjectionBack {
   F position[3], axes[9], opacity, shift;
   F turn[9];  // with respect to the camera's rotation matrix
   // s: of the record over its pixels (Sums), and `up` being the derivative with respect to the logarithm of the opacity there:
-  // red, green, blue, depth; of up, up dx dx, up dx dy, up dy dy, up dx, up dy.
+  // red, green, blue, depth; of up, up dx dx, up dx dy, up dy dy, up dx, up dy; where planes are asked for, of their lean and normal.
   INLINE void go(const F* s) {
     const CameraRow& camera = p.camera;
     const float* const r = camera.rotation;
     // Precision P = [i, j; j, k] of the image's Gaussian: the logarithm is that of its peak - (i dx dx + 2 j dx dy + k dy dy) / 2.
     const F over = 1.0f / (p.bare + p.dilation * (p.xx + p.yy - 2.0f * p.dilation) + p.dilation * p.dilation);
     const F i = p.yy * over, j = -p.xy * over, k = p.xx * over;
-    const F at_x = i * s[8] + j * s[9], at_y = j * s[8] + k * s[9];
+    F at_x = i * s[8] + j * s[9], at_y = j * s[8] + k * s[9], d_depth = s[3];
+    const bool faced = p.flags & (FLAG_PLANE | FLAG_NORMAL);
+    if (faced) {  // pixels are seen from the mean: what moves it moves the plane under them
+      at_x = at_x - p.lean_x * s[12];
+      at_y = at_y - p.lean_y * s[12];
+    }
     shift = N::sqrt(at_x * at_x + at_y * at_y);
     // -P G P, where G = -[s5, s6; s6, s7] / 2
     const F m00 = i * s[5] + j * s[6], m01 = i * s[6] + j * s[7], m10 = j * s[5] + k * s[6], m11 = j * s[6] + k * s[7];
@@ -25,10 +30,16 @@ struct ProjectionBack {
       s_yy = s_yy + half * ((p.xx - p.dilation) / bare - k);
       s_xy = s_xy - half * (p.xy / bare + j);
     }
-    F d_u[3], d_v[3], d_x[3], d_y[3];
+    F d_u[3], d_v[3], d_x[3], d_y[3], d_w[3];
+    F by_x = N::c(0.0f), by_y = N::c(0.0f);  // with respect to the covariances of depth and place
+    if (faced) lean(s, s_xx, s_xy, s_yy, d_depth, by_x, by_y);
     for (int n = 0; n < 3; ++n) {
       d_u[n] = 2.0f * (s_xx * p.u[n] + s_xy * p.v[n]);
       d_v[n] = 2.0f * (s_yy * p.v[n] + s_xy * p.u[n]);
+      if (!faced) continue;
+      d_u[n] = d_u[n] + by_x * p.w[n];
+      d_v[n] = d_v[n] + by_y * p.w[n];
+      d_w[n] = by_x * p.u[n] + by_y * p.v[n];
     }
     LensBack lens;
     if (p.flags & FLAG_FISHEYE) lens.fisheye_matrix(p);
@@ -60,11 +71,55 @@ struct ProjectionBack {
     lens.d_yy = in_y[1];
     lens.d_xz = in_x[2];
     lens.d_yz = in_y[2];
-    if (p.flags & FLAG_FISHEYE) lens.fisheye_point(p, s[3]);
-    else lens.straight_point(p, s[3]);
+    if (p.flags & FLAG_FISHEYE) lens.fisheye_point(p, d_depth);
+    else lens.straight_point(p, d_depth);
     for (int n = 0; n < 3; ++n) {
       position[n] = lens.point[0] * r[n] + lens.point[1] * r[3 + n] + lens.point[2] * r[6 + n];
       for (int m = 0; m < 3; ++m) turn[3 * m + n] = turn[3 * m + n] + lens.point[m] * p.away[n];
+    }
+    if (faced) face(d_w, s + 13);
+  }
+  // The lean is S^-1 c over the depth, S the form widened by PLANE_SPREAD and c the covariance of depth and place: from derivatives
+  // with respect to it to those with respect to S, c and the depth.
+  INLINE void lean(const F* s, F& s_xx, F& s_xy, F& s_yy, F& d_depth, F& by_x, F& by_y) const {
+    const F spread = N::c(PLANE_SPREAD), over = 1.0f / p.depth;
+    const F xx = Projection::dot(p.u, p.u) + spread, yy = Projection::dot(p.v, p.v) + spread;
+    by_x = (yy * s[10] - p.xy * s[11]) * p.spread_over * over;
+    by_y = (xx * s[11] - p.xy * s[10]) * p.spread_over * over;
+    const F steep_x = p.lean_x * p.depth, steep_y = p.lean_y * p.depth;
+    s_xx = s_xx - by_x * steep_x;
+    s_yy = s_yy - by_y * steep_y;
+    s_xy = s_xy - 0.5f * (by_x * steep_y + by_y * steep_x);
+    d_depth = d_depth - (s[10] * p.lean_x + s[11] * p.lean_y) * over;
+  }
+  // What depth and normal say of the axes, of the camera's turn, and before a fisheye of the mean.
+  INLINE void face(const F* d_w, const F* d_normal) {
+    const float* const r = p.camera.rotation;
+    F d_to[3], back[3];
+    for (int n = 0; n < 3; ++n) {
+      d_to[n] = back[n] = N::c(0.0f);
+      for (int m = 0; m < 3; ++m) {
+        d_to[n] = L::fma(d_w[m], p.row(ROW_AXES + 3 * n + m), d_to[n]);
+        axes[3 * n + m] = axes[3 * n + m] + d_w[m] * p.to_depth[n];
+        back[n] = L::fma(d_normal[m], N::c(r[3 * m + n]), back[n]);
+      }
+    }
+    if (p.flags & FLAG_FISHEYE) {
+      const F along = Projection::dot(d_to, p.to_depth), over = 1.0f / p.depth;
+      for (int n = 0; n < 3; ++n) position[n] = position[n] + (d_to[n] - p.to_depth[n] * along) * over;
+    } else {
+      for (int n = 0; n < 3; ++n) turn[6 + n] = turn[6 + n] + d_to[n];
+    }
+    // The normal is the shortest axis a over its length l: of that the derivative is (d - n (n d)) / l.
+    F own[3];
+    for (int n = 0; n < 3; ++n) own[n] = (r[n] * p.normal[0] + r[3 + n] * p.normal[1] + r[6 + n] * p.normal[2]);
+    const F along = Projection::dot(back, own), none = N::c(0.0f);
+    for (int n = 0; n < 3; ++n) {
+      const F slope = (back[n] - own[n] * along) * p.thin_over;
+      axes[3 * n] = axes[3 * n] + N::select(p.along_1 | p.along_2, none, slope);
+      axes[3 * n + 1] = axes[3 * n + 1] + N::select(p.along_2, none, N::select(p.along_1, slope, none));
+      axes[3 * n + 2] = axes[3 * n + 2] + N::select(p.along_2, slope, none);
+      for (int m = 0; m < 3; ++m) turn[3 * m + n] = turn[3 * m + n] + d_normal[m] * own[n];
     }
   }
   // Of the colours: harmonics and, through the direction, the position.

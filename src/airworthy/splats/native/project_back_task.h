@@ -31,6 +31,7 @@ while (image < image_count) {
   F pose[12];
   for (int k = 0; k < 12; ++k) pose[k] = N::c(0.0f);
   bool met = false;
+  const int sum_count = flags & (FLAG_PLANE | FLAG_NORMAL) ? BACK_SIZE : 10;
   int next = 0;
   for (int block = first_block; block < past && next < count; ++block) {
     F s[BACK_SIZE + 1];  // and whether it was seen
@@ -42,7 +43,7 @@ while (image < image_count) {
       for (int i = 0; i <= BACK_SIZE; ++i) N::store(rank + i * LANES, N::c(0.0f));
       for (; next < count && sources[next] % CHUNK / LANES == block; ++next) {
         const int lane = sources[next] % LANES;
-        for (int i = 0; i < BACK_SIZE; ++i) rank[i * LANES + lane] = found[next * Group::STRIDE + Group::place(i)];
+        for (int i = 0; i < sum_count; ++i) rank[i * LANES + lane] = found[next * Group::STRIDE + Group::place(i)];
         rank[BACK_SIZE * LANES + lane] = 1.0f;
       }
       for (int i = 0; i <= BACK_SIZE; ++i) s[i] = N::load(rank + i * LANES);
@@ -52,7 +53,7 @@ while (image < image_count) {
         const int own = block * Group::SIZE + lane;
         const size_t record = place * CHUNK + own;
         if (counts.data[record] <= (record ? counts.data[record - 1] : 0)) continue;
-        for (int i = 0; i < BACK_SIZE; ++i) Group::set(s[i], lane, found[(size_t)own * Group::STRIDE + Group::place(i)]);
+        for (int i = 0; i < sum_count; ++i) Group::set(s[i], lane, found[(size_t)own * Group::STRIDE + Group::place(i)]);
         Group::set(s[BACK_SIZE], lane, 1.0f);
       }
     }
@@ -62,6 +63,7 @@ while (image < image_count) {
                     colours + block * (LANE_STRIDE * shades) + Group::own(), chunk.coefficients, width, height, flags, near, dilation};
     p.in_front();
     p.shape(rendered);
+    if (flags & (FLAG_PLANE | FLAG_NORMAL)) p.face();
     p.evaluate_colour();
     ProjectionBack back = {p, rendered};
     back.go(s);

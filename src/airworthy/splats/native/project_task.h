@@ -11,6 +11,8 @@ const CameraRow& camera = all[Slots::row(all, camera_index, chunk_index)];
 const size_t place = (size_t)camera_index * chunk_stride + chunk_index;
 Record* const found = (Record*)records.data + place * CHUNK;
 int* const notes = tags.data + place * (4 * CHUNK);
+const bool faced = flags & (FLAG_PLANE | FLAG_NORMAL);
+Plane* const faces = (Plane*)planes.data + (faced ? place * CHUNK : 0);
 const int own = chunk_index - camera.slot;
 const bool mine = own < camera.chunk_count;
 const int chunk_number = camera.first_chunk + (mine ? own : 0);
@@ -28,6 +30,10 @@ if (!hidden) {
   if (p.in_front() && p.shape(true)) {
     p.evaluate_colour();
     Writer::fields(p, (float*)&found[k]);
+    if (faced) {
+      p.face();
+      Writer::plane(p, (float*)&faces[k]);
+    }
     Writer::tag(notes, k, found[k], p.half_x, p.half_y, near, chunk_number * CHUNK + k, width, height);
     tiles = Span(notes[k], notes[CHUNK + k]).count(found[k]);
   }
@@ -45,9 +51,15 @@ for (int block = 0; block < CHUNK / LANES && !hidden; ++block) {
   p.evaluate_colour();
   F fields[RECORD_SIZE];
   Writer::fields(p, fields);
+  F plane[PLANE_SIZE];
+  if (faced) {
+    p.face();
+    Writer::plane(p, plane);
+  }
   for (; visible; visible &= visible - 1, ++count) {
     const int lane = __builtin_ctz(visible);
     for (int i = 0; i < RECORD_SIZE; ++i) ((float*)&found[count])[i] = fields[i][lane];
+    for (int i = 0; faced && i < PLANE_SIZE; ++i) ((float*)&faces[count])[i] = plane[i][lane];
     Writer::tag(notes, count, found[count], p.half_x[lane], p.half_y[lane], near, chunk_number * CHUNK + block * LANES + lane,
                 width, height);
     const int from = notes[count] & 0xffff, to = notes[count] >> 16;

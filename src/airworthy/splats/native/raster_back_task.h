@@ -16,6 +16,8 @@ if (stage == BACK_TILES) {
   if (band_rows) first += ((size_t)camera_index * ((rows + band_rows - 1) / band_rows) + row / band_rows) * capacity;
   BackTile b;
   b.records = (const Record*)records.data + (size_t)camera_index * chunk_stride * CHUNK;
+  const bool faced = flags & (FLAG_PLANE | FLAG_NORMAL);
+  b.faces = (const Plane*)planes.data + (faced ? (size_t)camera_index * chunk_stride * CHUNK : 0);
   b.list = lists.data + first;
   b.count = end - begin;
   b.left = column * TILE;
@@ -24,8 +26,8 @@ if (stage == BACK_TILES) {
   b.shown = 0;
   for (int k = 0; k < BackTile::BLOCKS; ++k) {
     const int from_x = b.left + k % BackTile::ACROSS * BLOCK_X, from_y = b.top + k / BackTile::ACROSS * BLOCK_Y;
-    F s[8];
-    for (int i = 0; i < 8; ++i) s[i] = N::c(0.0f);
+    F s[11];
+    for (int i = 0; i < 11; ++i) s[i] = N::c(0.0f);
     EACH_LANE(lane) {
       const int x = from_x + lane % BLOCK_X, y = from_y + lane / BLOCK_X;
       if (x >= width || y >= height) continue;
@@ -47,15 +49,28 @@ if (stage == BACK_TILES) {
         Group::set(s[4], lane, depth.data[at] / rendered_alpha.data[at]);
         Group::set(s[5], lane, rendered_depth.data[at]);
       }
+      if (flags & FLAG_NORMAL) {
+        for (int i = 0; i < 3; ++i) {
+          Group::set(s[8 + i], lane, normal.data[3 * at + i]);
+          behind += normal.data[3 * at + i] * rendered_normal.data[3 * at + i];
+        }
+      }
       if (flags & FLAG_LIMIT) Group::set(s[6], lane, limits.data[at]);
       Group::set(s[3], lane, base);
       Group::set(s[7], lane, behind);
     }
-    b.blocks[k] = {s[0], s[1], s[2], s[3], s[4], s[5], s[6], N::c(1.0f), s[7]};
+    b.blocks[k] = {s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[8], s[9], s[10], N::c(1.0f), s[7]};
     if (from_x < width && from_y < height) b.shown |= 1u << k;
   }
   // One loop per mode, without the questions of the others; a limit alone runs that with a depth.
-  const int walked = flags & FLAG_LIMIT ? b.walk(FLAG_DEPTH | FLAG_LIMIT) : flags & FLAG_DEPTH ? b.walk(FLAG_DEPTH) : b.walk(0);
+  // Planes and normals go together: where one is not asked for its derivatives are zero.
+  int walked;
+  if (faced) {
+    const int all = FLAG_DEPTH | FLAG_PLANE | FLAG_NORMAL;
+    walked = flags & FLAG_LIMIT ? b.walk(all | FLAG_LIMIT) : b.walk(all);
+  } else {
+    walked = flags & FLAG_LIMIT ? b.walk(FLAG_DEPTH | FLAG_LIMIT) : flags & FLAG_DEPTH ? b.walk(FLAG_DEPTH) : b.walk(0);
+  }
   if (band_rows) {
     used.data[tile] = walked;
   } else {

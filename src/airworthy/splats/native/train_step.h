@@ -41,6 +41,22 @@ struct Step {
     r[3] = 2.0f * (x * y + z * w), r[4] = 1.0f - 2.0f * (x * x + z * z), r[5] = 2.0f * (y * z - x * w);
     r[6] = 2.0f * (x * z - y * w), r[7] = 2.0f * (y * z + x * w), r[8] = 1.0f - 2.0f * (x * x + y * y);
   }
+  // Of the logarithms of scales: the shortest is pulled towards 0, and of a needle the longest towards the middle one. Equal ones
+  // count in their order.
+  INLINE void pulls(const F* log_scale, const F* scale, F* pull) const {
+    const F one = N::c(1.0f), none = N::c(0.0f);
+    F least[3], most[3], ratio = none;
+    least[2] = N::select(log_scale[2] < L::min(log_scale[0], log_scale[1]), one, none);
+    least[1] = N::select(log_scale[1] < log_scale[0], one - least[2], none);
+    least[0] = one - least[1] - least[2];
+    most[2] = N::select(log_scale[2] > L::max(log_scale[0], log_scale[1]), one, none);
+    most[1] = N::select(log_scale[1] > log_scale[0], one - most[2], none);
+    most[0] = one - most[1] - most[2];
+    for (int k = 0; k < 3; ++k) ratio = ratio + (2.0f * most[k] + least[k] - 1.0f) * log_scale[k];
+    const F over = N::select(ratio > NEEDLE, N::c(set[SET_NEEDLE_PULL]), none);
+    for (int k = 0; k < 3; ++k)
+      pull[k] = least[k] * scale[k] * set[SET_FLAT_PULL] + over * (2.0f * most[k] + least[k] - 1.0f);
+  }
   INLINE void shape(F* q, F* log_scale, F* scale, F* r) const {
     F turn[4];
     for (int k = 0; k < 3; ++k) log_scale[k] = row(raw, RAW_SCALE + k), scale[k] = exp(log_scale[k]);
@@ -55,9 +71,13 @@ struct Step {
     turn[2] = 2.0f * (x * (g[2] + g[6]) + y * (g[5] + g[7]) - 2.0f * z * (g[0] + g[4]) + w * (g[3] - g[1]));
     turn[3] = 2.0f * (x * (g[7] - g[5]) + y * (g[2] - g[6]) + z * (g[3] - g[1]));
     const F along = q[0] * turn[0] + q[1] * turn[1] + q[2] * turn[2] + q[3] * turn[3];
+    F pull[3] = {N::c(0.0f), N::c(0.0f), N::c(0.0f)};
+    const bool pulled = set[SET_FLAT_PULL] > 0.0f || set[SET_NEEDLE_PULL] > 0.0f;
+    if (pulled) pulls(log_scale, scale, pull);
     for (int k = 0; k < 3; ++k) {
       // Of the logarithm: scale times the derivative with respect to the scale; scales are pulled towards 0 besides.
-      const F slope = r[k] * g[k] + r[3 + k] * g[3 + k] + r[6 + k] * g[6 + k] + scale[k] * set[SET_SCALE_PULL];
+      F slope = r[k] * g[k] + r[3 + k] * g[3 + k] + r[6 + k] * g[6 + k] + scale[k] * set[SET_SCALE_PULL];
+      if (pulled) slope = slope + pull[k];
       const F moved = log_scale[k] - set[SET_SCALE_RATE] * adam(moments, 3 + k, MOVED + 3 + k, slope);
       log_scale[k] = L::max(N::c(set[SET_LEAST_SCALE]), L::min(moved, N::c(set[SET_MOST_SCALE])));
     }

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, NDArray
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp, shared_source
 from airworthy.splats.cameras import CameraView
 from airworthy.splats.cloud import as_warp
-from airworthy.splats.lanes import CpuLanes, Slopes
+from airworthy.splats.lanes import Arrays, CpuLanes, Slopes
 from airworthy.splats.native_text import CHUNK, native_source
 from airworthy.splats.single import Single, SingleSlopes
 from airworthy.splats.training.fields import (
@@ -160,17 +160,16 @@ class Engine(Protocol):
     def take(self, packed: Packed) -> None:
         """Work on this cloud from now on."""
 
-    def render(self, asked: CameraView, image: ArrayF32) -> None:
-        """Fill an image (c, H, W, 3)."""
+    def render(self, asked: CameraView, images: Arrays) -> None:
+        """Fill images, one per channel."""
 
-    def differentiate(self, asked: CameraView, image: ArrayF32, slopes: ArrayF32) -> None:
-        """Differentiate: lead from the derivative with respect to what was just rendered to those with respect to the
-        cloud.
+    def differentiate(self, asked: CameraView, images: Arrays, slopes: Arrays) -> None:
+        """Differentiate: lead from derivatives with respect to what was just rendered to those with respect to the cloud.
 
         Args:
             asked: The cameras that were rendered.
-            image: (c, H, W, 3), as rendered.
-            slopes: Of the loss with respect to it, in its shape.
+            images: By channel, as rendered.
+            slopes: Of the loss with respect to some of them, in their shapes.
         """
 
     def move(self, settings: ArrayF32, draw: NDArray[np.int32]) -> None:
@@ -180,17 +179,24 @@ class Engine(Protocol):
         """Bring the cloud's arrays on the host up to date."""
 
 
-def engine_on(device: str, packed: Packed, threads: int | None) -> Engine:
+def engine_on(device: str, packed: Packed, threads: int | None, backend: str = "own") -> Engine:
     """Return the engine of a device.
 
     Args:
-        device: `cpu` or a CUDA device of Warp.
+        device: `cpu` or a CUDA device of Warp; for gsplat a CUDA device of torch.
         packed: The cloud and its moments.
         threads: Most of a CPU; None: all.
+        backend: `own` or `gsplat`.
 
     Raises:
-        AirworthyError: There is no such device.
+        AirworthyError: There is no such device or backend.
     """
+    if backend == "gsplat":
+        from airworthy.splats.training.gsplat_engine import GsplatEngine
+
+        return GsplatEngine(packed, device)
+    if backend != "own":
+        raise unknown_name("backend", backend, ("own", "gsplat"))
     if device == "cpu":
         return LanesEngine(packed, threads)
     if device.startswith("cuda") and any(str(found) == device for found in quiet_warp().get_cuda_devices()):
@@ -204,19 +210,19 @@ class _RenderingEngine:
     _renderer: Any
     slopes: Any
 
-    def render(self, asked: CameraView, image: ArrayF32) -> None:
-        self._renderer.render(asked, {"rgb": image})
+    def render(self, asked: CameraView, images: Arrays) -> None:
+        self._renderer.render(asked, images)
 
-    def differentiate(self, asked: CameraView, image: ArrayF32, slopes: ArrayF32) -> None:
-        """Carry a slope of the image back to the Gaussians.
+    def differentiate(self, asked: CameraView, images: Arrays, slopes: Arrays) -> None:
+        """Carry slopes of the images back to the Gaussians.
 
         Args:
             asked: What was rendered.
-            image: It, (c, H, W, 3).
-            slopes: Derivative of the loss with respect to it, alike.
+            images: By channel.
+            slopes: Derivatives of the loss with respect to some of them, alike.
         """
         self.slopes.poses.clear()
-        self.slopes.add(self._renderer, asked, {"rgb": image}, {"rgb": slopes})
+        self.slopes.add(self._renderer, asked, images, slopes)
 
 
 class LanesEngine(_RenderingEngine):

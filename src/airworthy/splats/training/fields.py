@@ -40,10 +40,15 @@ SETTINGS = (
     "least_scale",
     "most_scale",
     "most_logit",
+    "flat_pull",
+    "needle_pull",
 )
 # Source: reference code of Kheradmand et al. (2024): a sigmoid that lets only what is nearly transparent wander.
 NOISE_STEEPNESS, NOISE_MIDDLE = 100.0, 0.005
 NOISE_STREAM = int(Stream.SPLATS)
+NEEDLE = math.log(10.0)
+"""Logarithm of the ratio of the longest to the middle standard deviation beyond which a Gaussian is a needle. Source:
+PhysGaussian (Xie et al., 2024) limits the ratio so; 10 is what SplatFacto takes (`max_gauss_ratio`)."""
 # Source: Wang et al., Image quality assessment (2004): K1 and K2, squared, for a range of 1.
 SSIM = (0.01**2, 0.03**2)
 """Constants of the structural similarity of values in [0, 1]."""
@@ -56,6 +61,7 @@ def step_numbers() -> str:
     whole |= {"RAW_SHIFT": SHIFT, "RAW_RENDERED": RENDERED}
     whole |= {f"SET_{name.upper()}": index for index, name in enumerate(SETTINGS)}
     real = {"NOISE_STEEPNESS": NOISE_STEEPNESS, "NOISE_MIDDLE": NOISE_MIDDLE, "SSIM_1": SSIM[0], "SSIM_2": SSIM[1]}
+    real["NEEDLE"] = NEEDLE
     lines = [f"#define {name} {value}" for name, value in whole.items()]
     return "\n".join([*lines, *(f"#define {name} ({value!r}f)" for name, value in real.items())])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +11,17 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.schema import check_fields
 from airworthy.scenes.splats.record import C0, COEFFICIENTS, Splats
-from airworthy.splats.cameras import CameraView, RenderRequest, camera_view
+from airworthy.splats.cameras import CameraView, RenderRequest, camera_view, image_shape
 from airworthy.splats.cloud import morton_order
 from airworthy.splats.renderer import PoseGradients, pose_gradients
 from airworthy.splats.training.engines import engine_on
 from airworthy.splats.training.fields import MOST_LOGIT, SETTINGS, GaussianFields, Packed, fields_of, pack
 
+Images = dict[str, ArrayF32]
 Loss = Callable[[ArrayF32], tuple[float, ArrayF32]]
 """Of images (c, H, W, 3): the loss and its derivative."""
+ChannelsLoss = Callable[[Images], tuple[float, Images]]
+"""Of all channels that were rendered: the loss, and its derivatives with respect to those it depends on."""
 # Source: reference code of Kerbl et al., 3D Gaussian splatting (2023). Adam's usual 1e-8 would damp: derivatives of a mean over
 # all pixels are as small.
 _EPSILON = 1e-15
@@ -48,6 +51,11 @@ class Rates:
     """Derivative of the loss with respect to every opacity."""
     scale_pull: float = 0.0
     """Derivative of the loss with respect to every standard deviation [1/m]."""
+    flat_pull: float = 0.0
+    """Derivative of the loss with respect to every Gaussian's shortest standard deviation [1/m]."""
+    needle_pull: float = 0.0
+    """Derivative of the loss with respect to the logarithm of a Gaussian's length over its width, where that is more than
+    10."""
     noise: float = 0.0
     """Random motion of means [1/m], times the covariance and what transparency allows."""
     decays: tuple[float, float] = (0.9, 0.999)
@@ -76,6 +84,8 @@ class Rates:
             "least_scale": np.log(least_scale),
             "most_scale": np.log(1e5),
             "most_logit": MOST_LOGIT,
+            "flat_pull": self.flat_pull,
+            "needle_pull": self.needle_pull,
         }
         return np.array([given[name] for name in SETTINGS], np.float32)
 
@@ -95,18 +105,25 @@ class SplatOptimizer:
         least_scale: No standard deviation falls below this [m].
         threads: Most threads; None: as many as `AIRWORTHY_THREADS` or the machine allows.
         device: `cpu`, or a CUDA device of Warp (`cuda:0`).
+        backend: `own`: our renderer; `gsplat`: gsplat's on a CUDA device, whose bytes differ from run to run.
 
     Raises:
         AirworthyError: If the cloud cannot be rendered, or the device is unknown.
     """
 
     def __init__(
-        self, splats: Splats, seed: int = 0, least_scale: float = 1e-6, threads: int | None = None, device: str = "cpu"
+        self,
+        splats: Splats,
+        seed: int = 0,
+        least_scale: float = 1e-6,
+        threads: int | None = None,
+        device: str = "cpu",
+        backend: str = "own",
     ):
         self._seed, self._least_scale = seed, least_scale
         self.steps = 0
         self._packed = pack(_sorted(fields_of(splats)))
-        self._engine = engine_on(device, self._packed, threads)
+        self._engine = engine_on(device, self._packed, threads, backend)
 
     def __len__(self) -> int:
         return len(self._packed.number)
@@ -130,6 +147,7 @@ class SplatOptimizer:
         antialiased: bool = False,
         near: float = 0.05,
         background: Any = (0.0, 0.0, 0.0),
+        channels: Sequence[str] = ("rgb",),
     ) -> CameraView:
         """Return the checked cameras of a step.
 
@@ -142,15 +160,22 @@ class SplatOptimizer:
             antialiased: Whether narrow Gaussians lose opacity.
             near: [m]
             background: (3,) or (c, 3) colour where nothing is.
+            channels: What a step's losses look at; depth is that of planes.
         """
         camera = (width, height, intrinsics, position, attitude, None, background, antialiased, near)
-        return camera_view(self._packed.cloud.spans, RenderRequest(*camera, channels=("rgb",)))
+        place = "plane" if "depth" in channels else "mean"
+        return camera_view(self._packed.cloud.spans, RenderRequest(*camera, channels=channels, depth_at=place))
 
     def render(self, asked: CameraView) -> ArrayF32:
         """Return images (c, H, W, 3)."""
-        image = np.empty((len(asked.cameras), asked.height, asked.width, 3), np.float32)
-        self._engine.render(asked, image)
-        return image
+        return self.images(asked)["rgb"]
+
+    def images(self, asked: CameraView) -> Images:
+        """Return images by channel."""
+        shape = (len(asked.cameras), asked.height, asked.width)
+        found = {name: np.empty(image_shape(name, shape), np.float32) for name in asked.channels}
+        self._engine.render(asked, found)
+        return found
 
     def step(self, asked: CameraView, loss: Loss, rates: Rates) -> tuple[float, PoseGradients]:
         """Render, differentiate and move once.
@@ -163,9 +188,24 @@ class SplatOptimizer:
         Returns:
             The loss before the step, and its derivatives with respect to the cameras' poses.
         """
-        image = self.render(asked)
-        value, slopes = loss(image)
-        self._engine.differentiate(asked, image, slopes)
+
+        def of_channels(images: Images) -> tuple[float, Images]:
+            value, slope = loss(images["rgb"])
+            return value, {"rgb": slope}
+
+        return self.step_channels(asked, of_channels, rates)
+
+    def step_channels(self, asked: CameraView, loss: ChannelsLoss, rates: Rates) -> tuple[float, PoseGradients]:
+        """Render, differentiate and move once by a loss of several channels; as `step`.
+
+        Args:
+            asked: The cameras, and which channels.
+            loss: Of their images.
+            rates: How far.
+        """
+        images = self.images(asked)
+        value, slopes = loss(images)
+        self._engine.differentiate(asked, images, slopes)
         poses = pose_gradients(asked.cameras, self._engine.slopes)
         self.move(rates)
         return value, poses

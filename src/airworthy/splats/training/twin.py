@@ -1,4 +1,4 @@
-"""The step of training as plain NumPy in float64, one Gaussian per row: what the kernel is tested against.
+"""The step of training and the loss of surfaces as plain NumPy in float64: what kernels and array code are tested against.
 
 Sources of the equations: Kingma, Ba: Adam (2015), algorithm 1; Kheradmand et al.: 3D Gaussian splatting as Markov chain Monte
 Carlo (2024), for random motion.
@@ -6,10 +6,12 @@ Carlo (2024), for random motion.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayAny, ArrayU32
+from airworthy.core.arrays import Array, ArrayAny, ArrayLike, ArrayU32
 from airworthy.core.random import threefry4x32
 from airworthy.scenes.splats.record import C0
 from airworthy.splats.training.fields import (
@@ -17,6 +19,7 @@ from airworthy.splats.training.fields import (
     LOGIT,
     MOST_LOGIT,
     MOVED,
+    NEEDLE,
     NOISE_MIDDLE,
     NOISE_STEEPNESS,
     NOISE_STREAM,
@@ -24,6 +27,7 @@ from airworthy.splats.training.fields import (
     TURN,
     GaussianFields,
 )
+from airworthy.splats.training.geometry_loss import COVERED
 from airworthy.splats.training.optimizer import Rates
 from airworthy.splats.twin import rotations
 
@@ -53,7 +57,8 @@ def step(
     scale, opacity = np.exp(log_scale), 1.0 / (1.0 + np.exp(-logit))
     by_turn, by_scale = _of_axes(turn, scale, slopes[:, 3:12].reshape(-1, 3, 3))
     by_logit = (slopes[:, 12] + rates.opacity_pull) * opacity * (1.0 - opacity)
-    slope = np.concatenate([slopes[:, :3], scale * (by_scale + rates.scale_pull), by_turn, by_logit[:, None]], axis=1)
+    by_log_scale = scale * (by_scale + rates.scale_pull) + _pulls(log_scale, rates)
+    slope = np.concatenate([slopes[:, :3], by_log_scale, by_turn, by_logit[:, None]], axis=1)
     left = raw[:, [FIRST, FIRST + 1]] * rates.decays
     moments, move = _adam(found.moments.reshape(-1, 2, MOVED), slope, left, rates)
     n, flat = len(found), shades.reshape(len(found), -1)
@@ -68,6 +73,19 @@ def step(
     harmonics = found.harmonics - (rate * shade_move).reshape(shades.shape)
     named = {"position": position, "log_scale": log_scale, "rotation": turn, "logit": logit, "harmonics": harmonics}
     return named | {"moments": moments.reshape(n, -1), "shade_moments": shade_moments.reshape(n, 2, -1, 3)}
+
+
+def _pulls(log_scale: Array, rates: Rates) -> Array:
+    """Return derivatives (n, 3), by logarithms of scales, of the shortest scale and of how far a needle's longest is beyond ten
+    times the middle one.
+    """
+    order, rows, found = np.argsort(log_scale, axis=1), np.arange(len(log_scale)), np.zeros_like(log_scale)
+    least, middle, most = order.T
+    found[rows, least] = rates.flat_pull * np.exp(log_scale[rows, least])
+    over = log_scale[rows, most] - log_scale[rows, middle] > NEEDLE
+    found[rows, most] += rates.needle_pull * over
+    found[rows, middle] -= rates.needle_pull * over
+    return found
 
 
 def _of_axes(turn: Array, scale: Array, axes: Array) -> tuple[Array, Array]:
@@ -109,3 +127,41 @@ def _pair(first: ArrayU32, second: ArrayU32) -> tuple[Array, Array]:
     quadrant, inside = second >> np.uint32(30), ((second << np.uint32(2)) >> np.uint32(9)) + 0.5
     angle = (quadrant - 0.5) * (np.pi / 2.0) + inside * (np.pi / 2.0**24)
     return radius * np.cos(angle), radius * np.sin(angle)
+
+
+def geometry_loss(
+    depth: ArrayAny, alpha: Array, normal: ArrayAny, edges: Array, intrinsics: ArrayLike, weight: float, smooth: float
+) -> Any:
+    """Return the loss of surfaces, pixel by pixel from points in space; complex where depth or normal are.
+
+    Args:
+        depth: (H, W) along the axis [m], +inf where nothing is.
+        alpha: (H, W)
+        normal: (H, W, 3) blended, towards the camera, in its frame.
+        edges: (H, W) weight of each pixel.
+        intrinsics: fx, fy, cx, cy [px].
+        weight: Of normals that differ.
+        smooth: Of second differences of inverse depth.
+    """
+    fx, fy, cx, cy = np.asarray(intrinsics, np.float64)
+    height, width = depth.shape
+    seen, total = (alpha > COVERED) & np.isfinite(depth.real), 0.0
+    for y in range(1, height - 1):
+        for x in range(1, width - 1):
+            beside = [(y, x), (y, x + 1), (y, x - 1), (y + 1, x), (y - 1, x)]
+            if not all(seen[one] for one in beside):
+                continue
+            middle, right, left, below, above = (1.0 / depth[one] for one in beside)
+            if max(abs((right - left).real), abs((below - above).real)) > 0.1 * middle.real:
+                continue
+            share = edges[y, x] * alpha[y, x] / depth.size
+            # Two tangents of the surface whose inverse depth changes as it does here: with X = r / b, X' = r' / b - r b' / b^2.
+            ray = np.array([(x + 0.5 - cx) / fx, (y + 0.5 - cy) / fy, 1.0])
+            across = np.array([1.0 / fx, 0.0, 0.0]) * middle - ray * (0.5 * (right - left))
+            down = np.array([0.0, 1.0 / fy, 0.0]) * middle - ray * (0.5 * (below - above))
+            towards = -np.cross(across, down)
+            towards = towards / np.sqrt(np.sum(towards * towards))
+            total = total + weight * share * (1.0 - np.sum(normal[y, x] * towards))
+            for bend in (left - 2.0 * middle + right, above - 2.0 * middle + below):
+                total = total + smooth * share / middle.real * bend * np.sign(bend.real)
+    return total
