@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from airworthy.capture.markers import detect_marker
-from airworthy.capture.video.decoding import Picture, Source, open_source, packages
+from airworthy.capture.video.decoding import Source, open_source, packages
 from airworthy.capture.video.film import jpeg_bytes
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
@@ -83,6 +83,8 @@ class TakenFrame:
     """Over the median of its neighbours in time."""
     rate: tuple[float, float]
     """Motion of the image, right and down [longer sides per second]."""
+    size: tuple[int, int]
+    """Width and height of the file [px]."""
     marked: bool = False
 
 
@@ -331,13 +333,15 @@ def _written(
         if k is None:
             continue
         name = f"{f'{index}_' if prefixed else ''}{Path(picture.name).stem}.jpg"
-        write_bytes(folder / name, jpeg_bytes(_sized(cv2, picture.rgb(), side)))
-        taken.append(_frame(name, index, picture, look, k, float(relative[k]), source.kind == "film"))
+        pixels = _sized(cv2, picture.rgb(), side)
+        write_bytes(folder / name, jpeg_bytes(pixels))
+        size = (pixels.shape[1], pixels.shape[0])
+        taken.append(_frame(name, index, size, look, k, float(relative[k]), source.kind == "film"))
     return taken
 
 
 def _frame(
-    name: str, index: int, picture: Picture, look: list[FrameLook], k: int, relative: float, film: bool
+    name: str, index: int, size: tuple[int, int], look: list[FrameLook], k: int, relative: float, film: bool
 ) -> TakenFrame:
     """The motion of a picture is the mean of that since the one before and until the next."""
     rates = []
@@ -346,9 +350,8 @@ def _frame(
             rates.append(np.array(look[b].motion) / (look[b].time - look[a].time))
     rate = np.mean(rates, axis=0) if rates else np.zeros(2)
     one = look[k]
-    return TakenFrame(
-        name, index, one.number, one.time, one.sharpness, relative, (float(rate[0]), float(rate[1])), one.marked
-    )  # fmt: skip
+    moved = (float(rate[0]), float(rate[1]))
+    return TakenFrame(name, index, one.number, one.time, one.sharpness, relative, moved, size, one.marked)
 
 
 def _source_record(source: Source, look: list[FrameLook]) -> dict[str, Any]:
@@ -373,5 +376,6 @@ def read_frames_record(folder: str | Path) -> tuple[dict[str, Any], list[TakenFr
         folder: Of the capture.
     """
     record = dict(read_json(Path(folder) / FRAMES_FILE))
-    frames = [TakenFrame(**{**one, "rate": tuple(one["rate"])}) for one in record["frames"]]
+    pairs = ("rate", "size")
+    frames = [TakenFrame(**{**one, **{name: tuple(one[name]) for name in pairs}}) for one in record["frames"]]
     return record, frames
