@@ -12,6 +12,7 @@ import numpy as np
 from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.capture.training import TrainOptions, train_splats
+from airworthy.cli.capture_video import FilmConfig, VideoConfig, film, video
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 PROG = "airworthy capture"
 _DESCRIPTION = (
     "Show the posed images of a folder: transforms.json (instant-ngp, Nerfstudio, Blender sets) or a sparse model of COLMAP."
-    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER."
+    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER | video FILM | film SCENE."
 )
 INTERRUPTED = 130
 
@@ -138,6 +139,12 @@ def main(argv: list[str]) -> int:
         "marker": (lambda: MarkerConfig, _marker, "Draw the marker that makes a capture metric."),
         "align": (lambda: AlignConfig, _align, "Bring a capture into the frame of a marker on its floor: metres, z up."),
         "train": (_train_config, _train, "Train splats from posed images; a stopped run goes on where it was."),
+        "video": (
+            lambda: VideoConfig,
+            video,
+            "Make a place of films or photographs: pictures, poses, masks, scale, splats and a page; a stopped run goes on.",
+        ),
+        "film": (lambda: FilmConfig, film, "Film a scene by hand, with the truth beside it: a film to try `video` on."),
     }
     subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
     if subcommand not in commands:

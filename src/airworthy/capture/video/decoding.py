@@ -185,6 +185,11 @@ def _stream(container: Any, path: Path) -> Any:
     streams = [s for s in container.streams.video if not (int(getattr(s, "disposition", 0) or 0) & 0x400)]
     if not streams:
         raise AirworthyError(f"The file {str(path)!r} has no moving pictures (sound only?): give the film itself.")
+    if streams[0].codec_context is None:
+        raise AirworthyError(
+            f"The pictures of the film {str(path)!r} are in a form that is not known here: it is damaged, or export it as MP4 with"
+            " H.264."
+        )
     return streams[0]
 
 

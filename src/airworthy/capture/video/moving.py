@@ -1,8 +1,9 @@
 """What moves in a film by itself - people, curtains, screens - by its motion against that of everything else.
 
 Between a picture and one shortly before or after it, all that stands still moves along epipolar lines (or, where the camera
-only turns, as one homography says). What does not, seen against both, is masked. Somebody who walks exactly along these lines,
-or stands still, is not found: that is a limit of motion, which a detector of people would not have.
+only turns, as one homography says). What does not, seen against both, is masked. Somebody who walks along these lines - which is what people
+do on a floor beside which the camera moves - or who stands still is not found, nor is what has no texture: limits of motion,
+which a detector of people would not have.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ __all__ = ["MASKS_FILE", "moving_mask", "write_masks"]
 MASKS_FILE, MASKS = "masks.json", "masks"
 _SIDE = 480
 """Longer side at which motion is measured [px]."""
-_APART_S = (0.08, 0.35)
-"""Between a picture and that which it is held against [s]: enough for a walker to move, little enough to be followed."""
-_CONSISTENT_PX = 1.0
-"""Forward and backward motion that differ by more are no measurement (occlusions, blank walls)."""
+_APART_S = (0.03, 0.35)
+"""Between a picture and that which it is held against [s]: the next one of a film of 30 Hz, in which limbs can be followed."""
+_CONSISTENT_PX, _CONSISTENT_SHARE = 1.0, 0.05
+"""Forward and backward motion that differ by more, and by more than this share of it, are no measurement (occlusions, blank
+walls)."""
 _MOVING_PX = 1.6
 _NOISE_FACTOR = 5.0
 _TURN_SHARE = 0.85
@@ -103,8 +105,9 @@ def _consistent_flow(cv2: Any, now: ArrayU8, other: ArrayU8) -> tuple[ArrayF32, 
     inside = (at[0] >= 0) & (at[1] >= 0) & (at[0] <= width - 1) & (at[1] <= height - 1)
     smooth = cv2.GaussianBlur(now, (0, 0), 1.5).astype(np.float32)
     slope = np.hypot(cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1))
-    textured = cv2.boxFilter(slope, -1, (9, 9)) > 6.0
-    return there, inside & textured & (np.linalg.norm(there + home, axis=-1) < _CONSISTENT_PX)
+    textured = cv2.boxFilter(slope, -1, (15, 15)) > 4.0
+    allowed = np.maximum(_CONSISTENT_PX, _CONSISTENT_SHARE * np.linalg.norm(there, axis=-1))
+    return there, inside & textured & (np.linalg.norm(there + home, axis=-1) < allowed)
 
 
 def _mapped(plane: Array, points: ArrayF32) -> Array:

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Annotated, Any, Literal
 
 from airworthy.capture.video.frames import IMAGES, read_frames_record
+from airworthy.capture.video.shutter import READOUTS
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_json, write_json
 from airworthy.core.jobs.progress import progress
@@ -191,7 +192,8 @@ def reconstruct(
         found = colmap.run(
             "features", "Finding features", **shared, masks=masks, groups=groups, features=o.features, threads=count
         )  # fmt: skip
-        ordered = [source["kind"] == "film" for source in record["sources"]]
+        # Photographs too: who takes many walks from one to the next, and names count up.
+        ordered = [True for _ in record["sources"]]
         sources = [frame.source for frame in frames]
         chosen = colmap.run(
             "pairs", "Choosing pairs", **shared, names=names, sources=sources, ordered=ordered, overlap=o.overlap,
@@ -208,15 +210,22 @@ def reconstruct(
             threads=count, seed=o.seed,
         )  # fmt: skip
         shutil.rmtree(root / SPARSE / "raw", ignore_errors=True)
+        shutter = None
         if mapped["models"]:
             order = {"model": str(root / SPARSE / "0"), "names": names, "out": str(root / LEFTOVERS)}
             colmap.run("leftovers", "Looking at what is left over", **order)
+            rates = {one.name: [max(one.size) * part for part in one.rate] for one in frames if any(one.rate)}
+            if rates:
+                shutter = colmap.run(
+                    "shutter", "Looking for a rolling shutter", model=str(root / SPARSE / "0"), rates=rates, readouts=READOUTS
+                )  # fmt: skip
     result = {
         "options": asdict(o),
         "pictures": len(names),
         "features": found["features"],
         "pairs": {"tried": len(pairs), "by_time": chosen["by_time"], "alike": chosen["alike"], **matched},
         "models": mapped["models"],
+        "shutter": shutter,
     }
     write_json(root / RECONSTRUCTION_FILE, result)
     return dict(read_json(root / RECONSTRUCTION_FILE))

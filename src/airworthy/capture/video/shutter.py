@@ -1,39 +1,41 @@
-"""Whether a film's rows were exposed one after the other: a rolling shutter, told from what is left over of a reconstruction.
+"""Whether a film's rows were exposed one after the other: a rolling shutter, told from the reconstruction.
 
-While a telephone turns, rows that are read later see the room moved on: a picture's points are off by the motion of the image
-times how much later their row was read. A reconstruction, which knows of one instant a picture, leaves that over, except for
-what a turn about the axis and a step forward can hide. The readout time is the slope of the leftovers over that product.
+While a telephone turns, rows that are read later see the room moved on: a point is off by the motion of the image times how
+much later its row was read. The leftovers of a reconstruction hardly show it, since poses and points give way; so the
+reconstruction is adjusted again with observations from which the motion for several readout times is taken out
+(`colmap_process`, step "shutter"), and the readout time with the least leftovers is the one that the film most likely has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt, ArrayLike
+from airworthy.core.arrays import ArrayLike
 
-__all__ = ["RollingShutterTest", "rolling_shutter"]
+__all__ = ["READOUTS", "RollingShutterTest", "rolling_shutter"]
 
+READOUTS = (-0.01, 0.0, 0.01, 0.02, 0.03)
+"""Times that are tried [s]. Telephones: 0.008 to 0.03; the negative one holds the parabola."""
 _CERTAIN = 4.0
-"""Standard deviations from 0 from where on a readout is taken to be there."""
-_NOTICED_S = 0.002
-_LEAST_PICTURES, _LEAST_POINTS = 8, 30
-_CUT_PX = 6.0
+"""Standard deviations from 0 from where on a readout is taken to be there. Ours: observations of one picture are not independent,
+which makes the deviation too small by up to about 1.5. Measured on rendered films: see docs/howto/capture_video.md."""
+_NOTICED_S = 0.004
+_LEAST_PICTURES = 8
 
 
 @dataclass(frozen=True)
 class RollingShutterTest:
-    """What the leftovers say."""
+    """What the reconstruction says."""
 
     readout: float
-    """From the first row to the last one [s]; a lower bound where films have few frames a second, since motion between
-    frames is then not known well."""
+    """From the first row to the last one [s]. Rather too small than too large: motion between pictures of a film is not quite
+    that at the instant."""
     deviation: float
-    """Standard deviation of it [s], over pictures."""
+    """Standard deviation of it [s]."""
     pictures: int
-    """That were looked at; 0: too few for a test."""
+    """That were looked at; 0: too few for a test, or photographs."""
 
     @property
     def rolling(self) -> bool:
@@ -51,41 +53,27 @@ class RollingShutterTest:
         )
 
 
-def rolling_shutter(
-    picture: ArrayInt, pixels: ArrayLike, leftover: ArrayLike, rates: Mapping[int, ArrayLike], size: tuple[int, int]
-) -> RollingShutterTest:
-    """Test for a rolling shutter.
+NO_TEST = RollingShutterTest(0.0, 0.0, 0)
+
+
+def rolling_shutter(readouts: ArrayLike, mean_square: ArrayLike, observations: int, pictures: int) -> RollingShutterTest:
+    """Return the readout time at which a film's observations fit best.
+
+    The mean square is a parabola about it; the deviation is where it has risen by the share of one observation.
 
     Args:
-        picture: Number of the picture of each observation, (n,).
-        pixels: Where a point is seen [px], (n, 2).
-        leftover: By how much that is off from where it is projected to [px], (n, 2).
-        rates: Motion of the image, right and down [px/s], (2,), by the number of the picture.
-        size: Of the pictures [px].
+        readouts: That were tried [s], (n,), 3 or more.
+        mean_square: Of what is left over at each [px^2], (n,).
+        observations: Coordinates of which it is the mean.
+        pictures: Of films that were looked at.
     """
-    number, where = np.asarray(picture), np.asarray(pixels, np.float64)
-    off = np.asarray(leftover, np.float64)
-    sums: list[tuple[float, float]] = []
-    for k, rate in rates.items():
-        rows = (number == k) & (np.abs(off).max(axis=-1) < _CUT_PX)
-        if rows.sum() >= _LEAST_POINTS:
-            sums.append(_slopes(where[rows], off[rows], np.asarray(rate, np.float64), size))
-    if len(sums) < _LEAST_PICTURES or not sum(below for _, below in sums) > 0.0:
-        return RollingShutterTest(0.0, 0.0, 0)
-    top, below = np.array(sums).T
-    readout = float(top.sum() / below.sum())
-    # Pictures are independent, points of one are not.
-    spread = float(np.sqrt(np.square(top - readout * below).sum()) / below.sum())
-    return RollingShutterTest(readout, spread, len(sums))
-
-
-def _slopes(pixels: Array, off: Array, rate: Array, size: tuple[int, int]) -> tuple[float, float]:
-    """Sums of leftovers times what one second of readout would make of them, and of that squared."""
-    u, v = (pixels - 0.5 * np.array(size)).T
-    late = v / size[1]
-    wanted = np.concatenate((late * rate[0], late * rate[1]))
-    zero, one = np.zeros_like(u), np.ones_like(u)
-    # What the pose of the picture hides: a shift, a turn about the axis, a step forward.
-    hidden = np.array([np.r_[one, zero], np.r_[zero, one], np.r_[-v, u], np.r_[u, v]]).T
-    seen = wanted - hidden @ np.linalg.lstsq(hidden, wanted, rcond=None)[0]
-    return float(seen @ np.r_[off[:, 0], off[:, 1]]), float(seen @ seen)
+    tried, found = np.asarray(readouts, np.float64), np.asarray(mean_square, np.float64)
+    if pictures < _LEAST_PICTURES or len(tried) < 3 or observations < 100 or not np.isfinite(found).all():
+        return NO_TEST
+    # In milliseconds, so that the three columns of the fit are of one size.
+    bend, slope, level = np.polyfit(1e3 * tried, found, 2)
+    if not bend > 0.0:
+        return NO_TEST
+    best = -0.5 * slope / bend
+    least = level - 0.25 * slope**2 / bend
+    return RollingShutterTest(float(1e-3 * best), float(1e-3 * np.sqrt(max(least, 0.0) / (bend * observations))), pictures)

@@ -50,6 +50,7 @@ KINDS = {
     "flight.parquet": "recorded flights",
     "meta/info.json": "a data set in the layout of LeRobot",
     "scene.toml": "a scene",
+    "video.json": "a place from a film",
 }
 """File -> what a folder with it holds; the first that is there counts."""
 _FIGURES = ("summary.json", "report.html")
