@@ -31,6 +31,7 @@ HALLS = ("mid_gate", "flightroom", "backroom")
 
 
 def main() -> None:
+    """Print hardware, then a row for each place."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenes", nargs="*", default=HALLS)
     parser.add_argument("--work", type=Path, default=Path("runs/capture_video"))

@@ -107,7 +107,7 @@ def binary_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
     return positions, colors
 
 
-# ---- COLMAP's text files: a record a line, two lines per image; lines that begin with # are comments ------------------------
+# ---- COLMAP's text files: a record a line, two lines per image; lines that begin with # are comments -----------------------
 
 # COLMAP's own files keep these numbers in 32 bits.
 _WIDEST = 2**31

@@ -41,7 +41,7 @@ __all__ = [
     "write_capture",
 ]
 
-# ---- Which way is up in a capture: what the set says, or what its cameras suggest -------------------------------------------
+# ---- Which way is up in a capture: what the set says, or what its cameras suggest ------------------------------------------
 
 _UPRIGHT = 0.3
 """Mean of the cameras' upward directions below which they do not tell what is up."""
@@ -96,7 +96,7 @@ def _turned(images: CaptureImages, turn: Array, axis: str, note: str) -> Capture
     return started if (turn[:3] == 0.0).all() else started.moved(turn, np.zeros(3), 1.0)
 
 
-# ---- Straight images from those of real lenses: one resampling, which also reduces the size ---------------------------------
+# ---- Straight images from those of real lenses: one resampling, which also reduces the size --------------------------------
 #
 # Every pixel of the new image is the mean of what the camera saw in its area: n x n places in it (n the reduction, rounded
 # up) go through the lens, and the image is interpolated bilinearly there. The mean is one of light, so values are decoded

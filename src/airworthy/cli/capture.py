@@ -292,7 +292,7 @@ def _train(config: Any) -> int:
     return train(config, _read(config, config.json))
 
 
-# ---- `airworthy capture train`: splats from posed images --------------------------------------------------------------------
+# ---- `airworthy capture train`: splats from posed images -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,9 @@ def video(config: VideoConfig) -> int:
 
 
 def _flat(config: VideoConfig) -> Any:
-    """The same words as one record, whose fields are written without a prefix."""
-    from dataclasses import make_dataclass
+    """Return the same words as one record, whose fields are written without a prefix."""
     from dataclasses import fields as fields_of
+    from dataclasses import make_dataclass
 
     own = {item.name: getattr(config, item.name) for item in fields_of(config) if item.name != "video"}
     options = {item.name: (item.type, item.default) for item in fields_of(config.video)}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.capture.video.film_building import textured_film, write_film
 
 from airworthy.capture.video.frames import (
     choose_frames,
@@ -16,7 +17,6 @@ from airworthy.capture.video.frames import (
     take_frames,
 )
 from airworthy.core.errors import AirworthyError
-from tests.capture.video.film_building import textured_film, write_film
 
 
 def test_sharpness_is_held_against_neighbours() -> None:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.capture.video.film_building import textured_picture
 
 from airworthy.capture.video.advice import judged_reconstruction
 from airworthy.capture.video.frames import TakenFrame
 from airworthy.capture.video.moving import moving_mask
 from airworthy.capture.video.pairs import likely_pairs, likeness, sequential_pairs, visual_words
 from airworthy.capture.video.shutter import READOUTS, rolling_shutter
-from tests.capture.video.film_building import textured_picture
 
-# ---- Pairs ----------------------------------------------------------------------------------------------------------------------
+# ---- Pairs ------------------------------------------------------------------------------------------------------------------
 
 
 def test_pictures_of_one_place_look_alike() -> None:
@@ -49,7 +49,7 @@ def test_films_are_matched_along_time_and_photographs_are_not() -> None:
     assert max(b for _, b in pairs) == 29
 
 
-# ---- Masks ----------------------------------------------------------------------------------------------------------------------
+# ---- Masks ------------------------------------------------------------------------------------------------------------------
 
 
 def walked_past(shift: float, patch: tuple[int, int]) -> np.ndarray:
@@ -81,11 +81,11 @@ def test_nothing_is_masked_where_all_stands_still() -> None:
     assert not moving_mask(None, still[1], None).any()
 
 
-# ---- Rolling shutters -------------------------------------------------------------------------------------------------------------
+# ---- Rolling shutters -------------------------------------------------------------------------------------------------------
 
 
 def test_a_rolling_shutter_is_where_least_is_left_over() -> None:
-    """0.25 px^2 over 10,000 coordinates, 0.05 px^2 more 10 ms off: the deviation is 10 sqrt(0.25 / (0.05 * 10,000)) = 0.22 ms."""
+    """0.25 px^2 over 10,000 coordinates, 0.05 px^2 more 10 ms off: deviates by 10 sqrt(0.25 / (0.05 * 10,000)) = 0.22 ms."""
     tried = np.array(READOUTS)
     found = rolling_shutter(tried, 0.25 + 0.05 * ((tried - 0.016) / 0.01) ** 2, 10_000, 30)
     assert found.readout == pytest.approx(0.016, rel=1e-6)
@@ -111,7 +111,7 @@ def test_what_is_not_certain_is_not_told(best: float, bend: float, pictures: int
     assert found.sentence == ""
 
 
-# ---- Advice ---------------------------------------------------------------------------------------------------------------------
+# ---- Advice -----------------------------------------------------------------------------------------------------------------
 
 
 def taken(count: int) -> list[TakenFrame]:

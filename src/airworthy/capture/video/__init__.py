@@ -1,4 +1,4 @@
-"""From a film of a place to posed pictures and splats of it: frames, masks, poses, training, evidence; and films to try it on."""
+"""From a film of a place to posed pictures and splats of it, with evidence; and films to try it on."""
 
 from typing import TYPE_CHECKING
 

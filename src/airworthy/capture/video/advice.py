@@ -58,15 +58,15 @@ def judged_reconstruction(result: Mapping[str, Any], record: Mapping[str, Any], 
     elif posed < total:
         lost = sorted({frame.name for frame in frames} - set(first["images"]))
         warnings.append(
-            f"{total - posed} of {total} pictures have no pose ({', '.join(lost[:3])}{', ...' if len(lost) > 3 else ''}): they are"
-            " blurred, or show what no other picture shows."
+            f"{total - posed} of {total} pictures have no pose ({', '.join(lost[:3])}{', ...' if len(lost) > 3 else ''}): they"
+            " are blurred, or show what no other picture shows."
         )
     if first["points"] < _POINTS:
         warnings.append(f"Only {first['points']} points were found: film a room with more to see in it, in more light.")
     if first["reprojection_px"] > _ERROR_PX:
         warnings.append(
-            f"Points are off by {first['reprojection_px']:.1f} px, and {_ERROR_PX:g} px or less is usual: something moved, or the"
-            " film is shaken; walk more slowly."
+            f"Points are off by {first['reprojection_px']:.1f} px, and {_ERROR_PX:g} px or less is usual: something moved, or"
+            " the film is shaken; walk more slowly."
         )
     return FilmAdvice("", tuple(warnings))
 
@@ -77,8 +77,8 @@ def _about_films(record: Mapping[str, Any]) -> list[str]:
         said += [f"{source['name']}: {note}." for note in source["notes"]]
         if source["shaken"] > 0.3 * source["pictures"]:
             said.append(
-                f"{source['name']}: {source['shaken']} of {source['pictures']} pictures are shaken; hold the telephone with both"
-                " hands, walk slowly, and film in more light."
+                f"{source['name']}: {source['shaken']} of {source['pictures']} pictures are shaken; hold the telephone with"
+                " both hands, walk slowly, and film in more light."
             )
     return said
 
@@ -88,14 +88,14 @@ def _why_nothing(result: Mapping[str, Any]) -> str:
     features = float(np.median(list(result["features"].values()) or [0]))
     if features < _FEATURES:
         return (
-            f"The pictures are blurred or show hardly anything ({features:.0f} features in most, 1,000 are usual): wipe the lens,"
-            " switch on the light, walk slowly, and film what has texture."
+            f"The pictures are blurred or show hardly anything ({features:.0f} features in most, 1,000 are usual): wipe the"
+            " lens, switch on the light, walk slowly, and film what has texture."
         )
     pairs = result["pairs"]
     if pairs["verified"] < result["pictures"] // 2:
         return (
-            f"The pictures do not overlap ({pairs['verified']} of {pairs['tried']} pairs show the same): film without cuts, or take"
-            " photographs a step apart that share two thirds of what they show."
+            f"The pictures do not overlap ({pairs['verified']} of {pairs['tried']} pairs show the same): film without cuts, or"
+            " take photographs a step apart that share two thirds of what they show."
         )
     return (
         "The camera only turned, or everything in view is one plane: walk sideways round the room, so that things are seen from"
@@ -103,16 +103,14 @@ def _why_nothing(result: Mapping[str, Any]) -> str:
     )
 
 
-def _parts(
-    posed: int, others: list[int], total: int, result: Mapping[str, Any], frames: Sequence[TakenFrame]
-) -> str:
+def _parts(posed: int, others: list[int], total: int, result: Mapping[str, Any], frames: Sequence[TakenFrame]) -> str:
     counts = ", ".join(map(str, [posed, *others]))
     when = {frame.name: frame for frame in frames}
     spans = [_span([when[name] for name in model["images"] if name in when]) for model in result["models"][: 1 + len(others)]]
     where = f" ({'; '.join(spans)})" if all(spans) else ""
     return (
-        f"The film shows {1 + len(others)} places that do not hang together: {counts} of {total} pictures{where}. Film each room"
-        " by itself, or walk slowly through the door, looking back, so that both rooms are seen at once."
+        f"The film shows {1 + len(others)} places that do not hang together: {counts} of {total} pictures{where}. Film each"
+        " room by itself, or walk slowly through the door, looking back, so that both rooms are seen at once."
     )
 
 

@@ -26,11 +26,11 @@ _IMAGES_AT_ONCE, _PAIRS_AT_ONCE = 4, 40
 _FOCAL = 0.8
 """Over the longer side, where nothing is known: telephones have 0.72 (main camera, photographs) to 0.85 (films, stabilised)."""
 _VERIFIED = 30
-"""Matches that agree on two views from where on a pair is looked at. COLMAP's 15 let carpets and posters that repeat place two of
-60 pictures of a hall metres off."""
+"""Matches that agree on two views from where on a pair is looked at. COLMAP's 15 let carpets and posters that repeat place two
+of 60 pictures of a hall metres off."""
 _OFF_PX, _LOSS_PX = 2.0, 0.5
-"""In the last adjustment: points are dropped that are off by more, and the Cauchy loss bends there. A hall's 60 places are within
-3 mm then, and within 11 mm by COLMAP's own squares."""
+"""In the last adjustment: points are dropped that are off by more, and the Cauchy loss bends there. A hall's 60 places are
+within 3 mm then, and within 11 mm by COLMAP's own squares."""
 _ANGLE_DEG = 1.5
 """Under which rays of a point must meet (COLMAP's own)."""
 _FEW = 0.2
@@ -215,7 +215,7 @@ def _camera_row(model: Any, camera: Any) -> dict[str, Any]:
 
 
 def _focal_deviation(model: Any, camera: Any) -> float | None:
-    """Standard deviation of the focal length by the covariance of the bundle adjustment; None where it has none."""
+    """Return the standard deviation of the focal length by the covariance of the bundle adjustment; None where it has none."""
     import pycolmap
 
     try:

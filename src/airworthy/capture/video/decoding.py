@@ -117,7 +117,9 @@ def open_source(path: str | Path, limits: CaptureLimits = CAPTURE_LIMITS) -> Sou
     if where.is_dir():
         return _photographs(where, limits)
     if not where.is_file():
-        raise AirworthyError(f"There is no film and no folder {str(where)!r}: give the path of a film, or a folder of photographs.")
+        raise AirworthyError(
+            f"There is no film and no folder {str(where)!r}: give the path of a film, or a folder of photographs."
+        )
     if where.stat().st_size == 0:
         raise AirworthyError(f"The film {str(where)!r} is empty (0 bytes): copy it from the telephone again.")
     if image_kind(_head(where)):
@@ -130,7 +132,7 @@ def _head(path: Path) -> bytes:
         return file.read(64)
 
 
-# ---- Films ------------------------------------------------------------------------------------------------------------------
+# ---- Films -----------------------------------------------------------------------------------------------------------------
 
 
 def _film(path: Path, limits: CaptureLimits) -> Source:
@@ -144,7 +146,9 @@ def _film(path: Path, limits: CaptureLimits) -> Source:
         if not source.count and stream.average_rate and seconds > 0.0:
             source.count = int(seconds * float(stream.average_rate))
         if seconds > _SECONDS_MAX:
-            raise AirworthyError(f"The film {str(path)!r} lasts {seconds / 3600:.1f} hours; cut out the walk, of a few minutes.")
+            raise AirworthyError(
+                f"The film {str(path)!r} lasts {seconds / 3600:.1f} hours; cut out the walk, of a few minutes."
+            )
         source.focal = _focal_35mm(container.metadata.get("com.apple.quicktime.camera.focal_length.35mm_equivalent"))
         source.width, source.height = width, height
     # The first picture that decodes tells the upright size, and that there is one.
@@ -158,7 +162,7 @@ def _film(path: Path, limits: CaptureLimits) -> Source:
 
 
 def _check_size(path: Path, width: int, height: int, limits: CaptureLimits) -> None:
-    if not (16 <= width and 16 <= height and width * height <= limits.image_pixels):
+    if not (width >= 16 and height >= 16 and width * height <= limits.image_pixels):
         raise AirworthyError(
             f"The film {str(path)!r} has {width:,} x {height:,} pixels; expected 16 a side or more, and"
             f" {limits.image_pixels:,} in all at most."
@@ -187,14 +191,13 @@ def _stream(container: Any, path: Path) -> Any:
         raise AirworthyError(f"The file {str(path)!r} has no moving pictures (sound only?): give the film itself.")
     if streams[0].codec_context is None:
         raise AirworthyError(
-            f"The pictures of the film {str(path)!r} are in a form that is not known here: it is damaged, or export it as MP4 with"
-            " H.264."
+            f"The pictures of the film {str(path)!r} are in a form that is not known here: it is damaged, or export it as MP4"
+            " with H.264."
         )
     return streams[0]
 
 
 def _film_pictures(source: Source) -> Iterator[Picture]:
-    _, av = packages()
     number, last, first, damaged = 0, -math.inf, None, 0
     with _opened(source.path) as container:
         stream = _stream(container, source.path)
@@ -269,7 +272,7 @@ def _quarters(frame: Any) -> int:
     return round(float(getattr(frame, "rotation", 0) or 0) / 90.0) % 4
 
 
-# ---- Light of HDR films: ITU-R BT.2100, tables 4 (PQ) and 5 (HLG); transfer numbers of ITU-T H.273 ---------------------------
+# ---- Light of HDR films: ITU-R BT.2100, tables 4 (PQ) and 5 (HLG); transfer numbers of ITU-T H.273 --------------------------
 
 _PQ, _HLG = 16, 18
 _TO_709 = np.array([[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]], np.float32)
@@ -291,7 +294,7 @@ def _from_hdr(encoded: ArrayF32, curve: int) -> ArrayU8:
     return np.asarray(to_8bit(linear))
 
 
-# ---- Photographs ------------------------------------------------------------------------------------------------------------
+# ---- Photographs -----------------------------------------------------------------------------------------------------------
 
 
 def _photographs(folder: Path, limits: CaptureLimits) -> Source:

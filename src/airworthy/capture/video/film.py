@@ -107,7 +107,7 @@ class FilmOptions:
         return Pinhole(self.width, self.height, focal, focal, 0.5 * self.width, 0.5 * self.height)
 
 
-# ---- The place: a marker on its floor, people who walk in it -----------------------------------------------------------------
+# ---- The place: a marker on its floor, people who walk in it ----------------------------------------------------------------
 
 
 def marked_scene(scene: Scene, position: Array, side: float, yaw: float = 0.0) -> Scene:
@@ -185,7 +185,7 @@ def _marker_place(batch: SceneBatch, loop: WalkLoop, options: FilmOptions) -> Ar
 
 
 def _walker(loop: WalkLoop, number: int) -> Any:
-    """A person who walks round within the loop, each beginning elsewhere and every other one the other way."""
+    """Return a person who walks round within the loop, each beginning elsewhere and every other one the other way."""
     inner = loop.centre + 0.6 * (loop.corners - loop.centre)
     # Only where it is free: a table in the middle of the room is walked round.
     away = np.linalg.norm(inner[:, None] - loop.free[None], axis=-1)
@@ -201,7 +201,7 @@ def _walker(loop: WalkLoop, number: int) -> Any:
     )  # fmt: skip
 
 
-# ---- Frames -------------------------------------------------------------------------------------------------------------------
+# ---- Frames -----------------------------------------------------------------------------------------------------------------
 
 
 class _Camera:

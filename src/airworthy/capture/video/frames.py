@@ -16,7 +16,7 @@ import numpy as np
 from airworthy.capture.markers import detect_marker
 from airworthy.capture.video.decoding import Source, open_source, packages
 from airworthy.capture.video.film import jpeg_bytes
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayLike, ArrayU8
+from airworthy.core.arrays import Array, ArrayInt, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_json, write_bytes, write_json
 from airworthy.core.jobs.progress import progress
@@ -88,7 +88,7 @@ class TakenFrame:
     marked: bool = False
 
 
-# ---- Looking at all pictures --------------------------------------------------------------------------------------------------
+# ---- Looking at all pictures ------------------------------------------------------------------------------------------------
 
 
 def looked_at(source: Source, marker: bool = False, quiet: bool = True) -> list[FrameLook]:
@@ -142,7 +142,7 @@ def _motion(cv2: Any, before: ArrayU8, now: ArrayU8) -> tuple[tuple[float, float
     return (0.0, 0.0), 0.15
 
 
-# ---- Choosing -----------------------------------------------------------------------------------------------------------------
+# ---- Choosing ---------------------------------------------------------------------------------------------------------------
 
 
 def relative_sharpness(times: ArrayLike, sharpness: ArrayLike, within: float = _NEIGHBOURS_S) -> Array:
@@ -230,11 +230,16 @@ def published_frames(
     return np.sort(np.concatenate([which[farthest_in_time(t[which], count)] for which, count in parts if len(which)]))
 
 
-# ---- Taking them ----------------------------------------------------------------------------------------------------------------
+# ---- Taking them ------------------------------------------------------------------------------------------------------------
 
 
 def take_frames(
-    inputs: Sequence[str | Path], folder: str | Path, count: int = 120, side: int = 960, rule: Rule = "spread", quiet: bool = True
+    inputs: Sequence[str | Path],
+    folder: str | Path,
+    count: int = 120,
+    side: int = 960,
+    rule: Rule = "spread",
+    quiet: bool = True,
 ) -> dict[str, Any]:
     """Choose pictures of films and folders, and write them; a folder that has its frames.json is left as it is.
 
@@ -343,10 +348,10 @@ def _written(
 def _frame(
     name: str, index: int, size: tuple[int, int], look: list[FrameLook], k: int, relative: float, film: bool
 ) -> TakenFrame:
-    """The motion of a picture is the mean of that since the one before and until the next."""
+    """Describe a picture; its motion is the mean of that since the one before and until the next."""
     rates = []
     for a, b in ((k - 1, k), (k, k + 1)):
-        if film and 0 <= a and b < len(look) and look[b].time > look[a].time:
+        if film and a >= 0 and b < len(look) and look[b].time > look[a].time:
             rates.append(np.array(look[b].motion) / (look[b].time - look[a].time))
     rate = np.mean(rates, axis=0) if rates else np.zeros(2)
     one = look[k]

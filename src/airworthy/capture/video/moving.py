@@ -1,9 +1,9 @@
 """What moves in a film by itself - people, curtains, screens - by its motion against that of everything else.
 
 Between a picture and one shortly before or after it, all that stands still moves along epipolar lines (or, where the camera
-only turns, as one homography says). What does not, seen against both, is masked. Somebody who walks along these lines - which is what people
-do on a floor beside which the camera moves - or who stands still is not found, nor is what has no texture: limits of motion,
-which a detector of people would not have.
+only turns, as one homography says). What does not, seen against both, is masked. Somebody who walks along these lines - which
+is what people do on a floor beside which the camera moves - or who stands still is not found, nor is what has no texture:
+limits of motion, which a detector of people would not have.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _sampson(matrix: Array, start: ArrayF32, end: ArrayF32) -> ArrayF32:
 
 
 def _cleaned(cv2: Any, moves: ArrayBool) -> ArrayBool:
-    """Closed regions that are large enough, and a margin; nothing where it would be most of the picture."""
+    """Return closed regions that are large enough, and a margin; nothing where it would be most of the picture."""
     picture = moves.astype(np.uint8)
     picture = cv2.morphologyEx(picture, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     picture = cv2.morphologyEx(picture, cv2.MORPH_CLOSE, np.ones((15, 15), np.uint8))
@@ -140,7 +140,7 @@ def _cleaned(cv2: Any, moves: ArrayBool) -> ArrayBool:
     return np.zeros(moves.shape, bool) if kept.mean() > _MOST else kept.astype(bool)
 
 
-# ---- Masks of a capture -------------------------------------------------------------------------------------------------------
+# ---- Masks of a capture -----------------------------------------------------------------------------------------------------
 
 
 def write_masks(inputs: list[str | Path], folder: str | Path, quiet: bool = True) -> dict[str, Any]:

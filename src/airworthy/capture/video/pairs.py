@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32, ArrayInt, ArrayU8
 
-__all__ = ["likeness", "likely_pairs", "sequential_pairs", "visual_words"]
+__all__ = ["likely_pairs", "likeness", "sequential_pairs", "visual_words"]
 
 WORDS = 64
 _SAMPLE = 30_000

@@ -105,7 +105,8 @@ class Colmap:
             AirworthyError: COLMAP failed, or its process ended.
         """
         process = self._process
-        assert process is not None and process.stdin is not None
+        assert process is not None
+        assert process.stdin is not None
         try:
             process.stdin.write(json.dumps({"step": step, **order}, default=str) + "\n")
             process.stdin.flush()
@@ -118,7 +119,8 @@ class Colmap:
 
     def _steps(self, what: str, result: dict[str, Any]) -> Any:
         """Yield as things are done; leaves the answer in `result`."""
-        assert self._process is not None and self._process.stdout is not None
+        assert self._process is not None
+        assert self._process.stdout is not None
         done = 0
         for line in self._process.stdout:
             answer = json.loads(line)
@@ -193,7 +195,7 @@ def reconstruct(
             "features", "Finding features", **shared, masks=masks, groups=groups, features=o.features, threads=count
         )  # fmt: skip
         # Photographs too: who takes many walks from one to the next, and names count up.
-        ordered = [True for _ in record["sources"]]
+        ordered = [True] * len(record["sources"])
         sources = [frame.source for frame in frames]
         chosen = colmap.run(
             "pairs", "Choosing pairs", **shared, names=names, sources=sources, ordered=ordered, overlap=o.overlap,

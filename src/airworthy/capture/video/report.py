@@ -115,7 +115,7 @@ def _pictures(images: CaptureImages) -> list[tuple[str, str]]:
 
 
 def _shown(images: CaptureImages, k: int) -> ArrayU8:
-    """A picture, what is masked of it pale red."""
+    """Return a picture, what is masked of it pale red."""
     mask = images.masks[k]
     if mask is None:
         return images.rgb[k]

@@ -130,8 +130,8 @@ class _VideoRun:
         changed = differences(before if isinstance(before, dict) else {}, plain(identity))
         if changed:
             raise AirworthyError(
-                f"{str(self.folder)!r} holds a place from other films or other options ({'; '.join(changed[:3])}): repeat those,"
-                " choose another --out, or delete it."
+                f"{str(self.folder)!r} holds a place from other films or other options ({'; '.join(changed[:3])}): repeat"
+                " those, choose another --out, or delete it."
             )
 
     def result(self) -> VideoResult:
@@ -229,7 +229,7 @@ class _VideoRun:
 
 
 def _digest(path: str | Path) -> dict[str, str]:
-    """What tells an input from another: the content, not where it lies."""
+    """Return what tells an input from another: the content, not where it lies."""
     source = open_source(path)
     if source.kind == "film":
         return {"name": source.path.name, "sha256": sha256_file(source.path)}
@@ -255,8 +255,8 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
     if not o.marker_side:
         return ScaledCapture(
             small, None,
-            "The place has no known scale: lay the printed marker (airworthy capture marker) on the floor and name its side with"
-            " --marker-side; a length of this place is in units of its own.",
+            "The place has no known scale: lay the printed marker (airworthy capture marker) on the floor and name its side"
+            " with --marker-side; a length of this place is in units of its own.",
         )  # fmt: skip
     full = read_capture(root, quiet=quiet)
     full = replace(full, names=tuple(Path(name).name for name in full.names))

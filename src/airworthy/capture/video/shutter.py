@@ -19,8 +19,8 @@ __all__ = ["READOUTS", "RollingShutterTest", "rolling_shutter"]
 READOUTS = (-0.01, 0.0, 0.01, 0.02, 0.03)
 """Times that are tried [s]. Telephones: 0.008 to 0.03; the negative one holds the parabola."""
 _CERTAIN = 4.0
-"""Standard deviations from 0 from where on a readout is taken to be there. Ours: observations of one picture are not independent,
-which makes the deviation too small by up to about 1.5. Measured on rendered films: see docs/howto/capture_video.md."""
+"""Standard deviations from 0 from where on a readout is taken to be there. Ours: observations of one picture are not
+independent, which makes the deviation too small by up to about 1.5."""
 _NOTICED_S = 0.004
 _LEAST_PICTURES = 8
 
@@ -48,8 +48,8 @@ class RollingShutterTest:
         if not self.rolling:
             return ""
         return (
-            f"The film has a rolling shutter of about {1000 * self.readout:.0f} ms (+- {1000 * self.deviation:.0f}): pictures taken"
-            " while turning are bent; walk and turn more slowly, or film with a higher frame rate."
+            f"The film has a rolling shutter of about {1000 * self.readout:.0f} ms (+- {1000 * self.deviation:.0f}): pictures"
+            " taken while turning are bent; walk and turn more slowly, or film with a higher frame rate."
         )
 
 

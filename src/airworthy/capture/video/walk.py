@@ -124,7 +124,7 @@ def _ring(places: Array, centre: Array, share: float) -> Array:
     return centre + smooth[:, None] * np.stack((np.cos(angle), np.sin(angle)), axis=1)
 
 
-# ---- Steps and tremor: sums of sines, the same for the same seed -------------------------------------------------------------
+# ---- Steps and tremor: sums of sines, the same for the same seed ------------------------------------------------------------
 
 _TREMOR_HZ = (0.5, 9.0)
 """Sway of a standing person and physiological tremor of hands (Elble and Randall, 1978: 8 to 12 Hz, small)."""

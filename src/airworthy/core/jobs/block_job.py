@@ -147,7 +147,7 @@ def _below(folder: Path, wanted: str) -> Path | None:
     return next((folder / name for name in names if (folder / name / wanted).is_file()), None)
 
 
-# ---- The machine that a result was made on, for the record ------------------------------------------------------------------
+# ---- The machine that a result was made on, for the record -----------------------------------------------------------------
 
 
 def describe_machine() -> dict[str, str | int]:
