@@ -15,6 +15,8 @@ from airworthy.benchmarks.tracking.config import IDLE_RULES as EVALUATE_RULES
 from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training_options import IDLE_RULES as SPLAT_RULES
+from airworthy.capture.video.film import IDLE_RULES as FILM_RULES
+from airworthy.capture.video.options import IDLE_RULES as VIDEO_RULES
 from airworthy.cli.capture import ALIGN_RULES
 from airworthy.cli.courses import VALIDATE_RULES
 from airworthy.cli.learning.synthesize import PLACE_RULES
@@ -60,6 +62,8 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy capture render": CAPTURE_RULES,
     "airworthy capture align": ALIGN_RULES,
     "airworthy capture train": SPLAT_RULES,
+    "airworthy capture video": VIDEO_RULES,
+    "airworthy capture film": FILM_RULES,
 }
 """Command -> its rules."""
 

@@ -339,7 +339,7 @@ def test_the_fox_photographs(data_dir: Path) -> None:
 @pytest.mark.parametrize("name", ["1.jpg.png", "1.png"])
 @pytest.mark.parametrize("factor", [1, 2])
 def test_masks_beside_a_sparse_model(name: str, factor: int, tmp_path: Path) -> None:
-    """COLMAP ignores an image where its mask is black; a mask may be that of the whole image where the image is a reduced one."""
+    """COLMAP ignores an image where its mask is black; the mask may be that of the whole image where it is a reduced one."""
     held = io.BytesIO()
     shown = np.zeros((8 * factor, 12 * factor), np.uint8)
     shown[:, : 5 * factor] = 255

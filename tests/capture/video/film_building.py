@@ -46,7 +46,7 @@ def patterned_room() -> Scene:
     }
     places = [("floor", (0.0, 0.0, -0.1)), ("floor", (0.0, 0.0, 3.1)), ("side", (-3.1, 0.0, 1.5)), ("side", (3.1, 0.0, 1.5))]
     places += [("front", (0.0, -2.6, 1.5)), ("front", (0.0, 2.6, 1.5)), ("box", (0.6, 0.3, 0.4)), ("box", (-0.7, -0.2, 0.4))]
-    textures = {f"pattern{k}": Texture(textured_picture(512, 512, 10 + k)) for k in range(len(places))}
+    textures = {f"pattern{k}": Texture(textured_picture(256, 256, 10 + k)) for k in range(len(places))}
     materials = {f"m{k}": Material(base_color_map=f"pattern{k}", texture_size=5.0, roughness=1.0) for k in range(len(places))}
     return Scene(
         "patterned",

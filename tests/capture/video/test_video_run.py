@@ -10,30 +10,36 @@ import pytest
 from tests.capture.video.film_building import patterned_room, textured_film, write_film
 
 from airworthy.capture import VideoOptions, best_similarity, capture_video, read_capture
-from airworthy.capture.video import FilmOptions, ReconstructionOptions, reconstruct, render_film, take_frames
+from airworthy.capture.video import FilmOptions, ReconstructionOptions, film, reconstruct, render_film, take_frames
 from airworthy.capture.video.options import VideoPlan
 from airworthy.capture.video.reconstruction import camera_groups
 from airworthy.core.errors import AirworthyError
 
 
+@pytest.fixture(autouse=True)
+def lamps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Light that walls throw back takes half a minute to compute, and nothing here is about it."""
+    monkeypatch.setattr(film, "use_baked", lambda batch: None)
+
+
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    film = write_film(tmp_path / "a.mp4", textured_film(12))
+    path = write_film(tmp_path / "a.mp4", textured_film(12))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "training.json").write_text("{}")
     with pytest.raises(AirworthyError, match="holds a training"):
-        capture_video(film, tmp_path / "out")
+        capture_video(path, tmp_path / "out")
 
 
 def test_another_film_or_other_options_are_told(tmp_path: Path) -> None:
     """The first run fails at its poses, or without COLMAP; what it is for stands in the folder by then."""
-    film = write_film(tmp_path / "a.mp4", textured_film(4))
+    path = write_film(tmp_path / "a.mp4", textured_film(4))
     with pytest.raises(AirworthyError, match="only 4 pictures"):
-        capture_video(film, tmp_path / "out", VideoOptions(frames=20))
+        capture_video(path, tmp_path / "out", VideoOptions(frames=20))
     with pytest.raises(AirworthyError, match="frames: 20 before, 30 now"):
-        capture_video(film, tmp_path / "out", VideoOptions(frames=30))
+        capture_video(path, tmp_path / "out", VideoOptions(frames=30))
     write_film(tmp_path / "a.mp4", textured_film(5))
     with pytest.raises(AirworthyError, match=r"other films or other options .*inputs"):
-        capture_video(film, tmp_path / "out", VideoOptions(frames=20))
+        capture_video(path, tmp_path / "out", VideoOptions(frames=20))
 
 
 def test_what_cannot_be_asked_for(tmp_path: Path) -> None:
@@ -89,9 +95,9 @@ def test_pictures_that_do_not_overlap_are_told(tmp_path: Path) -> None:
     from tests.capture.video.film_building import textured_picture
 
     pictures = [textured_picture(320, 240, 50 + k) for k in range(10)]
-    film = write_film(tmp_path / "a.mp4", pictures, rate=2.0)
+    path = write_film(tmp_path / "a.mp4", pictures, rate=2.0)
     with pytest.raises(AirworthyError, match=r"do not overlap.*film without cuts"):
-        capture_video(film, tmp_path / "out", VideoOptions(quick=True, train=False))
+        capture_video(path, tmp_path / "out", VideoOptions(quick=True, train=False))
 
 
 @pytest.mark.slow

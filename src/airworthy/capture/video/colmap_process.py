@@ -253,8 +253,8 @@ def _leftovers(o: dict[str, Any], tell: Progress) -> dict[str, Any]:
         which = np.full(int(good.sum()), number[model.image(image_id).name])
         parts.append([which, pixels[good], (pixels - found)[good], depth[good], points[good]])
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    names = ("picture", "pixels", "leftover", "depth", "position")
-    np.savez(o["out"], **dict(zip(names, columns, strict=True)))
+    picture, pixels, leftover, depth, position = columns
+    np.savez(o["out"], picture=picture, pixels=pixels, leftover=leftover, depth=depth, position=position)
     return {"observations": len(columns[0])}
 
 

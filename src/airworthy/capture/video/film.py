@@ -20,6 +20,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, read_json, write_bytes, write_json
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import Bound, check_fields
 from airworthy.geometry import Mesh, RayTable, cast
@@ -41,6 +42,10 @@ TRUTH = "truth.json"
 _LIFT = 0.004
 """Of a marker over the floor [m]: the thickness of cardboard, so that no ray confuses the two."""
 _SHIRTS = ((0.75, 0.12, 0.08), (0.1, 0.35, 0.6), (0.15, 0.5, 0.2), (0.7, 0.6, 0.1))
+
+
+IDLE_RULES = (IdleRule(("exposures",), lambda options: options.shutter == 0.0, "with --shutter 0, an instant", "open it"),)
+"""Options that change nothing beside the others."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,7 @@ class FilmOptions:
 
     def __post_init__(self) -> None:
         check_fields(self, "FilmOptions.")
+        refuse_idle(self, IDLE_RULES)
         check_video_size((self.width, self.height))
         if self.samples not in (1, 2, 4, 8):
             raise AirworthyError(f"A film has {self.samples} rays per pixel and exposure; expected 1, 2, 4 or 8.")

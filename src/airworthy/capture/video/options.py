@@ -17,6 +17,12 @@ IDLE_RULES = (
     IdleRule(
         ("frames",), lambda options: options.rule == "published", "with the published rule, which takes 20 and 280", "drop that"
     ),
+    IdleRule(
+        ("train_width", "steps", "gaussians"),
+        lambda options: not options.train,
+        "with --no-train, whose training it is of",
+        "drop that",
+    ),
     IdleRule(("marker",), lambda options: options.marker_side == 0.0, "without a marker's side", "measure it"),
 )
 """Options that change nothing beside the others."""

@@ -178,7 +178,9 @@ class HandWalk:
         inward = self.loop.centre - place
         # Whole numbers of sways a lap would look at the same things each time round.
         yaw = np.arctan2(inward[..., 1], inward[..., 0]) + 0.5 * np.sin(2.7 * turn + self._phase[1])
-        pitch = 0.14 + 0.20 * np.sin(3.3 * turn + self._phase[2])
+        # Down far enough for the floor in the middle to be seen now and then, which in a small room is far.
+        down = 0.6 * np.arctan2(0.6 * self.height, np.linalg.norm(inward, axis=-1))
+        pitch = down + 0.20 * np.sin(3.3 * turn + self._phase[2])
         roll = 0.03 * np.sin(2.1 * turn + self._phase[3])
         shake = self.tremor * self._shake(t)
         step = 2.0 * np.pi * _STEP_HZ * t
