@@ -16,6 +16,8 @@ from airworthy.capture.alignment import IDLE_RULES as LEVEL_RULES
 from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training_options import IDLE_RULES as SPLAT_RULES
+from airworthy.capture.video.film import IDLE_RULES as FILM_RULES
+from airworthy.capture.video.options import IDLE_RULES as VIDEO_RULES
 from airworthy.cli.capture_align import ALIGN_RULES
 from airworthy.cli.course_drawing import DRAW_RULES
 from airworthy.cli.courses import VALIDATE_RULES
@@ -65,6 +67,8 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy capture align": (*ALIGN_RULES, *LEVEL_RULES),
     "airworthy capture train": SPLAT_RULES,
     "airworthy view": VIEW_RULES,
+    "airworthy capture video": VIDEO_RULES,
+    "airworthy capture film": FILM_RULES,
 }
 """Command -> its rules."""
 

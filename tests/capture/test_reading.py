@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import capture_building as build
 import numpy as np
 import pytest
+from PIL import Image
 
 from airworthy.capture import CaptureImages, read_capture, write_capture
 from airworthy.capture.images import mean_up
@@ -332,3 +334,25 @@ def test_the_fox_photographs(data_dir: Path) -> None:
     assert 0.9 < found.masks[0].mean() < 1.0
     assert not found.metric
     assert len(found.held_out_ids) == 7
+
+
+@pytest.mark.parametrize("name", ["1.jpg.png", "1.png"])
+@pytest.mark.parametrize("factor", [1, 2])
+def test_masks_beside_a_sparse_model(name: str, factor: int, tmp_path: Path) -> None:
+    """COLMAP ignores an image where its mask is black; the mask may be that of the whole image where it is a reduced one."""
+    held = io.BytesIO()
+    shown = np.zeros((8 * factor, 12 * factor), np.uint8)
+    shown[:, : 5 * factor] = 255
+    Image.fromarray(shown).save(held, "PNG")
+    files = build.colmap(model="PINHOLE", parameters=(10.0, 11.0, 6.0, 4.0)) | {f"masks/{name}": held.getvalue()}
+    found = read_capture(build.write(tmp_path, files))
+    assert [mask is None for mask in found.masks] == [True, False, True, True]
+    assert found.masks[1] is not None
+    assert np.array_equal(found.masks[1], np.arange(12) < 5 + np.zeros((8, 1)))
+
+
+def test_a_mask_of_another_shape_leaves_its_image_out(tmp_path: Path) -> None:
+    files = build.colmap() | {"masks/1.jpg.png": build.picture(5, (12, 30), channels=1)}
+    found = read_capture(build.write(tmp_path, files))
+    assert len(found) == 3
+    assert "its mask has another shape" in found.skipped[0]

@@ -107,7 +107,7 @@ def binary_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
     return positions, colors
 
 
-# ---- COLMAP's text files: a record a line, two lines per image; lines that begin with # are comments ------------------------
+# ---- COLMAP's text files: a record a line, two lines per image; lines that begin with # are comments -----------------------
 
 # COLMAP's own files keep these numbers in 32 bits.
 _WIDEST = 2**31
@@ -179,6 +179,7 @@ def _refuse(gate: CaptureFolder, name: str, line: str) -> NoReturn:
 
 MODEL_FOLDERS = ("sparse/0", "sparse", "colmap/sparse/0", "colmap/sparse", "0", ".")
 """Where a model may lie in the folder of a capture."""
+MASK_FOLDER = "masks"
 IMAGE_FOLDERS = ("images", "images_2", "images_4", "images_8", "input")
 _READERS: dict[str, tuple[Callable, Callable, Callable]] = {
     ".bin": (binary_cameras, binary_images, binary_points),
@@ -225,7 +226,8 @@ def list_colmap(gate: CaptureFolder, model_folder: str, end: str, images: str | 
             result.skip(name, "its pose is not finite, or its rotation zero")
         else:
             where, turn = frames.pose_from_colmap(frames.normalize(pose[:4]), pose[4:])
-            result.frames.append(CapturedFrame(f"{folder}/{name}" if folder else name, camera, where, turn))
+            path = f"{folder}/{name}" if folder else name
+            result.frames.append(CapturedFrame(path, camera, where, turn, _mask(gate, name)))
     if gate.locate(f"{model_folder}/points3D{end}") is None:
         result.notes.append("the model has no points")
         return result
@@ -236,6 +238,15 @@ def list_colmap(gate: CaptureFolder, model_folder: str, end: str, images: str | 
     if good.any():
         result.points, result.colors = points[good], colors[good]
     return result
+
+
+def _mask(gate: CaptureFolder, name: str) -> str:
+    """Return the name of an image's mask, which is white where the image is to be used; empty where it has none.
+
+    COLMAP looks for `masks/NAME.png` with the image's own ending before it; others leave that out.
+    """
+    names = (f"{MASK_FOLDER}/{name}.png", f"{MASK_FOLDER}/{name.rpartition('.')[0] or name}.png")
+    return next((found for found in names if gate.locate(found) is not None), "")
 
 
 def _data(gate: CaptureFolder, model_folder: str, name: str) -> bytes:

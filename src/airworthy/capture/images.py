@@ -41,7 +41,7 @@ __all__ = [
     "write_capture",
 ]
 
-# ---- Which way is up in a capture: what the set says, or what its cameras suggest -------------------------------------------
+# ---- Which way is up in a capture: what the set says, or what its cameras suggest ------------------------------------------
 
 _UPRIGHT = 0.3
 """Mean of the cameras' upward directions below which they do not tell what is up."""
@@ -96,7 +96,7 @@ def _turned(images: CaptureImages, turn: Array, axis: str, note: str) -> Capture
     return started if (turn[:3] == 0.0).all() else started.moved(turn, np.zeros(3), 1.0)
 
 
-# ---- Straight images from those of real lenses: one resampling, which also reduces the size ---------------------------------
+# ---- Straight images from those of real lenses: one resampling, which also reduces the size --------------------------------
 #
 # Every pixel of the new image is the mean of what the camera saw in its area: n x n places in it (n the reduction, rounded
 # up) go through the lens, and the image is interpolated bilinearly there. The mean is one of light, so values are decoded
@@ -408,9 +408,13 @@ class _Kept:
         if path is None:
             raise AirworthyError("there is no file of its mask")
         found = gate.grey(path) >= 128
-        if found.shape != size:
-            raise AirworthyError("its mask has another size")
-        return found
+        if found.shape == size:
+            return found
+        # Reduced copies of images come with the masks of the whole ones.
+        if abs(found.shape[1] * size[0] - found.shape[0] * size[1]) > max(*found.shape, *size):
+            raise AirworthyError("its mask has another shape")
+        rows, columns = (((np.arange(n) + 0.5) * m / n).astype(np.intp) for n, m in zip(size, found.shape, strict=True))
+        return np.asarray(found[rows[:, None], columns])
 
 
 def over_black(pixels: ArrayU8) -> ArrayU8:

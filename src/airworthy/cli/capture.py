@@ -16,6 +16,7 @@ from airworthy.capture.level import AXES
 from airworthy.capture.training import TrainOptions, train_splats
 from airworthy.cli.capture_align import ExportCaptureConfig, MarkerConfig, align, check_align, draw, export
 from airworthy.cli.capture_place import PlaceConfig, make_place
+from airworthy.cli.capture_video import FilmConfig, VideoConfig, film, video
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import unknown_name
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 PROG = "airworthy capture"
 _DESCRIPTION = (
     "Show the posed images of a folder: transforms.json (instant-ngp, Nerfstudio, Blender sets) or a sparse model of COLMAP."
-    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER | place TRAINED | export SPLATS."
+    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER | place TRAINED | export SPLATS | video FILM"
+    " | film SCENE."
 )
 INTERRUPTED = 130
 
@@ -128,6 +130,12 @@ def main(argv: list[str]) -> int:
             make_place,
             "Make a place to fly in of trained splats: known free space, bounds, contact.",
         ),
+        "video": (
+            lambda: VideoConfig,
+            video,
+            "Make a place of films or photographs: pictures, poses, masks, scale, splats and a page; a stopped run goes on.",
+        ),
+        "film": (lambda: FilmConfig, film, "Film a scene by hand, with the truth beside it: a film to try `video` on."),
     }
     subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
     if subcommand not in commands:
@@ -229,7 +237,7 @@ def _train(config: Any) -> int:
     return train(config, _read(config, config.json))
 
 
-# ---- `airworthy capture train`: splats from posed images --------------------------------------------------------------------
+# ---- `airworthy capture train`: splats from posed images -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ KINDS = {
     "flight.parquet": "recorded flights",
     "meta/info.json": "a data set in the layout of LeRobot",
     "scene.toml": "a scene",
+    "video.json": "a place from a film",
 }
 """File -> what a folder with it holds; the first that is there counts."""
 _FIGURES = ("summary.json", "report.html")
@@ -146,7 +147,7 @@ def _below(folder: Path, wanted: str) -> Path | None:
     return next((folder / name for name in names if (folder / name / wanted).is_file()), None)
 
 
-# ---- The machine that a result was made on, for the record ------------------------------------------------------------------
+# ---- The machine that a result was made on, for the record -----------------------------------------------------------------
 
 
 def describe_machine() -> dict[str, str | int]:

@@ -49,7 +49,9 @@ def video_suffix() -> str:
     return ".mp4" if can_write_mp4() else ".webp"
 
 
-def write_video(path: str | Path, frames: Iterable[ArrayU8], count: int, size: tuple[int, int], rate: float) -> Path:
+def write_video(
+    path: str | Path, frames: Iterable[ArrayU8], count: int, size: tuple[int, int], rate: float, crf: int = CRF
+) -> Path:
     """Write a film, whole or not at all; the same frames give the same bytes.
 
     Args:
@@ -58,6 +60,7 @@ def write_video(path: str | Path, frames: Iterable[ArrayU8], count: int, size: t
         count: How many there are.
         size: Width and height, even [px].
         rate: Frames per second.
+        crf: Constant rate factor of an MP4, 0 (lossless) to 51.
 
     Raises:
         AirworthyError: The suffix is another, PyAV is missing, a side is odd, or the file system refused.
@@ -68,16 +71,17 @@ def write_video(path: str | Path, frames: Iterable[ArrayU8], count: int, size: t
     if path.suffix.lower() == ".mp4" and not can_write_mp4():
         raise AirworthyError("An MP4 needs the package 'av': pip install 'airworthy[video]', or write a .webp.")
     check_video_size(size)
-    write = _write_mp4 if path.suffix.lower() == ".mp4" else _write_webp
-    return write_atomic(path, lambda temporary: write(temporary, iter(frames), count, size, rate))
+    if path.suffix.lower() == ".mp4":
+        return write_atomic(path, lambda temporary: _write_mp4(temporary, iter(frames), size, rate, crf))
+    return write_atomic(path, lambda temporary: _write_webp(temporary, iter(frames), count, size, rate))
 
 
-def _write_mp4(path: Path, frames: Iterator[ArrayU8], count: int, size: tuple[int, int], rate: float) -> None:
+def _write_mp4(path: Path, frames: Iterator[ArrayU8], size: tuple[int, int], rate: float, crf: int) -> None:
     """Write the film with one thread and no date or version in the file: the same frames give the same bytes."""
     import av
     from av.video.reformatter import ColorRange, Colorspace
 
-    options = {"crf": str(CRF), "preset": "medium", "threads": "1"}
+    options = {"crf": str(crf), "preset": "medium", "threads": "1"}
     with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart", "fflags": "+bitexact"}) as file:
         stream: Any = file.add_stream("libx264", rate=Fraction(rate).limit_denominator(1001), options=options)
         context = stream.codec_context

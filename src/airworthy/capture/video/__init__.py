@@ -1,0 +1,22 @@
+"""From a film of a place to posed pictures and splats of it, with evidence; and films to try it on."""
+
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.capture.video.film import FilmOptions, render_film
+    from airworthy.capture.video.frames import TakenFrame, choose_frames, published_frames, take_frames
+    from airworthy.capture.video.moving import moving_mask, write_masks
+    from airworthy.capture.video.options import VideoOptions, VideoPlan
+    from airworthy.capture.video.reconstruction import ReconstructionOptions, reconstruct
+    from airworthy.capture.video.run import VideoResult, capture_video
+    from airworthy.capture.video.shutter import RollingShutterTest, rolling_shutter
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = [
+    "FilmOptions", "ReconstructionOptions", "RollingShutterTest", "TakenFrame", "VideoOptions", "VideoPlan", "VideoResult",
+    "capture_video", "choose_frames", "moving_mask", "published_frames", "reconstruct", "render_film", "rolling_shutter",
+    "take_frames", "write_masks",
+]  # fmt: skip

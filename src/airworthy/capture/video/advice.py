@@ -1,0 +1,122 @@
+"""What a poor film is told: a sentence each that says what is wrong with it and what to film instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airworthy.capture.video.frames import TakenFrame
+
+__all__ = ["FilmAdvice", "judged_reconstruction"]
+
+_REGISTERED = 0.5
+"""Share of the pictures that must have a pose. Ours: half a room is none."""
+_SECOND = 0.1
+"""Share of the pictures from where on a second part counts as a place of its own."""
+_FEATURES = 250
+"""Median of a picture below which it is blurred or bare; sharp rooms have 1,000 and more at 640 px."""
+_POINTS = 200
+_ERROR_PX = 1.5
+
+
+@dataclass(frozen=True)
+class FilmAdvice:
+    """What is wrong with a film, in sentences."""
+
+    refused: str = ""
+    """Why no place can be made of it; empty: one can."""
+    warnings: tuple[str, ...] = ()
+
+
+def judged_reconstruction(result: Mapping[str, Any], record: Mapping[str, Any], frames: Sequence[TakenFrame]) -> FilmAdvice:
+    """Return what to say of a reconstruction.
+
+    Args:
+        result: Of reconstruction.json.
+        record: Of frames.json.
+        frames: Those of it.
+    """
+    total, models = result["pictures"], result["models"]
+    warnings = [*_about_films(record)]
+    if not models or len(models[0]["images"]) < 3 or models[0]["points"] < _POINTS // 4:
+        return FilmAdvice(_why_nothing(result), tuple(warnings))
+    first = models[0]
+    posed = len(first["images"])
+    others = [len(model["images"]) for model in models[1:] if len(model["images"]) >= max(5, _SECOND * total)]
+    if posed < _REGISTERED * total:
+        if others:
+            return FilmAdvice(_parts(posed, others, total, result, frames), tuple(warnings))
+        return FilmAdvice(
+            f"Only {posed} of {total} pictures hang together: {_why_nothing(result)[0].lower()}{_why_nothing(result)[1:]}",
+            tuple(warnings),
+        )
+    if others:
+        warnings.append(_parts(posed, others, total, result, frames) + " The largest part is used.")
+    elif posed < total:
+        lost = sorted({frame.name for frame in frames} - set(first["images"]))
+        warnings.append(
+            f"{total - posed} of {total} pictures have no pose ({', '.join(lost[:3])}{', ...' if len(lost) > 3 else ''}): they"
+            " are blurred, or show what no other picture shows."
+        )
+    if first["points"] < _POINTS:
+        warnings.append(f"Only {first['points']} points were found: film a room with more to see in it, in more light.")
+    if first["reprojection_px"] > _ERROR_PX:
+        warnings.append(
+            f"Points are off by {first['reprojection_px']:.1f} px, and {_ERROR_PX:g} px or less is usual: something moved, or"
+            " the film is shaken; walk more slowly."
+        )
+    return FilmAdvice("", tuple(warnings))
+
+
+def _about_films(record: Mapping[str, Any]) -> list[str]:
+    said = []
+    for source in record["sources"]:
+        said += [f"{source['name']}: {note}." for note in source["notes"]]
+        if source["shaken"] > 0.3 * source["pictures"]:
+            said.append(
+                f"{source['name']}: {source['shaken']} of {source['pictures']} pictures are shaken; hold the telephone with"
+                " both hands, walk slowly, and film in more light."
+            )
+    return said
+
+
+def _why_nothing(result: Mapping[str, Any]) -> str:
+    """Why hardly two pictures hang together: blur, or no overlap."""
+    features = float(np.median(list(result["features"].values()) or [0]))
+    if features < _FEATURES:
+        return (
+            f"The pictures are blurred or show hardly anything ({features:.0f} features in most, 1,000 are usual): wipe the"
+            " lens, switch on the light, walk slowly, and film what has texture."
+        )
+    pairs = result["pairs"]
+    if pairs["verified"] < result["pictures"] // 2:
+        return (
+            f"The pictures do not overlap ({pairs['verified']} of {pairs['tried']} pairs show the same): film without cuts, or"
+            " take photographs a step apart that share two thirds of what they show."
+        )
+    return (
+        "The camera only turned, or everything in view is one plane: walk sideways round the room, so that things are seen from"
+        " several places."
+    )
+
+
+def _parts(posed: int, others: list[int], total: int, result: Mapping[str, Any], frames: Sequence[TakenFrame]) -> str:
+    counts = ", ".join(map(str, [posed, *others]))
+    when = {frame.name: frame for frame in frames}
+    spans = [_span([when[name] for name in model["images"] if name in when]) for model in result["models"][: 1 + len(others)]]
+    where = f" ({'; '.join(spans)})" if all(spans) else ""
+    return (
+        f"The film shows {1 + len(others)} places that do not hang together: {counts} of {total} pictures{where}. Film each"
+        " room by itself, or walk slowly through the door, looking back, so that both rooms are seen at once."
+    )
+
+
+def _span(frames: Sequence[TakenFrame]) -> str:
+    """When a part was filmed; empty where it is of several sources."""
+    if not frames or len({frame.source for frame in frames}) > 1:
+        return ""
+    times = [frame.time for frame in frames]
+    return f"{min(times):.0f} to {max(times):.0f} s"

@@ -1,0 +1,110 @@
+"""What a user chooses about a place from a film."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from airworthy.capture.training_options import TrainOptions
+from airworthy.capture.video.reconstruction import ReconstructionOptions
+from airworthy.core.errors import AirworthyError
+from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.schema import Bound, check_fields
+
+__all__ = ["IDLE_RULES", "VideoOptions", "VideoPlan"]
+
+IDLE_RULES = (
+    IdleRule(
+        ("frames",), lambda options: options.rule == "published", "with the published rule, which takes 20 and 280", "drop that"
+    ),
+    IdleRule(
+        ("train_width", "steps", "gaussians"),
+        lambda options: not options.train,
+        "with --no-train, whose training it is of",
+        "drop that",
+    ),
+    IdleRule(("marker",), lambda options: options.marker_side == 0.0, "without a marker's side", "measure it"),
+)
+"""Options that change nothing beside the others."""
+
+
+@dataclass(frozen=True)
+class VideoOptions:
+    """How a film becomes a place. Numbers that are None follow from `quick`.
+
+    Raises:
+        AirworthyError: If a number is out of range, or an option changes nothing.
+    """
+
+    quick: bool = False
+    """Fewer and smaller pictures, fewer gaussians and steps: minutes instead of a quarter of an hour."""
+    frames: Annotated[int, Bound(8, 5000)] | None = None
+    """Pictures that are taken: 120, quick 60."""
+    width: Annotated[int, Bound(160, 4096, "px")] | None = None
+    """Longer side of the pictures: 960, quick 640."""
+    rule: Literal["spread", "published"] = "spread"
+    """Which pictures: sharp ones spread in time and motion, or the published 20 with the marker in view and 280 without."""
+    masks: bool = False
+    """Look for what moves by itself in films, and leave it out: what moves across the motion of everything else is found, who
+    walks along with it is not."""
+    marker_side: Annotated[float, Bound(0.0, 10.0, "m")] = 0.0
+    """Of the black square on the floor, measured on paper; 0: none, and the place has no known scale."""
+    marker: Annotated[int, Bound(0, 49)] = 0
+    """Its number in the dictionary 4x4_50."""
+    train_width: Annotated[int, Bound(64, 4096, "px")] | None = None
+    """Of the images that are trained on: 640, quick 400."""
+    steps: Annotated[int, Bound(1, 10_000_000)] | None = None
+    """Of the training: 8,000, quick 3,000."""
+    gaussians: Annotated[int, Bound(100, 50_000_000)] | None = None
+    """Most of them: 150,000, quick 50,000."""
+    train: bool = True
+    """Train splats; without, poses are the end."""
+    seed: Annotated[int, Bound(0, 2**31 - 1)] = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self, "VideoOptions.")
+        refuse_idle(self, IDLE_RULES)
+
+    def plan(self, reconstruction: ReconstructionOptions | None = None) -> VideoPlan:
+        """Return what is done, every number resolved.
+
+        Args:
+            reconstruction: How poses are found; None: as `quick` says.
+        """
+        quick = self.quick
+        found = reconstruction or ReconstructionOptions(
+            features=2500 if quick else 4000, overlap=5 if quick else 6, alike=10 if quick else 12, seed=self.seed
+        )
+        training = TrainOptions(
+            steps=self.steps or (3000 if quick else 8000),
+            count=self.gaussians or (50_000 if quick else 150_000),
+            degree=0 if quick else 1,
+            exposure=True,
+            seed=self.seed,
+        )
+        return VideoPlan(
+            frames=self.frames or (60 if quick else 120),
+            side=self.width or (640 if quick else 960),
+            train_width=self.train_width or (400 if quick else 640),
+            options=self,
+            reconstruction=found,
+            training=training,
+        )
+
+
+@dataclass(frozen=True)
+class VideoPlan:
+    """A film's way to a place, in numbers."""
+
+    frames: int
+    side: int
+    train_width: int
+    options: VideoOptions = field(default_factory=VideoOptions)
+    reconstruction: ReconstructionOptions = field(default_factory=ReconstructionOptions)
+    training: TrainOptions = field(default_factory=TrainOptions)
+
+    def with_training(self, training: TrainOptions) -> VideoPlan:
+        """Return the plan with other options of training."""
+        if not isinstance(training, TrainOptions):
+            raise AirworthyError(f"A training by {type(training).__name__}; expected TrainOptions.")
+        return replace(self, training=training)

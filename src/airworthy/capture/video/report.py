@@ -1,0 +1,123 @@
+"""The page of a place from a film: what it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airworthy.capture.record import CaptureImages
+from airworthy.core.arrays import ArrayU8
+from airworthy.core.files import write_text
+from airworthy.reports.page import DASH, card, fact, fixed, markup, page_of
+from airworthy.reports.pictures import data_uri, fitted
+
+__all__ = ["write_video_report"]
+
+_SHOWN, _WIDTH = 8, 360
+_STEP_NAMES = {
+    "frames": "taking pictures",
+    "masks": "masking what moves",
+    "poses": "finding poses",
+    "scale": "scale and level",
+    "training": "training",
+}
+
+
+def write_video_report(
+    path: str | Path, folder: str | Path, summary: Mapping[str, Any], images: CaptureImages, coverage: ArrayU8 | None
+) -> None:
+    """Write the page.
+
+    Args:
+        path: File to write.
+        folder: Of the capture.
+        summary: What summary.json will hold.
+        images: Posed pictures, in the frame of the place.
+        coverage: The place from above; None: nothing is known.
+    """
+    seconds = summary["seconds"]
+    page = page_of(
+        "airworthy.capture.video",
+        "video.html.j2",
+        summary=summary,
+        title=_title(summary),
+        cards=_cards(summary),
+        facts=_facts(summary),
+        steps=[(_STEP_NAMES.get(name, name), f"{value:.0f} s") for name, value in seconds.items()],
+        total=f"{sum(seconds.values()) / 60.0:.1f}",
+        coverage=None if coverage is None else markup(data_uri(coverage, photo=False)),
+        pictures=_pictures(images),
+        judged=sorted(summary.get("judged", []), key=lambda one: one["psnr_db"]),
+        training=(Path(folder) / "splats" / "report.html").is_file(),
+    )
+    write_text(path, page)
+
+
+def _title(summary: Mapping[str, Any]) -> str:
+    films = ", ".join(summary["inputs"])
+    return f"{films}: {summary['registered']} of {summary['pictures']} pictures have a pose"
+
+
+def _cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:
+    found = summary["cameras"][0]
+    deviation = found["focal_deviation_px"]
+    alignment = summary["alignment"]
+    cards = [
+        card("pictures with a pose", f"{summary['registered']}", f"of {summary['pictures']}", _components(summary)),
+        card("reprojection", fixed(summary["reprojection_px"], 2), "px", f"{summary['points']:,} points, each seen"
+             f" {summary['track_length']:.1f} times"),
+        card("focal length", fixed(found["focal_px"], 1), "px", "" if deviation is None else f"deviation {deviation:.1f} px"),
+        card("scale", "metres" if alignment else DASH, "", _scale(alignment)),
+    ]  # fmt: skip
+    if summary["splats"] is not None:
+        what = "held-out pictures" if summary["held_out"] else "pictures that were trained on"
+        depth = summary["depth"]
+        cards += [
+            card("PSNR", fixed(summary["psnr_db"], 2), "dB", f"SSIM {summary['ssim']:.3f} on {what}"),
+            card(
+                "depth against points",
+                fixed(depth.get("median_percent"), 1),
+                "%",
+                f"median of {depth['points']:,}; {depth['within_5_percent']:.0f} % within 5 %" if depth["points"] else "",
+            ),
+        ]
+    return cards
+
+
+def _components(summary: Mapping[str, Any]) -> str:
+    parts = summary["components"]
+    return "they hang together" if len(parts) == 1 else f"in {len(parts)} parts: {', '.join(map(str, parts))}"
+
+
+def _scale(alignment: Mapping[str, Any] | None) -> str:
+    if alignment is None:
+        return "unknown: no marker was named"
+    return f"marker of {alignment['marker_side_m']:g} m in {alignment['images_with_marker']} pictures"
+
+
+def _facts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    shutter, found = summary["rolling_shutter"], summary["cameras"][0]
+    readout = f"{1000 * shutter['readout_s']:.1f} +- {1000 * shutter['deviation_s']:.1f} ms"
+    facts = [
+        fact("camera", f"{found['model']} {', '.join(f'{value:.4g}' for value in found['parameters'])}"),
+        fact("pictures with something that moves", summary["masked_pictures"]),
+        fact("rolling shutter", readout if shutter["deviation_s"] else "not tested (photographs, or too few pictures)"),
+    ]
+    return [*facts, fact("command", summary["command"])] if summary["command"] else facts
+
+
+def _pictures(images: CaptureImages) -> list[tuple[str, str]]:
+    some = np.unique(np.linspace(0, len(images) - 1, min(_SHOWN, len(images))).astype(int))
+    return [(images.names[k], data_uri(fitted(_shown(images, int(k)), _WIDTH))) for k in some]
+
+
+def _shown(images: CaptureImages, k: int) -> ArrayU8:
+    """Return a picture, what is masked of it pale red."""
+    mask = images.masks[k]
+    if mask is None:
+        return images.rgb[k]
+    red = (0.4 * images.rgb[k] + 0.6 * np.array([200.0, 40.0, 40.0])).astype(np.uint8)
+    return np.where(mask[..., None], images.rgb[k], red).astype(np.uint8)

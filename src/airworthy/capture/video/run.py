@@ -1,0 +1,272 @@
+"""From a film to a place: `airworthy capture video`.
+
+video.json           which films, what was chosen; written first
+frames.json, images/ the pictures that were taken, upright
+masks.json, masks/   what moves by itself in them, black
+colmap/, sparse/, reconstruction.json   poses and points; the folder is a COLMAP set that all other commands read
+alignment.json       the similarity into metres, where a marker was named
+splats/              the training, a folder of its own
+seconds.json         how long each step took
+report.html          what it all stands on
+summary.json         figures; written last: where it lies, all is done
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from airworthy.capture.alignment import aligned, find_alignment, find_markers
+from airworthy.capture.images import read_capture
+from airworthy.capture.record import CaptureImages
+from airworthy.capture.training import TrainResult, train_splats
+from airworthy.capture.video.advice import judged_reconstruction
+from airworthy.capture.video.decoding import open_source
+from airworthy.capture.video.evidence import coverage_picture, depth_against_points, read_leftovers, shutter_of
+from airworthy.capture.video.frames import read_frames_record, take_frames
+from airworthy.capture.video.moving import write_masks
+from airworthy.capture.video.options import VideoOptions, VideoPlan
+from airworthy.capture.video.reconstruction import LEFTOVERS, reconstruct
+from airworthy.capture.video.report import write_video_report
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import lock_folder, read_json, sha256, sha256_file, write_json
+from airworthy.core.jobs import differences, refuse_foreign
+from airworthy.core.jobs.block_store import plain
+from airworthy.scenes.splats import read_splats
+
+__all__ = ["IDENTITY_FILE", "SUMMARY_FILE", "ScaledCapture", "VideoResult", "capture_video", "scaled_capture"]
+
+IDENTITY_FILE, SUMMARY_FILE, SECONDS_FILE, REPORT_FILE = "video.json", "summary.json", "seconds.json", "report.html"
+ALIGNMENT_FILE, SPLATS_FOLDER = "alignment.json", "splats"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class VideoResult:
+    """What came of a film."""
+
+    folder: Path
+    summary: Mapping[str, Any]
+    """As in summary.json."""
+    report: Path
+    splats: Path | None
+    """None: not trained."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledCapture:
+    """A capture in the frame of its place, and how it came there."""
+
+    images: CaptureImages
+    record: dict[str, Any] | None
+    """Of alignment.json; None: the unit is that of the reconstruction."""
+    warning: str = ""
+    """What to tell a user who has no metres."""
+
+
+def capture_video(
+    inputs: Sequence[str | Path] | str | Path,
+    out: str | Path,
+    options: VideoOptions | None = None,
+    *,
+    plan: VideoPlan | None = None,
+    threads: int = 0,
+    command: str = "",
+    quiet: bool = True,
+) -> VideoResult:
+    """Make a place of films or photographs of it, or go on where it was stopped.
+
+    Args:
+        inputs: Films, and folders of photographs, all of one place.
+        out: Folder.
+        options: What is chosen.
+        plan: Every number of it instead (`VideoOptions.plan`).
+        threads: Of the CPU for finding poses; 0: all it has.
+        command: That does the same again, for page and summary.
+        quiet: Say nothing but what is wrong.
+
+    Returns:
+        Figures and files.
+
+    Raises:
+        AirworthyError: An input cannot be read or shows no place that can be reconstructed (the sentence says what to film
+            instead), or the folder holds something else.
+        KeyboardInterrupt: It was asked to stop; what is done is kept.
+    """
+    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not paths:
+        raise AirworthyError("No film was named: give the path of a film, or of a folder of photographs.")
+    if options is not None and plan is not None:
+        raise AirworthyError("Both options and a plan were given for a film; a plan has its options in it: give one of them.")
+    resolved = plan or (options or VideoOptions()).plan()
+    refuse_foreign(out, IDENTITY_FILE)
+    with lock_folder(out) as folder:
+        run = _VideoRun(paths, folder, resolved, threads, command, quiet)
+        run.check_identity()
+        return run.result()
+
+
+class _VideoRun:
+    """The steps, in order; each leaves a file behind and is passed over where that lies already."""
+
+    def __init__(
+        self, inputs: list[str | Path], folder: Path, plan: VideoPlan, threads: int, command: str, quiet: bool
+    ) -> None:
+        self.inputs, self.folder, self.plan = inputs, folder, plan
+        self.threads, self.command, self.quiet = threads, command, quiet
+
+    def check_identity(self) -> None:
+        """Refuse a folder of other films or of other options; tell what this one is for."""
+        identity = {"version": _VERSION, "inputs": [_digest(path) for path in self.inputs], "plan": asdict(self.plan)}
+        path = self.folder / IDENTITY_FILE
+        if not path.exists():
+            write_json(path, identity)
+            return
+        before = read_json(path)
+        changed = differences(before if isinstance(before, dict) else {}, plain(identity))
+        if changed:
+            raise AirworthyError(
+                f"{str(self.folder)!r} holds a place from other films or other options ({'; '.join(changed[:3])}): repeat"
+                " those, choose another --out, or delete it."
+            )
+
+    def result(self) -> VideoResult:
+        """Do what is left, and return all of it."""
+        if (self.folder / SUMMARY_FILE).exists():
+            return self._result(dict(read_json(self.folder / SUMMARY_FILE)))
+        plan, options = self.plan, self.plan.options
+        self._step(
+            "frames", lambda: take_frames(self.inputs, self.folder, plan.frames, plan.side, options.rule, self.quiet)
+        )  # fmt: skip
+        if options.masks:
+            self._step("masks", lambda: write_masks(self.inputs, self.folder, self.quiet))
+        poses = self._step("poses", lambda: reconstruct(self.folder, plan.reconstruction, self.threads, self.quiet))
+        record, frames = read_frames_record(self.folder)
+        advice = judged_reconstruction(poses, record, frames)
+        for line in advice.warnings:
+            self._say(line)
+        if advice.refused:
+            raise AirworthyError(advice.refused)
+        leftovers = read_leftovers(self.folder / LEFTOVERS)
+        shutter = shutter_of(poses)
+        scaled = self._step("scale", lambda: scaled_capture(self.folder, plan, self.quiet))
+        for line in filter(None, (shutter.sentence, scaled.warning)):
+            self._say(line)
+        trained = None
+        if options.train:
+            trained = self._step(
+                "training", lambda: train_splats(scaled.images, self.folder / SPLATS_FOLDER, plan.training, self.quiet)
+            )
+        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning))]
+        summary = self._summary(poses, record, frames, scaled, trained, leftovers, shutter, warnings)
+        write_video_report(
+            self.folder / REPORT_FILE, self.folder, summary, scaled.images, coverage_picture(scaled.images, leftovers)
+        )
+        write_json(self.folder / SUMMARY_FILE, summary)
+        return self._result(dict(read_json(self.folder / SUMMARY_FILE)))
+
+    def _step(self, name: str, work: Callable[[], Any]) -> Any:
+        """Do a step, and keep how long it took, all runs together."""
+        begun = time.perf_counter()
+        try:
+            return work()
+        finally:
+            path = self.folder / SECONDS_FILE
+            seconds = dict(read_json(path)) if path.exists() else {}
+            seconds[name] = round(seconds.get(name, 0.0) + time.perf_counter() - begun, 2)
+            write_json(path, seconds)
+
+    def _say(self, text: str) -> None:
+        if not self.quiet and text:
+            print(text, file=sys.stderr, flush=True)
+
+    def _result(self, summary: dict[str, Any]) -> VideoResult:
+        name = summary["splats"]
+        return VideoResult(
+            self.folder, summary, self.folder / REPORT_FILE, None if name is None else self.folder / SPLATS_FOLDER / name
+        )
+
+    def _summary(
+        self, poses: Mapping[str, Any], record: Mapping[str, Any], frames: list[Any], scaled: ScaledCapture,
+        trained: TrainResult | None, leftovers: Mapping[str, Any], shutter: Any, warnings: list[str],
+    ) -> dict[str, Any]:  # fmt: skip
+        model = poses["models"][0]
+        masked = dict(read_json(self.folder / "masks.json"))["masked"] if self.plan.options.masks else {}
+        values: dict[str, Any] = {
+            "inputs": [source["name"] for source in record["sources"]],
+            "command": self.command,
+            "pictures": len(frames),
+            "registered": len(model["images"]),
+            "components": [len(one["images"]) for one in poses["models"]],
+            "points": model["points"],
+            "reprojection_px": model["reprojection_px"],
+            "track_length": model["track_length"],
+            "cameras": model["cameras"],
+            "masked_pictures": len(masked),
+            "rolling_shutter": {"readout_s": shutter.readout, "deviation_s": shutter.deviation, "rolling": shutter.rolling},
+            "metric": scaled.images.metric,
+            "alignment": scaled.record,
+            "warnings": warnings,
+            "splats": None,
+        }
+        if trained is not None:
+            splats = read_splats(trained.splats).splats
+            names = [frame.name for frame in frames]
+            values |= {
+                "splats": trained.splats.name,
+                "gaussians": trained.gaussians,
+                "psnr_db": trained.psnr,
+                "ssim": trained.ssim,
+                "held_out": trained.held_out,
+                "judged": dict(read_json(trained.report))["judged"],
+                "depth": depth_against_points(splats, scaled.images, leftovers, names),
+            }
+        return values | {"seconds": dict(read_json(self.folder / SECONDS_FILE))}
+
+
+def _digest(path: str | Path) -> dict[str, str]:
+    """Return what tells an input from another: the content, not where it lies."""
+    source = open_source(path)
+    if source.kind == "film":
+        return {"name": source.path.name, "sha256": sha256_file(source.path)}
+    return {"name": Path(path).name, "sha256": sha256(" ".join(sha256_file(source.path / name) for name in source.names))}
+
+
+def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> ScaledCapture:
+    """Return the posed pictures of a reconstruction in the frame of the place: metres and z up where a marker tells them.
+
+    Markers are looked for in the pictures at their full size; what is trained on is reduced after.
+
+    Args:
+        folder: Of the capture.
+        plan: Of the film.
+        quiet: Show no progress.
+
+    Raises:
+        AirworthyError: No image can be used.
+    """
+    root, o = Path(folder), plan.options
+    small = read_capture(root, width=plan.train_width, quiet=quiet)
+    small = replace(small, names=tuple(Path(name).name for name in small.names))
+    if not o.marker_side:
+        return ScaledCapture(
+            small, None,
+            "The place has no known scale: lay the printed marker (airworthy capture marker) on the floor and name its side"
+            " with --marker-side; a length of this place is in units of its own.",
+        )  # fmt: skip
+    full = read_capture(root, quiet=quiet)
+    full = replace(full, names=tuple(Path(name).name for name in full.names))
+    corners = find_markers(full, o.marker, quiet)
+    try:
+        found = find_alignment(full, corners, o.marker_side)
+    except AirworthyError as error:
+        # Poses and splats are worth having without metres; `capture align` can give them later.
+        return ScaledCapture(small, None, f"The marker gave no scale: {error} The place is in units of its own.")
+    record = {**found.record(), "images": [full.names[k] for k in found.images]}
+    write_json(root / ALIGNMENT_FILE, record)
+    # Both were read from one set, so their frames are the same.
+    return ScaledCapture(aligned(small, found), record)

@@ -1,0 +1,114 @@
+"""The whole way from a film to poses and a page, and what its folder refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.capture.video.film_building import patterned_room, textured_film, write_film
+
+from airworthy.capture import VideoOptions, best_similarity, capture_video, read_capture
+from airworthy.capture.video import FilmOptions, ReconstructionOptions, film, reconstruct, render_film, take_frames
+from airworthy.capture.video.options import VideoPlan
+from airworthy.capture.video.reconstruction import camera_groups
+from airworthy.core.errors import AirworthyError
+
+
+@pytest.fixture(autouse=True)
+def lamps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Light that walls throw back takes half a minute to compute, and nothing here is about it."""
+    monkeypatch.setattr(film, "use_baked", lambda batch: None)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    path = write_film(tmp_path / "a.mp4", textured_film(12))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "training.json").write_text("{}")
+    with pytest.raises(AirworthyError, match="holds a training"):
+        capture_video(path, tmp_path / "out")
+
+
+def test_another_film_or_other_options_are_told(tmp_path: Path) -> None:
+    """The first run fails at its poses, or without COLMAP; what it is for stands in the folder by then."""
+    path = write_film(tmp_path / "a.mp4", textured_film(4))
+    with pytest.raises(AirworthyError, match="only 4 pictures"):
+        capture_video(path, tmp_path / "out", VideoOptions(frames=20))
+    with pytest.raises(AirworthyError, match="frames: 20 before, 30 now"):
+        capture_video(path, tmp_path / "out", VideoOptions(frames=30))
+    write_film(tmp_path / "a.mp4", textured_film(5))
+    with pytest.raises(AirworthyError, match=r"other films or other options .*inputs"):
+        capture_video(path, tmp_path / "out", VideoOptions(frames=20))
+
+
+def test_what_cannot_be_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match="No film was named"):
+        capture_video([], tmp_path / "out")
+    with pytest.raises(AirworthyError, match="give one of them"):
+        capture_video("a.mp4", tmp_path / "out", VideoOptions(), plan=VideoPlan(10, 100, 100))
+    with pytest.raises(AirworthyError, match="--marker 3 changes nothing without a marker's side"):
+        VideoOptions(marker=3)
+
+
+def test_quick_is_smaller_throughout() -> None:
+    quick, usual = VideoOptions(quick=True).plan(), VideoOptions().plan()
+    assert quick.frames < usual.frames
+    assert quick.side < usual.side
+    assert quick.training.steps < usual.training.steps
+    assert quick.reconstruction.features < usual.reconstruction.features
+    assert VideoOptions(quick=True, frames=99).plan().frames == 99
+
+
+def test_pictures_of_one_size_are_one_camera() -> None:
+    sources = [{"focal_over_longer_side": None}, {"focal_over_longer_side": 0.75}]
+    pictures = [("a", 0, (96, 64)), ("b", 0, (96, 64)), ("c", 1, (96, 64)), ("d", 1, (64, 96))]
+    record = {"sources": sources, "frames": [{"name": n, "source": s, "size": size} for n, s, size in pictures]}
+    groups = camera_groups(record, "SIMPLE_RADIAL")
+    assert [group["names"] for group in groups] == [["a", "b"], ["c"], ["d"]]
+    assert [group["focal"] for group in groups] == [None, 72.0, 72.0]
+
+
+@pytest.mark.slow
+def test_a_film_of_a_room_becomes_poses_and_a_page(tmp_path: Path) -> None:
+    pytest.importorskip("pycolmap")
+    options = FilmOptions(seconds=12.0, rate=4.0, width=320, height=240, exposures=1, marker_side=0.0, laps=0.5)
+    truth = json.loads(render_film(patterned_room(), tmp_path / "film.mp4", options).read_text())
+    plan = VideoOptions(frames=24, width=320, train=False).plan(ReconstructionOptions(features=1500))
+    done = capture_video(tmp_path / "film.mp4", tmp_path / "place", plan=plan)
+    assert done.summary["registered"] >= 22
+    # Of a room of 6 m from 320 pixels: a pixel is a centimetre, poses are a fraction of one.
+    images = read_capture(tmp_path / "place", width=64, up="none", every=0)
+    numbers = np.array([int(Path(name).stem) for name in images.names])
+    position = np.array(truth["position"])[numbers]
+    fit = best_similarity(images.position, position)
+    assert np.sqrt(np.square(fit.points(images.position) - position).sum(axis=1).mean()) < 0.03
+    assert done.summary["cameras"][0]["focal_px"] == pytest.approx(truth["intrinsics"][0], rel=0.02)
+    assert done.report.stat().st_size > 20_000
+    # Once more: everything is there, nothing is done.
+    assert capture_video(tmp_path / "film.mp4", tmp_path / "place", plan=plan).summary == done.summary
+
+
+@pytest.mark.slow
+def test_pictures_that_do_not_overlap_are_told(tmp_path: Path) -> None:
+    pytest.importorskip("pycolmap")
+    from tests.capture.video.film_building import textured_picture
+
+    pictures = [textured_picture(320, 240, 50 + k) for k in range(10)]
+    path = write_film(tmp_path / "a.mp4", pictures, rate=2.0)
+    with pytest.raises(AirworthyError, match=r"do not overlap.*film without cuts"):
+        capture_video(path, tmp_path / "out", VideoOptions(quick=True, train=False))
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_with_the_same_features(tmp_path: Path) -> None:
+    """What is in the database by then is kept: a second call finds all features there and the same matches."""
+    pytest.importorskip("pycolmap")
+    options = FilmOptions(seconds=6.0, rate=4.0, width=320, height=240, exposures=1, marker_side=0.0, laps=0.25)
+    render_film(patterned_room(), tmp_path / "film.mp4", options)
+    take_frames([tmp_path / "film.mp4"], tmp_path / "place", 12, 320)
+    first = reconstruct(tmp_path / "place", ReconstructionOptions(features=800), threads=1)
+    (tmp_path / "place" / "reconstruction.json").unlink()
+    again = reconstruct(tmp_path / "place", ReconstructionOptions(features=800), threads=1)
+    assert again["features"] == first["features"]
+    assert again["pairs"] == first["pairs"]
