@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.capture.alignment import Alignment, AlignOptions, align_capture
-from airworthy.capture.known_distance import measured_scale
-from airworthy.capture.level import angle_of, combined_level
-from airworthy.capture.marker_fit import BLEED
-from airworthy.capture.markers import marker_corners
+from airworthy.capture.alignment.align import Alignment, AlignOptions, align_capture
+from airworthy.capture.alignment.known_distance import measured_scale
+from airworthy.capture.alignment.level import angle_of, combined_level
+from airworthy.capture.alignment.marker_fit import BLEED
+from airworthy.capture.alignment.markers import marker_corners
+from airworthy.capture.alignment.similarity import Similarity
+from airworthy.capture.alignment.verticals import segments_of, up_by_segments
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.similarity import Similarity
-from airworthy.capture.verticals import segments_of, up_by_segments
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.viewpoints import look_at

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.capture.marker_sheet import draw_marker
-from airworthy.capture.markers import marker_corners
+from airworthy.capture.alignment.marker_sheet import draw_marker
+from airworthy.capture.alignment.markers import marker_corners
+from airworthy.capture.alignment.similarity import Similarity
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.rendering import camera_poses
-from airworthy.capture.similarity import Similarity
 from airworthy.core import frames
 from airworthy.geometry import Mesh
 from airworthy.optics.projections import Pinhole

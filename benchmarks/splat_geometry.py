@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from airworthy.capture import CaptureImages, TrainOptions, read_capture
-from airworthy.capture.training_run import TrainingRun, first_splats
+from airworthy.capture.training.run import TrainingRun, first_splats
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.geometry import RayTable, cast

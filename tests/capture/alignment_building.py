@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.capture import CaptureImages
-from airworthy.capture.markers import marker_corners
-from airworthy.capture.similarity import Similarity
+from airworthy.capture.alignment.markers import marker_corners
+from airworthy.capture.alignment.similarity import Similarity
 from airworthy.core import frames
 from airworthy.scenes.viewpoints import look_at
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from airworthy.capture import CaptureImages
-from airworthy.capture.depth_views import DepthViews
+from airworthy.capture.places.depth_views import DepthViews
 from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.scenes.splats.record import C0, Splats

@@ -12,11 +12,11 @@ import pytest
 from alignment_building import SIDE, hall_points, walk
 
 from airworthy.capture import AlignOptions, CaptureImages, align_capture, find_alignment, read_capture, write_alignment_page
-from airworthy.capture.alignment import aligned, corners_by_name
-from airworthy.capture.level import angle_of
-from airworthy.capture.marker_bundle import fit_markers
-from airworthy.capture.marker_sheet import draw_marker
-from airworthy.capture.markers import marker_corners, refined_corners
+from airworthy.capture.alignment.align import aligned, corners_by_name
+from airworthy.capture.alignment.level import angle_of
+from airworthy.capture.alignment.marker_bundle import fit_markers
+from airworthy.capture.alignment.marker_sheet import draw_marker
+from airworthy.capture.alignment.markers import marker_corners, refined_corners
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh

@@ -13,17 +13,19 @@ import pytest
 from tests.fixtures.damage import outcomes
 from tests.fixtures.snapshots import check_snapshot, condensed
 
-from airworthy.capture import TrainOptions, image_models, read_capture, training
+from airworthy.capture import TrainOptions, read_capture
+from airworthy.capture.alignment.marker_sheet import draw_marker
+from airworthy.capture.alignment.markers import detect_marker, marker_corners, marker_poses, refined_corners
+from airworthy.capture.alignment.similarity import best_similarity, find_similarity
 from airworthy.capture.cameras import camera_of
-from airworthy.capture.image_models import CameraMotion, ExposureMaps
 from airworthy.capture.images import Undistorter, mean_up, over_black, reduced_size
-from airworthy.capture.marker_sheet import draw_marker
-from airworthy.capture.markers import detect_marker, marker_corners, marker_poses, refined_corners
 from airworthy.capture.rendering import RenderCaptureOptions, camera_poses, render_capture
-from airworthy.capture.similarity import best_similarity, find_similarity
-from airworthy.capture.training import curve
-from airworthy.capture.training_options import SplatTrainingPlan, reduced
-from airworthy.capture.training_run import TrainingRun, views_reach
+from airworthy.capture.training import image_models
+from airworthy.capture.training import train as training
+from airworthy.capture.training.image_models import CameraMotion, ExposureMaps
+from airworthy.capture.training.options import SplatTrainingPlan, reduced
+from airworthy.capture.training.run import TrainingRun, views_reach
+from airworthy.capture.training.train import curve
 from airworthy.geometry import Box
 from airworthy.scenes import Instance, Material, Region, Scene, SceneBatch
 from airworthy.splats.renderer import PoseGradients

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.capture.place_building import HIGH, LOW, PILLAR, exact_views, room_capture, room_splats
 
-from airworthy.capture.carving import (
+from airworthy.capture.places.carving import (
     Carving,
     carve,
     carve_twin,
@@ -16,9 +16,9 @@ from airworthy.capture.carving import (
     grid_resolution,
     known_states,
 )
-from airworthy.capture.depth_views import DepthViews, certain_depth, depth_views
-from airworthy.capture.free_space import enclosure, free_room, reachable_states
-from airworthy.capture.place_surface import coverage_picture, depth_against_points, occupied_mesh
+from airworthy.capture.places.depth_views import DepthViews, certain_depth, depth_views
+from airworthy.capture.places.free_space import enclosure, free_room, reachable_states
+from airworthy.capture.places.place_surface import coverage_picture, depth_against_points, occupied_mesh
 from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.query_arguments import is_closed

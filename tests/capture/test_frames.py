@@ -10,7 +10,7 @@ import pytest
 from alignment_building import walk
 
 from airworthy.capture import CaptureImages, TrainOptions, export_frames, read_capture, train_splats, write_capture
-from airworthy.capture.frame_export import FIGS_WORLD, figs_pose
+from airworthy.capture.alignment.frame_export import FIGS_WORLD, figs_pose
 from airworthy.capture.record import AS_READ
 from airworthy.core import frames
 from airworthy.core.arrays import ArrayAny

@@ -12,9 +12,9 @@ import pytest
 from test_training import QUICK, captured
 
 from airworthy.capture import CaptureImages, TrainOptions, read_capture, write_capture
-from airworthy.capture.image_models import SkyMap, fitted_exposure
-from airworthy.capture.training import digest
-from airworthy.capture.training_run import TrainingRun, directions, first_splats, judged
+from airworthy.capture.training.image_models import SkyMap, fitted_exposure
+from airworthy.capture.training.run import TrainingRun, directions, first_splats, judged
+from airworthy.capture.training.train import digest
 from airworthy.core import frames
 from airworthy.scenes.splats.record import Splats
 from airworthy.scenes.viewpoints import look_at

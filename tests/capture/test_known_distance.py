@@ -7,7 +7,7 @@ import pytest
 from alignment_building import SIDE, Walk, walk
 
 from airworthy.capture import AlignOptions, align_capture, measured_scale
-from airworthy.capture.known_distance import combined_scale, picked_point
+from airworthy.capture.alignment.known_distance import combined_scale, picked_point
 from airworthy.core.errors import AirworthyError
 
 ENDS = np.array([[-0.8, 0.1, 0.2], [0.9, -0.3, 0.4]])

@@ -9,9 +9,9 @@ import pytest
 from alignment_building import LENS, hall_points, walk
 
 from airworthy.capture import Accelerations, CaptureImages, read_accelerations
-from airworthy.capture.floor import find_floor
-from airworthy.capture.level import UpDirection, angle_of, combined_level, up_by_accelerations, up_by_cameras
-from airworthy.capture.verticals import image_segments, seen_segments, segments_of, up_by_segments
+from airworthy.capture.alignment.floor import find_floor
+from airworthy.capture.alignment.level import UpDirection, angle_of, combined_level, up_by_accelerations, up_by_cameras
+from airworthy.capture.alignment.verticals import image_segments, seen_segments, segments_of, up_by_segments
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.viewpoints import look_at

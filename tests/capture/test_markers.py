@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airworthy.capture.marker_sheet import NOTE, draw_marker, draw_marker_sheet, write_marker_sheet
-from airworthy.capture.markers import (
+from airworthy.capture.alignment.marker_sheet import NOTE, draw_marker, draw_marker_sheet, write_marker_sheet
+from airworthy.capture.alignment.markers import (
     DICTIONARIES,
     SIDE,
     detect_marker,

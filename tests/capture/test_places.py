@@ -12,7 +12,7 @@ from tests.capture.place_building import HIGH, LOW, PILLAR, room_capture, room_s
 
 from airworthy.benchmarks.fly import FlyConfig, run_fly
 from airworthy.capture import CaptureImages, PlaceOptions, read_capture, write_capture, write_place
-from airworthy.capture.pruning import camera_counts, pruned
+from airworthy.capture.places.pruning import camera_counts, pruned
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.distance import clearance

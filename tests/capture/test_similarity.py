@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airworthy.capture.similarity import best_similarity, find_similarity
+from airworthy.capture.alignment.similarity import best_similarity, find_similarity
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 

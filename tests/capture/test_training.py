@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.capture import training
 from airworthy.capture.images import CaptureImages
-from airworthy.capture.training import TrainOptions, train_splats
-from airworthy.capture.training_options import SplatTrainingPlan, reduced
-from airworthy.capture.training_run import TrainingRun, first_splats, observed_colors
+from airworthy.capture.training import train as training
+from airworthy.capture.training.options import SplatTrainingPlan, reduced
+from airworthy.capture.training.run import TrainingRun, first_splats, observed_colors
+from airworthy.capture.training.train import TrainOptions, train_splats
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
@@ -128,7 +128,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
 from test_training import RICH, captured
-from airworthy.capture.training import train_splats
+from airworthy.capture.training.train import train_splats
 train_splats(captured(), sys.argv[1], RICH, quiet=True)
 """
 RICH = replace(QUICK, steps=260, degree=1, degree_every=80, exposure="on", cameras=True, background="random")

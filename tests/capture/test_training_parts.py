@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.capture import TrainOptions, training, training_run
+from airworthy.capture import TrainOptions
 from airworthy.capture.images import CaptureImages
-from airworthy.capture.training_run import TrainingRun, observed_colors
+from airworthy.capture.training import run as training_run
+from airworthy.capture.training import train as training
+from airworthy.capture.training.run import TrainingRun, observed_colors
 from airworthy.core.errors import AirworthyError
 
 

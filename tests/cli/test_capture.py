@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from airworthy.capture import read_capture
-from airworthy.capture.markers import marker_corners
+from airworthy.capture.alignment.markers import marker_corners
 from airworthy.cli.main import main
 from airworthy.core import frames
 

@@ -17,7 +17,7 @@ from tests.viewer.test_flights import _straight
 from tests.viewer.test_panels import _cloud
 
 from airworthy.capture import CaptureImages, write_capture
-from airworthy.capture.training import CHECKPOINTS, IDENTITY, REPORT
+from airworthy.capture.training.train import CHECKPOINTS, IDENTITY, REPORT
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_json

@@ -6,15 +6,12 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.capture._gate import CaptureLimits
-    from airworthy.capture.alignment import align_capture, aligned, find_alignment
-    from airworthy.capture.alignment_page import write_alignment_page
-    from airworthy.capture.alignment_record import Alignment, AlignOptions
-    from airworthy.capture.frame_export import export_frames
-    from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
-    from airworthy.capture.known_distance import KnownDistance, measured_scale
-    from airworthy.capture.level import Accelerations, read_accelerations
-    from airworthy.capture.marker_sheet import draw_marker, draw_marker_sheet, write_marker_sheet
-    from airworthy.capture.markers import (
+    from airworthy.capture.alignment.align import align_capture, aligned, find_alignment
+    from airworthy.capture.alignment.frame_export import export_frames
+    from airworthy.capture.alignment.known_distance import KnownDistance, measured_scale
+    from airworthy.capture.alignment.level import Accelerations, read_accelerations
+    from airworthy.capture.alignment.marker_sheet import draw_marker, draw_marker_sheet, write_marker_sheet
+    from airworthy.capture.alignment.markers import (
         MarkerPose,
         detect_marker,
         detect_markers,
@@ -22,13 +19,16 @@ if TYPE_CHECKING:
         find_markers,
         marker_poses,
     )
-    from airworthy.capture.place import CapturedPlace, PlaceOptions, made_place, write_place
-    from airworthy.capture.place_surface import coverage_picture, depth_against_points
+    from airworthy.capture.alignment.page import write_alignment_page
+    from airworthy.capture.alignment.record import Alignment, AlignOptions
+    from airworthy.capture.alignment.similarity import Similarity, best_similarity, find_similarity
+    from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
+    from airworthy.capture.places.place import CapturedPlace, PlaceOptions, made_place, write_place
+    from airworthy.capture.places.place_surface import coverage_picture, depth_against_points
     from airworthy.capture.poses import CapturePoses, read_poses
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
-    from airworthy.capture.similarity import Similarity, best_similarity, find_similarity
-    from airworthy.capture.training import TrainResult, train_splats
-    from airworthy.capture.training_options import TrainOptions
+    from airworthy.capture.training.options import TrainOptions
+    from airworthy.capture.training.train import TrainResult, train_splats
     from airworthy.capture.video import FilmOptions, VideoOptions, VideoPlan, VideoResult, capture_video, render_film
 else:
     __getattr__, __dir__ = lazy_names(__name__)

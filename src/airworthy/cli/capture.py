@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tyro.conf import OmitArgPrefixes, Positional
 
-from airworthy.capture.alignment_record import AlignOptions
-from airworthy.capture.level import AXES
-from airworthy.capture.training import TrainOptions, train_splats
+from airworthy.capture.alignment.level import AXES
+from airworthy.capture.alignment.record import AlignOptions
+from airworthy.capture.training.train import TrainOptions, train_splats
 from airworthy.cli.capture_align import ExportCaptureConfig, MarkerConfig, align, check_align, draw, export
 from airworthy.cli.capture_place import PlaceConfig, make_place
 from airworthy.cli.capture_video import FilmConfig, VideoConfig, film, video

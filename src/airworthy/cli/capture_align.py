@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional
 
-from airworthy.capture.markers import DICTIONARY, SIDE
+from airworthy.capture.alignment.markers import DICTIONARY, SIDE
 from airworthy.cli.common import emit_json
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 
 if TYPE_CHECKING:
-    from airworthy.capture.alignment_record import Alignment
-    from airworthy.capture.level import Accelerations
+    from airworthy.capture.alignment.level import Accelerations
+    from airworthy.capture.alignment.record import Alignment
     from airworthy.capture.record import CaptureImages
 
 __all__ = ["ALIGN_RULES", "ExportCaptureConfig", "MarkerConfig", "align", "check_align", "draw", "export"]
@@ -75,7 +75,7 @@ class ExportCaptureConfig:
 
 def draw(config: MarkerConfig) -> int:
     """Draw the marker, and say what to do with it."""
-    from airworthy.capture.marker_sheet import marker_words, write_marker_sheet
+    from airworthy.capture.alignment.marker_sheet import marker_words, write_marker_sheet
 
     write_marker_sheet(config.out, config.side, config.number, config.dictionary)
     print(
@@ -88,8 +88,8 @@ def draw(config: MarkerConfig) -> int:
 def align(config: Any, images: CaptureImages) -> int:
     """Align a capture and write it, with its record and its page."""
     from airworthy.capture import write_capture
-    from airworthy.capture.alignment import align_capture, aligned
-    from airworthy.capture.alignment_page import write_alignment_page
+    from airworthy.capture.alignment.align import align_capture, aligned
+    from airworthy.capture.alignment.page import write_alignment_page
     from airworthy.core.files import write_json
     from airworthy.scenes.splats import read_splats, write_splats
 
@@ -137,8 +137,8 @@ def said(found: Alignment) -> list[str]:
 
 def _given(images: CaptureImages, config: Any) -> tuple[dict[int, Any] | None, Accelerations | None]:
     """Corners and accelerations of the files that are named."""
-    from airworthy.capture.alignment import corners_by_name
-    from airworthy.capture.level import Accelerations, read_accelerations
+    from airworthy.capture.alignment.align import corners_by_name
+    from airworthy.capture.alignment.level import Accelerations, read_accelerations
     from airworthy.core.files import read_json
 
     corners = accelerations = None
@@ -159,7 +159,7 @@ def _given(images: CaptureImages, config: Any) -> tuple[dict[int, Any] | None, A
 
 def check_align(config: Any) -> None:
     """Refuse options that change nothing, and a folder that would be written over itself."""
-    from airworthy.capture.alignment import IDLE_RULES
+    from airworthy.capture.alignment.align import IDLE_RULES
 
     if config.out.resolve() == config.folder.resolve():
         raise AirworthyError(f"--out is the capture itself, {str(config.folder)!r}; choose another folder.")
@@ -171,7 +171,7 @@ def check_align(config: Any) -> None:
 def export(config: ExportCaptureConfig) -> int:
     """Write splats and cameras for another program."""
     from airworthy.capture import read_capture
-    from airworthy.capture.frame_export import export_frames
+    from airworthy.capture.alignment.frame_export import export_frames
     from airworthy.scenes.splats import read_splats
 
     images = read_capture(config.capture, quiet=config.json)

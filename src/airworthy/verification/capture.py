@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from airworthy.capture.alignment import find_alignment
-from airworthy.capture.markers import PUBLISHED_SIDE as SIDE
-from airworthy.capture.markers import marker_corners
+from airworthy.capture.alignment.align import find_alignment
+from airworthy.capture.alignment.markers import PUBLISHED_SIDE as SIDE
+from airworthy.capture.alignment.markers import marker_corners
+from airworthy.capture.alignment.similarity import Similarity, find_similarity
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.similarity import Similarity, find_similarity
 from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError

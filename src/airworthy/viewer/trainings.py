@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.capture.training import CHECKPOINTS, IDENTITY, REPORT
+from airworthy.capture.training.train import CHECKPOINTS, IDENTITY, REPORT
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints

@@ -14,9 +14,9 @@ from PIL import Image
 from tests.fixtures.transcripts import Transcript
 
 from airworthy import __version__
-from airworthy.capture.alignment_record import AlignOptions
+from airworthy.capture.alignment.record import AlignOptions
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.training import TrainResult
+from airworthy.capture.training.train import TrainResult
 from airworthy.cli import capture
 from airworthy.cli.learning import (
     export,
@@ -384,8 +384,9 @@ def test_markers(told: Transcript, monkeypatch: Patch) -> None:
 def test_captures_are_aligned(told: Transcript, monkeypatch: Patch) -> None:
     import airworthy.capture as package
     import airworthy.scenes.splats as splats
-    from airworthy.capture import alignment, alignment_page
-    from airworthy.capture.level import PlaceLevel, UpDirection
+    from airworthy.capture.alignment import align as alignment
+    from airworthy.capture.alignment import page as alignment_page
+    from airworthy.capture.alignment.level import PlaceLevel, UpDirection
 
     level = PlaceLevel(
         np.array([0.0, 0.0, 1.0]), 0.002, (UpDirection("floor", np.zeros(3), 0.002, ""),), ("floor", "marker"), ()

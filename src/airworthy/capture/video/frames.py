@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from airworthy.capture.markers import detect_marker
+from airworthy.capture.alignment.markers import detect_marker
 from airworthy.capture.video.decoding import Source, open_source, packages
 from airworthy.capture.video.film import jpeg_bytes
 from airworthy.core.arrays import Array, ArrayInt, ArrayLike, ArrayU8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-from airworthy.capture.training_options import TrainOptions
+from airworthy.capture.training.options import TrainOptions
 from airworthy.capture.video.reconstruction import ReconstructionOptions
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, refuse_idle

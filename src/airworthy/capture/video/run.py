@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from airworthy.capture.alignment import aligned, find_alignment, find_markers
+from airworthy.capture.alignment.align import aligned, find_alignment, find_markers
 from airworthy.capture.images import read_capture
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.training import TrainResult, train_splats
+from airworthy.capture.training.train import TrainResult, train_splats
 from airworthy.capture.video.advice import judged_reconstruction
 from airworthy.capture.video.decoding import open_source
 from airworthy.capture.video.evidence import coverage_picture, depth_against_points, read_leftovers, shutter_of

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.capture.level import UpDirection, tangents
-from airworthy.capture.markers import opencv
+from airworthy.capture.alignment.level import UpDirection, tangents
+from airworthy.capture.alignment.markers import opencv
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayLike, ArrayU8

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.capture.image_models import CameraMotion, ExposureMaps, SkyMap, fitted_exposure
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.training_options import SplatTrainingPlan, TrainOptions, reduced
+from airworthy.capture.training.image_models import CameraMotion, ExposureMaps, SkyMap, fitted_exposure
+from airworthy.capture.training.options import SplatTrainingPlan, TrainOptions, reduced
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat
 from airworthy.core.jobs.progress import progress
 from airworthy.rendering.refining import image_psnr, image_ssim

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.capture.alignment_record import Alignment, AlignOptions
-from airworthy.capture.floor import Floor, find_floor
-from airworthy.capture.known_distance import KnownDistance, combined_scale, measured_scale
-from airworthy.capture.level import (
+from airworthy.capture.alignment.floor import Floor, find_floor
+from airworthy.capture.alignment.known_distance import KnownDistance, combined_scale, measured_scale
+from airworthy.capture.alignment.level import (
     Accelerations,
     PlaceLevel,
     UpDirection,
@@ -24,12 +23,13 @@ from airworthy.capture.level import (
     up_by_accelerations,
     up_by_cameras,
 )
-from airworthy.capture.marker_bundle import MarkerBundle, fit_markers, names_of
-from airworthy.capture.marker_fit import BLEED, NORMAL_95
-from airworthy.capture.markers import SIDE, find_all_markers, find_markers, refined_corners
+from airworthy.capture.alignment.marker_bundle import MarkerBundle, fit_markers, names_of
+from airworthy.capture.alignment.marker_fit import BLEED, NORMAL_95
+from airworthy.capture.alignment.markers import SIDE, find_all_markers, find_markers, refined_corners
+from airworthy.capture.alignment.record import Alignment, AlignOptions
+from airworthy.capture.alignment.similarity import Similarity
+from airworthy.capture.alignment.verticals import CONE, seen_segments, up_by_segments
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.similarity import Similarity
-from airworthy.capture.verticals import CONE, seen_segments, up_by_segments
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.capture.depth_views import DepthViews
+from airworthy.capture.places.depth_views import DepthViews
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.capture.alignment_record import Alignment
-from airworthy.capture.marker_bundle import FittedMarker
-from airworthy.capture.markers import marker_corners
+from airworthy.capture.alignment.marker_bundle import FittedMarker
+from airworthy.capture.alignment.markers import marker_corners
+from airworthy.capture.alignment.record import Alignment
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayU8
@@ -38,7 +38,7 @@ def write_alignment_page(path: Path, found: Alignment, images: CaptureImages) ->
     """
     record = found.record(images)
     page = page_of(
-        "airworthy.capture",
+        "airworthy.capture.alignment",
         "alignment.html.j2",
         title=_title(found),
         verdict=_verdict(found),

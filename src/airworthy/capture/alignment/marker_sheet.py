@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.capture.markers import DICTIONARIES, DICTIONARY, SIDE, dictionary_cells, opencv
+from airworthy.capture.alignment.markers import DICTIONARIES, DICTIONARY, SIDE, dictionary_cells, opencv
 from airworthy.core.arrays import ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, write_atomic

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.capture.marker_fit import BLEED, NORMAL_95, MarkerSights, Spread, Square, fit_squares, image_errors
-from airworthy.capture.markers import marker_corners
+from airworthy.capture.alignment.marker_fit import BLEED, NORMAL_95, MarkerSights, Spread, Square, fit_squares, image_errors
+from airworthy.capture.alignment.markers import marker_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayLike

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.capture.markers import marker_corners
+from airworthy.capture.alignment.markers import marker_corners
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.capture.carving import (
+from airworthy.capture.places.carving import (
     Carving,
     carve,
     grid_box,
@@ -25,12 +25,12 @@ from airworthy.capture.carving import (
     known_states,
     point_counts,
 )
-from airworthy.capture.depth_views import DepthViews, depth_views
-from airworthy.capture.free_space import FreeRoom, free_room, reachable_states
-from airworthy.capture.place_surface import coverage_picture, depth_against_points, occupied_mesh
-from airworthy.capture.pruning import Pruned, pruned
+from airworthy.capture.places.depth_views import DepthViews, depth_views
+from airworthy.capture.places.free_space import FreeRoom, free_room, reachable_states
+from airworthy.capture.places.place_surface import coverage_picture, depth_against_points, occupied_mesh
+from airworthy.capture.places.pruning import Pruned, pruned
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.training_run import views_reach
+from airworthy.capture.training.run import views_reach
 from airworthy.capture.writer import file_names, transforms_table
 from airworthy.core.arrays import Array, ArrayBool, ArrayU8
 from airworthy.core.errors import AirworthyError
@@ -186,7 +186,7 @@ def made_place(
 def _pruned(splats: Splats, images: CaptureImages, near: float, o: PlaceOptions, quiet: bool) -> Pruned:
     if o.prune:
         return pruned(splats, images, near, antialiased=o.antialiased, background=o.background, quiet=quiet)
-    from airworthy.capture.pruning import mean_psnr
+    from airworthy.capture.places.pruning import mean_psnr
 
     now = mean_psnr(splats, images, near, antialiased=o.antialiased, background=o.background)
     return Pruned(splats, np.ones(len(splats), bool), 0, now, now)
@@ -313,6 +313,6 @@ def _write_page(path: Path, place: CapturedPlace) -> None:
     factor = max(1, 640 // max(picture.shape[:2]))
     enlarged = picture.repeat(factor, axis=0).repeat(factor, axis=1)
     text = page_of(
-        "airworthy.capture", "place.html.j2", name=place.scene.name, record=place.record, coverage=data_uri(enlarged)
+        "airworthy.capture.places", "place.html.j2", name=place.scene.name, record=place.record, coverage=data_uri(enlarged)
     )
     write_text(path, text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.capture.level import UpDirection, tangents
+from airworthy.capture.alignment.level import UpDirection, tangents
 from airworthy.capture.record import CaptureImages
 from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.training_options import TrainOptions
-from airworthy.capture.training_run import HeldOutQuality, TrainingRun, first_splats
+from airworthy.capture.training.options import TrainOptions
+from airworthy.capture.training.run import HeldOutQuality, TrainingRun, first_splats
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, read_json, sha256, write_json, write_text
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
@@ -50,7 +50,7 @@ def write_training_report(
     some = [ordered[k] for k in np.unique(np.linspace(0, len(ordered) - 1, min(_SHOWN, len(ordered))).astype(int))]
     curves = report["curves"]
     page = page_of(
-        "airworthy.capture",
+        "airworthy.capture.training",
         "training.html.j2",
         report=report,
         rows=[_row(one, images) for one in some],

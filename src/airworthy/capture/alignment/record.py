@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from airworthy.capture.floor import Floor
-from airworthy.capture.known_distance import KnownDistance
-from airworthy.capture.level import PlaceLevel
-from airworthy.capture.marker_bundle import MarkerBundle
-from airworthy.capture.marker_fit import BLEED, NORMAL_95
-from airworthy.capture.markers import DICTIONARY, SIDE, dictionary_cells
+from airworthy.capture.alignment.floor import Floor
+from airworthy.capture.alignment.known_distance import KnownDistance
+from airworthy.capture.alignment.level import PlaceLevel
+from airworthy.capture.alignment.marker_bundle import MarkerBundle
+from airworthy.capture.alignment.marker_fit import BLEED, NORMAL_95
+from airworthy.capture.alignment.markers import DICTIONARY, SIDE, dictionary_cells
+from airworthy.capture.alignment.similarity import Similarity
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.similarity import Similarity
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.core.errors import AirworthyError

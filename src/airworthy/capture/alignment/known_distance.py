@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.capture.marker_fit import NORMAL_95
+from airworthy.capture.alignment.marker_fit import NORMAL_95
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array

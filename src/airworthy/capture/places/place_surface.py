@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from airworthy.capture.carving import REACH, Carving
-from airworthy.capture.depth_views import DepthViews
+from airworthy.capture.places.carving import REACH, Carving
+from airworthy.capture.places.depth_views import DepthViews
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayFloat, ArrayU8
 from airworthy.geometry import Mesh, surface_nets

@@ -1,0 +1,1 @@
+"""Splats trained from posed images: options, the run, its report."""
