@@ -126,6 +126,46 @@ def test_yaw_error_wraps() -> None:
     assert degrees(result.yaw_error_median_rad) == pytest.approx(2.0, abs=1e-3)
 
 
+def circle(late: float = 0.0) -> dict[str, np.ndarray]:
+    """Columns of a flight round a circle of 2 m that faces its middle, so many seconds late."""
+    angle = 0.5 * (STEPS - late)
+    columns = hand(yaw=np.angle(np.exp(1j * (angle + np.pi))))
+    columns["position_x_m"], columns["position_y_m"] = 2.0 * np.cos(angle), 2.0 * np.sin(angle)
+    return columns
+
+
+@pytest.mark.parametrize(("late", "window", "expected"), [(1.0, 1.5, 0.0), (-1.0, 1.5, 0.0), (1.0, 0.0, 0.5), (3.0, 1.5, 0.75)])
+def test_heading_is_compared_where_the_vehicle_is(late: float, window: float, expected: float) -> None:
+    """0.5 rad/s: a second late faces 0.5 rad off the clock's heading; beyond the window what lies beyond it counts."""
+    angle = 0.5 * TIMES
+    position = np.stack([2.0 * np.cos(angle), 2.0 * np.sin(angle), np.full(201, LINE.position[0, 2])], axis=1)
+    velocity = np.stack([-np.sin(angle), np.cos(angle), np.zeros(201)], axis=1)
+    reference = TrackingReference(TIMES, position, velocity, angle + np.pi)
+    protocol = TrackingProtocol(yaw_window_s=window)
+    result = evaluate_tracking(FlightTable.from_columns(circle(late)), reference, protocol)[0]
+    assert result.yaw_error_median_rad == pytest.approx(expected, abs=0.01)
+    # A second late is a metre short of the end.
+    assert result.outcome == ("success" if late < 0.0 else "off_course")
+
+
+def test_where_a_vehicle_waits_and_turns_the_clock_decides() -> None:
+    place = np.tile(LINE.position[0], (201, 1))
+    reference = TrackingReference(TIMES, place, np.zeros((201, 3)), 0.3 * TIMES)
+    headings = reference.yaw_along(np.array([2.0, 5.0]), place[:2] + [0.02, 0.0, 0.0], 1.5)
+    np.testing.assert_allclose(headings, [0.6, 1.5], atol=1e-9)
+
+
+def test_on_a_path_that_crosses_itself_the_leg_that_is_flown_counts() -> None:
+    """A figure of eight crosses its middle at two headings, half a round apart."""
+    angle = 2.0 * np.pi * TIMES / TIMES[-1]
+    position = np.stack([4.0 * np.sin(angle), 2.0 * np.sin(2.0 * angle), np.ones(201)], axis=1)
+    velocity = np.gradient(position, TIMES, axis=0)
+    reference = TrackingReference(TIMES, position, velocity, np.unwrap(np.arctan2(velocity[:, 1], velocity[:, 0])))
+    middle = 0.5 * TIMES[-1]
+    late = reference.yaw_along(np.array([middle + 0.4]), np.array([[0.0, 0.0, 1.0]]), 1.5)
+    assert late[0] == pytest.approx(float(reference.yaw_at(middle)), abs=0.02)
+
+
 def test_recovered_after_two_touches() -> None:
     status = statuses(collision=(3.0, 3.2)) + statuses(collision=(6.0, 6.0))
     result = evaluate(hand(status=status))

@@ -116,5 +116,9 @@ def _show(done: VideoResult) -> None:
     rows.append(("minutes", sum(found["seconds"].values()) / 60.0))
     show_table(str(done.folder), ("", ""), rows)
     print(f"Wrote {done.report}.")
-    if done.splats is not None:
+    for line in found["warnings"]:
+        print(f"Note: {line}")
+    if done.place is not None:
+        print(f"Next: airworthy fly --scene {done.place}; airworthy view {done.place}")
+    elif done.splats is not None:
         print(f"Next: airworthy view {done.splats}")

@@ -258,7 +258,7 @@ def evaluate_tracking(
     references = [reference] if isinstance(reference, TrackingReference) else list(reference)
     chosen = _choose(table, references, reference_of_env or {})
     flown = flown_rows(table)
-    signals = _signals(table, flown, references, chosen)
+    signals = _signals(table, flown, references, chosen, protocol.yaw_window_s)
     along = _progress(signals, flown, references, chosen, protocol)
     results = []
     for index, env in enumerate(table.envs):
@@ -310,7 +310,9 @@ def _choose(table: FlightTable, references: list[TrackingReference], index_of: M
     return chosen
 
 
-def _signals(table: FlightTable, flown: FlownRows, references: list[TrackingReference], chosen: list[int]) -> dict[str, Any]:
+def _signals(
+    table: FlightTable, flown: FlownRows, references: list[TrackingReference], chosen: list[int], window: float
+) -> dict[str, Any]:
     """Per flown row: everything that the metrics are means, maxima or counts of."""
     rows = flown.rows
     t, position = table.t[rows], table.vector("position")[rows].astype(np.float64)
@@ -323,7 +325,7 @@ def _signals(table: FlightTable, flown: FlownRows, references: list[TrackingRefe
         mine = owner == index
         distance[mine] = path_distance(position[mine], reference.path)
         matched[mine] = np.linalg.norm(position[mine] - reference.position_at(t[mine]), axis=1)
-        yaw_error[mine] = np.abs(wrap_angle(heading[mine] - reference.yaw_at(t[mine])))
+        yaw_error[mine] = np.abs(wrap_angle(heading[mine] - reference.yaw_along(t[mine], position[mine], window)))
     signals: dict[str, Any] = {"t": t, "position": position, "distance": distance, "matched": matched, "yaw_error": yaw_error}
     signals["speed"] = np.linalg.norm(velocity, axis=1)
     signals["tilt"] = tilt_of(attitude)

@@ -10,10 +10,16 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
-from airworthy.core.schema import SHARE, check_fields, check_signs
+from airworthy.core.schema import SHARE, Bound, check_fields, check_signs
 from airworthy.tasks.outcomes import first_match
 
 # ---- What a tracking task asks for: where to be, how fast and facing where, over time ---------------------------------------
+
+_LATENESS = 0.05
+"""What a second off the clock counts as, in metres off the path [m/s]; ours: slower than any course is flown, so that it decides
+only where the vehicle is asked to wait."""
+_STILL = 1e-3
+"""A reference that is slower goes nowhere [m/s]."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,41 @@ class TrackingReference:
         # Unwrapped first: between 179 and -179 degrees lie two degrees, not 358.
         return np.interp(np.asarray(t, dtype=np.float64), self.t, np.unwrap(self.yaw))
 
+    def yaw_along(self, t: ArrayLike, position: ArrayLike, window: float) -> Array:
+        """Return the heading [rad] that the path asks for where a vehicle is along it, continuous, shape (n,).
+
+        Who flies by sight has no clock: a second late on a circle that faces its middle, it faces what it should. The place along
+        the path is that of the sample which is nearest, of those at most `window` from the clock: where a path crosses itself
+        or returns, that leg counts which is flown.
+
+        Args:
+            t: Times [s], (n,).
+            position: World [m], (n, 3).
+            window: How late or early [s]; 0: as `yaw_at`.
+        """
+        t, position = np.asarray(t, dtype=np.float64), np.asarray(position, dtype=np.float64)
+        if window <= 0.0 or self.t.size < 2:
+            return self.yaw_at(t)
+        count = max(1, round(window / float(np.median(np.diff(self.t)))))
+        clock = np.clip(np.searchsorted(self.t, t), 0, self.t.size - 1)
+        when, best = t, np.linalg.norm(position - self.position_at(t), axis=-1)
+        # From the clock outwards: where a vehicle waits and turns in one place, the clock decides.
+        for shift in sorted(range(-count, count + 1), key=abs):
+            sample = np.clip(clock + shift, 0, self.t.size - 1)
+            late = np.abs(self.t[sample] - t)
+            off = np.linalg.norm(position - self.position[sample], axis=-1) + _LATENESS * late
+            nearer = (off < best) & (late <= window)
+            when, best = np.where(nearer, self._beside(sample, position), when), np.where(nearer, off, best)
+        return self.yaw_at(when)
+
+    def _beside(self, sample: NDArray[np.intp], position: Array) -> Array:
+        """Times [s] (n,) at which the path is nearest, at most half a step from samples (n,): as if it were straight there."""
+        speed = self.velocity[sample]
+        along = np.sum((position - self.position[sample]) * speed, axis=-1)
+        step = 0.5 * float(np.median(np.diff(self.t)))
+        shift = np.clip(along / np.maximum(np.sum(speed * speed, axis=-1), _STILL**2), -step, step)
+        return np.asarray(self.t[sample] + shift)
+
     def _at(self, t: ArrayLike, values: Array) -> Array:
         t = np.asarray(t, dtype=np.float64)
         return np.stack([np.interp(t, self.t, values[:, axis]) for axis in range(3)], axis=-1)
@@ -122,6 +163,9 @@ class TrackingProtocol:
     course begins and ends is not to fly it."""
     yaw_error_max_rad: float = radians(30.0)
     """Partial: the median yaw error, or that at the end, is above this."""
+    yaw_window_s: Annotated[float, Bound(0.0, 60.0, "s")] = 1.5
+    """The heading is compared with that of the course where the vehicle is along it, at most so far from the clock: like the
+    distance from the path it does not ask for punctuality. 0: at the clock's."""
     proximity_m: float = 0.3
     """Proximity percentile: share of samples at most this far from the path."""
     collision_start_m: float = 0.15

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from airworthy.capture.alignment.markers import draw_marker
+from airworthy.capture.alignment.marker_sheet import draw_marker
 from airworthy.capture.video.walk import HandWalk, WalkLoop, find_loop
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32, ArrayU8

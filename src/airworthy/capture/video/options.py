@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
+from airworthy.capture.alignment.markers import DICTIONARY, SIDE
+from airworthy.capture.alignment.record import AlignOptions
 from airworthy.capture.training.options import TrainOptions
 from airworthy.capture.video.reconstruction import ReconstructionOptions
 from airworthy.core.errors import AirworthyError
@@ -23,7 +25,6 @@ IDLE_RULES = (
         "with --no-train, whose training it is of",
         "drop that",
     ),
-    IdleRule(("marker",), lambda options: options.marker_side == 0.0, "without a marker's side", "measure it"),
 )
 """Options that change nothing beside the others."""
 
@@ -47,10 +48,16 @@ class VideoOptions:
     masks: bool = False
     """Look for what moves by itself in films, and leave it out: what moves across the motion of everything else is found, who
     walks along with it is not."""
-    marker_side: Annotated[float, Bound(0.0, 10.0, "m")] = 0.0
-    """Of the black square on the floor, measured on paper; 0: none, and the place has no known scale."""
-    marker: Annotated[int, Bound(0, 49)] = 0
-    """Its number in the dictionary 4x4_50."""
+    side: Annotated[float, Bound(0.001, 100.0, "m")] = SIDE
+    """Side of the markers' black squares, measured on paper [m]; 0.16 is what `airworthy capture marker` draws."""
+    markers: tuple[str, ...] = ("0",)
+    """Markers that are looked for, as NUMBER, or NUMBER:SIDE [m] where one is larger; the first makes the origin."""
+    dictionary: str = DICTIONARY
+    """Of the markers: 4x4_50, ..., apriltag_36h11, ..."""
+    marker_on: Literal["floor", "wall", "any"] = "floor"
+    """Where the first marker lies; off the floor it gives the scale, and level and floor come from edges and points."""
+    known_distance: tuple[tuple[str, str, float], ...] = ()
+    """Two points and the metres between them; a point is IMAGE:U,V+IMAGE:U,V or X,Y,Z of the capture's frame."""
     train_width: Annotated[int, Bound(64, 4096, "px")] | None = None
     """Of the images that are trained on: 640, quick 400."""
     steps: Annotated[int, Bound(1, 10_000_000)] | None = None
@@ -58,12 +65,32 @@ class VideoOptions:
     gaussians: Annotated[int, Bound(100, 50_000_000)] | None = None
     """Most of them: 150,000, quick 50,000."""
     train: bool = True
-    """Train splats; without, poses are the end."""
+    """Train splats and make the place; without, posed and aligned pictures are the end."""
     seed: Annotated[int, Bound(0, 2**31 - 1)] = 0
 
     def __post_init__(self) -> None:
         check_fields(self, "VideoOptions.")
         refuse_idle(self, IDLE_RULES)
+        self.aligning()
+
+    def aligning(self, unscaled: bool = False) -> AlignOptions:
+        """Return by what the place is made metric and level.
+
+        Args:
+            unscaled: Do without markers and distances.
+
+        Raises:
+            AirworthyError: A marker or a dictionary is not understood.
+        """
+        return AlignOptions(
+            side=self.side,
+            markers=self.markers,
+            dictionary=self.dictionary,
+            marker_on=self.marker_on,
+            known_distance=self.known_distance,
+            unscaled=unscaled,
+            seed=self.seed,
+        )
 
     def plan(self, reconstruction: ReconstructionOptions | None = None) -> VideoPlan:
         """Return what is done, every number resolved.

@@ -23,6 +23,7 @@ _STEP_NAMES = {
     "poses": "finding poses",
     "scale": "scale and level",
     "training": "training",
+    "place": "making the place",
 }
 
 
@@ -70,7 +71,8 @@ def _cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:
         card("reprojection", fixed(summary["reprojection_px"], 2), "px", f"{summary['points']:,} points, each seen"
              f" {summary['track_length']:.1f} times"),
         card("focal length", fixed(found["focal_px"], 1), "px", "" if deviation is None else f"deviation {deviation:.1f} px"),
-        card("scale", "metres" if alignment else DASH, "", _scale(alignment)),
+        card("scale", "metres" if summary["metric"] else DASH, "", _scale(alignment)),
+        card("level", *_level(alignment)),
     ]  # fmt: skip
     if summary["splats"] is not None:
         what = "held-out pictures" if summary["held_out"] else "pictures that were trained on"
@@ -84,7 +86,7 @@ def _cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:
                 f"median of {depth['points']:,}; {depth['within_5_percent']:.0f} % within 5 %" if depth["points"] else "",
             ),
         ]
-    return cards
+    return [*cards, *_place_cards(summary["place"])]
 
 
 def _components(summary: Mapping[str, Any]) -> str:
@@ -93,9 +95,29 @@ def _components(summary: Mapping[str, Any]) -> str:
 
 
 def _scale(alignment: Mapping[str, Any] | None) -> str:
-    if alignment is None:
-        return "unknown: no marker was named"
-    return f"marker of {alignment['marker_side_m']:g} m in {alignment['images_with_marker']} pictures"
+    if alignment is None or not alignment["scale_by"]:
+        return "unknown: nothing told it"
+    return f"within {100.0 * alignment['scale_half_95']:.2g} % (95 %), by {', '.join(alignment['scale_by'])}"
+
+
+def _level(alignment: Mapping[str, Any] | None) -> tuple[str, str, str]:
+    """Value, unit and words of the card."""
+    level = None if alignment is None else alignment["level"]
+    if level is None:
+        return DASH, "", "nothing told it"
+    return fixed(level["tilt_95_deg"], 2), "degrees", f"95 %, by {', '.join(level['used'])}"
+
+
+def _place_cards(place: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    if place is None:
+        return []
+    space, (low, high) = place["space_m3"], place["bounds_m"]
+    size = " x ".join(f"{b - a:.1f}" for a, b in zip(low, high, strict=True))
+    return [
+        card("known free", fixed(space["free"], 1), "m³", f"{space['unknown']:.1f} unknown, which is solid; bounds {size} m"),
+        card("gaussians left out", f"{place['gaussians']['pruned']:,}", "", f"{place['gaussians']['background']:,} beyond"
+             " known space are background"),
+    ]  # fmt: skip
 
 
 def _facts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -4,8 +4,9 @@ video.json           which films, what was chosen; written first
 frames.json, images/ the pictures that were taken, upright
 masks.json, masks/   what moves by itself in them, black
 colmap/, sparse/, reconstruction.json   poses and points; the folder is a COLMAP set that all other commands read
-alignment.json       the similarity into metres, where a marker was named
+alignment.json, alignment.html   the similarity into metres and level, its intervals, and what told them
 splats/              the training, a folder of its own
+place/               what can be flown in: known free space, bounds, start, goal, contact
 seconds.json         how long each step took
 report.html          what it all stands on
 summary.json         figures; written last: where it lies, all is done
@@ -20,8 +21,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from airworthy.capture.alignment.align import aligned, find_alignment, find_markers
+from airworthy.capture.alignment.align import align_capture, aligned
+from airworthy.capture.alignment.page import write_alignment_page
 from airworthy.capture.images import read_capture
+from airworthy.capture.places.place import PLACE_FILE, PlaceOptions, write_place
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.train import TrainResult, train_splats
 from airworthy.capture.video.advice import judged_reconstruction
@@ -41,7 +44,9 @@ from airworthy.scenes.splats import read_splats
 __all__ = ["IDENTITY_FILE", "SUMMARY_FILE", "ScaledCapture", "VideoResult", "capture_video", "scaled_capture"]
 
 IDENTITY_FILE, SUMMARY_FILE, SECONDS_FILE, REPORT_FILE = "video.json", "summary.json", "seconds.json", "report.html"
-ALIGNMENT_FILE, SPLATS_FOLDER = "alignment.json", "splats"
+ALIGNMENT_FILE, ALIGNMENT_PAGE, SPLATS_FOLDER, PLACE_FOLDER = "alignment.json", "alignment.html", "splats", "place"
+_LATER = ("side", "markers", "dictionary", "marker_on", "known_distance", "train", "train_width", "steps", "gaussians")
+"""Options that poses do not depend on: a distance, for one, is measured between points of pictures that have poses."""
 _VERSION = 1
 
 
@@ -55,6 +60,8 @@ class VideoResult:
     report: Path
     splats: Path | None
     """None: not trained."""
+    place: Path | None
+    """Folder of the scene; None: there is none, since nothing was trained or the warnings say why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +128,14 @@ class _VideoRun:
 
     def check_identity(self) -> None:
         """Refuse a folder of other films or of other options; tell what this one is for."""
-        identity = {"version": _VERSION, "inputs": [_digest(path) for path in self.inputs], "plan": asdict(self.plan)}
+        plan = asdict(self.plan)
+        options = {name: value for name, value in plan["options"].items() if name not in _LATER}
+        before_scale = {"frames": plan["frames"], "side": plan["side"], "reconstruction": plan["reconstruction"]}
+        identity = {
+            "version": _VERSION,
+            "inputs": [_digest(path) for path in self.inputs],
+            "plan": {**before_scale, "options": options},
+        }
         path = self.folder / IDENTITY_FILE
         if not path.exists():
             write_json(path, identity)
@@ -136,9 +150,11 @@ class _VideoRun:
 
     def result(self) -> VideoResult:
         """Do what is left, and return all of it."""
-        if (self.folder / SUMMARY_FILE).exists():
-            return self._result(dict(read_json(self.folder / SUMMARY_FILE)))
         plan, options = self.plan, self.plan.options
+        if (self.folder / SUMMARY_FILE).exists():
+            held = dict(read_json(self.folder / SUMMARY_FILE))
+            if held.get("plan") == plain(asdict(plan)):
+                return self._result(held)
         self._step(
             "frames", lambda: take_frames(self.inputs, self.folder, plan.frames, plan.side, options.rule, self.quiet)
         )  # fmt: skip
@@ -156,18 +172,35 @@ class _VideoRun:
         scaled = self._step("scale", lambda: scaled_capture(self.folder, plan, self.quiet))
         for line in filter(None, (shutter.sentence, scaled.warning)):
             self._say(line)
-        trained = None
+        trained, place, why = None, None, ""
         if options.train:
             trained = self._step(
                 "training", lambda: train_splats(scaled.images, self.folder / SPLATS_FOLDER, plan.training, self.quiet)
             )
-        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning))]
-        summary = self._summary(poses, record, frames, scaled, trained, leftovers, shutter, warnings)
+            place, why = self._step("place", lambda: self._place(scaled, trained))
+            self._say(why)
+        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning, why))]
+        summary = self._summary(poses, record, frames, scaled, trained, leftovers, shutter, warnings) | {"place": place}
         write_video_report(
             self.folder / REPORT_FILE, self.folder, summary, scaled.images, coverage_picture(scaled.images, leftovers)
         )
         write_json(self.folder / SUMMARY_FILE, summary)
         return self._result(dict(read_json(self.folder / SUMMARY_FILE)))
+
+    def _place(self, scaled: ScaledCapture, trained: TrainResult) -> tuple[dict[str, Any] | None, str]:
+        """Write the place; its record, or None and why there is none."""
+        if not scaled.images.metric:
+            return None, "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known."
+        root = self.folder / PLACE_FOLDER
+        options = PlaceOptions(
+            antialiased=self.plan.training.antialiased, background=float(self.plan.training.background == "white")
+        )
+        try:
+            made = write_place(root, scaled.images, read_splats(trained.splats).splats, options, name=root.parent.name)
+        except AirworthyError as error:
+            # Poses and splats are worth having without it.
+            return None, f"No place was made: {error}"
+        return dict(plain(made.record)), ""
 
     def _step(self, name: str, work: Callable[[], Any]) -> Any:
         """Do a step, and keep how long it took, all runs together."""
@@ -187,7 +220,11 @@ class _VideoRun:
     def _result(self, summary: dict[str, Any]) -> VideoResult:
         name = summary["splats"]
         return VideoResult(
-            self.folder, summary, self.folder / REPORT_FILE, None if name is None else self.folder / SPLATS_FOLDER / name
+            self.folder,
+            summary,
+            self.folder / REPORT_FILE,
+            None if name is None else self.folder / SPLATS_FOLDER / name,
+            self.folder / PLACE_FOLDER if summary["place"] is not None else None,
         )
 
     def _summary(
@@ -199,6 +236,7 @@ class _VideoRun:
         values: dict[str, Any] = {
             "inputs": [source["name"] for source in record["sources"]],
             "command": self.command,
+            "plan": plain(asdict(self.plan)),
             "pictures": len(frames),
             "registered": len(model["images"]),
             "components": [len(one["images"]) for one in poses["models"]],
@@ -237,7 +275,7 @@ def _digest(path: str | Path) -> dict[str, str]:
 
 
 def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> ScaledCapture:
-    """Return the posed pictures of a reconstruction in the frame of the place: metres and z up where a marker tells them.
+    """Return the posed pictures of a reconstruction in the frame of the place: level, and in metres where something tells them.
 
     Markers are looked for in the pictures at their full size; what is trained on is reduced after.
 
@@ -249,24 +287,20 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
     Raises:
         AirworthyError: No image can be used.
     """
-    root, o = Path(folder), plan.options
-    small = read_capture(root, width=plan.train_width, quiet=quiet)
-    small = replace(small, names=tuple(Path(name).name for name in small.names))
-    if not o.marker_side:
-        return ScaledCapture(
-            small, None,
-            "The place has no known scale: lay the printed marker (airworthy capture marker) on the floor and name its side"
-            " with --marker-side; a length of this place is in units of its own.",
-        )  # fmt: skip
-    full = read_capture(root, quiet=quiet)
-    full = replace(full, names=tuple(Path(name).name for name in full.names))
-    corners = find_markers(full, o.marker, quiet)
+    root, warning = Path(folder), ""
+    small, full = (read_capture(root, width=width, quiet=quiet) for width in (plan.train_width, None))
+    small, full = (replace(images, names=tuple(Path(name).name for name in images.names)) for images in (small, full))
     try:
-        found = find_alignment(full, corners, o.marker_side)
+        found = align_capture(full, plan.options.aligning(), quiet=quiet)
     except AirworthyError as error:
-        # Poses and splats are worth having without metres; `capture align` can give them later.
-        return ScaledCapture(small, None, f"The marker gave no scale: {error} The place is in units of its own.")
-    record = {**found.record(), "images": [full.names[k] for k in found.images]}
+        # Poses and splats are worth having without metres; other options, or `capture align`, can give them later.
+        warning = f"The place has no known scale: {error}"
+        try:
+            found = align_capture(full, plan.options.aligning(unscaled=True), quiet=quiet)
+        except AirworthyError as second:
+            return ScaledCapture(small, None, f"{warning} Nor is it level: {second}")
+    record = found.record(full)
     write_json(root / ALIGNMENT_FILE, record)
+    write_alignment_page(root / ALIGNMENT_PAGE, found, full)
     # Both were read from one set, so their frames are the same.
-    return ScaledCapture(aligned(small, found), record)
+    return ScaledCapture(aligned(small, found), record, warning)
