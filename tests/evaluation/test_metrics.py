@@ -151,7 +151,7 @@ def test_heading_is_compared_where_the_vehicle_is(late: float, window: float, ex
 def test_where_a_vehicle_waits_and_turns_the_clock_decides() -> None:
     place = np.tile(LINE.position[0], (201, 1))
     reference = TrackingReference(TIMES, place, np.zeros((201, 3)), 0.3 * TIMES)
-    headings = reference.yaw_along(np.array([2.0, 5.0]), place[:2] + [0.02, 0.0, 0.0], 1.5)
+    headings = reference.yaw_along(np.array([2.0, 5.0]), place[:2] + np.array([0.02, 0.0, 0.0]), 1.5)
     np.testing.assert_allclose(headings, [0.6, 1.5], atol=1e-9)
 
 

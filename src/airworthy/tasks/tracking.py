@@ -16,8 +16,8 @@ from airworthy.tasks.outcomes import first_match
 # ---- What a tracking task asks for: where to be, how fast and facing where, over time ---------------------------------------
 
 _LATENESS = 0.05
-"""What a second off the clock counts as, in metres off the path [m/s]; ours: slower than any course is flown, so that it decides
-only where the vehicle is asked to wait."""
+"""What a second off the clock counts as, in metres off the path [m/s]; ours: slower than any course is flown, so that it
+decides only where the vehicle is asked to wait."""
 _STILL = 1e-3
 """A reference that is slower goes nowhere [m/s]."""
 
@@ -104,9 +104,9 @@ class TrackingReference:
     def yaw_along(self, t: ArrayLike, position: ArrayLike, window: float) -> Array:
         """Return the heading [rad] that the path asks for where a vehicle is along it, continuous, shape (n,).
 
-        Who flies by sight has no clock: a second late on a circle that faces its middle, it faces what it should. The place along
-        the path is that of the sample which is nearest, of those at most `window` from the clock: where a path crosses itself
-        or returns, that leg counts which is flown.
+        Who flies by sight has no clock: a second late on a circle that faces its middle, it faces what it should. The place
+        along the path is that of the sample which is nearest, of those at most `window` from the clock: where a path crosses
+        itself or returns, that leg counts which is flown.
 
         Args:
             t: Times [s], (n,).
@@ -129,7 +129,7 @@ class TrackingReference:
         return self.yaw_at(when)
 
     def _beside(self, sample: NDArray[np.intp], position: Array) -> Array:
-        """Times [s] (n,) at which the path is nearest, at most half a step from samples (n,): as if it were straight there."""
+        """Return times [s] (n,) at which the path is nearest, at most half a step from samples, as if it were straight there."""
         speed = self.velocity[sample]
         along = np.sum((position - self.position[sample]) * speed, axis=-1)
         step = 0.5 * float(np.median(np.diff(self.t)))

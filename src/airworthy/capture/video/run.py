@@ -24,7 +24,7 @@ from typing import Any
 from airworthy.capture.alignment.align import align_capture, aligned
 from airworthy.capture.alignment.page import write_alignment_page
 from airworthy.capture.images import read_capture
-from airworthy.capture.places.place import PLACE_FILE, PlaceOptions, write_place
+from airworthy.capture.places.place import PlaceOptions, write_place
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.train import TrainResult, train_splats
 from airworthy.capture.video.advice import judged_reconstruction
