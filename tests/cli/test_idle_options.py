@@ -13,7 +13,7 @@ import pytest
 import airworthy as aw
 from airworthy.benchmarks import EvaluateConfig, FlyConfig, NavigationConfig, Perturbation, evaluate, run_benchmark, run_fly
 from airworthy.benchmarks.tracking.methods import VehicleSpread
-from airworthy.capture import FilmOptions, RenderCaptureOptions, TrainOptions, VideoOptions
+from airworthy.capture import CaptureVideoOptions, FilmOptions, RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
 from airworthy.cli.courses import ValidateCourseConfig
@@ -253,9 +253,9 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_bare(TrainOptions, place_rate=0.0, noise=1.0),),
     ],
     "airworthy capture video": [
-        (_bare(VideoOptions, rule="published", frames=50),),
-        (_bare(VideoOptions, train=False, steps=10, train_width=99, gaussians=200),),
-        (_bare(VideoOptions, marker=3),),
+        (_bare(CaptureVideoOptions, rule="published", frames=50),),
+        (_bare(CaptureVideoOptions, train=False, steps=10, train_width=99, gaussians=200),),
+        (_bare(CaptureVideoOptions, marker=3),),
     ],
     "airworthy capture film": [(_bare(FilmOptions, shutter=0.0, exposures=2),)],
 }

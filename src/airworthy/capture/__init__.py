@@ -12,13 +12,35 @@ if TYPE_CHECKING:
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
     from airworthy.capture.training import TrainResult, train_splats
     from airworthy.capture.training_options import TrainOptions
-    from airworthy.capture.video import FilmOptions, VideoOptions, VideoPlan, VideoResult, capture_video, render_film
+    from airworthy.capture.video import CaptureVideoOptions, FilmOptions, VideoPlan, VideoResult, capture_video, render_film
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "CAPTURE_LIMITS", "Alignment", "CaptureImages", "CaptureLimits", "FilmOptions", "MarkerPose", "RenderCaptureOptions",
-    "Similarity", "TrainOptions", "TrainResult", "VideoOptions", "VideoPlan", "VideoResult", "aligned", "best_similarity",
-    "capture_video", "detect_marker", "draw_marker", "find_alignment", "find_similarity", "marker_poses", "read_capture",
-    "render_capture", "render_film", "train_splats", "write_capture",
+    "CAPTURE_LIMITS",
+    "Alignment",
+    "CaptureImages",
+    "CaptureLimits",
+    "CaptureVideoOptions",
+    "FilmOptions",
+    "MarkerPose",
+    "RenderCaptureOptions",
+    "Similarity",
+    "TrainOptions",
+    "TrainResult",
+    "VideoPlan",
+    "VideoResult",
+    "aligned",
+    "best_similarity",
+    "capture_video",
+    "detect_marker",
+    "draw_marker",
+    "find_alignment",
+    "find_similarity",
+    "marker_poses",
+    "read_capture",
+    "render_capture",
+    "render_film",
+    "train_splats",
+    "write_capture",
 ]  # fmt: skip

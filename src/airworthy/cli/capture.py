@@ -12,7 +12,7 @@ import numpy as np
 from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.capture.training import TrainOptions, train_splats
-from airworthy.cli.capture_video import FilmConfig, VideoConfig, film, video
+from airworthy.cli.capture_video import CaptureFilmConfig, VideoConfig, film, video
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
@@ -144,7 +144,7 @@ def main(argv: list[str]) -> int:
             video,
             "Make a place of films or photographs: pictures, poses, masks, scale, splats and a page; a stopped run goes on.",
         ),
-        "film": (lambda: FilmConfig, film, "Film a scene by hand, with the truth beside it: a film to try `video` on."),
+        "film": (lambda: CaptureFilmConfig, film, "Film a scene by hand, with the truth beside it: a film to try `video` on."),
     }
     subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
     if subcommand not in commands:

@@ -11,7 +11,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 
-__all__ = ["IDLE_RULES", "VideoOptions", "VideoPlan"]
+__all__ = ["IDLE_RULES", "CaptureVideoOptions", "VideoPlan"]
 
 IDLE_RULES = (
     IdleRule(
@@ -29,7 +29,7 @@ IDLE_RULES = (
 
 
 @dataclass(frozen=True)
-class VideoOptions:
+class CaptureVideoOptions:
     """How a film becomes a place. Numbers that are None follow from `quick`.
 
     Raises:
@@ -62,7 +62,7 @@ class VideoOptions:
     seed: Annotated[int, Bound(0, 2**31 - 1)] = 0
 
     def __post_init__(self) -> None:
-        check_fields(self, "VideoOptions.")
+        check_fields(self, "CaptureVideoOptions.")
         refuse_idle(self, IDLE_RULES)
 
     def plan(self, reconstruction: ReconstructionOptions | None = None) -> VideoPlan:
@@ -99,7 +99,7 @@ class VideoPlan:
     frames: int
     side: int
     train_width: int
-    options: VideoOptions = field(default_factory=VideoOptions)
+    options: CaptureVideoOptions = field(default_factory=CaptureVideoOptions)
     reconstruction: ReconstructionOptions = field(default_factory=ReconstructionOptions)
     training: TrainOptions = field(default_factory=TrainOptions)
 
