@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.capture import best_similarity, read_capture
-from airworthy.capture.video import FilmOptions, VideoOptions, capture_video, render_film
+from airworthy.capture.video import CaptureVideoOptions, FilmOptions, capture_video, render_film
 from airworthy.core import frames
 from airworthy.scenes import scene
 from benchmarks import hardware
@@ -65,7 +65,7 @@ def report(asked: argparse.Namespace, name: str, photographs: Path, truth: dict[
     """Make the place, and print its figures."""
     out = asked.work / f"{name.replace(':', '_')}{'_quick' if asked.quick else ''}{'_trained' if asked.train else ''}"
     count = len(truth["times"]) if truth else None
-    options = VideoOptions(quick=asked.quick, frames=count, train=asked.train)
+    options = CaptureVideoOptions(quick=asked.quick, frames=count, train=asked.train)
     begun = time.perf_counter()
     done = capture_video(photographs, out, options, threads=asked.threads, quiet=False)
     found = done.summary

@@ -13,7 +13,7 @@ import pytest
 import airworthy as aw
 from airworthy.benchmarks import EvaluateConfig, FlyConfig, NavigationConfig, Perturbation, evaluate, run_benchmark, run_fly
 from airworthy.benchmarks.tracking.methods import VehicleSpread
-from airworthy.capture import AlignOptions, FilmOptions, RenderCaptureOptions, TrainOptions, VideoOptions
+from airworthy.capture import AlignOptions, CaptureVideoOptions, FilmOptions, RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
 from airworthy.cli.course_drawing import DrawCourseConfig
@@ -273,9 +273,8 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (ViewConfig("run", export=Path("x.html"), host="localhost", port=0, open=True, training=True),),
     ],
     "airworthy capture video": [
-        (_bare(VideoOptions, rule="published", frames=50),),
-        (_bare(VideoOptions, train=False, steps=10, train_width=99, gaussians=200),),
-        (_bare(VideoOptions, marker=3),),
+        (_bare(CaptureVideoOptions, rule="published", frames=50),),
+        (_bare(CaptureVideoOptions, train=False, steps=10, train_width=99, gaussians=200),),
     ],
     "airworthy capture film": [(_bare(FilmOptions, shutter=0.0, exposures=2),)],
 }

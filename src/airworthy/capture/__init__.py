@@ -29,16 +29,17 @@ if TYPE_CHECKING:
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
     from airworthy.capture.training.options import TrainOptions
     from airworthy.capture.training.train import TrainResult, train_splats
-    from airworthy.capture.video import FilmOptions, VideoOptions, VideoPlan, VideoResult, capture_video, render_film
+    from airworthy.capture.video import CaptureVideoOptions, FilmOptions, VideoPlan, VideoResult, capture_video, render_film
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CAPTURE_LIMITS", "Accelerations", "AlignOptions", "Alignment", "CaptureImages", "CaptureLimits", "CapturePoses",
-    "CapturedPlace", "FilmOptions", "KnownDistance", "MarkerPose", "PlaceOptions", "RenderCaptureOptions", "Similarity",
-    "TrainOptions", "TrainResult", "VideoOptions", "VideoPlan", "VideoResult", "align_capture", "aligned", "best_similarity",
-    "capture_video", "coverage_picture", "depth_against_points", "detect_marker", "detect_markers", "draw_marker",
-    "draw_marker_sheet", "export_frames", "find_alignment", "find_all_markers", "find_markers", "find_similarity",
-    "made_place", "marker_poses", "measured_scale", "read_accelerations", "read_capture", "read_poses", "render_capture",
-    "render_film", "train_splats", "write_alignment_page", "write_capture", "write_marker_sheet", "write_place",
+    "CaptureVideoOptions", "CapturedPlace", "FilmOptions", "KnownDistance", "MarkerPose", "PlaceOptions",
+    "RenderCaptureOptions", "Similarity", "TrainOptions", "TrainResult", "VideoPlan", "VideoResult", "align_capture",
+    "aligned", "best_similarity", "capture_video", "coverage_picture", "depth_against_points", "detect_marker",
+    "detect_markers", "draw_marker", "draw_marker_sheet", "export_frames", "find_alignment", "find_all_markers",
+    "find_markers", "find_similarity", "made_place", "marker_poses", "measured_scale", "read_accelerations", "read_capture",
+    "read_poses", "render_capture", "render_film", "train_splats", "write_alignment_page", "write_capture",
+    "write_marker_sheet", "write_place",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from airworthy.capture.alignment.record import AlignOptions
 from airworthy.capture.training.train import TrainOptions, train_splats
 from airworthy.cli.capture_align import ExportCaptureConfig, MarkerConfig, align, check_align, draw, export
 from airworthy.cli.capture_place import PlaceConfig, make_place
-from airworthy.cli.capture_video import FilmConfig, VideoConfig, film, video
+from airworthy.cli.capture_video import CaptureFilmConfig, VideoConfig, film, video
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import unknown_name
 
@@ -135,7 +135,7 @@ def main(argv: list[str]) -> int:
             video,
             "Make a place of films or photographs: pictures, poses, masks, scale, splats and a page; a stopped run goes on.",
         ),
-        "film": (lambda: FilmConfig, film, "Film a scene by hand, with the truth beside it: a film to try `video` on."),
+        "film": (lambda: CaptureFilmConfig, film, "Film a scene by hand, with the truth beside it: a film to try `video` on."),
     }
     subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
     if subcommand not in commands:

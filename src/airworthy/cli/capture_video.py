@@ -10,18 +10,18 @@ from typing import Any
 from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.capture.video.film import FilmOptions
-from airworthy.capture.video.options import VideoOptions
+from airworthy.capture.video.options import CaptureVideoOptions
 from airworthy.capture.video.run import VideoResult, capture_video
 from airworthy.cli.common import emit_json, show_table
 from airworthy.core.jobs.progress import command_line
 
-__all__ = ["FilmConfig", "VideoConfig", "film", "video"]
+__all__ = ["CaptureFilmConfig", "VideoConfig", "film", "video"]
 
 INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class FilmConfig:
+class CaptureFilmConfig:
     """What to film."""
 
     scene: Positional[str]
@@ -42,7 +42,7 @@ class VideoConfig:
     """Films, and folders of photographs, all of one place."""
     out: Path = Path("place")
     """Folder for everything; a stopped run goes on there."""
-    video: OmitArgPrefixes[VideoOptions] = field(default_factory=VideoOptions)
+    video: OmitArgPrefixes[CaptureVideoOptions] = field(default_factory=CaptureVideoOptions)
     """How."""
     threads: int = 0
     """Of the CPU for finding poses; 0: all it has."""
@@ -50,7 +50,7 @@ class VideoConfig:
     """Print JSON, and no progress."""
 
 
-def film(config: FilmConfig) -> int:
+def film(config: CaptureFilmConfig) -> int:
     """Film a scene, and say where it lies."""
     from airworthy.capture.video.film import render_film
     from airworthy.scenes import scene

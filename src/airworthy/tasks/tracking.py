@@ -129,7 +129,7 @@ class TrackingReference:
         return self.yaw_at(when)
 
     def _beside(self, sample: NDArray[np.intp], position: Array) -> Array:
-        """Return times [s] (n,) at which the path is nearest, at most half a step from samples, as if it were straight there."""
+        """Return times [s] (n,) at which the path is nearest, at most half a step from samples, as if straight there."""
         speed = self.velocity[sample]
         along = np.sum((position - self.position[sample]) * speed, axis=-1)
         step = 0.5 * float(np.median(np.diff(self.t)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.capture.video.film_building import patterned_room, textured_film, write_film
 
-from airworthy.capture import VideoOptions, best_similarity, capture_video, read_capture
+from airworthy.capture import CaptureVideoOptions, best_similarity, capture_video, read_capture
 from airworthy.capture.video import FilmOptions, ReconstructionOptions, film, reconstruct, render_film, take_frames
 from airworthy.capture.video.options import VideoPlan
 from airworthy.capture.video.reconstruction import camera_groups
@@ -34,30 +34,30 @@ def test_another_film_or_other_options_are_told(tmp_path: Path) -> None:
     """The first run fails at its poses, or without COLMAP; what it is for stands in the folder by then."""
     path = write_film(tmp_path / "a.mp4", textured_film(4))
     with pytest.raises(AirworthyError, match="only 4 pictures"):
-        capture_video(path, tmp_path / "out", VideoOptions(frames=20))
+        capture_video(path, tmp_path / "out", CaptureVideoOptions(frames=20))
     with pytest.raises(AirworthyError, match="frames: 20 before, 30 now"):
-        capture_video(path, tmp_path / "out", VideoOptions(frames=30))
+        capture_video(path, tmp_path / "out", CaptureVideoOptions(frames=30))
     write_film(tmp_path / "a.mp4", textured_film(5))
     with pytest.raises(AirworthyError, match=r"other films or other options .*inputs"):
-        capture_video(path, tmp_path / "out", VideoOptions(frames=20))
+        capture_video(path, tmp_path / "out", CaptureVideoOptions(frames=20))
 
 
 def test_what_cannot_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(AirworthyError, match="No film was named"):
         capture_video([], tmp_path / "out")
     with pytest.raises(AirworthyError, match="give one of them"):
-        capture_video("a.mp4", tmp_path / "out", VideoOptions(), plan=VideoPlan(10, 100, 100))
+        capture_video("a.mp4", tmp_path / "out", CaptureVideoOptions(), plan=VideoPlan(10, 100, 100))
     with pytest.raises(AirworthyError, match="--marker 3 changes nothing without a marker's side"):
-        VideoOptions(marker=3)
+        CaptureVideoOptions(marker=3)
 
 
 def test_quick_is_smaller_throughout() -> None:
-    quick, usual = VideoOptions(quick=True).plan(), VideoOptions().plan()
+    quick, usual = CaptureVideoOptions(quick=True).plan(), CaptureVideoOptions().plan()
     assert quick.frames < usual.frames
     assert quick.side < usual.side
     assert quick.training.steps < usual.training.steps
     assert quick.reconstruction.features < usual.reconstruction.features
-    assert VideoOptions(quick=True, frames=99).plan().frames == 99
+    assert CaptureVideoOptions(quick=True, frames=99).plan().frames == 99
 
 
 def test_pictures_of_one_size_are_one_camera() -> None:
@@ -74,7 +74,7 @@ def test_a_film_of_a_room_becomes_poses_and_a_page(tmp_path: Path) -> None:
     pytest.importorskip("pycolmap")
     options = FilmOptions(seconds=12.0, rate=4.0, width=320, height=240, exposures=1, marker_side=0.0, laps=0.5)
     truth = json.loads(render_film(patterned_room(), tmp_path / "film.mp4", options).read_text())
-    plan = VideoOptions(frames=24, width=320, train=False).plan(ReconstructionOptions(features=1500))
+    plan = CaptureVideoOptions(frames=24, width=320, train=False).plan(ReconstructionOptions(features=1500))
     done = capture_video(tmp_path / "film.mp4", tmp_path / "place", plan=plan)
     assert done.summary["registered"] >= 22
     # Of a room of 6 m from 320 pixels: a pixel is a centimetre, poses are a fraction of one.
@@ -97,7 +97,7 @@ def test_pictures_that_do_not_overlap_are_told(tmp_path: Path) -> None:
     pictures = [textured_picture(320, 240, 50 + k) for k in range(10)]
     path = write_film(tmp_path / "a.mp4", pictures, rate=2.0)
     with pytest.raises(AirworthyError, match=r"do not overlap.*film without cuts"):
-        capture_video(path, tmp_path / "out", VideoOptions(quick=True, train=False))
+        capture_video(path, tmp_path / "out", CaptureVideoOptions(quick=True, train=False))
 
 
 @pytest.mark.slow

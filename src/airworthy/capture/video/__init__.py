@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from airworthy.capture.video.film import FilmOptions, render_film
     from airworthy.capture.video.frames import TakenFrame, choose_frames, published_frames, take_frames
     from airworthy.capture.video.moving import moving_mask, write_masks
-    from airworthy.capture.video.options import VideoOptions, VideoPlan
+    from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
     from airworthy.capture.video.reconstruction import ReconstructionOptions, reconstruct
     from airworthy.capture.video.run import VideoResult, capture_video
     from airworthy.capture.video.shutter import RollingShutterTest, rolling_shutter
@@ -16,7 +16,20 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "FilmOptions", "ReconstructionOptions", "RollingShutterTest", "TakenFrame", "VideoOptions", "VideoPlan", "VideoResult",
-    "capture_video", "choose_frames", "moving_mask", "published_frames", "reconstruct", "render_film", "rolling_shutter",
-    "take_frames", "write_masks",
+    "CaptureVideoOptions",
+    "FilmOptions",
+    "ReconstructionOptions",
+    "RollingShutterTest",
+    "TakenFrame",
+    "VideoPlan",
+    "VideoResult",
+    "capture_video",
+    "choose_frames",
+    "moving_mask",
+    "published_frames",
+    "reconstruct",
+    "render_film",
+    "rolling_shutter",
+    "take_frames",
+    "write_masks",
 ]  # fmt: skip

@@ -70,11 +70,12 @@ def depth_against_points(
     shares: list[Array] = []
     for k in some:
         picture = number.get(Path(images.names[k]).name)
-        rows = np.flatnonzero(leftovers["picture"] == picture) if picture is not None else []
+        rows = np.flatnonzero(leftovers["picture"] == (-1 if picture is None else picture))
         if not len(rows):
             continue
         width, height = images.sizes[k]
-        lens = Pinhole(int(width), int(height), *map(float, images.intrinsics[k]))
+        fx, fy, cx, cy = map(float, images.intrinsics[k])
+        lens = Pinhole(int(width), int(height), fx, fy, cx, cy)
         where, turn = images.position[k : k + 1], images.attitude[k : k + 1]
         env = np.zeros(1, np.int32)
         depth = render(batch, lens.rays(), where, turn, env, ("splat_depth",), projection=lens)["splat_depth"][0]
@@ -108,8 +109,8 @@ def _places(images: CaptureImages, k: int, points: Array) -> ArrayAny:
 
 
 def _around(images: CaptureImages) -> Region:
-    low, high = images.position.min(axis=0) - 1e3, images.position.max(axis=0) + 1e3
-    return Region(tuple(map(float, low)), tuple(map(float, high)))
+    (a, b, c), (d, e, f) = images.position.min(axis=0) - 1e3, images.position.max(axis=0) + 1e3
+    return Region((float(a), float(b), float(c)), (float(d), float(e), float(f)))
 
 
 def coverage_picture(images: CaptureImages, leftovers: Mapping[str, ArrayAny]) -> ArrayU8 | None:

@@ -13,7 +13,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 
-__all__ = ["IDLE_RULES", "VideoOptions", "VideoPlan"]
+__all__ = ["IDLE_RULES", "CaptureVideoOptions", "VideoPlan"]
 
 IDLE_RULES = (
     IdleRule(
@@ -30,7 +30,7 @@ IDLE_RULES = (
 
 
 @dataclass(frozen=True)
-class VideoOptions:
+class CaptureVideoOptions:
     """How a film becomes a place. Numbers that are None follow from `quick`.
 
     Raises:
@@ -69,7 +69,7 @@ class VideoOptions:
     seed: Annotated[int, Bound(0, 2**31 - 1)] = 0
 
     def __post_init__(self) -> None:
-        check_fields(self, "VideoOptions.")
+        check_fields(self, "CaptureVideoOptions.")
         refuse_idle(self, IDLE_RULES)
         self.aligning()
 
@@ -126,7 +126,7 @@ class VideoPlan:
     frames: int
     side: int
     train_width: int
-    options: VideoOptions = field(default_factory=VideoOptions)
+    options: CaptureVideoOptions = field(default_factory=CaptureVideoOptions)
     reconstruction: ReconstructionOptions = field(default_factory=ReconstructionOptions)
     training: TrainOptions = field(default_factory=TrainOptions)
 

@@ -32,7 +32,7 @@ from airworthy.capture.video.decoding import open_source
 from airworthy.capture.video.evidence import coverage_picture, depth_against_points, read_leftovers, shutter_of
 from airworthy.capture.video.frames import read_frames_record, take_frames
 from airworthy.capture.video.moving import write_masks
-from airworthy.capture.video.options import VideoOptions, VideoPlan
+from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
 from airworthy.capture.video.reconstruction import LEFTOVERS, reconstruct
 from airworthy.capture.video.report import write_video_report
 from airworthy.core.errors import AirworthyError
@@ -78,7 +78,7 @@ class ScaledCapture:
 def capture_video(
     inputs: Sequence[str | Path] | str | Path,
     out: str | Path,
-    options: VideoOptions | None = None,
+    options: CaptureVideoOptions | None = None,
     *,
     plan: VideoPlan | None = None,
     threads: int = 0,
@@ -91,7 +91,7 @@ def capture_video(
         inputs: Films, and folders of photographs, all of one place.
         out: Folder.
         options: What is chosen.
-        plan: Every number of it instead (`VideoOptions.plan`).
+        plan: Every number of it instead (`CaptureVideoOptions.plan`).
         threads: Of the CPU for finding poses; 0: all it has.
         command: That does the same again, for page and summary.
         quiet: Say nothing but what is wrong.
@@ -109,7 +109,7 @@ def capture_video(
         raise AirworthyError("No film was named: give the path of a film, or of a folder of photographs.")
     if options is not None and plan is not None:
         raise AirworthyError("Both options and a plan were given for a film; a plan has its options in it: give one of them.")
-    resolved = plan or (options or VideoOptions()).plan()
+    resolved = plan or (options or CaptureVideoOptions()).plan()
     refuse_foreign(out, IDENTITY_FILE)
     with lock_folder(out) as folder:
         run = _VideoRun(paths, folder, resolved, threads, command, quiet)
