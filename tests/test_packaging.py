@@ -97,6 +97,7 @@ def test_programs_of_the_package_are_its_own() -> None:
     }
     assert started == {
         "__main__.py",
+        "capture/video/colmap_process.py",
         "cli/main.py",
         "learning/svnet_runner.py",
         "race/wall/child.py",

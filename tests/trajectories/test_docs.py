@@ -30,7 +30,8 @@ def test_the_commands_run(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     Path("mine.json").write_text(block)
-    commands = re.findall(r"^    airworthy (courses.*)$", text, re.MULTILINE)
+    # Drawing opens a browser: `tests/cli/test_course_drawing.py` runs it.
+    commands = re.findall(r"^    airworthy (courses (?!draw).*)$", text, re.MULTILINE)
     assert len(commands) == 3
     for line in commands:
         assert main(re.split(r"  +", line)[0].split()) == 0

@@ -44,12 +44,19 @@ class CourseDraft:
     source: str = "drawn by hand"
 
     def __post_init__(self) -> None:
+        for given in ("points", "yaws"):
+            object.__setattr__(self, given, _listed(getattr(self, given), given))
         object.__setattr__(self, "points", tuple(_point(point) for point in self.points))
-        object.__setattr__(self, "yaws", tuple(self.yaws) or (None,) * len(self.points))
+        object.__setattr__(self, "yaws", self.yaws or (None,) * len(self.points))
+        if not isinstance(self.limits, Limits):
+            raise AirworthyError(f"The limits of a course are {type(self.limits).__name__}; expected Limits.")
+        if not all(isinstance(text, str) for text in (self.name, self.source)):
+            raise AirworthyError(f"A course is named {self.name!r} and from {self.source!r}; expected texts.")
         if len(self.yaws) != len(self.points):
             raise AirworthyError(f"A course of {len(self.points)} way-points has {len(self.yaws)} headings; give one each.")
         for yaw in self.yaws:
-            if yaw is not None and not math.isfinite(yaw):
+            known = isinstance(yaw, int | float) and not isinstance(yaw, bool) and abs(yaw) <= _EDGE_MAX
+            if not (yaw is None or known):
                 raise AirworthyError(f"A heading is {yaw!r}; expected a number of radians, or none to fly along the path.")
 
     def __len__(self) -> int:
@@ -236,8 +243,20 @@ def parse_points(text: str) -> tuple[Point, ...]:
     return tuple(found)
 
 
+def _listed(values: object, name: str) -> tuple[Any, ...]:
+    """Return values as a tuple; raises AirworthyError where they are no list."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if not isinstance(values, list | tuple):
+        raise AirworthyError(f"The {name} of a course are {values!r:.60}; expected a list.")
+    return tuple(values)
+
+
 def _point(values: ArrayLike) -> Point:
-    array: Array = np.asarray(values, np.float64)
+    try:
+        array: Array = np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise AirworthyError(f"A way-point is {values!r:.60}; expected x, y, z in metres.") from error
     if array.shape != (3,) or not np.isfinite(array).all() or np.abs(array).max() > _EDGE_MAX:
         raise AirworthyError(f"A way-point is {array.tolist()}; expected x, y, z in metres.")
     # Rounded to a micrometre: what was clicked is no better known, and files are read by people.

@@ -47,8 +47,8 @@ def test_what_cannot_be_asked_for(tmp_path: Path) -> None:
         capture_video([], tmp_path / "out")
     with pytest.raises(AirworthyError, match="give one of them"):
         capture_video("a.mp4", tmp_path / "out", CaptureVideoOptions(), plan=VideoPlan(10, 100, 100))
-    with pytest.raises(AirworthyError, match="--marker 3 changes nothing without a marker's side"):
-        CaptureVideoOptions(marker=3)
+    with pytest.raises(AirworthyError, match=r"The marker 'x' is not understood; expected NUMBER or NUMBER:SIDE"):
+        CaptureVideoOptions(markers=("x",))
 
 
 def test_quick_is_smaller_throughout() -> None:

@@ -364,6 +364,8 @@ def test_viewing(told: Transcript, monkeypatch: Patch) -> None:
     track = SimpleNamespace(envs=[0, 2], folder="run", vehicle=lambda env: f"vehicle {env}")
     flown, place = SimpleNamespace(title="A flight", flight=track, scene="hall"), SimpleNamespace(title="A place", flight=None)
     place.scene, bare = "hall", SimpleNamespace(title="Bare", flight=track, scene=None)
+    for subject in (flown, place, bare):
+        subject.training, subject.capture = None, None
     monkeypatch.setattr(server, "free_port", told.fake("free_port", 8081))
     monkeypatch.setattr(server, "serve", told.fake("serve", "server"))
     monkeypatch.setattr(server, "stop", told.fake("stop"))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from airworthy.capture.writer import file_names, transforms_table
 from airworthy.core.arrays import Array, ArrayBool, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, write_json, write_text
+from airworthy.core.schema import SHARE, Bound, check_fields
 from airworthy.geometry.distance import distance_field
 from airworthy.reports.page import page_of
 from airworthy.reports.pictures import data_uri
@@ -58,6 +59,8 @@ _NEAR = 0.02
 _MARGIN_CELLS = 3
 """Around what cameras see."""
 _VOLUME_DIGITS = 3
+_FINEST = 0.005
+"""Smallest edge of a cell [m]: what photographs of rooms tell apart, and no more cells than memory holds."""
 
 
 @dataclass(frozen=True)
@@ -68,27 +71,23 @@ class PlaceOptions:
         AirworthyError: A number is out of range.
     """
 
-    cell: float = 0.0
+    cell: Annotated[float, Bound(0.0, 1.0, "m")] = 0.0
     """Edge of the cells of known space [m]; 0: 0.05 to 0.1, as suits size and memory."""
-    radius: float = 0.3
+    radius: Annotated[float, Bound(0.0, 5.0, "m", above=True)] = 0.3
     """Of the ball that must fit where start, goal and bounds are [m]."""
     prune: bool = True
     """Leave out gaussians that fewer than two training cameras see."""
     antialiased: bool = False
     """As of the training."""
-    background: float = 0.0
+    background: Annotated[float, SHARE] = 0.0
     """Behind everything, 0 black to 1 white, as of the training."""
     assume_metric: bool = False
     """Take the unit of a capture that is not metric for the metre."""
 
     def __post_init__(self) -> None:
-        if not (self.cell == 0.0 or 0.005 <= self.cell <= 1.0) or not 0.0 < self.radius <= 5.0:
-            raise AirworthyError(
-                f"A place got cells of {self.cell} m and a radius of {self.radius} m; expected 0.005 to 1 m (0: found), and up"
-                " to 5 m."
-            )
-        if not 0.0 <= self.background <= 1.0:
-            raise AirworthyError(f"A place got the background {self.background}; expected 0, black, to 1, white.")
+        check_fields(self, "PlaceOptions.")
+        if 0.0 < self.cell < _FINEST:
+            raise AirworthyError(f"PlaceOptions.cell is {self.cell} m; expected {_FINEST:g} to 1 m, or 0: found.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,7 +106,7 @@ class CaptureVideoOptions:
             steps=self.steps or (3000 if quick else 8000),
             count=self.gaussians or (50_000 if quick else 150_000),
             degree=0 if quick else 1,
-            exposure=True,
+            exposure="on",
             seed=self.seed,
         )
         return VideoPlan(
