@@ -85,7 +85,8 @@ airworthy.tasks.navigation.NavigationProtocol time_limit_s=90.0 goal_radius_m=2.
 airworthy.tasks.outcomes.GoalProtocol radius_m=0.5 timeout_s=60.0
 airworthy.tasks.outcomes.HoldProtocol radius_m=0.2 settle_s=2.0
 airworthy.tasks.tracking.TrackingProtocol end_radius_m=0.5 end_window_s=2.0 path_distance_max_m=1.5 coverage_min=0.9
-  yaw_window_s=1.5 yaw_error_max_rad=0.5235987755982988 proximity_m=0.3 collision_start_m=0.15 collision_end_m=0.25 duration_tolerance_s=0.15
+  yaw_window_s=1.5 yaw_error_max_rad=0.5235987755982988
+  proximity_m=0.3 collision_start_m=0.15 collision_end_m=0.25 duration_tolerance_s=0.15
 airworthy.trajectories.course_file.Course coefficient_count=8 start=(0.0,0.0,0.0) start_yaw=0.0 lap_count=1
 airworthy.trajectories.gates.Gate opening=(0.4,0.4) bar=0.05
 airworthy.trajectories.generated_courses.RandomCourse gates=10 distance=(0.8,1.5)

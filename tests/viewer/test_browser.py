@@ -102,7 +102,7 @@ def test_splats_have_their_colours(server: Any, tmp_path: Path) -> None:
     server.initial_camera.position, server.initial_camera.look_at = np.array([0.0, -2.0, 0.0]), np.zeros(3)
 
     def red(pixels: np.ndarray) -> bool:
-        middle = pixels[200:220, 310:330].reshape(-1, 3).mean(0)
+        middle = pixels[200:220, 150:170].reshape(-1, 3).mean(0)  # beside panel and notices
         return bool(np.abs(middle - [204.0, 26.0, 51.0]).max() < 20)  # opacity 0.99, and the browser's low-pass filter
 
     with Page(tmp_path / "profile", SMALL) as page:
