@@ -120,8 +120,8 @@ def test_what_cannot_be_a_place_is_refused(images: CaptureImages, splats: Splats
         write_place(tmp_path, images, clear, OPTIONS)
     with pytest.raises(AirworthyError, match="No connected free space"):
         write_place(tmp_path, images, splats, PlaceOptions(cell=0.1, radius=2.0))
-    for wrong in ({"cell": -1.0}, {"radius": 0.0}, {"background": 2.0}):
-        with pytest.raises(AirworthyError, match="A place got"):
+    for wrong in ({"cell": -1.0}, {"cell": 1e-3}, {"radius": 0.0}, {"background": 2.0}):
+        with pytest.raises(AirworthyError, match=f"PlaceOptions.{next(iter(wrong))} is"):
             PlaceOptions(**wrong)
     assert not list(tmp_path.iterdir())
 
