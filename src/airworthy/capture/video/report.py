@@ -105,7 +105,7 @@ def _level(alignment: Mapping[str, Any] | None) -> tuple[str, str, str]:
     level = None if alignment is None else alignment["level"]
     if level is None:
         return DASH, "", "nothing told it"
-    return fixed(level["tilt_95_deg"], 2), "degrees", f"95 %, by {', '.join(level['used'])}"
+    return fixed(level["tilt_95_deg"], 2), "°", f"95 %, by {', '.join(level['used'])}"
 
 
 def _place_cards(place: Mapping[str, Any] | None) -> list[dict[str, str]]:

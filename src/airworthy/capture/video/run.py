@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.capture.alignment.align import align_capture, aligned
+from airworthy.capture.alignment.markers import SIDE
 from airworthy.capture.alignment.page import write_alignment_page
 from airworthy.capture.images import read_capture
 from airworthy.capture.places.place import PlaceOptions, write_place
@@ -72,7 +73,7 @@ class ScaledCapture:
     record: dict[str, Any] | None
     """Of alignment.json; None: the unit is that of the reconstruction."""
     warning: str = ""
-    """What to tell a user who has no metres."""
+    """What to tell a user who has no metres, or metres that hang on a side that nobody measured."""
 
 
 def capture_video(
@@ -302,5 +303,11 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
     record = found.record(full)
     write_json(root / ALIGNMENT_FILE, record)
     write_alignment_page(root / ALIGNMENT_PAGE, found, full)
+    if found.bundle is not None and found.bundle.markers[0].side == SIDE:
+        # One default for drawing and for looking: whoever printed another size is told what was taken.
+        warning = (
+            f"The marker was taken to be {SIDE:g} m wide, as `airworthy capture marker` draws it: measure its black square, and"
+            " say --side where it is not."
+        )
     # Both were read from one set, so their frames are the same.
     return ScaledCapture(aligned(small, found), record, warning)
