@@ -204,16 +204,6 @@ class RacePilot(Protocol):
         """Return collective thrust [N] and body rates [rad/s], (flights, 4)."""
 
 
-class TruthPilot(Protocol):
-    """As `RacePilot`, of one that is given the truth."""
-
-    def begin(self, facts: OnboardFacts) -> None:
-        """Take what is told before the start."""
-
-    def command(self, onboard: Onboard, truth: Truth) -> ArrayLike:
-        """Return collective thrust [N] and body rates [rad/s], (flights, 4)."""
-
-
 def onboard_facts(
     race: Race,
     vehicle: Vehicle,

@@ -6,7 +6,6 @@ numbers. Textures are decoded to linear light once, when they are packed, with a
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -351,8 +350,3 @@ def appearance_of(batch: SceneBatch, texture_scale: float = 1.0) -> Appearance:
     if found is None or found[0] != state:
         found = kept[texture_scale] = (state, Appearance(batch, texture_scale))
     return found[1]
-
-
-def _mib(size: int) -> str:
-    value = size / 2**20
-    return f"{value:.0f}" if value >= 10 else f"{value:.{max(0, 1 - math.floor(math.log10(max(value, 1e-3))))}f}"

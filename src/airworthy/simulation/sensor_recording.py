@@ -25,18 +25,6 @@ from airworthy.core.files import make_folder, write_atomic, write_json
 from airworthy.sensors.devices import Device
 from airworthy.simulation.mounted import Capture, MountedSensors
 
-OUTPUT_MODES = {
-    -1: "rgb",
-    0: "instance_id",
-    1: "semantic_id",
-    2: "depth_8bit",
-    3: "depth_16bit",
-    4: "normal",
-    5: "grey",
-    6: "flow",
-}
-"""FlightGoggles' numbers of camera outputs."""
-
 
 def depth_16bit(metres: ArrayLike, unit: float = 1e-3) -> NDArray[np.uint16]:
     """Return 16-bit image of a depth or range: counts of `unit` metres, rounded; 0 where nothing returned or it does not

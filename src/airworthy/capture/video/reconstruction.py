@@ -31,7 +31,6 @@ __all__ = ["LEFTOVERS", "RECONSTRUCTION_FILE", "Colmap", "ReconstructionOptions"
 
 LEFTOVERS = "colmap/leftovers.npz"
 RECONSTRUCTION_FILE, DATABASE, LOG, SPARSE, MASKS = "reconstruction.json", "database.db", "colmap.log", "sparse", "masks"
-_LOG_TAIL = 4000
 
 
 @dataclass(frozen=True)

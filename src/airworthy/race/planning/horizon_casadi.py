@@ -33,7 +33,6 @@ __all__ = ["HorizonPlanner", "casadi_planner"]
 
 _SLACK_MAX = 10.0
 """Of windows [m] and glances [s]; more is no plan."""
-_SOLVED = ("Solve_Succeeded", "Solved_To_Acceptable_Level")
 
 
 class HorizonPlanner:

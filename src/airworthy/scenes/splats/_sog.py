@@ -37,7 +37,6 @@ from airworthy.scenes.splats.record import COEFFICIENTS
 
 Fetch = Callable[[str], bytes]
 """Bytes of a file of the SOG, by the name that its meta.json gives."""
-ZIP = b"PK\x03\x04"
 _MEMBERS_MAX = 256
 _JSON_EXPANSION = 24
 

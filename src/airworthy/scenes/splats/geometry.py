@@ -99,8 +99,6 @@ def splat_occupancy_kernel() -> Any:
 
 THRESHOLD = 0.5
 """A cell counts as occupied where its gaussians together stop this share of the light."""
-SUPPORT = 8
-"""Groups of fewer occupied cells are taken for floaters."""
 _FAINT = 1.0 / 255.0
 """Renderers leave out what is fainter."""
 _MOST = 0.99

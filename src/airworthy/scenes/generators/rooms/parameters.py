@@ -25,8 +25,6 @@ HALF_COUNT_PROBABILITY = 0.15
 """With which a room gets half of its obstacles at reset."""
 SPAWN = ((0.10, 0.15, 0.15), (0.20, 0.85, 0.85))
 """Ratios of the box in which robots begin."""
-SPAWN_YAW = math.radians(30.0)
-"""Largest heading at the beginning, either way [rad]."""
 TARGET = ((0.90, 0.1, 0.1), (0.94, 0.9, 0.9))
 """Ratios of the box in which the navigation task puts targets."""
 TREE_KINDS, TREE_LINKS = 100, 21
