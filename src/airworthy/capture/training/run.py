@@ -52,12 +52,13 @@ def first_splats(images: CaptureImages, options: TrainOptions, quiet: bool) -> t
     points, colors, origin = _surface(images, options, quiet)
     some = rng.permutation(len(points))[: count - round(_FILL * count)]
     more = _random(images, count - len(some), rng)
-    position = np.concatenate([points[some], more])
-    color = np.concatenate([colors[some], observed_colors(images, more)])
     least = 1e-5 * views_reach(images)
-    return splats_at(position, color, _OPACITY, least), f"{len(some):,} {origin}, {len(more):,} at random" if len(
-        some
-    ) else origin
+    parts = [splats_at(more, observed_colors(images, more), _OPACITY, least)] if len(more) else []
+    if len(some):
+        # Round ones stop light before their surface, and those that must first find their direction seldom do.
+        parts.insert(0, splats_at(points[some], colors[some], _OPACITY, least, flat=True))
+        origin = f"{len(some):,} {origin}, {len(more):,} at random"
+    return merged(parts), origin
 
 
 def _surface(images: CaptureImages, options: TrainOptions, quiet: bool) -> tuple[ArrayFloat, ArrayFloat, str]:
