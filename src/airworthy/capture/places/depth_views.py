@@ -66,10 +66,10 @@ def depth_views(
 ) -> DepthViews:
     """Return depths of splats as the training cameras of a capture see them, in images of at most `DEPTH_WIDTH` pixels.
 
-    A ray ends where half of its light has been stopped, and there where it meets that gaussian's plane. It is free up to before that by as much as the mean depth differs, or
-    up to a share of it before which next to no light is stopped (`SHARES`, `FOG`), whichever is farther: clouds that are not
-    trained to the end have fog before their surfaces. Where less than `OPAQUE` of the light is stopped, a ray ends at nothing
-    for certain and frees nothing.
+    A ray ends where half of its light has been stopped, where it meets that gaussian's plane. It is free up to before that by
+    as much as the mean depth differs, or up to a share of it before which next to no light is stopped (`SHARES`, `FOG`),
+    whichever is farther: clouds that are not trained to the end have fog before their surfaces. Where less than `OPAQUE` of
+    the light is stopped, a ray ends at nothing for certain and frees nothing.
 
     Args:
         splats: As trained, in the frame of the images.

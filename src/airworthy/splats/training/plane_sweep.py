@@ -21,7 +21,6 @@ from airworthy.core.threads import share
 from airworthy.scenes.splats.record import C0, Splats
 from airworthy.splats.cloud import rotation_matrices
 
-
 _NEIGHBOURS = 12
 """Points by which it is judged how a surface lies: fewer follow noise, more reach round corners."""
 _THINNEST = 0.1
