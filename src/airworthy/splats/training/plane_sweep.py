@@ -21,7 +21,7 @@ from airworthy.core.threads import share
 from airworthy.scenes.splats.record import C0, Splats
 from airworthy.splats.cloud import rotation_matrices
 
-_NEIGHBOURS = 12
+_AROUND = 12
 """Points by which it is judged how a surface lies: fewer follow noise, more reach round corners."""
 _THINNEST = 0.1
 """Least thickness of a flat Gaussian over its width."""
@@ -48,7 +48,7 @@ def splats_at(
     width = np.maximum(np.sqrt(np.square(near[:, 1:]).mean(axis=1)), least)
     turn = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
     scale = np.repeat(width[:, None], 3, axis=1)
-    if flat and n > _NEIGHBOURS:
+    if flat and n > _AROUND:
         turn, thickness = surfaces_at(points)
         scale[:, 0] *= thickness
     shade = ((np.asarray(colors, np.float64) - 0.5) / C0)[:, None]
@@ -67,9 +67,9 @@ def surfaces_at(points: ArrayFloat) -> tuple[Array, Array]:
     """
     from scipy.spatial import cKDTree
 
-    group = points[cKDTree(points).query(points, k=_NEIGHBOURS)[1]]
+    group = points[cKDTree(points).query(points, k=_AROUND)[1]]
     away = group - group.mean(axis=1, keepdims=True)
-    square, axes = np.linalg.eigh(np.einsum("nki,nkj->nij", away, away) / _NEIGHBOURS)
+    square, axes = np.linalg.eigh(np.einsum("nki,nkj->nij", away, away) / _AROUND)
     # Eigenvectors may be left-handed.
     axes[:, :, 0] *= np.sign(np.linalg.det(axes))[:, None]
     spread = np.sqrt(np.maximum(square, 0.0))
