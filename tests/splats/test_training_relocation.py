@@ -17,12 +17,11 @@ from airworthy.splats.training.plane_sweep import (
     focus,
     random_points,
     reach_of,
-    splats_at,
-    surfaces_at,
     swept_points,
     views_radius,
     visible_from,
 )
+from airworthy.splats.training.starting_splats import splats_at, surfaces_at
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, MOST_COPIES))

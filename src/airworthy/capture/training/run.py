@@ -20,7 +20,8 @@ from airworthy.splats.training import ImageLoss, SplatOptimizer
 from airworthy.splats.training.densify import densified, faded
 from airworthy.splats.training.engines import relocated
 from airworthy.splats.training.geometry_loss import GeometryLoss, SurfaceImages, edge_weights
-from airworthy.splats.training.plane_sweep import random_points, reach_of, splats_at, swept_points, visible_from
+from airworthy.splats.training.plane_sweep import random_points, reach_of, swept_points, visible_from
+from airworthy.splats.training.starting_splats import splats_at
 
 __all__ = ["CameraMotion", "ExposureMaps", "HeldOutQuality", "TrainingRun", "first_splats", "views_reach"]
 
