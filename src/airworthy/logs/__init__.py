@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.logs.clock import even_clock
     from airworthy.logs.quality import StreamQuality
     from airworthy.logs.reading import ReadOptions, read_log
     from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LowPass, RawSeries, RotorGeometry, Stream
@@ -22,5 +23,6 @@ __all__ = [
     "RotorGeometry",
     "Stream",
     "StreamQuality",
+    "even_clock",
     "read_log",
 ]

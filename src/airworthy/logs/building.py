@@ -89,7 +89,8 @@ def build(draft: LogDraft) -> Log:
         if id(series) not in times:
             times[id(series)] = _seconds(series, start)
         raw[name] = RawSeries(times[id(series)], values)
-    events = [LogEvent((t - start) / NS, kind, harmless(detail)) for t, kind, detail in sorted(draft.events)]
+    # What came before the first sample holds from there on.
+    events = [LogEvent(max(t - start, 0) / NS, kind, harmless(detail)) for t, kind, detail in sorted(draft.events)]
     return Log(
         name=Path(draft.path).name,
         streams=streams,
@@ -114,6 +115,8 @@ def _stream(found: Found, start: int, draft: LogDraft) -> Stream:
         values = flu_enu(values, found.frame)
     if kind.frame == "flu->enu":
         values = _unit(values, found, draft)
+    # Infinity is what a division by zero left: no measurement.
+    values = np.where(np.isfinite(values), values, np.nan)
     return Stream(
         kind=found.kind,
         time=_seconds(found.stamps, start),

@@ -17,6 +17,8 @@ _LARGEST = float(2**62)
 def even_clock(stamps: Array, period: float) -> tuple[Array, float]:
     """Return stamps of an evenly sampled stream with jitter and drop-outs, put on the lattice that fits them best.
 
+    Steps are counted one by one: jitter beyond a tenth of the period is miscounted now and then.
+
     Args:
         stamps: Increasing times [s], (n,).
         period: Roughly the sample period [s].

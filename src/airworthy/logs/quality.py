@@ -41,6 +41,7 @@ class StreamQuality:
     """Share of NaN."""
 
 
+@np.errstate(all="ignore")
 def stream_quality(time: Array, values: Array) -> StreamQuality:
     """Measure a stream.
 
@@ -76,7 +77,7 @@ def saturated_rows(column: Array) -> ArrayAny:
     finite = column[np.isfinite(column)]
     if finite.size < 2 or finite.min() == finite.max():
         return marked
-    for end in (finite.min(), finite.max()):
+    for end in (float(finite.min()), float(finite.max())):
         at = column == end
         pairs = at[1:] & at[:-1]
         runs = int(np.count_nonzero(at[1:] & ~at[:-1]) + at[0])

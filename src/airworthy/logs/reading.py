@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_bytes
 from airworthy.logs.building import LOG_BYTES_MAX, LogDraft, build, draft_of
@@ -69,7 +71,9 @@ def read_log(path: str | Path, options: ReadOptions | None = None) -> Log:
     """
     options = options or ReadOptions()
     place = Path(path)
-    return build(_folder(place, options) if place.is_dir() else _file(place, options))
+    # Damaged numbers overflow; what comes of them is missing, which streams say.
+    with np.errstate(all="ignore"):
+        return build(_folder(place, options) if place.is_dir() else _file(place, options))
 
 
 def _folder(folder: Path, options: ReadOptions) -> LogDraft:

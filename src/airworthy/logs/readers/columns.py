@@ -46,6 +46,8 @@ def text_columns(data: bytes, draft: LogDraft, skip: int = 0, names: Sequence[st
     """
     import pyarrow as pa
 
+    if not data.isascii():
+        data = data[:skip] + data[skip:].decode("utf-8", "replace").encode()
     head, start = _header(data, skip) if not names else (list(names), skip)
     if not head or len(head) > COLUMNS_MAX or start >= len(data):
         raise draft.refuse(f"no table of comma-separated numbers begins at byte {skip} (columns: {len(head)})")

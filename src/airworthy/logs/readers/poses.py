@@ -41,6 +41,8 @@ def read_euroc(data: bytes, draft: LogDraft, label: str = "") -> None:
     """
     columns = text_columns(data, draft)
     names = list(columns)
+    if not names or not _EUROC_HEAD.match(b"#" + names[0].encode()):
+        raise draft.refuse("its first column holds no stamps")
     stamps = nanoseconds(_whole(columns[names[0]], draft), "ns", f"Log {draft.path!r}, column 1")
     draft.raw |= {f"{label or 'table'}.{name}": (stamps, columns[name]) for name in names[1:]}
     lower = [name.lower() for name in names]

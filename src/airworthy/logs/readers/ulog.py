@@ -200,7 +200,7 @@ class _Reader:
         item.offsets.append(body.at)
         # `timestamp` is the first field wherever PX4 writes; a guess is enough for where a parameter changed.
         if item.row.names and item.row.names[0] == "timestamp" and body.left >= 8:
-            self.stamp = min(int.from_bytes(body.data[body.at : body.at + 8], "little"), 1 << 52)
+            self.stamp = max(self.stamp, min(int.from_bytes(body.data[body.at : body.at + 8], "little"), 1 << 52))
 
     def _fact(self, body: ByteCursor, multiple: bool) -> None:
         if multiple:
