@@ -116,6 +116,9 @@ def apply_mapping(columns: Mapping[str, ArrayAny], mapping: Mapping[str, ColumnM
         if not known.all():
             draft.note(f"{int((~known).sum())} rows of {name} have no time and were left out.")
             time, values = time[known], values[known]
+        # A blank row of a table of several streams is no sample of this one.
+        there = ~np.isnan(values).all(axis=1)
+        time, values = time[there], values[there]
         if KINDS[kind].frame == "flu->enu" and len(item.columns) == 3:
             values = from_euler(*(values * _ANGLES[item.unit or "rad"] * item.scale).T)
         else:

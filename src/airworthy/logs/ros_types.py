@@ -137,6 +137,27 @@ def _fields(name: str, known: Mapping[str, str], total: list[int], depth: int) -
     return tuple(found)
 
 
+def schema_text(name: str) -> str:
+    """Return the definition of a type of `DEFINITIONS` with all that it uses, as MCAP files carry it."""
+    needed: list[str] = []
+
+    def walk(kind: str) -> None:
+        for line in DEFINITIONS[kind].splitlines():
+            part = re.sub(r"[\[<].*", "", line.partition(" ")[0])
+            if part in _PRIMITIVES or part == "string":
+                continue
+            inner = full_name(part if "/" in part else f"{kind.partition('/')[0]}/{part}")
+            if inner not in needed:
+                needed.append(inner)
+                walk(inner)
+
+    walk(name)
+    parts = [DEFINITIONS[name] + "\n"]
+    for kind in needed:
+        parts.append(f"{'=' * 80}\nMSG: {kind.replace('/msg/', '/')}\n{DEFINITIONS[kind]}\n")
+    return "".join(parts)
+
+
 Values = dict[str, float | int | str | tuple[float, ...]]
 
 

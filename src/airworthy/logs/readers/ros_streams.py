@@ -35,6 +35,8 @@ class _Part:
     frame: str = ""
     scale: float = 1.0
     shift: float = 0.0
+    unknown: str = ""
+    """Covariance whose first entry is -1 where there is no such measurement."""
 
 
 def _vector(head: str, axes: str = "xyz") -> tuple[str, ...]:
@@ -43,9 +45,9 @@ def _vector(head: str, axes: str = "xyz") -> tuple[str, ...]:
 
 _TYPES: Mapping[str, tuple[_Part, ...]] = {
     "sensor_msgs/msg/Imu": (
-        _Part("gyro", _vector("angular_velocity")),
-        _Part("accelerometer", _vector("linear_acceleration")),
-        _Part("attitude", _vector("orientation", "xyzw")),
+        _Part("gyro", _vector("angular_velocity"), unknown="angular_velocity_covariance"),
+        _Part("accelerometer", _vector("linear_acceleration"), unknown="linear_acceleration_covariance"),
+        _Part("attitude", _vector("orientation", "xyzw"), unknown="orientation_covariance"),
     ),
     "nav_msgs/msg/Odometry": (
         _Part("position", _vector("pose.pose.position")),
@@ -120,7 +122,8 @@ def _row(part: _Part, values: Values) -> list[float]:
     for name in part.names:
         value = values[name]
         row += [float(v) for v in value] if isinstance(value, tuple) else [float(value)]
-    return row
+    covariance = values[part.unknown] if part.unknown else ()
+    return [float("nan")] * len(row) if isinstance(covariance, tuple) and covariance and covariance[0] == -1.0 else row
 
 
 def _stamp(values: Values, received: int) -> int:
@@ -203,18 +206,19 @@ def _streams(topics: Sequence[_Topic], draft: LogDraft, labels: Mapping[str, str
             if part.kind not in values:
                 continue
             made = _made(part, topic, values, draft)
-            if made is None:
+            known = np.isfinite(made).any(axis=1)
+            if not known.any() and part.unknown:
                 continue
             label = labels.get(topic.name, topic.name.strip("/") if counts[part.kind] > 1 else "")
-            draft.found.append(Found(part.kind, stamps, made, label, part.frame, origin=topic.name))
+            kept = (stamps[known], made[known]) if part.unknown else (stamps, made)
+            draft.found.append(Found(part.kind, *kept, label, part.frame, origin=topic.name))
 
 
-def _made(part: _Part, topic: _Topic, values: Mapping[str, Array], draft: LogDraft) -> Array | None:
+def _made(part: _Part, topic: _Topic, values: Mapping[str, Array], draft: LogDraft) -> Array:
     own = values[part.kind] * part.scale + part.shift
     if part.kind == "attitude":
         own = from_wxyz(own) if topic.type.startswith("px4_msgs/") else own
-        if not np.any(np.linalg.norm(own, axis=1) > 0.5):
-            return None  # an Imu without an orientation
+        own = np.where(np.linalg.norm(own, axis=1, keepdims=True) > 0.0, own, np.nan)  # zeros: without an orientation
     if topic.type == "nav_msgs/msg/Odometry" and part.kind == "velocity":
         # The twist of an Odometry is in its child frame: the body.
         return rotate(normalize(values["attitude"]), own)
