@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from airworthy.core.arrays import ArrayF32, NDArray
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, shared_source
-from airworthy.pilots.svnet.variants import FIRES, POOLS
+from airworthy.pilots.svnet.lite0 import BLOCKS, STEM, Bottleneck, same_padding
+from airworthy.pilots.svnet.variants import FIRES, POOLS, Trunk
 
 __all__ = ["PIXELS_ALONE", "Area", "LayerStack", "backbone_layers", "chain_layers", "layers_kernel", "layers_source"]
 
@@ -60,7 +61,9 @@ def layers_kernel(prefix: str = "") -> Any:
 
 
 # Kinds of layers as native/layers.h numbers them.
-NORMALISE, CONVOLVE, POOL, MEAN = range(4)
+NORMALISE, CONVOLVE, POOL, MEAN, DEPTHWISE, ADD = range(6)
+RECTIFIED = {None: 0, "relu": 1, "relu6": 2}
+Rectifier = Literal["relu", "relu6"] | None
 _FIELDS = (
     *("kind", "from", "from_row", "from_pixel", "into", "into_row", "into_pixel", "columns", "count", "stride", "height"),
     *("width", "rows", "length", "weights", "bias", "vectors", "blocks", "rectified"),
@@ -132,9 +135,10 @@ class LayerStack:
         *,
         stride: int = 1,
         channel: int = 0,
-        rectified: bool = True,
+        rectifier: Rectifier = "relu",
+        padding: tuple[int, int] | None = None,
     ) -> None:
-        """Add a convolution (out, in, side, side), of side 3 with the border of `given` as padding.
+        """Add a convolution (out, in, side, side).
 
         Args:
             given: What it reads.
@@ -143,20 +147,55 @@ class LayerStack:
             bias: (out,)
             stride: Pixels of `given` from one to the next.
             channel: Of `into`.
-            rectified: Negative sums become 0.
+            rectifier: Negative sums become 0, and with "relu6" those above 6 become 6; None: sums stay.
+            padding: Pixels of the border before the first row and column that are read; None: all of it, by a convolution of
+                more than 1 x 1.
         """
         side = weight.shape[-1]
-        # Padded by its border, a convolution of 3 x 3 begins on it; one of 1 x 1 within it.
-        start = given.offset if side > 1 else given.inside
+        above, left = padding or ((given.border, given.border) if side > 1 else (0, 0))
+        start = given.inside - above * given.row - left * given.channels
         vectors, blocks, packed, offsets = self._pack(weight, bias)
         taps = {"rows": side, "length": side * weight.shape[1], "weights": offsets[0], "bias": offsets[1]}
         where = {"from": start, "from_row": given.row, "from_pixel": given.channels}
         where |= {"into": into.inside + channel, "into_row": into.row, "into_pixel": into.channels}
-        rest = {"columns": into.width, "count": into.height * into.width, "stride": stride, "rectified": int(rectified)}
+        rest = {"columns": into.width, "count": into.height * into.width, "stride": stride}
+        rest |= {"rectified": RECTIFIED[rectifier]}
         self.parts += packed
         self._add(
             kind=CONVOLVE, vectors=vectors, blocks=blocks, height=given.height, width=given.width, **where, **taps, **rest
         )
+
+    def depthwise(self, given: Area, into: Area, weight: ArrayF32, bias: ArrayF32, stride: int) -> None:
+        """Add a filter (channels, 1, side, side) of each channel alone, padded as `same_padding` says, rectified up to 6.
+
+        Args:
+            given: What it reads; its border is at least the padding.
+            into: What it writes, as many channels.
+            weight: As torch has it.
+            bias: (channels,)
+            stride: Pixels of `given` from one to the next.
+        """
+        side, channels = weight.shape[-1], given.channels
+        above, left = (same_padding(n, side, stride)[0] for n in (given.height, given.width))
+        taps = np.zeros((side * side, channels), np.float32)
+        taps[:, : len(weight)] = weight.reshape(len(weight), -1).T
+        shift = np.zeros(channels, np.float32)
+        shift[: len(bias)] = bias
+        laid = np.ascontiguousarray(taps.reshape(side * side, -1, CPU_LANES).swapaxes(0, 1)).reshape(-1)
+        where = {"from": given.inside - above * given.row - left * channels, "from_row": given.row, "from_pixel": channels}
+        where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
+        size = {"columns": into.width, "count": into.height * into.width, "stride": stride, "rows": side, "length": side}
+        offsets = {"weights": self.weight_count, "bias": self.weight_count + laid.size}
+        self.weight_count += laid.size + shift.size
+        self.parts += [laid, shift]
+        self._add(kind=DEPTHWISE, blocks=channels // CPU_LANES, rectified=RECTIFIED["relu6"], **where, **size, **offsets)
+
+    def add(self, given: Area, into: Area) -> None:
+        """Add an image to another one of its size."""
+        where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
+        where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
+        size = {"columns": into.width, "count": into.height * into.width}
+        self._add(kind=ADD, blocks=given.channels // CPU_LANES, **where, **size)
 
     def pool(self, given: Area, into: Area) -> None:
         """Add a pooling: the largest of 3 x 3, every second pixel, windows over the edge included."""
@@ -189,7 +228,7 @@ class LayerStack:
         found = []
         for row in self.rows:
             kind, count, lanes = row["kind"], row.get("count", 0), row.get("blocks", 0) * CPU_LANES
-            tiles = {NORMALISE: 0, CONVOLVE: -(-count // PIXELS_ALONE), POOL: count, MEAN: count}[kind]
+            tiles = -(-count // PIXELS_ALONE) if kind == CONVOLVE else count
             found.append(row["height"] if kind == NORMALISE else tiles * lanes)
         return found
 
@@ -213,15 +252,22 @@ class LayerStack:
         self.rows.append(row)
 
 
-def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int = 1) -> LayerStack:
-    """Return SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`.
+def backbone_layers(
+    weights: Mapping[str, ArrayF32], height: int, width: int, cells: int = 1, trunk: Trunk = "squeezenet"
+) -> LayerStack:
+    """Return a trunk and its classifier on images of a size, from the tensors of `variants.backbone_shapes`.
 
     Args:
         weights: Tensors by name, float32.
         height: Of the images [px].
         width: Of the images [px].
         cells: Rows and columns of cells over which scores are averaged.
+        trunk: Whose tensors they are.
     """
+    return _lite0(weights, height, width, cells) if trunk == "lite0" else _squeezenet(weights, height, width, cells)
+
+
+def _squeezenet(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> LayerStack:
     net = LayerStack()
     image = net.area(height, width, 3)
     net.normalise(image)
@@ -238,10 +284,82 @@ def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int, ce
             y = _within(rooms[0], x.height, x.width, 2 * FIRES[number][2])
             _fire(net, x, y, weights, number)
         x = y
-    last = _within(rooms[1], x.height, x.width, -(-len(weights["classifier.1.bias"]) // CPU_LANES) * CPU_LANES)
-    net.convolve(x, last, weights["classifier.1.weight"], weights["classifier.1.bias"])
-    net.mean(last, cells)
+    _classify(net, x, rooms[1], weights, cells)
     return net
+
+
+def _classify(net: LayerStack, x: Area, room: Area, weights: Mapping[str, ArrayF32], cells: int) -> None:
+    last = _within(room, x.height, x.width, _lanes(len(weights["classifier.1.bias"])))
+    net.convolve(x, last, _wide(weights["classifier.1.weight"], x.channels), weights["classifier.1.bias"])
+    net.mean(last, cells)
+
+
+def _lanes(channels: int) -> int:
+    """Return channels rounded up to whole vectors: what is more stays 0."""
+    return -(-channels // CPU_LANES) * CPU_LANES
+
+
+def _wide(weight: ArrayF32, channels: int) -> ArrayF32:
+    """Return a convolution's weights for an image with more channels, which it does not read."""
+    return np.pad(weight, ((0, 0), (0, channels - weight.shape[1]), (0, 0), (0, 0)))
+
+
+def _lite0(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> LayerStack:
+    net = LayerStack()
+    image = net.area(height, width, 3, border=1)
+    net.normalise(image)
+    size = (-(-height // 2), -(-width // 2))
+    sizes = [size]
+    for block in BLOCKS:
+        size = (-(-size[0] // block.stride), -(-size[1] // block.stride))
+        sizes.append(size)
+    # Filters read from memory with a border of zeros, which is written within alone; blocks of one shape share it.
+    bordered: dict[tuple[int, ...], Area] = {}
+
+    def area(size: tuple[int, int], channels: int, kernel: int) -> Area:
+        key = (*size, _lanes(channels), kernel // 2)
+        if key not in bordered:
+            bordered[key] = net.area(*key)
+        return bordered[key]
+
+    def room(floats: list[int]) -> Area:
+        return net.area(1, max(floats) // CPU_LANES, CPU_LANES)
+
+    filtered = room([h * w * _lanes(b.expanded) for (h, w), b in zip(sizes[1:], BLOCKS, strict=True)])
+    outs = [_lanes(b.out) for b in BLOCKS] + [_lanes(len(weights["classifier.1.bias"]))]
+    made = [h * w * c for (h, w), c in zip((*sizes[1:], sizes[-1]), outs, strict=True)]
+    rooms = [room(made), room(made)]
+    x = area(sizes[0], STEM, BLOCKS[0].kernel)
+    padding = tuple(same_padding(n, 3, 2)[0] for n in (height, width))
+    net.convolve(image, x, *_tensors(weights, "features.stem"), stride=2, rectifier="relu6", padding=(padding[0], padding[1]))
+    for number, block in enumerate(BLOCKS):
+        rooms.reverse()
+        wide = x if block.expanded == block.given else area(sizes[number], block.expanded, block.kernel)
+        y = _within(rooms[0], *sizes[number + 1], _lanes(block.out))
+        small = _within(filtered, *sizes[number + 1], _lanes(block.expanded))
+        _bottleneck(net, (x, wide, small, y), weights, f"features.{number}", block)
+        x = y
+    _classify(net, x, rooms[1], weights, cells)
+    return net
+
+
+def _bottleneck(
+    net: LayerStack, areas: tuple[Area, Area, Area, Area], weights: Mapping[str, ArrayF32], name: str, block: Bottleneck
+) -> None:
+    """Expand, filter, project, and add what went in."""
+    x, wide, small, y = areas
+    if wide is not x:
+        weight, bias = _tensors(weights, f"{name}.expand")
+        net.convolve(x, wide, _wide(weight, x.channels), bias, rectifier="relu6")
+    net.depthwise(wide, small, *_tensors(weights, f"{name}.depthwise"), block.stride)
+    weight, bias = _tensors(weights, f"{name}.project")
+    net.convolve(small, y, _wide(weight, small.channels), bias, rectifier=None)
+    if block.adds:
+        net.add(x, y)
+
+
+def _tensors(weights: Mapping[str, ArrayF32], name: str) -> tuple[ArrayF32, ArrayF32]:
+    return weights[f"{name}.weight"], weights[f"{name}.bias"]
 
 
 def _within(room: Area, height: int, width: int, channels: int) -> Area:
@@ -284,9 +402,9 @@ def chain_layers(
     for number, (matrix, bias) in enumerate(weights):
         wide = -(-len(matrix) // CPU_LANES) * CPU_LANES
         y = net.area(1, rows, wide)
-        behind = rectified or number < len(weights) - 1
+        behind: Rectifier = "relu" if rectified or number < len(weights) - 1 else None
         padded = np.zeros((len(matrix), x.channels), np.float32)
         padded[:, : matrix.shape[1]] = matrix
-        net.convolve(x, y, padded[:, :, None, None], bias, rectified=behind)
+        net.convolve(x, y, padded[:, :, None, None], bias, rectifier=behind)
         x = y
     return net, first, x
