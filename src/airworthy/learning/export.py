@@ -212,7 +212,7 @@ class _Graph:
         return self.add("Conv", [x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias")], **attributes)
 
     def backbone(self, contract: PolicyContract, kind: Variant) -> str:
-        """A trunk and its classifier on 8-bit images with channels last; scores (n, cells^2 classes)."""
+        """Trunk and classifier on 8-bit images with channels last; scores (n, cells^2 classes)."""
         shades = self.add("Cast", ["image"], to=1)
         scaled = self.add("Div", [shades, self.constant("white", np.array(255.0, np.float32))])
         centred = self.add("Sub", [scaled, self.constant("image_mean", np.array(contract.image_mean, np.float32))])
@@ -264,7 +264,9 @@ class _Graph:
         """Averages over cells of the image, cell by cell: a product, since ONNX has no adaptive pooling."""
         assert contract.image_size is not None
         rows, columns = contract.image_size
-        shares = np.einsum("ay,bx->yxab", *(_cell_shares(feature_side(side, kind.trunk), kind.cells) for side in (rows, columns)))
+        shares = np.einsum(
+            "ay,bx->yxab", *(_cell_shares(feature_side(side, kind.trunk), kind.cells) for side in (rows, columns))
+        )
         matrix = self.constant("cell_shares", shares.reshape(-1, kind.cells**2).astype(np.float32))
         flat = self.add("Reshape", [x, self.constant("per_class", np.array([0, kind.classes, -1], np.int64))])
         cells = self.add("Transpose", [self.add("MatMul", [flat, matrix])], perm=[0, 2, 1])

@@ -321,8 +321,8 @@ def pretrained_init(options: SvNetOptions, precision: str) -> SvNet:
     model.precision = torch.bfloat16 if precision == "bfloat16" else torch.float32
     if options.weights and model.variant.trunk != "squeezenet":
         raise AirworthyError(
-            f"{options.weights!r} is to hold SqueezeNet 1.1, and variant {options.variant!r} sees with another network; leave the"
-            " weights out, or take sv_net or sv_grid."
+            f"{options.weights!r} is to hold SqueezeNet 1.1, and variant {options.variant!r} sees with another network; leave"
+            " the weights out, or take sv_net or sv_grid."
         )
     if options.weights and model.variant.vision:
         state = {key: torch.from_numpy(value) for key, value in read_backbone(options.weights).items()}

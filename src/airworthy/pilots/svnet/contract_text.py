@@ -270,9 +270,7 @@ def _lite0() -> list[dict[str, Any]]:
     for number, block in enumerate(BLOCKS):
         parts = ["expand"] * (block.expanded != block.given) + ["depthwise", "project"]
         rule = "tensors of `parts` in this order, 1 x 1 but `depthwise`" + "; what went in is added" * block.adds
-        layers.append(
-            {"block": f"{first}{number}", "parts": parts, "stride": block.stride, "adds": block.adds, "rule": rule}
-        )
+        layers.append({"block": f"{first}{number}", "parts": parts, "stride": block.stride, "adds": block.adds, "rule": rule})
     return layers
 
 

@@ -18,7 +18,15 @@ from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
 from airworthy.pilots.svnet.layers import LayerStack, backbone_layers, chain_layers, layers_kernel
-from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, Trunk, backbone_scores, prepared, variant
+from airworthy.pilots.svnet.variants import (
+    COMMAND_HIDDEN,
+    HEAD_HIDDEN,
+    HISTORY_HIDDEN,
+    Trunk,
+    backbone_scores,
+    prepared,
+    variant,
+)
 
 __all__ = ["Backbone", "Decision", "LinearChain", "Reading", "SvNetwork", "normalised", "svnet_twin"]
 

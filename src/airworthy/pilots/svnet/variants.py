@@ -90,9 +90,7 @@ def least_size() -> int:
     return 17
 
 
-def backbone_scores(
-    images: ArrayF32, weights: Mapping[str, ArrayF32], cells: int = 1, trunk: Trunk = "squeezenet"
-) -> ArrayF32:
+def backbone_scores(images: ArrayF32, weights: Mapping[str, ArrayF32], cells: int = 1, trunk: Trunk = "squeezenet") -> ArrayF32:
     """Return scores (n, classes) of normalised images (n, H, W, 3), or those of cells of the image, (n, cells^2 classes).
 
     Args:
