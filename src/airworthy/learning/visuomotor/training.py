@@ -65,8 +65,8 @@ _HISTORY = SvNetOptions(
 _FIRST, _AGAIN = HeadLearning(minibatches=1500), HeadLearning(minibatches=700, rate=5e-4)
 """How heads learn after imitation, and behind each round, from where they were."""
 _FIRST_JOINT, _AGAIN_JOINT = replace(_FIRST, minibatches=400, batch=64), replace(_AGAIN, minibatches=150, batch=64)
-"""With convolutions, whose minibatch of 64 takes ten times as long as one of 256 of heads alone; ours: a few times the processor
-time of frozen ones, so that a control is done in minutes."""
+"""With convolutions, whose minibatch of 64 takes ten times as long as one of 256 of heads alone; ours: a few times the time of
+frozen ones, so that a control is done in minutes."""
 _PROJECTED = 4000
 """Images, at most, by which features are whitened."""
 _NOISES = ("baseline", "assisted", "challenged")

@@ -17,7 +17,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
-from airworthy.pilots.svnet.layers import LayerStack, backbone_layers, chain_layers, layers_kernel
+from airworthy.pilots.svnet.layers import LayerStack, chain_layers, layers_kernel
+from airworthy.pilots.svnet.trunk_layers import backbone_layers
 from airworthy.pilots.svnet.variants import (
     COMMAND_HIDDEN,
     HEAD_HIDDEN,
