@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.capture.video.film_building import patterned_room, textured_film, write_film
 
 from airworthy.capture import CaptureVideoOptions, best_similarity, capture_video, read_capture
-from airworthy.capture.video import FilmOptions, ReconstructionOptions, film, reconstruct, render_film, take_frames
+from airworthy.capture.video import FilmOptions, ReconstructionOptions, film, reconstruct, render_film, run, take_frames
 from airworthy.capture.video.options import VideoPlan
 from airworthy.capture.video.reconstruction import camera_groups
 from airworthy.core.errors import AirworthyError
@@ -40,6 +41,44 @@ def test_another_film_or_other_options_are_told(tmp_path: Path) -> None:
     write_film(tmp_path / "a.mp4", textured_film(5))
     with pytest.raises(AirworthyError, match=r"other films or other options .*inputs"):
         capture_video(path, tmp_path / "out", CaptureVideoOptions(frames=20))
+
+
+def test_other_metres_than_those_of_trained_splats_are_refused_before_anything_is_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scaled: list[float] = []
+
+    def scale(folder: Path, plan: VideoPlan, quiet: bool) -> SimpleNamespace:
+        scaled.append(plan.options.side)
+        return SimpleNamespace(images=None, warning="", record=None)
+
+    def stopped(images: None, folder: Path, *_: object) -> None:
+        folder.mkdir(exist_ok=True)
+        raise KeyboardInterrupt
+
+    nothing = SimpleNamespace(warnings=[], refused="", sentence="")
+    quiet_steps = {"read_frames_record": ({}, []), "judged_reconstruction": nothing, "shutter_of": nothing}
+    for name, value in {"take_frames": None, "reconstruct": {}, "read_leftovers": {}, **quiet_steps}.items():
+        monkeypatch.setattr(run, name, lambda *_, found=value, **__: found)
+    monkeypatch.setattr(run, "scaled_capture", scale)
+    monkeypatch.setattr(run, "train_splats", stopped)
+    path, out = write_film(tmp_path / "a.mp4", textured_film(4)), tmp_path / "out"
+
+    def asked(side: float) -> None:
+        capture_video(path, out, CaptureVideoOptions(side=side, masks=False))
+
+    with pytest.raises(KeyboardInterrupt):
+        asked(0.2)
+    with pytest.raises(AirworthyError, match=r"splats that were trained with other options \(side: 0.2 before, 0.3 now\)"):
+        asked(0.3)
+    assert scaled == [0.2]
+    # The same goes on; without splats there is nothing that other metres could contradict.
+    with pytest.raises(KeyboardInterrupt):
+        asked(0.2)
+    (out / "splats").rmdir()
+    with pytest.raises(KeyboardInterrupt):
+        asked(0.3)
+    assert scaled == [0.2, 0.2, 0.3]
 
 
 def test_what_cannot_be_asked_for(tmp_path: Path) -> None:

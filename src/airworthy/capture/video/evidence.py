@@ -18,7 +18,7 @@ from airworthy.scenes import Region, Scene, SceneBatch
 from airworthy.scenes.record import SplatPlacement
 from airworthy.scenes.splats import Splats
 
-__all__ = ["coverage_picture", "depth_against_points", "read_leftovers", "shutter_of"]
+__all__ = ["coverage_map", "depth_against_leftovers", "read_leftovers", "shutter_of"]
 
 _VIEWS = 8
 """Pictures in which depth is compared."""
@@ -49,7 +49,7 @@ def shutter_of(poses: Mapping[str, Any]) -> RollingShutterTest:
     return rolling_shutter(**poses["shutter"]) if poses["shutter"] else NO_TEST
 
 
-def depth_against_points(
+def depth_against_leftovers(
     splats: Splats, images: CaptureImages, leftovers: Mapping[str, ArrayAny], names: list[str]
 ) -> dict[str, Any]:
     """Return how far the depth of splats is from that of triangulated points, in shares of the depth.
@@ -113,7 +113,7 @@ def _around(images: CaptureImages) -> Region:
     return Region((float(a), float(b), float(c)), (float(d), float(e), float(f)))
 
 
-def coverage_picture(images: CaptureImages, leftovers: Mapping[str, ArrayAny]) -> ArrayU8 | None:
+def coverage_map(images: CaptureImages, leftovers: Mapping[str, ArrayAny]) -> ArrayU8 | None:
     """Return the place from above: cells by how many pictures see points in them, and the way of the camera in white.
 
     Args:

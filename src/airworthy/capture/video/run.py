@@ -5,6 +5,7 @@ frames.json, images/ the pictures that were taken, upright
 masks.json, masks/   what moves by itself in them, black
 colmap/, sparse/, reconstruction.json   poses and points; the folder is a COLMAP set that all other commands read
 alignment.json, alignment.html   the similarity into metres and level, its intervals, and what told them
+trained_as.json      the options of scale and training that splats/ was begun with
 splats/              the training, a folder of its own
 place/               what can be flown in: known free space, bounds, start, goal, contact
 seconds.json         how long each step took
@@ -30,7 +31,7 @@ from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.train import TrainResult, train_splats
 from airworthy.capture.video.advice import judged_reconstruction
 from airworthy.capture.video.decoding import open_source
-from airworthy.capture.video.evidence import coverage_picture, depth_against_points, read_leftovers, shutter_of
+from airworthy.capture.video.evidence import coverage_map, depth_against_leftovers, read_leftovers, shutter_of
 from airworthy.capture.video.frames import read_frames_record, take_frames
 from airworthy.capture.video.moving import write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
@@ -46,8 +47,10 @@ __all__ = ["IDENTITY_FILE", "SUMMARY_FILE", "ScaledCapture", "VideoResult", "cap
 
 IDENTITY_FILE, SUMMARY_FILE, SECONDS_FILE, REPORT_FILE = "video.json", "summary.json", "seconds.json", "report.html"
 ALIGNMENT_FILE, ALIGNMENT_PAGE, SPLATS_FOLDER, PLACE_FOLDER = "alignment.json", "alignment.html", "splats", "place"
+TRAINED_FILE = "trained_as.json"
 _LATER = ("side", "markers", "dictionary", "marker_on", "known_distance", "train", "train_width", "steps", "gaussians")
-"""Options that poses do not depend on: a distance, for one, is measured between points of pictures that have poses."""
+"""Options that poses do not depend on: a distance, for one, is measured between points of pictures that have poses. Splats
+depend on all of them but `train`, which only asks for them."""
 _VERSION = 1
 
 
@@ -156,6 +159,8 @@ class _VideoRun:
             held = dict(read_json(self.folder / SUMMARY_FILE))
             if held.get("plan") == plain(asdict(plan)):
                 return self._result(held)
+        # Before anything is written: alignment, splats and place of one folder tell of the same metres.
+        self._check_trained()
         self._step(
             "frames", lambda: take_frames(self.inputs, self.folder, plan.frames, plan.side, options.rule, self.quiet)
         )  # fmt: skip
@@ -175,6 +180,7 @@ class _VideoRun:
             self._say(line)
         trained, place, why = None, None, ""
         if options.train:
+            write_json(self.folder / TRAINED_FILE, self._later())
             trained = self._step(
                 "training", lambda: train_splats(scaled.images, self.folder / SPLATS_FOLDER, plan.training, self.quiet)
             )
@@ -183,10 +189,28 @@ class _VideoRun:
         warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning, why))]
         summary = self._summary(poses, record, frames, scaled, trained, leftovers, shutter, warnings) | {"place": place}
         write_video_report(
-            self.folder / REPORT_FILE, self.folder, summary, scaled.images, coverage_picture(scaled.images, leftovers)
+            self.folder / REPORT_FILE, self.folder, summary, scaled.images, coverage_map(scaled.images, leftovers)
         )
         write_json(self.folder / SUMMARY_FILE, summary)
         return self._result(dict(read_json(self.folder / SUMMARY_FILE)))
+
+    def _later(self) -> dict[str, Any]:
+        options = plain(asdict(self.plan.options))
+        return {name: options[name] for name in _LATER if name != "train"}
+
+    def _check_trained(self) -> None:
+        """Refuse other metres, or another training, than splats that lie here were begun with."""
+        path = self.folder / TRAINED_FILE
+        if not path.exists() or not (self.folder / SPLATS_FOLDER).exists():
+            return
+        before = read_json(path)
+        changed = differences(before if isinstance(before, dict) else {}, self._later())
+        if changed:
+            kept = f"delete {str(self.folder / SPLATS_FOLDER)!r}, which trains anew with the poses that are there"
+            raise AirworthyError(
+                f"{str(self.folder)!r} holds splats that were trained with other options ({'; '.join(changed[:3])}): repeat"
+                f" those, {kept}, or choose another --out."
+            )
 
     def _place(self, scaled: ScaledCapture, trained: TrainResult) -> tuple[dict[str, Any] | None, str]:
         """Write the place; its record, or None and why there is none."""
@@ -262,7 +286,7 @@ class _VideoRun:
                 "ssim": trained.ssim,
                 "held_out": trained.held_out,
                 "judged": dict(read_json(trained.report))["judged"],
-                "depth": depth_against_points(splats, scaled.images, leftovers, names),
+                "depth": depth_against_leftovers(splats, scaled.images, leftovers, names),
             }
         return values | {"seconds": dict(read_json(self.folder / SECONDS_FILE))}
 
@@ -303,7 +327,7 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
     record = found.record(full)
     write_json(root / ALIGNMENT_FILE, record)
     write_alignment_page(root / ALIGNMENT_PAGE, found, full)
-    if found.bundle is not None and found.bundle.markers[0].side == SIDE:
+    if not warning and found.bundle is not None and found.bundle.markers[0].side == SIDE:
         # One default for drawing and for looking: whoever printed another size is told what was taken.
         warning = (
             f"The marker was taken to be {SIDE:g} m wide, as `airworthy capture marker` draws it: measure its black square, and"

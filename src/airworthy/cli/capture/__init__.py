@@ -14,9 +14,9 @@ from tyro.conf import OmitArgPrefixes, Positional
 from airworthy.capture.alignment.level import AXES
 from airworthy.capture.alignment.record import AlignOptions
 from airworthy.capture.training.train import TrainOptions, train_splats
-from airworthy.cli.capture_align import ExportCaptureConfig, MarkerConfig, align, check_align, draw, export
-from airworthy.cli.capture_place import PlaceConfig, make_place
-from airworthy.cli.capture_video import CaptureFilmConfig, VideoConfig, film, video
+from airworthy.cli.capture.align import ExportCaptureConfig, MarkerConfig, align, check_align, draw, export
+from airworthy.cli.capture.place import PlaceConfig, make_place
+from airworthy.cli.capture.video import CaptureFilmConfig, VideoConfig, film, video
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import unknown_name
 

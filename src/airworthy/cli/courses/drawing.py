@@ -211,7 +211,7 @@ def _scene_word(config: DrawCourseConfig) -> str:
 def _in_browser(config: DrawCourseConfig) -> int:
     """Serve until interrupted."""
     from airworthy.tasks.course_room import CourseRoom
-    from airworthy.viewer.course_drawing import CourseDrawing
+    from airworthy.viewer.drawing.course_drawing import CourseDrawing
     from airworthy.viewer.playback import Viewer
     from airworthy.viewer.server import free_port, serve, stop
     from airworthy.viewer.subjects import Subject
