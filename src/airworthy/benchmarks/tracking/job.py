@@ -191,11 +191,16 @@ def _plans(
     return figures
 
 
+def _read(name: str, config: EvaluateConfig) -> Scene:
+    """Return a scene by its name; of the run's own, unknown space is as was chosen, a condition's own knows none."""
+    return scene(name, unknown=config.unknown if name == config.scene else None)
+
+
 def _bare_setting(condition: Condition, config: EvaluateConfig, known: dict[str, Scene]) -> Setting:
     """Return a setting without splats and people, for where things stand."""
     name = condition.scene or config.scene
     if name not in known:
-        known[name] = replace(scene(name), clouds={}, splats=())
+        known[name] = replace(_read(name, config), clouds={}, splats=())
     return Setting(replace(condition, light=1.0, people=0), config.course, config.scene, known)
 
 
@@ -412,7 +417,7 @@ def evaluate(
     conditions, scenes = expanded(config.conditions), dict[str, Scene]()
     for item in conditions:
         name = item.scene or config.scene
-        scenes[name] = scenes.get(name) or scene(name)
+        scenes[name] = scenes.get(name) or _read(name, config)
     changes = {item.name: change_of(item, config.course, config.scene, scenes) for item in conditions}
     dropped = drop_unchanged(config.conditions, conditions, changes, config.course, config.scene)
     if dropped:
