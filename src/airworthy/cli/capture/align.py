@@ -70,8 +70,8 @@ class ExportCaptureConfig:
     pictures: bool = True
     """Also write the images, to train on."""
     crop: tuple[float, float, float, float, float, float] | None = None
-    """Keep only gaussians whose centre is in a box of the place, x y z of its lower and x y z of its upper corner [m], as the crop
-    box of `airworthy view` prints them."""
+    """Keep only gaussians whose centre is in a box of the place, x y z of its lower and x y z of its upper corner [m], as the
+    crop box of `airworthy view` prints them."""
     json: bool = False
     """Print JSON, and no progress."""
 
