@@ -22,9 +22,9 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "AnglePolynomial", "BeaconCamera", "BeaconOptions", "Camera", "Device", "Draw", "Fisheye", "Home", "Lidar", "Mount", "MountSpread",
-    "NavigationSensors", "Pinhole", "PlumbBob", "Projection", "RangeLimits", "RangeNoise", "Ranger", "RaySensor", "SampleClock", "Sensor",
-    "SensorView", "Spherical", "TimeOfFlight", "UserRays", "carried_sensors", "device", "device_names", "device_or_sensor",
-    "disparity", "imu_device", "imu_names", "make_sensor", "markers", "navigation_names", "packed_points", "ranger", "rig", "rig_names",
-    "stereo_shadow",
+    "AnglePolynomial", "BeaconCamera", "BeaconOptions", "Camera", "Device", "Draw", "Fisheye", "Home", "Lidar", "Mount",
+    "MountSpread", "NavigationSensors", "Pinhole", "PlumbBob", "Projection", "RangeLimits", "RangeNoise", "Ranger", "RaySensor",
+    "SampleClock", "Sensor", "SensorView", "Spherical", "TimeOfFlight", "UserRays", "carried_sensors", "device", "device_names",
+    "device_or_sensor", "disparity", "imu_device", "imu_names", "make_sensor", "markers", "navigation_names", "packed_points",
+    "ranger", "rig", "rig_names", "stereo_shadow",
 ]  # fmt: skip

@@ -80,5 +80,5 @@ def test_a_flight_does_not_depend_on_its_batch() -> None:
 
 
 def test_unknown_devices_are_named() -> None:
-    with pytest.raises(UnknownNameError, match="Unknown gnss 'f9p'. Closest: 'f9p_rtk'"):
+    with pytest.raises(UnknownNameError, match=r"Unknown gnss 'f9p'\. Closest: 'f9p_rtk'"):
         NavigationSensors(gnss="f9p")

@@ -1,6 +1,7 @@
 """Where the local world lies on the Earth: WGS84, by way of the Earth-centred frame, so that nothing is flattened.
 
-The world is east, north, up about a home. Constants: NIMA TR8350.2, "Department of Defense World Geodetic System 1984", table 3.1.
+The world is east, north, up about a home. Constants: NIMA TR8350.2, "Department of Defense World Geodetic System 1984", table
+3.1.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Home:
         return geodetic(origin + np.asarray(position, np.float64) @ self._axes())
 
     def local(self, latitude: ArrayLike, longitude: ArrayLike, altitude: ArrayLike) -> Array:
-        """Return world positions (..., 3) [m] of latitude [deg], longitude [deg] and altitude [m]: the inverse of `geodetic`."""
+        """Return world positions (..., 3) [m] of latitude [deg], longitude [deg], altitude [m]: the inverse of `geodetic`."""
         origin = ecef(self.latitude, self.longitude, self.altitude)
         return np.asarray((ecef(latitude, longitude, altitude) - origin) @ self._axes().T)
 
