@@ -22,7 +22,6 @@ from airworthy.bridges.sockets import LinkFailure
 from airworthy.bridges.vehicle_sample import VehicleSample, vehicle_sample
 from airworthy.core.arrays import Array, ArrayFloat
 from airworthy.core.errors import AirworthyError
-from airworthy.core.frames import rotate_inverse
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.schema import Bound, check_fields
 from airworthy.pilots.pilot import Observation
@@ -100,7 +99,6 @@ class ExternalPilot(ABC):
         self.settings = LinkSettings() if settings is None else settings
         self.rate = rate
         self.motors = motor_map(vehicle, self.name, thrust_factor=self.settings.thrust_factor)
-        self._gravity = vehicle.gravity
         self._imu, self._key = imu or Imu(), flight_key(seed, np.zeros(1, np.uint32))
         s = self.settings
         self._sensors = NavigationSensors(s.home, s.magnetometer, s.barometer, s.gnss, seed)
@@ -196,9 +194,10 @@ class ExternalPilot(ABC):
         return vehicle_sample(now, seen["position"][0], velocity[0], seen["attitude"][0], rate[0], imu, fixes)
 
     def _resting(self, seen: Observation, step: int) -> Array:
-        """IMU of a vehicle at rest: what carries it, and noise, since autopilots take a constant sensor for a dead one."""
-        carried = rotate_inverse(np.asarray(seen["attitude"][0], np.float64), (0.0, 0.0, self._gravity))
+        """IMU of a vehicle at rest: the first sample, in hover or on the ground, with its biases; and noise, since autopilots
+        take a constant sensor for a dead one."""
+        still = np.array(seen["imu"][0], np.float64) - np.concatenate([np.zeros(3), seen["rate"][0]])
         # Ours: behind the 24 numbers of a step that the navigation sensors draw.
         drawn = normals(self._key, step, Stream.NAVIGATION, 8, 32)[0, :6]
         density = np.array([*self._imu.accelerometer_noise, *self._imu.gyroscope_noise])
-        return np.concatenate([carried, np.zeros(3)]) + density * np.sqrt(self.rate) * drawn
+        return still + density * np.sqrt(self.rate) * drawn
