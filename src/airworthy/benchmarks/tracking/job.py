@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -461,18 +462,23 @@ def _flown(
             if block.condition.name not in settings:
                 # One at a time: an edited scene of splats is large.
                 settings = {block.condition.name: Setting(block.condition, config.course, config.scene, scenes)}
-            result = fly_block(
-                block,
-                settings[block.condition.name],
-                by_name[block.method],
-                flown_by,
-                spread=config.spread,
-                protocol=config.protocol,
-                seed=config.seed,
-                contact=config.contact,
-                device=config.device,
-                progress_callback=progress_callback,
-            )
+            try:
+                result = fly_block(
+                    block,
+                    settings[block.condition.name],
+                    by_name[block.method],
+                    flown_by,
+                    spread=config.spread,
+                    protocol=config.protocol,
+                    seed=config.seed,
+                    contact=config.contact,
+                    device=config.device,
+                    progress_callback=progress_callback,
+                )
+            finally:
+                # Simulators and pilots know each other, so their scenes and images (hundreds of megabytes in a captured place)
+                # would wait for Python's rare whole collections while the next block takes as much again.
+                gc.collect()
             if result is None:  # stopped while it flew
                 raise KeyboardInterrupt
             yield block, result
