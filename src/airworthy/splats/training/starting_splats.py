@@ -19,7 +19,7 @@ _THINNEST = 0.1
 def splats_at(
     points: ArrayFloat, colors: ArrayFloat, opacity: float = 0.1, least: float = 1e-6, *, flat: bool = False
 ) -> Splats:
-    """Gaussians at points, as wide as the root mean square distance to their three nearest neighbours.
+    """Return Gaussians at points, as wide as the root mean square distance to their three nearest neighbours.
 
     Args:
         points: (n, 3) [m].
