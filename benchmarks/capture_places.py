@@ -136,10 +136,9 @@ def found(place: CapturedPlace, truth: Scene) -> dict[str, float]:
     """Return the share of true visible surface that is found: within `WITHIN` of the shell alone, and of all that is hit."""
     points = visible_surface(place, truth)
     shell = replace(place.scene, instances=tuple(item for item in place.scene.instances if item.name == SURFACE))
-    share = {}
-    for name, one in (("surface_found", shell), ("surface_solid", place.scene)):
-        share[name] = float((np.abs(clearance(SceneBatch(one).geometry, points, 0).distance) <= WITHIN).mean())
-    return share
+    near, solid = (clearance(SceneBatch(one).geometry, points, 0).distance for one in (shell, place.scene))
+    # Distances within something solid are negative.
+    return {"surface_found": float((np.abs(near) <= WITHIN).mean()), "surface_solid": float((solid <= WITHIN).mean())}
 
 
 def visible_surface(place: CapturedPlace, truth: Scene) -> Any:
