@@ -196,7 +196,7 @@ def test_places_of_ones_own(told: Transcript, monkeypatch: Patch) -> None:
         taken[:] = True
         taken[0, 1, list(heights)] = False
         told.run(f"starts at {heights}", lambda: own_scenes._starts(taken, 0.1).tolist())
-    monkeypatch.setattr(own_scenes, "_scene", lambda specifier: (place, f"digest of {specifier}"))
+    monkeypatch.setattr(own_scenes, "_scene", lambda specifier, unknown: (place, f"digest of {specifier}"))
     for words in ("stage", "a/b c!.toml", "x:3@1", "-.-", "y" * 60):
         told.run(words, lambda words=words: plain(own_scenes.make_own_scene(words, 1, 0.3, 4)))
     told.run("changed", lambda: own_scenes.load_own_scene(chosen.places[0]))

@@ -148,7 +148,7 @@ def test_panels_of_a_page_are_by_pilot_family_and_condition(monkeypatch: pytest.
 def test_a_bare_setting_has_neither_splats_nor_people(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     monkeypatch.setattr(job, "replace", lambda one, **changes: (one, changes))
-    monkeypatch.setattr(job, "scene", lambda name: read.append(name) or f"scene {name}")
+    monkeypatch.setattr(job, "scene", lambda name, unknown: read.append(name) or f"scene {name}")
     monkeypatch.setattr(job, "Setting", lambda *given: list(given))
     known: dict[str, Any] = {}
     config = EvaluateConfig(course="line", scene=PLACE)
