@@ -6,6 +6,7 @@ them: its flights first say how good they are, and then they are learnt from.
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -302,6 +303,8 @@ class VisuomotorTraining:
             if flown is None:
                 raise KeyboardInterrupt
             parts.append(flown)
+            # As an evaluation's blocks, whose pilots and simulators know each other.
+            gc.collect()
         return DaggerFlights.joined(parts)
 
     def _judge(self, flown: DaggerFlights) -> None:
