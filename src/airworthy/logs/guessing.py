@@ -101,6 +101,7 @@ def guess_mapping(columns: Mapping[str, ArrayAny]) -> TableGuess:
             take(_motors(kind, names, series_unit, columns))
     for group in _axis_groups(left, 3):
         take(_three(group, columns))
+    take(_compass(left))
     for kind, pattern in _SINGLES:
         name = next((n for n in left if pattern.search(n)), None)
         if name is not None:
@@ -203,6 +204,15 @@ def _three(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGu
         return MappingGuess(kind, names, unit, frame, said)
     frame = "flu" if kind == "magnetometer" else "enu"
     return MappingGuess(kind, names, "", frame, f"named as {kind}; SI units and {frame.upper()} are a guess")
+
+
+def _compass(left: list[str]) -> MappingGuess | None:
+    """Position by North, East and Down, or East, North and Up."""
+    for words, frame in ((("north", "east", "down"), "ned"), (("east", "north", "up"), "enu")):
+        names = tuple(next((n for n in left if n.lower().strip() == w), "") for w in words)
+        if all(names):
+            return MappingGuess("position", names, "", frame, f"named {', '.join(words)}; metres are a guess")
+    return None
 
 
 def _motors(kind: str, names: tuple[str, ...], unit: str, columns: Mapping[str, ArrayAny]) -> MappingGuess:
