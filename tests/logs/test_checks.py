@@ -11,7 +11,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, from_rotation_vector, rotate
-from airworthy.logs import Log, LogSource, Stream, flight_segments, integrate_gyro, log_checks, log_findings, read_log
+from airworthy.logs import Log, LogSource, LogStream, flight_segments, integrate_gyro, log_checks, log_findings, read_log
 
 RATE = 250.0
 
@@ -33,10 +33,10 @@ def flight(seconds: float = 40.0, factor: float = 1.0, unit: float = 1.0) -> Log
     force = rotate(conjugate(attitude), np.tile([0.0, 0.0, 9.81], (len(time), 1))) * [unit, unit, unit * factor]
     command = np.where(flying, 0.5, 0.0)[:, None] * np.ones(4)
     streams = (
-        Stream("gyro", time, np.stack([rate, zero, zero], axis=1)),
-        Stream("accelerometer", time, force),
-        Stream("motor_command", time, command, stamp="held"),
-        Stream("attitude", time[::5] + 0.010, attitude[::5]),
+        LogStream("gyro", time, np.stack([rate, zero, zero], axis=1)),
+        LogStream("accelerometer", time, force),
+        LogStream("motor_command", time, command, stamp="held"),
+        LogStream("attitude", time[::5] + 0.010, attitude[::5]),
     )
     return Log("made", streams, LogSource("made", "", "test"))
 
@@ -69,7 +69,13 @@ def test_a_right_log_passes() -> None:
 
 @pytest.mark.parametrize(
     ("unit", "said"),
-    [(1 / 9.81, "look in g"), (1 / 0.3048, "look in ft/s^2"), (2048 / 9.81, "2048 for one g"), (4096 / 9.81, "4096 for one g"), (1.3, "12.75")],
+    [
+        (1 / 9.81, "look in g"),
+        (1 / 0.3048, "look in ft/s^2"),
+        (2048 / 9.81, "2048 for one g"),
+        (4096 / 9.81, "4096 for one g"),
+        (1.3, "12.75"),
+    ],
 )
 def test_wrong_units_are_named(unit: float, said: str) -> None:
     found = check(flight(unit=unit), "gravity at rest")
@@ -155,7 +161,7 @@ def test_findings_by_rate_and_voltage() -> None:
     time = log.stream("gyro").time
     slow = log.stream("motor_command")
     slow = replace(slow, time=slow.time[::13], values=slow.values[::13])
-    flat = Stream("voltage", time, np.full((len(time), 1), 3.7))
+    flat = LogStream("voltage", time, np.full((len(time), 1), 3.7))
     changed = replace(log, streams=(*log.streams[:2], slow, flat))
     found = {f.parameter: f for f in log_findings(changed, flight_segments(changed))}
     assert found["lag and dead time"].verdict == "cannot tell"

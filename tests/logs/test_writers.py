@@ -10,7 +10,7 @@ import pytest
 from tests.logs.small_files import blackbox_text, tum_text, ulog_file
 
 from airworthy.core.errors import AirworthyError
-from airworthy.logs import Log, LogSource, ReadOptions, Stream, read_log, write_log
+from airworthy.logs import Log, LogSource, LogStream, ReadOptions, read_log, write_log
 
 
 def made(folder: Path, name: str, data: bytes) -> Log:
@@ -55,7 +55,7 @@ def test_tables_come_back_with_their_mapping(log: Log, tmp_path: Path, kind: str
 def test_a_stamp_twice_keeps_both_samples(tmp_path: Path) -> None:
     time = np.array([0.0, 0.1, 0.1, 0.2])
     values = np.arange(12.0).reshape(4, 3)
-    log = Log("a", (Stream("gyro", time, values),), LogSource("a", "", "test"))
+    log = Log("a", (LogStream("gyro", time, values),), LogSource("a", "", "test"))
     path, mapping = write_log(log, tmp_path / "b.csv")
     assert np.array_equal(read_log(path, ReadOptions(mapping=mapping)).stream("gyro").values, values)
 
@@ -143,7 +143,7 @@ def test_battery_by_an_independent_reader(tmp_path: Path) -> None:
 
 def test_large_files_have_several_chunks(tmp_path: Path) -> None:
     time = np.arange(8000) * 0.001
-    log = Log("a", (Stream("gyro", time, np.stack([time] * 3, axis=1)),), LogSource("a", "", "test"))
+    log = Log("a", (LogStream("gyro", time, np.stack([time] * 3, axis=1)),), LogSource("a", "", "test"))
     (path,) = write_log(log, tmp_path / "a.mcap")
     data = path.read_bytes()
     back = read_log(path)

@@ -172,7 +172,9 @@ def _attitude(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> Mappin
         length = np.nanmedian(np.linalg.norm(_values(columns, names), axis=1))
     if not abs(length - 1.0) < 0.02:
         return None
-    return MappingGuess("attitude", names, "", "", "four columns x, y, z, w of unit length; body and world taken for FLU and ENU")
+    return MappingGuess(
+        "attitude", names, "", "", "four columns x, y, z, w of unit length; body and world taken for FLU and ENU"
+    )
 
 
 def _euler(left: list[str], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
@@ -181,7 +183,9 @@ def _euler(left: list[str], columns: Mapping[str, ArrayAny]) -> MappingGuess | N
         if all(names):
             largest = float(np.nanmax(np.abs(_values(columns, names))))
             unit = "deg" if largest > 7.0 else "rad"
-            return MappingGuess("attitude", names, unit, "", f"roll, pitch, yaw up to {largest:.3g}: {unit}; FLU and ENU are a guess")
+            return MappingGuess(
+                "attitude", names, unit, "", f"roll, pitch, yaw up to {largest:.3g}: {unit}; FLU and ENU are a guess"
+            )
     return None
 
 
@@ -200,7 +204,8 @@ def _three(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGu
     if kind == "accelerometer":
         unit = "g" if 0.5 < middle < 2.0 else "m/s^2"
         frame = "frd" if up < -0.5 * (1.0 if unit == "g" else STANDARD_GRAVITY) else "flu"
-        said = f"named as forces, half of them {middle:.3g} long: {unit}; z is {up:.3g}, so z points {'down' if frame == 'frd' else 'up'}"
+        way = "down" if frame == "frd" else "up"
+        said = f"named as forces, half of them {middle:.3g} long: {unit}; z is {up:.3g}, so z points {way}"
         return MappingGuess(kind, names, unit, frame, said)
     frame = "flu" if kind == "magnetometer" else "enu"
     return MappingGuess(kind, names, "", frame, f"named as {kind}; SI units and {frame.upper()} are a guess")

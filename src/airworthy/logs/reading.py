@@ -186,5 +186,7 @@ def table_of(path: str | Path) -> tuple[dict[str, object], LogDraft]:
     if kind == ".npz":
         return dict(flat(npz_arrays(data, draft))), draft
     if not data or b"\0" in data[:4096] or is_blackbox(data) or is_tum(data):
-        raise AirworthyError(f"{str(path)!r} is no plain table; `airworthy logs show` reads it without a mapping if it is a log.")
+        raise AirworthyError(
+            f"{str(path)!r} is no plain table; `airworthy logs show` reads it without a mapping if it is a log."
+        )
     return dict(text_columns(data, draft)), draft
