@@ -18,9 +18,9 @@ from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training.options import IDLE_RULES as SPLAT_RULES
 from airworthy.capture.video.film import IDLE_RULES as FILM_RULES
 from airworthy.capture.video.options import IDLE_RULES as VIDEO_RULES
-from airworthy.cli.capture_align import ALIGN_RULES
-from airworthy.cli.course_drawing import DRAW_RULES
+from airworthy.cli.capture.align import ALIGN_RULES
 from airworthy.cli.courses import VALIDATE_RULES
+from airworthy.cli.courses.drawing import DRAW_RULES
 from airworthy.cli.learning.synthesize import PLACE_RULES
 from airworthy.cli.learning.train_hover import ROTORS_RULES
 from airworthy.cli.learning.train_task import TASK_RULES

@@ -16,8 +16,8 @@ from airworthy.benchmarks.tracking.methods import VehicleSpread
 from airworthy.capture import AlignOptions, CaptureVideoOptions, FilmOptions, RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
-from airworthy.cli.course_drawing import DrawCourseConfig
 from airworthy.cli.courses import ValidateCourseConfig
+from airworthy.cli.courses.drawing import DrawCourseConfig
 from airworthy.cli.learning.synthesize import SynthesizeDatasetConfig
 from airworthy.cli.learning.train_hover import TrainHoverConfig
 from airworthy.cli.learning.train_task import TrainTaskConfig

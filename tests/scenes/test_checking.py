@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from airworthy.cli.scene_pictures import STARTER
+from airworthy.cli.scenes.pictures import STARTER
 from airworthy.geometry import Box, Mesh, Sphere
 from airworthy.scenes import (
     Actor,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from airworthy.cli.scene_pictures import STARTER
+from airworthy.cli.scenes.pictures import STARTER
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from airworthy.scenes import (

@@ -20,8 +20,8 @@ from airworthy.tasks import CourseRoom
 from airworthy.trajectories import CourseDraft, Limits, read_course
 from airworthy.vehicles import vehicle
 from airworthy.viewer import Subject, Viewer
-from airworthy.viewer.course_drawing import CLICKS, PLACES, CourseDrawing, course_facts, place_of_click, plan_draft
-from airworthy.viewer.course_nodes import COLORED_BY, path_colors, scale_text
+from airworthy.viewer.drawing.course_drawing import CLICKS, PLACES, CourseDrawing, course_facts, place_of_click, plan_draft
+from airworthy.viewer.drawing.course_nodes import COLORED_BY, path_colors, scale_text
 from airworthy.viewer.newest import NewestWorker
 from airworthy.viewer.picking import Picker
 

@@ -9,7 +9,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.viewer.cameras import LiveCamera, RecordedCamera, ViewerImage
-    from airworthy.viewer.course_drawing import CourseDrawing
+    from airworthy.viewer.drawing.course_drawing import CourseDrawing
     from airworthy.viewer.flights import ShownFlight, load_flight
     from airworthy.viewer.playback import Viewer
     from airworthy.viewer.recording import Exported, export_recording

@@ -14,8 +14,9 @@ from tests.fixtures.snapshots import check_snapshot
 from tests.fixtures.transcripts import Transcript
 
 from airworthy.benchmarks import step_tests
-from airworthy.cli import courses, scene_pictures, scenes, sensors, vehicles
+from airworthy.cli import courses, scenes, sensors, vehicles
 from airworthy.cli.learning import tasks
+from airworthy.cli.scenes import pictures as scene_pictures
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.scenes import Scene
 from airworthy.scenes.viewpoints import Viewpoint

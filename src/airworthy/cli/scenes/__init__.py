@@ -386,7 +386,7 @@ def _nearest(item: Scene, points: Any) -> float | None:
 
 
 def _new(config: NewConfig) -> int:
-    from airworthy.cli.scene_pictures import STARTER
+    from airworthy.cli.scenes.pictures import STARTER
 
     path = config.file if config.file.suffix == ".toml" else config.file / "scene.toml"
     if path.exists():
@@ -446,7 +446,7 @@ def _ending(name: str) -> str:
 def _render(config: RenderSceneConfig) -> int:
     from PIL import Image
 
-    from airworthy.cli.scene_pictures import pictures
+    from airworthy.cli.scenes.pictures import pictures
 
     if not (8 <= config.width <= 16384 and 8 <= config.height <= 16384):
         raise AirworthyError(f"An image of {config.width} x {config.height} pixels: expected 8 to 16384 along each side.")

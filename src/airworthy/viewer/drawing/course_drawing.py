@@ -17,7 +17,7 @@ from airworthy.tasks.course_room import CourseRoom, course_margins
 from airworthy.trajectories import write_course
 from airworthy.trajectories.course_draft import CourseDraft, DraftHistory
 from airworthy.vehicles import Vehicle
-from airworthy.viewer.course_nodes import COLORED_BY, ROOT, CourseNodes, PlannedCourse, scale_text
+from airworthy.viewer.drawing.course_nodes import COLORED_BY, ROOT, CourseNodes, PlannedCourse, scale_text
 from airworthy.viewer.newest import NewestWorker
 from airworthy.viewer.picking import Picker, on_height
 from airworthy.viewer.playback import Viewer

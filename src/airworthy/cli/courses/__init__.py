@@ -12,7 +12,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
-from airworthy.cli.course_drawing import DRAW_DESCRIPTION, DrawCourseConfig, draw
+from airworthy.cli.courses.drawing import DRAW_DESCRIPTION, DrawCourseConfig, draw
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.trajectories import Course, Trajectory, course, course_names, read_course
