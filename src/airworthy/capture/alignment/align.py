@@ -25,6 +25,7 @@ from airworthy.capture.alignment.level import (
 )
 from airworthy.capture.alignment.marker_bundle import MarkerBundle, fit_markers, names_of
 from airworthy.capture.alignment.marker_fit import BLEED, NORMAL_95
+from airworthy.capture.alignment.marker_refinement import PictureRefiner
 from airworthy.capture.alignment.markers import SIDE, find_all_markers, find_markers, refined_corners
 from airworthy.capture.alignment.record import Alignment, AlignOptions
 from airworthy.capture.alignment.similarity import Similarity
@@ -147,8 +148,10 @@ def _markers(
         )
     # The first that was asked for makes the origin.
     first = next(iter(sides))
+    # Given corners are taken as they are; what was found in pictures is looked at again.
+    finer = PictureRefiner(images, options.dictionary) if corners is None else None
     bundle = fit_markers(
-        images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed, options.bleed
+        images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed, options.bleed, finer
     )
     order = sorted(range(len(bundle.markers)), key=lambda k: bundle.markers[k].number != first)
     if bundle.markers[order[0]].number != first:

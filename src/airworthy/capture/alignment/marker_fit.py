@@ -56,6 +56,9 @@ class MarkerSights:
     """(n, 3) optical centres [unit of the capture]."""
     attitude: Array
     """(n, 4) camera to capture."""
+    root: Array | None = None
+    """(n, 8, 8) times the errors of an image's corners (u, v of one after the other) has independent entries, all as large; rows
+    of zeros are directions that are not seen. None: the coordinates are independent themselves."""
 
     def __len__(self) -> int:
         return len(self.images)
@@ -63,7 +66,8 @@ class MarkerSights:
     def some(self, keep: ArrayLike) -> MarkerSights:
         """Return those of a mask or of numbers."""
         which = np.asarray(keep)
-        return MarkerSights(*(getattr(self, name)[which] for name in ("images", "pixels", "lens", "position", "attitude")))
+        parts = (getattr(self, name) for name in ("images", "pixels", "lens", "position", "attitude", "root"))
+        return MarkerSights(*(None if part is None else part[which] for part in parts))
 
     def rays(self) -> Array:
         """Return unit directions (n, 4, 3) of the corners, frame of the capture."""
@@ -137,6 +141,9 @@ def fit_squares(
     squares, sides, bleed = [square for square, _ in starts], [side for _, side in starts], 0.0
     image = np.concatenate([np.repeat(s.images, 8) for s in sights])
     residual, slope = _linear(squares, sights, bleed)
+    seen = slope.any(axis=1)
+    image = image[seen]
+    residual, slope = residual[seen], slope[seen]
     for _ in range(_STEPS):
         weight, prior = _weights(residual), _prior(residual, bleed_sigma)
         root = np.sqrt(weight)
@@ -145,7 +152,7 @@ def fit_squares(
         cost = float(weight @ residual**2) + (prior * bleed) ** 2
         for share in (1.0, 0.5, 0.25, 0.0625):
             moved, tried = _moved(squares, sides, share * step[:-1]), bleed + share * float(step[-1])
-            new_residual, new_slope = _linear(moved, sights, tried)
+            new_residual, new_slope = (part[seen] for part in _linear(moved, sights, tried))
             if np.isfinite(new_residual).all() and float(weight @ new_residual**2) + (prior * tried) ** 2 < cost:
                 break
         else:
@@ -153,7 +160,8 @@ def fit_squares(
         squares, bleed, residual, slope = moved, tried, new_residual, new_slope
         if np.abs(step).max() < 1e-12:
             break
-    error = float(np.sqrt(2.0 * np.mean(residual**2)))
+    off = np.concatenate([image_errors(part, square, bleed) for part, square in zip(sights, squares, strict=True)])
+    error = float(np.sqrt(np.mean(off**2)))
     return SquareFit(tuple(squares), bleed, _spread(residual, slope, image, bleed_sigma), error)
 
 
@@ -180,7 +188,7 @@ def _moved(squares: Sequence[Square], sides: Sequence[float], step: Array) -> li
 
 
 def _linear(squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: float) -> tuple[Array, Array]:
-    """Residuals (m,) [px] of all corners, and their slopes (m, 2 + 6 markers)."""
+    """Residuals (m,) of all corners [px, or deviations where these are known], and their slopes (m, 2 + 6 markers)."""
     residuals, slopes = [], []
     for index, (square, seen) in enumerate(zip(squares, sights, strict=True)):
         arm = frames.rotate(square.attitude, marker_corners(square.edge))
@@ -198,7 +206,11 @@ def _linear(squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: fl
         part[..., 4 + 6 * index : 7 + 6 * index] = np.cross(arm[None, :, None], point)
         outward = _outward(off + seen.pixels)
         part[..., -1] = outward
-        residuals.append((off + bleed * outward).ravel())
+        left = (off + bleed * outward).reshape(len(seen), 8)
+        part = part.reshape(len(seen), 8, -1)
+        if seen.root is not None:
+            left, part = np.einsum("nij,nj->ni", seen.root, left), seen.root @ part
+        residuals.append(left.ravel())
         slopes.append(part.reshape(-1, part.shape[-1]))
     return np.concatenate(residuals), np.concatenate(slopes)
 
