@@ -8,6 +8,7 @@ pitch they cannot change (photometric model fitting; Lucas and Kanade, 1981; Bak
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,13 +17,13 @@ from airworthy.capture.alignment.marker_sheet import draw_marker
 from airworthy.core.arrays import Array, ArrayLike, ArrayU8
 from airworthy.optics.tone import linear_from_srgb
 
-__all__ = ["PictureFit", "fit_picture", "printed_cells"]
+__all__ = ["LightMap", "PictureFit", "fit_picture", "light_map", "printed_cells"]
 
 _WINDOW = 0.7
 """Cells around the black square that are looked at; less than its white margin on the sheet (`marker_sheet`)."""
-_PIXELS = 3000
+_PIXELS = 1500
 """Pixels that are used of a larger picture, evenly: by then noise is no matter."""
-_ROUNDS = 25
+_ROUNDS = 15
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 _HUBER = 2.5
@@ -38,6 +39,10 @@ _LIT = 5
 """Places of the light across and down, between which it changes evenly: borders of shadows cross a marker."""
 _LIT_SIGMA = 0.2
 """Standard deviation of the light at each, as a share of the mean; ours."""
+_MAP, _RIM = 25, 0.12
+"""Places of a light map across, and how far it goes beyond the black square, as a share of the square."""
+_SMOOTH = 0.3
+"""Weight of a light map's second differences beside one pixel of white; ours."""
 _NUISANCES = 8
 """Numbers of a picture beside its corners and its light's places: blur, margin, three levels, the tone curve."""
 
@@ -55,6 +60,55 @@ class PictureFit:
     """Share of the light's variance that the picture explains."""
     blur: float
     """Standard deviation of the blur, mean of both axes [px]."""
+    problem: _Problem
+    state: _State
+
+    def sampled(self, corners: Array) -> tuple[Array, Array]:
+        """Return light and print where a picture shows no more than marker and margin.
+
+        Args:
+            corners: (4, 2) where they are [px]; how soft and how bright the picture is stays as fitted.
+
+        Returns:
+            (m, 3) place, 0 to 1 from the upper left corner, and light over that of white; (m,) what share of the light the
+            print gives back, blur included, white 1.
+        """
+        return self.problem.sampled(replace(self.state, corners=corners))
+
+
+@dataclass(frozen=True, eq=False)
+class LightMap:
+    """Light on a marker that lies still, borders of shadows included: bilinear on a grid that covers its margin."""
+
+    share: Array
+    """(n, n) of the mean, from the upper left."""
+
+    def __call__(self, place: Array) -> Array:
+        """Return the share of the mean light (m,) at places (m, 2), 0 to 1 from the upper left corner of the black square."""
+        return np.asarray(_hats((place + _RIM) / (1.0 + 2.0 * _RIM), len(self.share)) @ self.share.ravel())
+
+
+def light_map(fits: Sequence[PictureFit], corners: Array) -> LightMap:
+    """Return the light on a marker by all its pictures: least squares on a grid, its second differences small.
+
+    Args:
+        fits: Of images of it.
+        corners: (n, 4, 2) where a square is seen in them [px]. Of corners by single pictures, a border taken for a shadow would
+            stay one.
+    """
+    n = _MAP
+    samples = [fit.sampled(where) for fit, where in zip(fits, corners, strict=True)]
+    place, seen = (np.concatenate([one[0][:, part] for one in samples]) for part in (slice(0, 2), 2))
+    reflected = np.concatenate([one[1] for one in samples])
+    rows = _hats((place + _RIM) / (1.0 + 2.0 * _RIM), n) * reflected[:, None]
+    # Soft pictures show a border of a shadow less well than sharp and large ones.
+    weight = np.concatenate([np.full(len(one[1]), len(one[1]) ** 0.5) for one in samples])
+    bend = np.diff(np.eye(n), 2, axis=0)
+    smooth = np.concatenate((np.kron(np.eye(n), bend), np.kron(bend, np.eye(n))))
+    matrix = (rows * weight[:, None]).T @ rows / weight.mean() + _SMOOTH * smooth.T @ smooth + 1e-3 * np.eye(n * n)
+    share = np.linalg.solve(matrix, (rows * weight[:, None]).T @ seen / weight.mean() + 1e-3)
+    share = np.clip(share, 0.05, 5.0)
+    return LightMap((share / share.mean()).reshape(n, n))
 
 
 def printed_cells(number: int, dictionary: str) -> Array:
@@ -62,7 +116,9 @@ def printed_cells(number: int, dictionary: str) -> Array:
     return (draw_marker(1, number, dictionary)[1:-1, 1:-1] < 128).astype(np.float64)
 
 
-def fit_picture(rgb: ArrayU8, corners: ArrayLike, cells: Array, loose: float = 1.0) -> PictureFit | None:
+def fit_picture(
+    rgb: ArrayU8, corners: ArrayLike, cells: Array, loose: float = 1.0, light: LightMap | None = None
+) -> PictureFit | None:
     """Return where a marker's corners are by all of its picture, from ones that are within a cell.
 
     Args:
@@ -70,6 +126,7 @@ def fit_picture(rgb: ArrayU8, corners: ArrayLike, cells: Array, loose: float = 1
         corners: (4, 2) [px]: upper left, upper right, lower right, lower left as drawn.
         cells: (n, n) as `printed_cells`.
         loose: Standard deviation of the given corners [px], which holds the fit together and is taken out of the result.
+        light: That falls on the marker in all images; None: it changes slowly.
 
     Returns:
         The fit; None where the picture is outside of the image, too small, or does not look like the marker.
@@ -79,9 +136,8 @@ def fit_picture(rgb: ArrayU8, corners: ArrayLike, cells: Array, loose: float = 1
     if pixels is None:
         return None
     column, row = pixels.T
-    light = linear_from_srgb(rgb[row, column]).astype(np.float64) @ (0.2126, 0.7152, 0.0722)
-    problem = _Problem(pixels + 0.5, light, cells, start, loose)
-    return problem.solved()
+    seen = linear_from_srgb(rgb[row, column]).astype(np.float64) @ (0.2126, 0.7152, 0.0722)
+    return _Problem(pixels + 0.5, seen, cells, start, loose, light).solved()
 
 
 def _window(shape: tuple[int, ...], corners: Array, cells: Array) -> Array | None:
@@ -146,8 +202,8 @@ class _State:
 class _Problem:
     """Levenberg-Marquardt on one picture; numbers: 8 of corners, 3 of blur, margin, 4 of light and its places."""
 
-    def __init__(self, pixels: Array, light: Array, cells: Array, start: Array, loose: float) -> None:
-        self.pixels, self.light, self.cells, self.start, self.loose = pixels, light, cells, start, loose
+    def __init__(self, pixels: Array, light: Array, cells: Array, start: Array, loose: float, lit: LightMap | None) -> None:
+        self.pixels, self.light, self.cells, self.start, self.lit = pixels, light, cells, start, lit
         black, white = np.quantile(light, [0.1, 0.9])
         self.contrast = max(float(white - black), 1e-6)
         self.first = _State(
@@ -194,7 +250,7 @@ class _Problem:
             else:
                 break
             noise = self._noise(made[0], noise)
-            if np.abs(step[:8]).max() < 1e-4:
+            if np.abs(step[:8]).max() < 1e-3:
                 break
         return self._fit(state, made, noise)
 
@@ -233,7 +289,19 @@ class _Problem:
         if not np.isfinite(corners).all():
             return None
         blur = float(np.exp(0.5 * (state.blur[0] + state.blur[2])))
-        return PictureFit(corners, root, explained, blur)
+        return PictureFit(corners, root, explained, blur, self, state)
+
+    def sampled(self, state: _State) -> tuple[Array, Array]:
+        """As `PictureFit.sampled`; nothing of corners on a line."""
+        inverse = _to_plane(state.corners, len(self.cells))
+        if inverse is None:
+            return np.empty((0, 3)), np.empty(0)
+        place, slope = _applied(inverse, self.pixels)
+        black, whole, _, _ = _blurred(place, slope, state, self.cells, gradient=False)
+        good = whole > 0.98
+        dark = float(np.clip(state.shade[0] / state.shade[1], 0.0, 0.5))
+        sampled = np.column_stack((place / len(self.cells), self.light / state.shade[1]))
+        return sampled[good], (1.0 - (1.0 - dark) * black)[good]
 
     def _linear(self, state: _State) -> tuple[Array, Array] | None:
         """Residuals (m,) of the light, and slopes (m, 41); None of corners that no camera sees."""
@@ -249,8 +317,11 @@ class _Problem:
         if not contrast > 0.0:
             return None
         b, m, grad_b, grad_m = _blurred(place, slope, state, self.cells)
-        lit = _hats(place / n)
+        lit = _hats(place / n, _LIT)
         fall = 1.0 + lit @ state.shade[4:]
+        if self.lit is not None:
+            known = self.lit(place / n)
+            fall, lit = fall * known, lit * known[:, None]
         mixed = black * b + white * (m - b) + around * (1.0 - m)
         h = (mixed - black) / contrast
         bent = mixed + bend * contrast * h * (1.0 - h)
@@ -285,10 +356,10 @@ class _Problem:
         return rows
 
 
-def _hats(place: Array) -> Array:
-    """Return shares (m, 25) of the light's places at (m, 2), 0 to 1 across a square: bilinear, and even beyond."""
-    at = np.clip(place, 0.0, 1.0) * (_LIT - 1)
-    across = np.maximum(1.0 - np.abs(at[..., None] - np.arange(_LIT)), 0.0)
+def _hats(place: Array, n: int) -> Array:
+    """Return shares (m, n^2) of places on a grid at (m, 2), 0 to 1 across it: bilinear, and even beyond."""
+    at = np.clip(place, 0.0, 1.0) * (n - 1)
+    across = np.maximum(1.0 - np.abs(at[..., None] - np.arange(n)), 0.0)
     return np.asarray((across[:, 1, :, None] * across[:, 0, None, :]).reshape(len(place), -1))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.capture.alignment.marker_fit import MarkerSights, Square, fit_squares
-from airworthy.capture.alignment.marker_photometry import PictureFit, fit_picture, printed_cells
+from airworthy.capture.alignment.marker_photometry import LightMap, PictureFit, fit_picture, light_map, printed_cells
 from airworthy.capture.alignment.markers import marker_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
@@ -26,7 +26,7 @@ _EXPLAINED = 0.85
 """Least share of a picture's light that must be the marker's; ours: what is partly hidden has 0.2 to 0.8, what is not 0.9."""
 _MOVED = 2.0
 """Most by which a picture may lie off where others have it [px], or a tenth of its side: more is another thing."""
-_ROUNDS = 3
+_ROUNDS = 5
 _FAR = 4.0
 """Images are left out whose corners are off by over so many deviations, root mean square of the eight."""
 _UNSEEN = 1e2
@@ -59,19 +59,21 @@ class PictureRefiner:
         cells = printed_cells(number, self.dictionary)
         found = sights
         everywhere = np.array([k for k in range(len(self.images)) if k not in left], np.intp)
+        light = None
         for turn in range(_ROUNDS):
             # First where it was read: its place is then known well enough to be looked for elsewhere.
             where = sights.images if turn == 0 else everywhere
-            fits = self._fits(cells, square, where, sights if turn == 0 else None)
+            fits = self._fits(cells, square, where, sights if turn == 0 else None, light)
             if len(fits) < 2:
                 return found
             found, square = weighed(_sights(self.images, fits), square)
+            light = light_map([fits[k] for k in found.images.tolist()], _shifted(found, square))
         for k in sorted(set(sights.images.tolist()) - set(found.images.tolist())):
             left[k] = "partly hidden, or its picture does not fit"
         return found
 
     def _fits(
-        self, cells: Array, square: Square, where: ArrayIndex, read: MarkerSights | None
+        self, cells: Array, square: Square, where: ArrayIndex, read: MarkerSights | None, light: LightMap | None
     ) -> dict[int, PictureFit]:
         """Pictures that fit, by the number of the image."""
         result: dict[int, PictureFit] = {}
@@ -82,7 +84,7 @@ class PictureRefiner:
             if read is not None:
                 # An error of the pose moves all corners; what was read is small, but its middle is where it is.
                 start = start + (read.pixels[np.flatnonzero(read.images == k)[0]] - start).mean(axis=0)
-            fit = fit_picture(self.images.rgb[k], start, cells)
+            fit = fit_picture(self.images.rgb[k], start, cells, light=light)
             if fit is None or fit.explained < _EXPLAINED:
                 continue
             moved = float(np.sqrt(np.square(fit.corners - start).sum(axis=-1).mean()))
@@ -137,6 +139,16 @@ def weighed(sights: MarkerSights, square: Square) -> tuple[MarkerSights, Square]
             continue
         sights, own, plain = sights.some(keep), own[keep], plain.some(keep)
     return plain, square
+
+
+def _shifted(sights: MarkerSights, square: Square) -> Array:
+    """Return a square's corners (n, 4, 2) in images, moved by what all four are off [px]."""
+    assert sights.root is not None
+    off = sights.off(square.corners())[0]
+    weight = np.swapaxes(sights.root, 1, 2) @ sights.root
+    both = np.tile(np.eye(2), (4, 1))
+    moved = np.linalg.solve(both.T @ weight @ both, (both.T @ weight @ off.reshape(-1, 8, 1)))
+    return np.asarray(sights.pixels + off - moved[:, None, :, 0])
 
 
 def _covariances(sights: MarkerSights) -> Array:
