@@ -7,7 +7,7 @@ so that one number is the scale. Errors that the corners of an image share, thos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,6 +94,9 @@ class Spread:
     by_image: Array | None
     """(p, p) covariance from leaving out one image after the other; None of too few images."""
     images: int
+    by_shape: float = 0.0
+    """Variance of the scale's logarithm by what the corners of a marker are off together in all images, as uneven light has it:
+    by how far they are from a square."""
 
     def half95(self, slope: ArrayLike) -> float:
         """Return half the width of the 95 % interval of a linear function of the numbers, slope (p,): the wider of the two."""
@@ -103,7 +106,9 @@ class Spread:
         widths = [float(student.ppf(0.975, max(self.freedom, 1)) * np.sqrt(max(float(g @ self.by_corner @ g), 0.0)))]
         if self.by_image is not None:
             widths.append(float(student.ppf(0.975, self.images - 1) * np.sqrt(max(float(g @ self.by_image @ g), 0.0))))
-        return max(widths)
+        # Of eight coordinates a square has four of its own, so that four are seen; that many degrees of freedom.
+        shape = float(student.ppf(0.975, 4) * abs(g[0]) * np.sqrt(self.by_shape))
+        return float(np.hypot(max(widths), shape))
 
 
 def image_errors(sights: MarkerSights, square: Square, bleed: float = 0.0) -> Array:
@@ -162,7 +167,49 @@ def fit_squares(
             break
     off = np.concatenate([image_errors(part, square, bleed) for part, square in zip(sights, squares, strict=True)])
     error = float(np.sqrt(np.mean(off**2)))
-    return SquareFit(tuple(squares), bleed, _spread(residual, slope, image, bleed_sigma), error)
+    shape = 1.0 / sum(1.0 / max(_by_shape(part, square), 1e-12) for part, square in zip(sights, squares, strict=True))
+    spread = replace(_spread(residual, slope, image, bleed_sigma), by_shape=shape if shape > 1e-11 else 0.0)
+    return SquareFit(tuple(squares), bleed, spread, error)
+
+
+def _by_shape(seen: MarkerSights, square: Square) -> float:
+    """Return the variance of the scale's logarithm by what corners are off together, from their distances from a square.
+
+    Each corner's two coordinates on the marker are off by a number of their own, the same in all images. Place, turn and scale
+    of a square take up four of the eight; as large as the other four are on the mean, so large is the part in the scale.
+    Corners that were given have errors of their own only.
+    """
+    if seen.root is None or len(seen) < _CLUSTERS_MIN:
+        return 0.0
+    corners = square.corners()
+    off, eye = seen.off(corners)
+    axes = square.edge * frames.to_matrix(square.attitude)[:, :2].T
+    z = eye[..., 2:]
+    turned = frames.rotate_inverse(seen.attitude[:, None], axes[None])
+    # Pixels by a corner's way along the marker's axes, in sides.
+    slope = (turned[:, None, :, :2] / z[..., None] - turned[:, None, :, 2:] * (eye[..., None, :2] / z[..., None] ** 2)) * (
+        seen.lens[:, None, None, :2]
+    )
+    rows = np.zeros((len(seen), 8, 8))
+    for k in range(4):
+        rows[:, 2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = np.swapaxes(slope[:, k], 1, 2)
+    rows, left = seen.root @ rows, np.einsum("nij,nj->ni", seen.root, off.reshape(len(seen), 8))
+    rows, left = rows.reshape(-1, 8), left.ravel()
+    matrix = rows.T @ rows
+    inverse = np.linalg.pinv(matrix)
+    move = -inverse @ (rows.T @ left)
+    own = marker_corners(1.0)[:, :2]
+    # What turns, moves and grows a square, orthogonal to each other.
+    square_like = np.stack(
+        (np.tile((1.0, 0.0), 4), np.tile((0.0, 1.0), 4), own.ravel(), np.stack((-own[:, 1], own[:, 0]), axis=-1).ravel())
+    )
+    square_like = square_like / np.linalg.norm(square_like, axis=1, keepdims=True)
+    rest = np.eye(8) - square_like.T @ square_like
+    scatter = float(left @ left) / max(len(left) - 8, 1)
+    noise = scatter * float(np.trace(rest @ inverse @ rest))
+    one = max(float(np.square(rest @ move).sum()) - noise, 0.0) / 4.0
+    # The corners are half of a diagonal, sqrt(1/2), from the middle: the scale is the mean of four pairs over 4 / 2.
+    return one / 2.0
 
 
 def _prior(residual: Array, bleed_sigma: float) -> float:

@@ -26,7 +26,7 @@ _EXPLAINED = 0.85
 """Least share of a picture's light that must be the marker's; ours: what is partly hidden has 0.2 to 0.8, what is not 0.9."""
 _MOVED = 2.0
 """Most by which a picture may lie off where others have it [px], or a tenth of its side: more is another thing."""
-_ROUNDS = 5
+_ROUNDS = 6
 _FAR = 4.0
 """Images are left out whose corners are off by over so many deviations, root mean square of the eight."""
 _UNSEEN = 1e2
@@ -133,8 +133,11 @@ def weighed(sights: MarkerSights, square: Square) -> tuple[MarkerSights, Square]
         one, all_ = _likeliest(own, off)
         plain = replace(sights, root=_roots(own, one, all_))
         assert plain.root is not None
-        size = np.sqrt(np.square(np.einsum("nij,nj->ni", plain.root, off)).mean(axis=1))
-        keep = size <= _FAR
+        size = np.square(np.einsum("nij,nj->ni", plain.root, off)).mean(axis=1)
+        # Of that distribution: images far from the others count less, and beyond any doubt not at all.
+        share = (_TAIL + 8.0) / (_TAIL + 8.0 * size)
+        plain = replace(plain, root=np.sqrt(share)[:, None, None] * plain.root)
+        keep = size <= _FAR**2
         if keep.all() or np.count_nonzero(keep) < 3:
             continue
         sights, own, plain = sights.some(keep), own[keep], plain.some(keep)
