@@ -7,6 +7,7 @@ Once some images agree on where a marker lies, all others tell where to look. Ea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex
 
-__all__ = ["PictureRefiner", "weighed"]
+__all__ = ["PictureRefiner", "through", "weighed"]
 
 _SMALLEST = 5.0
 """Least height or width of a marker that is looked at [px]: five cells of six would share a pixel with a neighbour."""
@@ -42,7 +43,10 @@ class PictureRefiner:
     """Looks for markers of a capture where they must be."""
 
     images: CaptureImages
+    """As large as there are."""
     dictionary: str
+    lens: Array
+    """(n, 4) fx, fy, cx, cy [px] of the images whose pixels corners are in."""
 
     def __call__(self, number: int, square: Square, sights: MarkerSights, left: dict[int, str]) -> MarkerSights:
         """Return the images that show a marker, with corners by its whole picture.
@@ -57,6 +61,14 @@ class PictureRefiner:
             Images with a picture that fits; the given ones where these are under 2.
         """
         cells = printed_cells(number, self.dictionary)
+        read = through(sights, np.asarray(self.images.intrinsics[sights.images], np.float64))
+        found = self._looked(cells, square, read, left)
+        for k in sorted(set(sights.images.tolist()) - set(found.images.tolist())):
+            left[k] = "partly hidden, or its picture does not fit"
+        return sights if found is read else through(found, self.lens[found.images])
+
+    def _looked(self, cells: Array, square: Square, sights: MarkerSights, left: Mapping[int, str]) -> MarkerSights:
+        """Return images with a picture that fits, [px] of these; the given where there are too few."""
         found = sights
         everywhere = np.array([k for k in range(len(self.images)) if k not in left], np.intp)
         light = None
@@ -68,8 +80,6 @@ class PictureRefiner:
                 return found
             found, square = weighed(_sights(self.images, fits), square)
             light = light_map([fits[k] for k in found.images.tolist()], _shifted(found, square))
-        for k in sorted(set(sights.images.tolist()) - set(found.images.tolist())):
-            left[k] = "partly hidden, or its picture does not fit"
         return found
 
     def _fits(
@@ -91,6 +101,19 @@ class PictureRefiner:
             if moved <= max(_MOVED, 0.1 * float(np.ptp(start, axis=0).max())):
                 result[int(k)] = fit
         return result
+
+
+def through(sights: MarkerSights, lens: Array) -> MarkerSights:
+    """Return the same sights in pixels of other copies of the images.
+
+    Args:
+        sights: Of images without distortion.
+        lens: (n, 4) fx, fy, cx, cy [px] of the copies.
+    """
+    times = lens[:, None, :2] / sights.lens[:, None, :2]
+    pixels = (sights.pixels - sights.lens[:, None, 2:]) * times + lens[:, None, 2:]
+    root = None if sights.root is None else sights.root / np.tile(times, (1, 1, 4))
+    return replace(sights, pixels=pixels, lens=lens, root=root)
 
 
 def _projected(images: CaptureImages, square: Square, where: ArrayIndex) -> Array:
