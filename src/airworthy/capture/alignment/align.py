@@ -105,7 +105,8 @@ def align_capture(
         larger: The same images with more pixels, in which markers are looked for; None: there are none.
 
     Raises:
-        AirworthyError: Larger images are not the same ones; nothing tells the scale, or what tells it contradicts itself: the sentence names the images.
+        AirworthyError: Larger images are not the same ones; nothing tells the scale, or what tells it contradicts itself: the
+            sentence names the images.
     """
     options = options or AlignOptions()
     refuse_idle(options, IDLE_RULES, corners)

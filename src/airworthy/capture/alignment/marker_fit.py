@@ -57,8 +57,8 @@ class MarkerSights:
     attitude: Array
     """(n, 4) camera to capture."""
     root: Array | None = None
-    """(n, 8, 8) times the errors of an image's corners (u, v of one after the other) has independent entries, all as large; rows
-    of zeros are directions that are not seen. None: the coordinates are independent themselves."""
+    """(n, 8, 8) times the errors of an image's corners (u, v of one after the other) has independent entries, all as large;
+    rows of zeros are directions that are not seen. None: the coordinates are independent themselves."""
 
     def __len__(self) -> int:
         return len(self.images)

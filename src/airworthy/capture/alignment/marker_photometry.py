@@ -1,9 +1,9 @@
 """A marker's whole picture fitted to an image: corners of squares whose cells are hardly a pixel, and how sure each is.
 
 An edge of such a square has no profile of its own: blur mixes its border with the cells inside and the margin outside. So all
-that is printed is fitted at once - black cells, white cells, margin and what lies around it, seen through a homography and blurred
-by a Gaussian of any shape - and what blur and tone curve do to one edge they do to all, also to the grid of cells inside, whose
-pitch they cannot change (photometric model fitting; Lucas and Kanade, 1981; Baker and Matthews, 2004).
+that is printed is fitted at once - black cells, white cells, margin and what lies around it, seen through a homography and
+blurred by a Gaussian of any shape - and what blur and tone curve do to one edge they do to all, also to the grid of cells inside,
+whose pitch they cannot change (photometric model fitting; Lucas and Kanade, 1981; Baker and Matthews, 2004).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HUBER = 2.5
 _KNOWN = 2.0
 """Standard deviation [px] from which on a direction of the eight coordinates counts as not seen."""
 _BLUR = 0.5
-"""Natural logarithm's standard deviation of the blur's deviations about 0.7 px, ours: sharp pictures have 0.5, soft ones 1.5."""
+"""Standard deviation of the logarithm of the blur's deviations about 0.7 px; ours: sharp pictures have 0.5, soft ones 1.5."""
 _MARGIN, _MARGIN_SIGMA = 0.85, 0.15
 """White around the square [cells]: 0.75 on the sheet, 1 where others draw it."""
 _TONE = 0.3
@@ -148,9 +148,10 @@ def _window(shape: tuple[int, ...], corners: Array, cells: Array) -> Array | Non
     if inverse is None:
         return None
     rim = _applied(np.linalg.inv(inverse), np.array([[-1, -1], [n + 1, -1], [n + 1, n + 1], [-1, n + 1]]) * 1.0)[0]
-    low, high = np.floor(rim.min(axis=0)).astype(int), np.ceil(rim.max(axis=0)).astype(int)
-    if not ((low >= 0).all() and high[0] < width and high[1] < height and (high - low).min() >= 4):
+    if not np.isfinite(rim).all() or (corners < 0.0).any() or (corners > (width, height)).any():
         return None
+    low = np.maximum(np.floor(rim.min(axis=0)), 0.0).astype(int)
+    high = np.minimum(np.ceil(rim.max(axis=0)), (width - 1.0, height - 1.0)).astype(int)
     u, v = (part.ravel() for part in np.meshgrid(np.arange(low[0], high[0] + 1), np.arange(low[1], high[1] + 1)))
     place, _ = _applied(inverse, np.stack((u, v), axis=-1) + 0.5)
     inside = ((place > -_WINDOW) & (place < n + _WINDOW)).all(axis=-1)
@@ -191,7 +192,7 @@ class _State:
     """(3,) logarithms of the first and last, and the middle, of the lower triangular root of the blur's covariance [px]."""
     margin: float
     shade: Array
-    """(4 + 25,) light of black, white and what is around [1], bend of the tone curve; light at places, as a share of the mean."""
+    """(4 + 25,) light of black, white and what is around [1], bend of the tone curve; light at places, a share of the mean."""
 
     def moved(self, step: Array) -> _State:
         return _State(
@@ -221,7 +222,10 @@ class _Problem:
         """How far numbers are from what is expected of them."""
         base = self.first
         return np.concatenate((
-            (state.corners - base.corners).ravel(), state.blur - base.blur, [state.margin - base.margin], state.shade - base.shade
+            (state.corners - base.corners).ravel(),
+            state.blur - base.blur,
+            [state.margin - base.margin],
+            state.shade - base.shade,
         ))  # fmt: skip
 
     def solved(self) -> PictureFit | None:
@@ -266,7 +270,7 @@ class _Problem:
         return float(np.where(size < _HUBER, size**2, 2.0 * _HUBER * size - _HUBER**2).sum() + past @ past)
 
     def _noise(self, residual: Array, before: float) -> float:
-        """Standard deviation of the light by what is left [1]; never more than before, so that a fit does not run away."""
+        """Return the light's standard deviation by what is left [1]; never more than before, so that a fit does not run away."""
         found = float(np.sqrt(np.mean(np.minimum(np.abs(residual), _HUBER * before) ** 2)))
         share = max(1.0 - (8 + _NUISANCES) / len(residual), 0.2)
         return max(min(found / np.sqrt(share), before), 1e-3 * self.contrast, 1e-6)

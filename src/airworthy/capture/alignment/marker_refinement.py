@@ -1,8 +1,8 @@
 """Corners of a marker by its whole picture, in every image that must show it: also where it is too small to be read.
 
 Once some images agree on where a marker lies, all others tell where to look. Each picture is fitted from there
-(`marker_photometry`), and how much its corners are off is taken apart: what the fit itself leaves open, an error of every corner
-(light that is not even, a lens), and one that all four share (the pose of the image).
+(`marker_photometry`), and how much its corners are off is taken apart: what the fit itself leaves open, an error of every
+corner (light that is not even, a lens), and one that all four share (the pose of the image).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 
 from airworthy.capture.alignment.marker_fit import MarkerSights, Square, fit_squares
 from airworthy.capture.alignment.marker_photometry import LightMap, PictureFit, fit_picture, light_map, printed_cells
-from airworthy.capture.alignment.markers import marker_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex

@@ -23,6 +23,7 @@ from airworthy.core.jobs.progress import progress
 
 __all__ = [
     "FRAMES_FILE",
+    "LARGER",
     "FrameLook",
     "TakenFrame",
     "choose_frames",

@@ -302,7 +302,7 @@ def _digest(path: str | Path) -> dict[str, str]:
 def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> ScaledCapture:
     """Return the posed pictures of a reconstruction in the frame of the place: level, and in metres where something tells them.
 
-    Markers are looked for in the pictures at up to twice the size that poses were found in; what is trained on is reduced after.
+    Markers are looked for in the pictures at up to twice the size that poses were found in; what is trained on is reduced.
 
     Args:
         folder: Of the capture.
