@@ -82,10 +82,10 @@ def test_the_picture_tells_corners_of_cells_of_a_pixel(width: float, height: flo
 
 
 def test_deviations_are_those_of_the_noise() -> None:
-    """Of 60 pictures with noise the errors, made independent, have a mean square of about 1: 480 numbers, so within a fourth."""
+    """Of 30 pictures with noise the errors, made independent, have a mean square of about 1: 240 numbers, so within a fourth."""
     corners = square_px(24.0, 14.0, 0.4, (32.3, 24.6))
     errors = []
-    for seed in range(60):
+    for seed in range(30):
         found = fit_picture(drawn(corners, (64, 48), noise=3.0, seed=seed), corners + 0.3, CELLS)
         assert found is not None
         errors.append(found.root @ (found.corners - corners).ravel())
@@ -99,9 +99,9 @@ def test_what_is_no_marker_is_said_to_explain_little() -> None:
     assert found is None or found.explained < 0.6
     assert fit_picture(np.zeros((60, 80, 3), np.uint8), corners + 40.0, CELLS) is None
     assert fit_picture(noise, np.ones((4, 2)), CELLS) is None
-    # The same picture turned by a quarter is another marker.
+    # The same picture turned by a quarter is another marker: border and margin, which are the same, explain two thirds.
     turned = fit_picture(drawn(corners, (80, 60)), np.roll(corners, 1, axis=0), CELLS)
-    assert turned is None or turned.explained < 0.6
+    assert turned is None or turned.explained < 0.75
 
 
 def test_light_that_is_the_same_in_all_images_is_found() -> None:
@@ -118,7 +118,9 @@ def test_light_that_is_the_same_in_all_images_is_found() -> None:
 # ---- In captures ------------------------------------------------------------------------------------------------------------
 
 
-def filmed(count: int = 12, light: object = None, times: int = 1, tilt: float = 0.0) -> tuple[CaptureImages, np.ndarray]:
+def filmed(
+    count: int = 12, light: object = None, times: int = 1, tilt: float = 0.0, draw: bool = True
+) -> tuple[CaptureImages, np.ndarray]:
     """A marker of 12 to 20 px on a floor, seen from all around; and its corners in the images."""
     rng = np.random.default_rng(3)
     turn = 2.0 * np.pi * (np.arange(count) + rng.uniform(0.0, 0.5, count)) / count
@@ -129,7 +131,8 @@ def filmed(count: int = 12, light: object = None, times: int = 1, tilt: float = 
     lens = LENS * times
     pixel = eye[..., :2] / eye[..., 2:] * lens[:2] + lens[2:]
     size = (WIDTH * times, HEIGHT * times)
-    rgb = tuple(drawn(corners, size, light, 1.0, k) for k, corners in enumerate(pixel))
+    blank = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    rgb = tuple(drawn(corners, size, light, 1.0, k) if draw else blank for k, corners in enumerate(pixel))
     wrong = frames.from_rotation_vector(tilt * rng.normal(size=(count, 3)))
     return CaptureImages(rgb, np.tile(lens, (count, 1)), position, frames.multiply(attitude, wrong)), pixel
 
@@ -177,6 +180,19 @@ def first(images: CaptureImages, count: int) -> dict:
     """Fields of the first images."""
     names = ("rgb", "intrinsics", "position", "attitude", "masks", "names", "held_out")
     return {name: getattr(images, name)[:count] for name in names}
+
+
+def test_neighbours_in_a_walk_that_err_alike_are_counted_once() -> None:
+    """Every four images that follow each other are off by the same: left out one by one, their scatter would look halved."""
+    images, pixel = filmed(32, draw=False)
+    off = np.repeat(np.random.default_rng(1).normal(size=(8, 1, 2)), 4, axis=0) * np.ones((1, 4, 1))
+    off = off + 0.3 * np.repeat(np.random.default_rng(2).normal(size=(8, 4, 2)), 4, axis=0)
+    plain = replace(read(images, pixel, 0.0), pixels=pixel + off)
+    start = [(Square(np.zeros(3), frames.IDENTITY, SIDE), SIDE)]
+    alone = fit_squares(start, [plain]).spread
+    grouped = fit_squares(start, [replace(plain, root=np.tile(np.eye(8), (32, 1, 1)))]).spread
+    assert (alone.images, grouped.images) == (32, 8)
+    assert 1.4 < np.sqrt(grouped.by_image[0, 0] / alone.by_image[0, 0]) < 3.5
 
 
 def test_sights_through_another_lens_and_back_are_the_same() -> None:

@@ -27,6 +27,8 @@ BLEED = 0.1
 which is undone before edges are looked for. Ours: the project's film curve moves them by 0.17 px."""
 _CLUSTERS_MIN = 5
 """Images from which on their disagreement says how sure the fit is; of fewer it is no measure."""
+_GROUPS = 8
+"""Parts of a walk that are left out one after the other: a reconstruction bends slowly, so neighbours err alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +149,7 @@ def fit_squares(
     image = np.concatenate([np.repeat(s.images, 8) for s in sights])
     residual, slope = _linear(squares, sights, bleed)
     seen = slope.any(axis=1)
-    image = image[seen]
+    image = _neighbours(image[seen]) if any(part.root is not None for part in sights) else image[seen]
     residual, slope = residual[seen], slope[seen]
     for _ in range(_STEPS):
         weight, prior = _weights(residual), _prior(residual, bleed_sigma)
@@ -170,6 +172,15 @@ def fit_squares(
     shape = 1.0 / sum(1.0 / max(_by_shape(part, square), 1e-12) for part, square in zip(sights, squares, strict=True))
     spread = replace(_spread(residual, slope, image, bleed_sigma), by_shape=shape if shape > 1e-11 else 0.0)
     return SquareFit(tuple(squares), bleed, spread, error)
+
+
+def _neighbours(image: ArrayIndex) -> ArrayIndex:
+    """Return for each row the number of a group of images that follow each other, whose poses are off alike."""
+    numbers = np.unique(image)
+    if len(numbers) < 2 * _GROUPS:
+        return image
+    group = np.arange(len(numbers)) * _GROUPS // len(numbers)
+    return np.asarray(group[np.searchsorted(numbers, image)])
 
 
 def _by_shape(seen: MarkerSights, square: Square) -> float:
