@@ -10,7 +10,8 @@ import pytest
 from airworthy.capture import CaptureImages
 from airworthy.capture.alignment.align import align_capture
 from airworthy.capture.alignment.marker_fit import MarkerSights, Square, fit_squares
-from airworthy.capture.alignment.marker_photometry import fit_picture, light_map, printed_cells
+from airworthy.capture.alignment.marker_light import light_map
+from airworthy.capture.alignment.marker_photometry import fit_picture, printed_cells
 from airworthy.capture.alignment.marker_refinement import PictureRefiner, through
 from airworthy.capture.alignment.marker_sheet import draw_marker
 from airworthy.capture.alignment.markers import DICTIONARY, marker_corners
@@ -82,7 +83,7 @@ def test_the_picture_tells_corners_of_cells_of_a_pixel(width: float, height: flo
 
 
 def test_deviations_are_those_of_the_noise() -> None:
-    """Of 30 pictures with noise the errors, made independent, have a mean square of about 1: 240 numbers, so within a fourth."""
+    """Of 30 pictures with noise the errors, made independent, have a mean square of about 1 (240 numbers)."""
     corners = square_px(24.0, 14.0, 0.4, (32.3, 24.6))
     errors = []
     for seed in range(30):
@@ -110,7 +111,7 @@ def test_light_that_is_the_same_in_all_images_is_found() -> None:
     fits = [fit_picture(drawn(c, (80, 60), shadow), c, CELLS) for c in squares]
     kept = [fit for fit in fits if fit is not None]
     assert len(kept) == 6
-    light = light_map(kept, np.array(squares))
+    light = light_map([fit.sampled(corners) for fit, corners in zip(kept, squares, strict=True)])
     bright, dark = light(np.array([[-0.05, 0.5], [1.08, 1.08]]))
     assert dark / bright == pytest.approx(0.35, abs=0.06)
 
@@ -207,7 +208,7 @@ def test_sights_through_another_lens_and_back_are_the_same() -> None:
 
 
 def test_what_corners_are_off_together_widens_the_interval() -> None:
-    """One corner too far inwards in all images, by a hundredth of the side: its two coordinates are spread evenly over the eight
+    """One corner too far inwards in all images, by a hundredth of the side: its two coordinates are spread over the eight
     directions of which scale is one, so the scale is off by a fraction, and the interval holds it."""
     images, _ = filmed()
     world = marker_corners(SIDE)

@@ -2,22 +2,22 @@
 
 An edge of such a square has no profile of its own: blur mixes its border with the cells inside and the margin outside. So all
 that is printed is fitted at once - black cells, white cells, margin and what lies around it, seen through a homography and
-blurred by a Gaussian of any shape - and what blur and tone curve do to one edge they do to all, also to the grid of cells inside,
-whose pitch they cannot change (photometric model fitting; Lucas and Kanade, 1981; Baker and Matthews, 2004).
+blurred by a Gaussian of any shape - and what blur and tone curve do to one edge they do to all, also to the cells inside, whose
+pitch they cannot change (photometric model fitting; Lucas and Kanade, 1981; Baker and Matthews, 2004).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from airworthy.capture.alignment.marker_light import LightMap, hats
 from airworthy.capture.alignment.marker_sheet import draw_marker
 from airworthy.core.arrays import Array, ArrayLike, ArrayU8
 from airworthy.optics.tone import linear_from_srgb
 
-__all__ = ["LightMap", "PictureFit", "fit_picture", "light_map", "printed_cells"]
+__all__ = ["PictureFit", "fit_picture", "printed_cells"]
 
 _WINDOW = 0.7
 """Cells around the black square that are looked at; less than its white margin on the sheet (`marker_sheet`)."""
@@ -39,10 +39,6 @@ _LIT = 5
 """Places of the light across and down, between which it changes evenly: borders of shadows cross a marker."""
 _LIT_SIGMA = 0.2
 """Standard deviation of the light at each, as a share of the mean; ours."""
-_MAP, _RIM = 25, 0.12
-"""Places of a light map across, and how far it goes beyond the black square, as a share of the square."""
-_SMOOTH = 0.3
-"""Weight of a light map's second differences beside one pixel of white; ours."""
 _NUISANCES = 8
 """Numbers of a picture beside its corners and its light's places: blur, margin, three levels, the tone curve."""
 
@@ -74,41 +70,6 @@ class PictureFit:
             print gives back, blur included, white 1.
         """
         return self.problem.sampled(replace(self.state, corners=corners))
-
-
-@dataclass(frozen=True, eq=False)
-class LightMap:
-    """Light on a marker that lies still, borders of shadows included: bilinear on a grid that covers its margin."""
-
-    share: Array
-    """(n, n) of the mean, from the upper left."""
-
-    def __call__(self, place: Array) -> Array:
-        """Return the share of the mean light (m,) at places (m, 2), 0 to 1 from the upper left corner of the black square."""
-        return np.asarray(_hats((place + _RIM) / (1.0 + 2.0 * _RIM), len(self.share)) @ self.share.ravel())
-
-
-def light_map(fits: Sequence[PictureFit], corners: Array) -> LightMap:
-    """Return the light on a marker by all its pictures: least squares on a grid, its second differences small.
-
-    Args:
-        fits: Of images of it.
-        corners: (n, 4, 2) where a square is seen in them [px]. Of corners by single pictures, a border taken for a shadow would
-            stay one.
-    """
-    n = _MAP
-    samples = [fit.sampled(where) for fit, where in zip(fits, corners, strict=True)]
-    place, seen = (np.concatenate([one[0][:, part] for one in samples]) for part in (slice(0, 2), 2))
-    reflected = np.concatenate([one[1] for one in samples])
-    rows = _hats((place + _RIM) / (1.0 + 2.0 * _RIM), n) * reflected[:, None]
-    # Soft pictures show a border of a shadow less well than sharp and large ones.
-    weight = np.concatenate([np.full(len(one[1]), len(one[1]) ** 0.5) for one in samples])
-    bend = np.diff(np.eye(n), 2, axis=0)
-    smooth = np.concatenate((np.kron(np.eye(n), bend), np.kron(bend, np.eye(n))))
-    matrix = (rows * weight[:, None]).T @ rows / weight.mean() + _SMOOTH * smooth.T @ smooth + 1e-3 * np.eye(n * n)
-    share = np.linalg.solve(matrix, (rows * weight[:, None]).T @ seen / weight.mean() + 1e-3)
-    share = np.clip(share, 0.05, 5.0)
-    return LightMap((share / share.mean()).reshape(n, n))
 
 
 def printed_cells(number: int, dictionary: str) -> Array:
@@ -270,7 +231,7 @@ class _Problem:
         return float(np.where(size < _HUBER, size**2, 2.0 * _HUBER * size - _HUBER**2).sum() + past @ past)
 
     def _noise(self, residual: Array, before: float) -> float:
-        """Return the light's standard deviation by what is left [1]; never more than before, so that a fit does not run away."""
+        """Return the light's deviation by what is left [1]; never more than before, so that a fit does not run away."""
         found = float(np.sqrt(np.mean(np.minimum(np.abs(residual), _HUBER * before) ** 2)))
         share = max(1.0 - (8 + _NUISANCES) / len(residual), 0.2)
         return max(min(found / np.sqrt(share), before), 1e-3 * self.contrast, 1e-6)
@@ -321,7 +282,7 @@ class _Problem:
         if not contrast > 0.0:
             return None
         b, m, grad_b, grad_m = _blurred(place, slope, state, self.cells)
-        lit = _hats(place / n, _LIT)
+        lit = hats(place / n, _LIT)
         fall = 1.0 + lit @ state.shade[4:]
         if self.lit is not None:
             known = self.lit(place / n)
@@ -358,13 +319,6 @@ class _Problem:
             assert other is not None
             rows[:, k] = (by_place * (_applied(other, self.pixels)[0] - place)).sum(axis=-1) / 1e-5
         return rows
-
-
-def _hats(place: Array, n: int) -> Array:
-    """Return shares (m, n^2) of places on a grid at (m, 2), 0 to 1 across it: bilinear, and even beyond."""
-    at = np.clip(place, 0.0, 1.0) * (n - 1)
-    across = np.maximum(1.0 - np.abs(at[..., None] - np.arange(n)), 0.0)
-    return np.asarray((across[:, 1, :, None] * across[:, 0, None, :]).reshape(len(place), -1))
 
 
 def _blurred(

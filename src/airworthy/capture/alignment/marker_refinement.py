@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.capture.alignment.marker_fit import MarkerSights, Square, fit_squares
-from airworthy.capture.alignment.marker_photometry import LightMap, PictureFit, fit_picture, light_map, printed_cells
+from airworthy.capture.alignment.marker_light import LightMap, light_map
+from airworthy.capture.alignment.marker_photometry import PictureFit, fit_picture, printed_cells
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex
@@ -78,7 +79,8 @@ class PictureRefiner:
             if len(fits) < 2:
                 return found
             found, square = weighed(_sights(self.images, fits), square)
-            light = light_map([fits[k] for k in found.images.tolist()], _shifted(found, square))
+            agreed = zip(found.images.tolist(), _shifted(found, square), strict=True)
+            light = light_map([fits[k].sampled(corners) for k, corners in agreed])
         return found
 
     def _fits(
