@@ -15,7 +15,7 @@ from airworthy.capture.alignment.markers import marker_corners
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
 
-__all__ = ["BLEED", "NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit", "fit_squares", "image_errors"]
+__all__ = ["BLEED", "NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit", "fit_squares", "image_errors", "scale_bound"]
 
 NORMAL_95 = 1.959964
 """Half the width of the 95 % interval of a normal distribution, in standard deviations."""
@@ -68,8 +68,8 @@ class MarkerSights:
     def some(self, keep: ArrayLike) -> MarkerSights:
         """Return those of a mask or of numbers."""
         which = np.asarray(keep)
-        parts = (getattr(self, name) for name in ("images", "pixels", "lens", "position", "attitude", "root"))
-        return MarkerSights(*(None if part is None else part[which] for part in parts))
+        parts = (getattr(self, name)[which] for name in ("images", "pixels", "lens", "position", "attitude"))
+        return MarkerSights(*parts, root=None if self.root is None else self.root[which])
 
     def rays(self) -> Array:
         """Return unit directions (n, 4, 3) of the corners, frame of the capture."""
@@ -201,11 +201,10 @@ def _by_shape(seen: MarkerSights, square: Square) -> float:
     slope = (turned[:, None, :, :2] / z[..., None] - turned[:, None, :, 2:] * (eye[..., None, :2] / z[..., None] ** 2)) * (
         seen.lens[:, None, None, :2]
     )
-    rows = np.zeros((len(seen), 8, 8))
+    by_corner = np.zeros((len(seen), 8, 8))
     for k in range(4):
-        rows[:, 2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = np.swapaxes(slope[:, k], 1, 2)
-    rows, left = seen.root @ rows, np.einsum("nij,nj->ni", seen.root, off.reshape(len(seen), 8))
-    rows, left = rows.reshape(-1, 8), left.ravel()
+        by_corner[:, 2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = np.swapaxes(slope[:, k], 1, 2)
+    rows, left = (seen.root @ by_corner).reshape(-1, 8), (seen.root @ off.reshape(-1, 8, 1)).ravel()
     matrix = rows.T @ rows
     inverse = np.linalg.pinv(matrix)
     move = -inverse @ (rows.T @ left)
@@ -221,6 +220,19 @@ def _by_shape(seen: MarkerSights, square: Square) -> float:
     one = max(float(np.square(rest @ move).sum()) - noise, 0.0) / 4.0
     # The corners are half of a diagonal, sqrt(1/2), from the middle: the scale is the mean of four pairs over 4 / 2.
     return one / 2.0
+
+
+def scale_bound(square: Square, sights: MarkerSights, noise: float) -> float:
+    """Return the least standard deviation of a scale by a marker in images of exact poses, as a share (Cramer and Rao's bound).
+
+    Args:
+        square: Where it lies.
+        sights: Of it; only from where is used.
+        noise: Standard deviation of each coordinate of its corners [px]; edges are seen where they are.
+    """
+    # Without the last column, that of the bleed.
+    slope = _linear([square], [replace(sights, root=None)], 0.0)[1][:, :-1]
+    return noise * float(np.sqrt(np.linalg.inv(slope.T @ slope)[0, 0]))
 
 
 def _prior(residual: Array, bleed_sigma: float) -> float:
@@ -264,12 +276,11 @@ def _linear(squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: fl
         part[..., 4 + 6 * index : 7 + 6 * index] = np.cross(arm[None, :, None], point)
         outward = _outward(off + seen.pixels)
         part[..., -1] = outward
-        left = (off + bleed * outward).reshape(len(seen), 8)
-        part = part.reshape(len(seen), 8, -1)
+        left, rows = (off + bleed * outward).reshape(-1, 8, 1), part.reshape(len(seen), 8, -1)
         if seen.root is not None:
-            left, part = np.einsum("nij,nj->ni", seen.root, left), seen.root @ part
+            left, rows = seen.root @ left, seen.root @ rows
         residuals.append(left.ravel())
-        slopes.append(part.reshape(-1, part.shape[-1]))
+        slopes.append(rows.reshape(-1, rows.shape[-1]))
     return np.concatenate(residuals), np.concatenate(slopes)
 
 

@@ -108,7 +108,9 @@ def _window(shape: tuple[int, ...], corners: Array, cells: Array) -> Array | Non
     inverse = _to_plane(corners, n)
     if inverse is None:
         return None
-    rim = _applied(np.linalg.inv(inverse), np.array([[-1, -1], [n + 1, -1], [n + 1, n + 1], [-1, n + 1]]) * 1.0)[0]
+    rim = _applied(
+        np.asarray(np.linalg.inv(inverse), np.float64), np.array([[-1, -1], [n + 1, -1], [n + 1, n + 1], [-1, n + 1]]) * 1.0
+    )[0]
     if not np.isfinite(rim).all() or (corners < 0.0).any() or (corners > (width, height)).any():
         return None
     low = np.maximum(np.floor(rim.min(axis=0)), 0.0).astype(int)
@@ -205,7 +207,7 @@ class _Problem:
             gradient = rows.T @ off + self.prior * past
             cost = self._cost(residual, noise, past)
             for _ in range(6):
-                step = -np.linalg.solve(matrix + damping * np.diag(np.diag(matrix)), gradient)
+                step = -np.asarray(np.linalg.solve(matrix + damping * np.diag(np.diag(matrix)), gradient), np.float64)
                 tried = state.moved(step)
                 new = self._linear(tried)
                 if new is not None and self._cost(new[0], noise, self._past(tried) * self.prior) < cost:
