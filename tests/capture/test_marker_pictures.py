@@ -225,8 +225,8 @@ def test_what_corners_are_off_together_widens_the_interval() -> None:
 
 
 def test_a_fit_is_as_good_as_can_be() -> None:
-    """Forty draws of corners with noise scatter as Cramer and Rao's bound allows: their root mean square within three of its own
-    deviations, 3 / sqrt(2 x 40) = 34 %. Twice the noise, twice the bound; four times the images, half of it."""
+    """Forty draws of corners with noise scatter as Cramer and Rao's bound allows: their root mean square within three of its
+    own deviations, 3 / sqrt(2 x 40) = 34 %. Twice the noise, twice the bound; four times the images, half of it."""
     images, pixel = filmed(draw=False)
     square, rng = Square(np.zeros(3), frames.IDENTITY, SIDE), np.random.default_rng(4)
     exact = read(images, pixel, 0.0)

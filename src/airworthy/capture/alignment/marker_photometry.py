@@ -108,9 +108,8 @@ def _window(shape: tuple[int, ...], corners: Array, cells: Array) -> Array | Non
     inverse = _to_plane(corners, n)
     if inverse is None:
         return None
-    rim = _applied(
-        np.asarray(np.linalg.inv(inverse), np.float64), np.array([[-1, -1], [n + 1, -1], [n + 1, n + 1], [-1, n + 1]]) * 1.0
-    )[0]
+    to_image = np.asarray(np.linalg.inv(inverse), np.float64)
+    rim = _applied(to_image, np.array([[-1.0, -1.0], [n + 1.0, -1.0], [n + 1.0, n + 1.0], [-1.0, n + 1.0]]))[0]
     if not np.isfinite(rim).all() or (corners < 0.0).any() or (corners > (width, height)).any():
         return None
     low = np.maximum(np.floor(rim.min(axis=0)), 0.0).astype(int)
