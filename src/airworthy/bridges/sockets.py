@@ -49,6 +49,8 @@ def parse_address(text: str, port: int) -> Address:
         AirworthyError: It is none of these.
     """
     host, colon, number = text.rpartition(":")
+    if colon and not number:
+        number = "none"  # "HOST:" is a slip, and not the protocol's port
     if not colon:
         host, number = ("", text) if text.isdigit() else (text, "")
     try:
