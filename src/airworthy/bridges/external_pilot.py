@@ -109,6 +109,11 @@ class ExternalPilot(ABC):
 
     # ---- what a protocol does ---------------------------------------------------------------------------------------
 
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Where it listens."""
+
     @abstractmethod
     def connect(self) -> None:
         """Wait for the other side to appear.
