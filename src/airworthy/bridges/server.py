@@ -111,7 +111,7 @@ def serve(config: ServeConfig, say: Callable[[str], None] = lambda sentence: Non
         beyond = "" if link.address.startswith(LOOPBACK) else ": other machines can reach it"
         say(f"Waiting for {config.autopilot} at {link.address}{beyond}. Ctrl-C ends it.")
         link.connect()
-        say("It is there; the vehicle stands until it arms.")
+        say("The vehicle stands until it arms.")
         flown = SimulatorConfig(physics_rate=PHYSICS_RATE, control_rate=rate, imu=imu, ground=Ground())
         simulator = Simulator(vehicle, flown, env_count=1, seed=config.seed)
         _stand(simulator, vehicle, config.heading)
@@ -122,9 +122,9 @@ def serve(config: ServeConfig, say: Callable[[str], None] = lambda sentence: Non
 
 
 def _climb(vehicle: Vehicle) -> Trajectory:
-    """What our pilot at Betaflight's sticks does: nobody else may be there."""
+    """Return what our pilot at Betaflight's sticks does: nobody else may be there."""
     feet = _feet(vehicle)
-    return from_waypoints(np.array([feet, feet + (0.0, 0.0, HOVER_HEIGHT)]), Limits(speed=0.5, acceleration=0.5))
+    return from_waypoints(np.array([feet, feet + np.array([0.0, 0.0, HOVER_HEIGHT])]), Limits(speed=0.5, acceleration=0.5))
 
 
 def _stand(simulator: Simulator, vehicle: Vehicle, heading: float) -> None:
