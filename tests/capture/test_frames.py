@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from alignment_building import walk
+from capture_building import colmap, write
 
-from airworthy.capture import CaptureImages, TrainOptions, export_frames, read_capture, train_splats, write_capture
+from airworthy.capture import CaptureImages, TrainOptions, export_frames, read_capture, read_poses, train_splats, write_capture
 from airworthy.capture.alignment.frame_export import FIGS_WORLD, figs_pose
 from airworthy.capture.record import AS_READ
 from airworthy.core import frames
@@ -79,6 +80,40 @@ def test_a_source_that_is_none_is_passed_over_and_said(wrong: dict, tmp_path: Pa
     again = read_capture(tmp_path)
     assert again.source == AS_READ
     assert any("capture_to_place is no scale, rotation and translation" in note for note in again.notes)
+
+
+def aligned_set(folder: Path, metric: bool = True) -> Path:
+    """A model of COLMAP with what `airworthy capture video` leaves beside it."""
+    write(folder, colmap(6))
+    way = {"scale": SOURCE.scale, "rotation_xyzw": list(TURN), "translation_m": list(SOURCE.translation)}
+    (folder / "alignment.json").write_text(json.dumps({"metric": metric, "capture_to_place": way}))
+    return folder
+
+
+def test_a_model_with_its_alignment_is_read_in_the_place(tmp_path: Path) -> None:
+    """Images, points and poses; with an axis that is asked for, and for a new alignment, in its own frame as ever."""
+    folder = aligned_set(tmp_path / "room")
+    own, found = read_capture(folder, up="none"), read_capture(folder)
+    assert (own.metric, found.metric) == (False, True)
+    assert found.position == pytest.approx(SOURCE.scale * frames.rotate(TURN, own.position) + SOURCE.translation)
+    assert found.points == pytest.approx(SOURCE.scale * frames.rotate(TURN, own.points) + SOURCE.translation)
+    assert found.source.rotation == pytest.approx(TURN)
+    assert read_poses(folder).position == pytest.approx(found.position)
+    assert read_poses(folder).metric
+    assert any("that of the place, in metres, as alignment.json beside the set says" in note for note in found.notes)
+    assert not read_capture(folder, aligned=False).metric
+    assert not read_capture(aligned_set(tmp_path / "other", metric=False)).metric
+
+
+def test_an_alignment_that_is_none_is_said(tmp_path: Path) -> None:
+    folder = aligned_set(tmp_path / "room")
+    (folder / "alignment.json").write_text(json.dumps({"metric": True, "capture_to_place": {"scale": -1.0}}))
+    again = read_capture(folder)
+    assert not again.metric
+    assert any("its capture_to_place in alignment.json is no scale" in note for note in again.notes)
+    (folder / "alignment.json").write_text("[]")
+    with pytest.raises(AirworthyError, match=r"its alignment\.json is no JSON object"):
+        read_capture(folder)
 
 
 @pytest.mark.parametrize("up", [None, "z", "y"])

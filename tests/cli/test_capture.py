@@ -135,11 +135,17 @@ def test_align_by_a_known_distance_and_export(build: ModuleType, tmp_path: Path,
         "capture",
     ]
     assert main(ask) == 0
-    assert "8 cameras for nerfstudio in the frame of the capture" in capsys.readouterr().out
+    assert "1 gaussians and 8 cameras for nerfstudio in the frame of the capture" in capsys.readouterr().out
     held = read_splats(tmp_path / "ns" / "splat.ply", up="z", transforms=False).splats
     assert held.scale[0, 0] == pytest.approx(0.5, rel=1e-6)
     assert main([*ask[:-2], "--program", "figs", "--json"]) == 2
     assert "align the capture first" in capsys.readouterr().err
+    assert main([*ask, "--crop", *["-1", "-1", "-1", "1", "1", "1"]]) == 0
+    assert "1 of 1 gaussians" in capsys.readouterr().out
+    assert main([*ask, "--crop", *["1", "-1", "-1", "2", "1", "1"]]) == 2
+    assert "None of 1 gaussians is in the box from (1, -1, -1) to (2, 1, 1): they lie from (0, 0, 0)" in capsys.readouterr().err
+    assert main([*ask, "--crop", *["1", "-1", "-1", "0", "1", "1"]]) == 2
+    assert "its lower corner must be below the upper one in x, y and z" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from airworthy.geometry import Box
 from airworthy.scenes import Instance, Region, Scene
 from airworthy.tasks import CourseRoom, WalkOptions, course_clearance, course_margins, walk_course
 from airworthy.tasks.course_fit import SLACK
+from airworthy.tasks.walk_detour import detoured
 from airworthy.trajectories import Limits, from_waypoints
 from airworthy.vehicles import indicators, vehicle
 
@@ -26,6 +27,14 @@ WALL = Scene(
     bounds=Region((-4.0, -4.0, 0.0), (4.0, 4.0, 3.0)),
 )
 """Its faces are at x = -0.05 and 0.05 m, its ends at y = -2 and 2 m."""
+
+BLOCK = Scene(
+    "place",
+    {"block": Box((1.0, 1.0, 2.0))},
+    instances=(Instance("block", (0.0, 0.0, 1.0), name="block"),),
+    bounds=Region((-5.0, -4.0, 0.0), (5.0, 4.0, 2.5)),
+)
+"""From x, y = -1 to 1 m, up to the ceiling."""
 
 
 def walk(*corners: Any, count: int = 60, shake: float = 0.02) -> np.ndarray:
@@ -92,6 +101,32 @@ class TestWalks:
         assert found.clearance is not None
         assert found.clearance.fits
         assert found.clearance.gap >= 0.38
+
+    def test_what_is_deep_in_something_is_led_round(self) -> None:
+        """Through a block of 2 x 2 m, 0.8 m beside its face at y = 1: farther than points are pushed, so round its corner."""
+        room = CourseRoom(BLOCK, CARL)
+        found = walk_course(walk((-4, 0.2, 1), (4, 0.2, 1), shake=0.0), room, WalkOptions(clear=0.3), LIMITS)
+        assert found.clearance is not None
+        assert found.clearance.gap >= 0.28
+        # From 0.45 m before its face at x = -1 to as far behind that at x = 1, up to the spacing of the walk's points.
+        assert found.around == pytest.approx(2.9, abs=0.2)
+        points = np.array(found.draft.points)
+        np.testing.assert_allclose(points[[0, -1]], ((-4, 0.2, 1), (4, 0.2, 1)), atol=1e-6)
+        assert points[:, 1].max() == pytest.approx(1.0 + 0.45, abs=0.25)  # within a cell and a half of the tightest way
+        assert len(points) <= 12
+        # The walk until a metre before the block's room, straight to the corner of that, along it, and back in the same way.
+        corner = 1.0 + 0.45
+        straight = 2.0 * (4.0 - corner - 1.0 + np.hypot(1.0, corner - 0.2) + corner)
+        assert found.draft.course().trajectory().length() < 1.08 * straight
+
+    def test_ends_without_room_are_left_out(self) -> None:
+        way = walk((-2, 0, 1), (-4, 0, 1), count=41, shake=0.0)
+        good = (way[:, 0] <= -2.5) & (way[:, 0] >= -3.5)
+        led = detoured(way, good, CourseRoom(BLOCK, CARL), 0.45, flat=False)
+        assert led is not None
+        assert np.ptp(led, axis=0) == pytest.approx((1.0, 0.0, 0.0))
+        np.testing.assert_array_equal(led[good], way[good])
+        assert detoured(way, np.zeros(41, bool), CourseRoom(BLOCK, CARL), 0.45, flat=False) is None
 
     def test_one_height_for_all(self) -> None:
         found = walk_course(walk((-3, -3, 1.2), (-3, 3, 1.8)), CourseRoom(WALL, CARL), WalkOptions(height=1.0), LIMITS)

@@ -18,7 +18,7 @@ from airworthy.core import frames
 from airworthy.core.files import make_folder, write_json
 from airworthy.geometry import Box
 from airworthy.scenes.record import Instance, Scene, SplatPlacement
-from airworthy.scenes.splats import Splats
+from airworthy.scenes.splats import Splats, read_splats
 from airworthy.scenes.splats.record import colors
 from airworthy.simulation.sensor_recording import depth_16bit, write_png
 from airworthy.vehicles import vehicle
@@ -216,9 +216,34 @@ class TestSplats:
         viewer.crop.lower.value = (-9.0, -9.0, 10.0)
         viewer.crop.renew()
         assert viewer.crop.words.content.startswith("The lower corner must be below")
+        assert viewer.crop.save.disabled
         viewer.crop.on.value = False
         viewer.crop.renew()
         assert viewer.nodes["/splats/0_x"].buffer.shape == (200, 8)
+        viewer.close()
+
+    def test_what_is_inside_is_saved_whole(self, server: Any, tmp_path: Path) -> None:
+        """Of a cloud that is shown merged, every gaussian in the box, in the world, with its harmonics."""
+        cloud, told = _cloud(200, 2), []
+        place = SplatPlacement("x", (10.0, 0.0, 0.0))
+        scene = Scene("x", clouds={"x": cloud}, splats=(place,))
+        viewer = Viewer(server, Subject("my room", scene), splats_max=20, say=told.append)
+        assert viewer.crop is not None
+        sent: list[tuple[str, bytes]] = []
+        client = type("Client", (), {"send_file_download": lambda self, name, content, **_: sent.append((name, content))})()
+        viewer.crop.download(client)
+        assert not sent  # nothing is cropped
+        viewer.crop.on.value, viewer.crop.lower.value, viewer.crop.upper.value = True, (10.0, -9.0, -9.0), (19.0, 9.0, 9.0)
+        viewer.crop.renew()
+        assert told[-1].endswith("as a new cloud: --crop 10 -9 -9 19 9 9")
+        viewer.crop.download(client)
+        ((name, content),) = sent
+        assert name == "my_room_cropped.ply"
+        (tmp_path / name).write_bytes(content)
+        kept = cloud.position[:, 0] >= 0.0
+        held = read_splats(tmp_path / name).splats
+        np.testing.assert_allclose(held.position, cloud.position[kept] + (10.0, 0.0, 0.0), atol=1e-5)
+        np.testing.assert_allclose(held.harmonics, cloud.harmonics[kept], atol=1e-5)
         viewer.close()
 
     def test_colours_wait_until_the_camera_rests(self) -> None:

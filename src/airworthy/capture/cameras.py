@@ -198,6 +198,10 @@ class Listing:
     """Whether the set says which images are held out."""
     source: SourceFrame | None = None
     """The frame of the set that this one came from, and the similarity from there; None: it says none."""
+    alignment: SourceFrame | None = None
+    """The similarity from the frame of the set to the place that a file beside it tells; None: none does."""
+    aligned_metric: bool = False
+    """Whether that leads to metres."""
     rendered: bool = False
     """Whether the set says that its images are rendered ones."""
     notes: list[str] = field(default_factory=list)

@@ -18,7 +18,7 @@ from airworthy.capture._gate import CAPTURE_LIMITS, CaptureFolder, CaptureLimits
 from airworthy.capture.cameras import CapturedFrame, Listing, SourceCamera
 from airworthy.capture.colmap import colmap_model, list_colmap
 from airworthy.capture.record import AS_READ, CaptureImages
-from airworthy.capture.writer import SPLITS, TRANSFORMS, list_transforms, write_capture
+from airworthy.capture.writer import ALIGNMENT, SPLITS, TRANSFORMS, list_alignment, list_transforms, write_capture
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
@@ -59,6 +59,11 @@ def oriented(images: CaptureImages, listing: Listing, up: str | None) -> Capture
     Raises:
         AirworthyError: There is no such axis.
     """
+    if up is None and listing.alignment is not None:
+        found, unit = listing.alignment, "in metres" if listing.aligned_metric else "in a unit of its own"
+        note = f"frame: that of the place, {unit}, as {ALIGNMENT} beside the set says"
+        started = replace(images, source=replace(images.source, up="z"))
+        return started.moved(found.rotation, found.translation, found.scale, note, listing.aligned_metric)
     if up == "none" or (up is None and listing.up == "z"):
         said = "left as it is" if up == "none" else "z, as the set says"
         return _turned(images, IDENTITY, "z", f"up: {said}")
@@ -265,6 +270,7 @@ def read_capture(
     limits: CaptureLimits = CAPTURE_LIMITS,
     *,
     images: str | None = None,
+    aligned: bool = True,
     quiet: bool = True,
 ) -> CaptureImages:
     """Return posed images of a folder.
@@ -275,9 +281,11 @@ def read_capture(
         width: Widest image [px]; wider ones are reduced by averaging areas.
         every: Where the set has no split of its own, every so many-th image in the order of names is held out; 0: none.
         up: The axis of the set that points up, "none" to leave its frame as it is, None: z where the set says so (metric ones
-            do), else the mean of the cameras' upward directions. What was done is in `source` and `notes`.
+            do), else the frame of the place that an alignment.json beside COLMAP's model tells (`airworthy capture video`
+            writes one), else the mean of the cameras' upward directions. What was done is in `source` and `notes`.
         limits: What it may ask for.
         images: Folder of COLMAP's images; None: images, else images_2, images_4, images_8.
+        aligned: Whether an alignment.json beside COLMAP's model is heeded.
         quiet: Show no progress.
 
     Raises:
@@ -287,7 +295,7 @@ def read_capture(
     asked = CaptureReading(every, images)
     if (width is not None and width < 1) or every < 0:
         raise AirworthyError(f"Images {width} wide, every {every}-th held out, are no request; expected 1 or more, 0 or more.")
-    gate, listing = list_capture(Path(folder), limits, images)
+    gate, listing = list_capture(Path(folder), limits, images, aligned)
     refuse_idle(asked, IDLE_RULES, listing)
     kept = _Kept()
     work = list(_planned(gate, listing, width))
@@ -306,7 +314,7 @@ def read_capture(
 
 
 @telling_refusals()
-def list_capture(path: Path, limits: CaptureLimits, images: str | None) -> tuple[CaptureFolder, Listing]:
+def list_capture(path: Path, limits: CaptureLimits, images: str | None, aligned: bool = True) -> tuple[CaptureFolder, Listing]:
     """Return what the set says."""
     if path.suffix == ".json":
         gate = CaptureFolder(path.parent, limits)
@@ -320,7 +328,10 @@ def list_capture(path: Path, limits: CaptureLimits, images: str | None) -> tuple
     model = colmap_model(gate)
     if model is None:
         gate.refuse(f"it holds neither {TRANSFORMS} nor {SPLITS[0]} nor a sparse model of COLMAP")
-    return gate, list_colmap(gate, *model, images)
+    listing = list_colmap(gate, *model, images)
+    if aligned:
+        list_alignment(gate, listing)
+    return gate, listing
 
 
 @dataclass(frozen=True, eq=False)

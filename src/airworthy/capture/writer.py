@@ -25,6 +25,8 @@ __all__ = ["TRANSFORMS", "frame_entry", "list_transforms", "png_bytes", "transfo
 
 
 SOURCE = "capture_to_place"
+ALIGNMENT = "alignment.json"
+"""What `airworthy capture video` leaves beside a model of COLMAP, whose frame stays its own."""
 """Key of the similarity from the frame of the set that this one came from."""
 IMAGES, MASKS, POINTS, TRANSFORMS = "images", "masks", "points.ply", "transforms.json"
 _PLAIN = re.compile(r"[^A-Za-z0-9_\-]+")
@@ -191,21 +193,31 @@ def _list(gate: CaptureFolder, name: str, held_out: bool | None) -> Listing:
             if isinstance(error, AssetError):
                 raise
             result.skip(path, str(error))
-    result.source = _source(root, result)
+    result.source = _source(root, result, name)
     if "applied_transform" in root:
         result.notes.append("poses and points hold the applied_transform of the file already")
     _take_points(gate, root, result)
     return result
 
 
-def _source(root: Table, result: Listing) -> SourceFrame | None:
+def list_alignment(gate: CaptureFolder, result: Listing) -> None:
+    """Note the way to the place that a file beside the set tells, where there is one; raises AssetError where it is damaged."""
+    if gate.locate(ALIGNMENT) is None:
+        return
+    root = _object(gate, ALIGNMENT)
+    result.alignment = _source(root, result, ALIGNMENT)
+    result.aligned_metric = result.alignment is not None and root.get("metric") is True
+
+
+def _source(root: Table, result: Listing, name: str) -> SourceFrame | None:
     """Return the frame of the set that this one came from, and the similarity from there."""
     given = root.get(SOURCE)
     if given is None:
         return None
     try:
         scale, rotation = float(given["scale"]), np.array(given["rotation_xyzw"], np.float64)
-        translation = np.array(given["translation"], np.float64)
+        # An alignment says its unit, a set has one of its own.
+        translation = np.array(given["translation_m" if name == ALIGNMENT else "translation"], np.float64)
         sound = rotation.shape == (4,) and translation.shape == (3,) and 1e-9 < scale < 1e9
         sound = (
             sound and bool((np.abs(translation) < 1e9).all()) and abs(float(np.linalg.norm(rotation)) - 1.0) < _ROTATION_ERROR
@@ -213,7 +225,8 @@ def _source(root: Table, result: Listing) -> SourceFrame | None:
     except (KeyError, TypeError, ValueError, OverflowError):
         sound = False
     if not sound:
-        result.notes.append(f"its {SOURCE} is no scale, rotation and translation, and is passed over")
+        where = f" in {ALIGNMENT}" if name == ALIGNMENT else ""
+        result.notes.append(f"its {SOURCE}{where} is no scale, rotation and translation, and is passed over")
         return None
     (x, y, z, w), (a, b, c) = rotation.tolist(), translation.tolist()
     return SourceFrame("z", "", (x, y, z, w), (a, b, c), scale)

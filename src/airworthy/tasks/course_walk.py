@@ -11,12 +11,13 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayLike
+from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes.actors import three
 from airworthy.tasks.course_fit import CourseClearance
 from airworthy.tasks.course_room import CourseRoom
+from airworthy.tasks.walk_detour import detoured
 from airworthy.trajectories import DEFAULT_LIMITS, Limits
 from airworthy.trajectories.course_draft import CourseDraft
 
@@ -30,6 +31,10 @@ STRAY = 4.0
 """Steps of a walk are at most this many times the way to the nearest other camera, in the middle of all."""
 PUSHES, ROUNDS = 60, 40
 """Most moves away from surfaces, and most way-points that are put back where the flown path cuts a corner."""
+PUSHED_MOST = 0.5
+"""Farther a point is not pushed where its walk is led round [m]."""
+WITH_ROOM = 0.5
+"""Share of a walk that must have the room, before what has none is led round."""
 SPARE = 0.02
 """Way-points are moved this much farther away than asked for, since the path between them bends [m]."""
 _NEAR_ENOUGH = 5e-3
@@ -68,6 +73,8 @@ class WalkCourse:
     """How far the farthest of them was moved [m]."""
     clearance: CourseClearance | None
     """The room that it leaves; None where there is no place to look at."""
+    around: float = 0.0
+    """How much of the walk has no such room near by, and is led round or left out at its ends [m]."""
 
 
 def walk_course(
@@ -101,7 +108,7 @@ def walk_course(
     way, turns = _smoothed(walked, options, heading)
     if options.height is not None:
         way[:, 2] = options.height
-    clear_way = way if room is None else _kept_clear(way, room, options)
+    clear_way, around = (way, 0.0) if room is None else _kept_clear(way, room, options)
     kept = _simplified(clear_way, options.detail)
 
     def draft(numbers: Sequence[int]) -> CourseDraft:
@@ -114,7 +121,7 @@ def walk_course(
         kept, clearance = _followed(draft, kept, clear_way, room, options)
         found = draft(kept)
     away = np.linalg.norm(clear_way[kept] - way[kept], axis=1)
-    return WalkCourse(found, len(walked), int((away > _NEAR_ENOUGH).sum()), float(away.max()), clearance)
+    return WalkCourse(found, len(walked), int((away > _NEAR_ENOUGH).sum()), float(away.max()), clearance, around)
 
 
 def _checked(position: ArrayLike) -> Array:
@@ -186,11 +193,12 @@ def _blurred(values: Array, width: float) -> Array:
     return np.array(blurred[len(before) : len(before) + len(values)])
 
 
-def _kept_clear(way: Array, room: CourseRoom, options: WalkOptions) -> Array:
-    """Return the way, moved off surfaces until a ball around the body has the room everywhere.
+def _kept_clear(way: Array, room: CourseRoom, options: WalkOptions) -> tuple[Array, float]:
+    """Return the way, moved off surfaces until a ball around the body has the room everywhere, and how much of it is led round
+    what leaves no room [m].
 
     Raises:
-        AirworthyError: Somewhere there is no such place near by.
+        AirworthyError: Along most of it there is no such place near by, or no way round.
     """
     need = room.radius + options.clear + (SPARE if options.clear > 0.0 else 0.0)
     lower, upper = (np.array(corner) for corner in (room.scene.bounds.lower, room.scene.bounds.upper))
@@ -205,7 +213,7 @@ def _kept_clear(way: Array, room: CourseRoom, options: WalkOptions) -> Array:
         short = need - near.distance
         close = short > 1e-4
         if not close.any():
-            return moved
+            return moved, 0.0
         push = np.where(close[:, None], near.normal * free, 0.0)
         # Halfway at a time: between two walls, what is too much for one is too little for the other.
         moved = moved + 0.5 * np.maximum(short, 0.0)[:, None] * np.nan_to_num(push)
@@ -214,11 +222,30 @@ def _kept_clear(way: Array, room: CourseRoom, options: WalkOptions) -> Array:
     k = int(np.argmin(near.distance))
     gap = float(near.distance[k]) - room.radius
     if gap >= options.clear - SPARE:
-        return moved
+        return moved, 0.0
+    pushed, good = _pushed_or_not(way, moved, room, need - SPARE)
+    led = detoured(pushed, good, room, need - SPARE, options.height is not None) if good.mean() > WITH_ROOM else None
+    if led is not None:
+        steps = np.linalg.norm(np.diff(way, axis=0), axis=1)
+        return led, float(steps[~(good[:-1] & good[1:])].sum())
     raise AirworthyError(
         f"Near {_said(way[k])} m the walk leaves {room.vehicle.name!r} {max(gap, 0.0):.2f} m of room, and {options.clear:g} m"
-        " are asked for: choose another height, less room to keep clear, or a smaller vehicle."
+        f" are asked for, which {good.mean():.0%} of it have, and no way leads round: choose another height, less room to keep"
+        " clear, or a smaller vehicle."
     )
+
+
+def _pushed_or_not(way: Array, moved: Array, room: CourseRoom, need: float) -> tuple[Array, ArrayBool]:
+    """Return the way with those of its parts moved that got their room by little, and which points have it then.
+
+    Points that were pushed far end in pockets, each in its own: such a part stays as it was, and is to be led round.
+    """
+    result, good = way.copy(), np.asarray(room.nearest(way).distance >= need) & room.holds(way)
+    fits = np.asarray(room.nearest(moved).distance >= need) & (np.linalg.norm(moved - way, axis=1) <= PUSHED_MOST)
+    for part in np.split(np.arange(len(way)), np.flatnonzero(np.diff(good.astype(int))) + 1):
+        if not good[part[0]] and fits[part].all():
+            result[part], good[part] = moved[part], True
+    return result, good
 
 
 def _simplified(way: Array, detail: float) -> list[int]:

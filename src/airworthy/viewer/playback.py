@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayAny
+from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.record import Scene
 from airworthy.scenes.splats.placing import with_surface
@@ -30,7 +30,7 @@ from airworthy.viewer.server import stop, url_of
 from airworthy.viewer.splat_nodes import SPLATS_MAX, SplatNodes, ViewColors
 from airworthy.viewer.subjects import Subject, splat_scene
 from airworthy.viewer.surroundings import surround
-from airworthy.viewer.tools import ClickTools, CropBox
+from airworthy.viewer.tools import ClickTools, CropBox, cropped_file
 from airworthy.viewer.trainings import TrainingState, TrainingWatch
 
 if TYPE_CHECKING:
@@ -379,7 +379,7 @@ class Viewer:
         if self.splats is None or scene is None:
             return None
         bounds = scene.bounds
-        return CropBox(self.server.scene, self.server.gui, bounds.lower, bounds.upper, self._cropped, say)
+        return CropBox(self.server.scene, self.server.gui, bounds.lower, bounds.upper, self._cropped, self._crop_file, say)
 
     def _cropped(self, box: tuple[Any, Any] | None) -> int:
         assert self.splats is not None  # there is a box only where there are splats
@@ -387,6 +387,10 @@ class Viewer:
         if self.colors is not None:
             self.colors.renew()
         return left
+
+    def _crop_file(self, lower: Array, upper: Array) -> tuple[str, bytes]:
+        assert self.subject.scene is not None  # there is a box only where there are splats
+        return cropped_file(self.subject.title, self.subject.scene, lower, upper)
 
     def _surface(self, key: str, on: bool) -> None:
         """Find a splat file's surface when it is asked for."""

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayLike
+from airworthy.core.errors import AirworthyError
+from airworthy.scenes.record import Scene
+from airworthy.scenes.splats.editing import cropped_to
+from airworthy.scenes.splats.placing import static_splats
+from airworthy.scenes.splats.write import write_splats
 from airworthy.viewer.picking import Pick, Picker
 
-__all__ = ["CLICKS", "ClickTools", "CropBox", "Place", "distance_text", "place_text", "printed_text"]
+__all__ = ["CLICKS", "ClickTools", "CropBox", "Place", "cropped_file", "distance_text", "place_text", "printed_text"]
 
 ROOT = "/tools"
 CLICKS = ("only looks", "measures", "marks", "sets the start", "sets the goal")
@@ -168,7 +175,8 @@ class CropBox:
         gui: `viser.ViserServer.gui`.
         lower: Corners at first, world [m], (3,).
         upper: [m], (3,).
-        changed: Called with the corners, or with None where nothing is cropped.
+        changed: Called with the corners, or with None where nothing is cropped; returns how many gaussians are shown.
+        saved: Called with the corners; returns name and content of a file of what is inside, or raises AirworthyError.
         say: Called with a sentence, for the terminal.
     """
 
@@ -179,9 +187,10 @@ class CropBox:
         lower: ArrayLike,
         upper: ArrayLike,
         changed: Callable[[tuple[Array, Array] | None], int],
+        saved: Callable[[Array, Array], tuple[str, bytes]],
         say: Callable[[str], None],
     ):
-        self._api, self._changed, self._say_line = api, changed, say
+        self._api, self._changed, self._saved, self._say_line = api, changed, saved, say
         self._node: Any = None
         low, high = (tuple(np.round(np.asarray(corner, float), 2).tolist()) for corner in (lower, upper))
         step = max(round(float(np.max(np.subtract(high, low))) / 200.0, 3), 1e-3)
@@ -189,7 +198,9 @@ class CropBox:
             self.on = gui.add_checkbox("crop splats", False)
             self.lower = gui.add_vector3("lower [m]", low, step=step)
             self.upper = gui.add_vector3("upper [m]", high, step=step)
+            self.save = gui.add_button("save as a cloud (.ply)", disabled=True)
             self.words = gui.add_markdown("", visible=False)
+        self.save.on_click(lambda event: self.download(event.client))
         for field in (self.on, self.lower, self.upper):
             field.on_update(lambda event: None if event.client is None else self.renew())
 
@@ -205,7 +216,23 @@ class CropBox:
             left = self._changed((low, high))
             text = f"{left:,} gaussians are inside, from {place_text(low)} to {place_text(high)}"
             self._show(low, high, text)
-            self._say_line(f"crop box: {text}")
+            self._say_line(f"crop box: {text}; as a new cloud: --crop {place_text(low)} {place_text(high)}")
+
+    def download(self, client: Any) -> None:
+        """Send a browser the gaussians that are inside as a file, all of them and with all harmonics, however few are shown.
+
+        Args:
+            client: `viser.ClientHandle`; None: nobody asked.
+        """
+        if client is None or self._node is None:  # there is a box only while it crops
+            return
+        try:
+            name, content = self._saved(np.array(self.lower.value, float), np.array(self.upper.value, float))
+        except AirworthyError as error:
+            self.words.content, self.words.visible = str(error), True
+            return
+        client.send_file_download(name, content, save_immediately=True)
+        self.words.content, self.words.visible = f"{name}, {len(content) / 1e6:.1f} MB, is among the browser's downloads", True
 
     def _show(self, low: Array | None, high: Array | None, text: str) -> None:
         self.words.content, self.words.visible = text, bool(text)
@@ -215,6 +242,28 @@ class CropBox:
         if low is not None and high is not None:
             options: dict[str, Any] = {"thickness": 2.0, "thickness_units": "screen"}
             self._node = self._api.add_line_segments(f"{ROOT}/crop", _edges(low, high), COLORS["mark"], **options)
+        self.save.disabled = self._node is None
+
+
+def cropped_file(title: str, scene: Scene, lower: ArrayLike, upper: ArrayLike) -> tuple[str, bytes]:
+    """Return name and content of a PLY of the gaussians that stand in a box, in the world.
+
+    Args:
+        title: Of what is shown, from which the file has its name.
+        scene: With splats.
+        lower: Corner of the box, world [m], (3,).
+        upper: The opposite one [m], (3,).
+
+    Raises:
+        AirworthyError: Nothing is inside, or all splats ride on actors.
+    """
+    whole = static_splats(scene)
+    if whole is None:
+        raise AirworthyError(f"All splats of {scene.name!r} ride on actors: none stand that could be cut out.")
+    stem = "".join(c if c.isalnum() or c in "_.-" else "_" for c in title).lstrip("_.-") or "splats"
+    with TemporaryDirectory() as folder:
+        path = write_splats(cropped_to(whole, lower, upper), Path(folder) / f"{stem}_cropped.ply")
+        return path.name, path.read_bytes()
 
 
 def _edges(low: Array, high: Array) -> Any:

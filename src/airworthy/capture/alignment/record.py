@@ -139,7 +139,7 @@ class Alignment:
             "read_to_place": {
                 "scale": self.similarity.scale, "rotation_xyzw": self.similarity.rotation.tolist(),
                 "translation_m": self.similarity.translation.tolist(),
-                "words": "the same from the frame in which `read_capture` and `airworthy view` show the set",
+                "words": "the same from the frame in which `airworthy capture align` reads the set, up turned to z",
             },
             "scale_half_95": self.scale_half if np.isfinite(self.scale_half) else None,
             "scale_by": list(self.scale_by),

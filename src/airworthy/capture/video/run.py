@@ -37,6 +37,7 @@ from airworthy.capture.video.moving import write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
 from airworthy.capture.video.reconstruction import LEFTOVERS, reconstruct
 from airworthy.capture.video.report import write_video_report
+from airworthy.capture.writer import ALIGNMENT
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, read_json, sha256, sha256_file, write_json
 from airworthy.core.jobs import differences, refuse_foreign
@@ -46,7 +47,7 @@ from airworthy.scenes.splats import read_splats
 __all__ = ["IDENTITY_FILE", "SUMMARY_FILE", "ScaledCapture", "VideoResult", "capture_video", "scaled_capture"]
 
 IDENTITY_FILE, SUMMARY_FILE, SECONDS_FILE, REPORT_FILE = "video.json", "summary.json", "seconds.json", "report.html"
-ALIGNMENT_FILE, ALIGNMENT_PAGE, SPLATS_FOLDER, PLACE_FOLDER = "alignment.json", "alignment.html", "splats", "place"
+ALIGNMENT_PAGE, SPLATS_FOLDER, PLACE_FOLDER = "alignment.html", "splats", "place"
 TRAINED_FILE = "trained_as.json"
 _LATER = ("side", "markers", "dictionary", "marker_on", "known_distance", "train", "train_width", "steps", "gaussians")
 """Options that poses do not depend on: a distance, for one, is measured between points of pictures that have poses. Splats
@@ -313,7 +314,7 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
         AirworthyError: No image can be used.
     """
     root, warning = Path(folder), ""
-    small, full = (read_capture(root, width=width, quiet=quiet) for width in (plan.train_width, None))
+    small, full = (read_capture(root, width=width, aligned=False, quiet=quiet) for width in (plan.train_width, None))
     small, full = (replace(images, names=tuple(Path(name).name for name in images.names)) for images in (small, full))
     try:
         found = align_capture(full, plan.options.aligning(), quiet=quiet)
@@ -325,7 +326,7 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
         except AirworthyError as second:
             return ScaledCapture(small, None, f"{warning} Nor is it level: {second}")
     record = found.record(full)
-    write_json(root / ALIGNMENT_FILE, record)
+    write_json(root / ALIGNMENT, record)
     write_alignment_page(root / ALIGNMENT_PAGE, found, full)
     if not warning and found.bundle is not None and found.bundle.markers[0].side == SIDE:
         # One default for drawing and for looking: whoever printed another size is told what was taken.

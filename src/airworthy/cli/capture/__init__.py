@@ -146,10 +146,11 @@ def main(argv: list[str]) -> int:
     return run(run_tyro(kind(), argv[1:], f"{PROG} {subcommand}", description))
 
 
-def _read(config: Any, quiet: bool) -> CaptureImages:
+def _read(config: Any, quiet: bool, aligned: bool = True) -> CaptureImages:
     from airworthy.capture import read_capture
 
-    return read_capture(config.folder, config.width, config.every, config.up, images=config.images, quiet=quiet)
+    named = {"images": config.images, "aligned": aligned, "quiet": quiet}
+    return read_capture(config.folder, config.width, config.every, config.up, **named)
 
 
 def _show(config: ShowCaptureConfig) -> int:
@@ -223,7 +224,8 @@ def _render(config: RenderCaptureConfig) -> int:
 
 def _align(config: AlignConfig) -> int:
     check_align(config)
-    return align(config, _read(config, config.json))
+    # What is to be aligned anew is read in its own frame.
+    return align(config, _read(config, config.json, aligned=False))
 
 
 def _train_config() -> Any:

@@ -69,6 +69,9 @@ class ExportCaptureConfig:
     """In which frame cloud and cameras are written: of the place, or of the capture's own files."""
     pictures: bool = True
     """Also write the images, to train on."""
+    crop: tuple[float, float, float, float, float, float] | None = None
+    """Keep only gaussians whose centre is in a box of the place, x y z of its lower and x y z of its upper corner [m], as the
+    crop box of `airworthy view` prints them."""
     json: bool = False
     """Print JSON, and no progress."""
 
@@ -173,11 +176,15 @@ def export(config: ExportCaptureConfig) -> int:
     from airworthy.capture import read_capture
     from airworthy.capture.alignment.frame_export import export_frames
     from airworthy.scenes.splats import read_splats
+    from airworthy.scenes.splats.editing import cropped_to
 
-    images = read_capture(config.capture, quiet=config.json)
-    out = export_frames(read_splats(config.splats).splats, images, config.out, config.program, config.frame, config.pictures)
+    images, whole = read_capture(config.capture, quiet=config.json), read_splats(config.splats).splats
+    splats = whole if config.crop is None else cropped_to(whole, config.crop[:3], config.crop[3:])
+    out = export_frames(splats, images, config.out, config.program, config.frame, config.pictures)
     if config.json:
-        emit_json({"out": out, "program": config.program, "frame": config.frame})
+        emit_json({"out": out, "program": config.program, "frame": config.frame, "gaussians": len(splats)})
         return 0
-    print(f"Wrote {out}: splats and {len(images)} cameras for {config.program} in the frame of the {config.frame}.")
+    some = f"{len(splats):,}" if config.crop is None else f"{len(splats):,} of {len(whole):,}"
+    cameras = f"{len(images)} cameras for {config.program} in the frame of the {config.frame}"
+    print(f"Wrote {out}: {some} gaussians and {cameras}.")
     return 0

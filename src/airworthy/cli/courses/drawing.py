@@ -187,7 +187,7 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
     if clearance is not None:
         facts["gap_m"] = clearance.gap if clearance.gap < float("inf") else None
     if walk is not None:
-        facts |= {"cameras": walk.recorded, "moved": walk.moved, "moved_most_m": walk.farthest}
+        facts |= {"cameras": walk.recorded, "moved": walk.moved, "moved_most_m": walk.farthest, "around_m": walk.around}
     if config.json:
         emit_json(facts)
         return 0
@@ -195,6 +195,8 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
     if walk is not None:
         told = f"Follows {walk.recorded} cameras"
         print(f"{told}; {walk.moved} way-points moved away from surfaces, by up to {walk.farthest:.2f} m.")
+        if walk.around:
+            print(f"{walk.around:.1f} m of the walk leave no such room: they are led round, and left out at its ends.")
     if clearance is not None:
         print(f"In {clearance.scene!r} {clearance.vehicle!r} {clearance.room()}.")
     print(f"Next: airworthy fly --vehicle {config.vehicle} {_scene_word(config)}--course {config.out} --out runs/{draft.name}")

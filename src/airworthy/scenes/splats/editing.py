@@ -248,6 +248,32 @@ def cropped(splats: Splats, boxes: EditBox | Iterable[EditBox]) -> Splats:
     return selected(splats, _inside(splats, boxes))
 
 
+def cropped_to(splats: Splats, lower: ArrayLike, upper: ArrayLike) -> Splats:
+    """Return only the gaussians whose centre is in a box along the axes.
+
+    Args:
+        splats: Which.
+        lower: Corner of the box [m], (3,).
+        upper: The opposite one [m], (3,).
+
+    Raises:
+        AirworthyError: The corners are not those of a box, or nothing is in it.
+    """
+    low, high = np.asarray(lower, float), np.asarray(upper, float)
+    corners = f"from {_corner(low)} to {_corner(high)}"
+    if not (np.isfinite([low, high]).all() and (low < high).all()):
+        raise AirworthyError(f"A box {corners} is none: its lower corner must be below the upper one in x, y and z.")
+    inside = cropped(splats, EditBox.of(low, high))
+    if not len(inside):
+        whole = f"{_corner(splats.position.min(0))} to {_corner(splats.position.max(0))}" if len(splats) else "nowhere"
+        raise AirworthyError(f"None of {len(splats):,} gaussians is in the box {corners}: they lie from {whole}.")
+    return inside
+
+
+def _corner(point: ArrayAny) -> str:
+    return "(" + ", ".join(f"{float(value):.4g}" for value in point) + ")"
+
+
 def deleted(splats: Splats, boxes: EditBox | Iterable[EditBox]) -> Splats:
     """Return the splats without the gaussians whose centre is in one of the boxes."""
     return selected(splats, ~_inside(splats, boxes))
