@@ -15,7 +15,7 @@ from tests.bridges.conftest import KINDS, free_port, make_pilot, simulator
 
 from airworthy.bridges import LinkSettings, Px4Pilot
 from airworthy.bridges.ardupilot import ArduPilotPilot
-from airworthy.bridges.sockets import Address, LinkFailure, TcpLink, UdpLink, parse_address
+from airworthy.bridges.sockets import Address, AutopilotFailure, TcpLink, UdpLink, parse_address
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots import FlightPlan, fly
 from airworthy.vehicles import vehicle
@@ -130,7 +130,7 @@ def test_who_does_not_read_is_let_go(loopback: None) -> None:
     link = TcpLink(Address("127.0.0.1", port), "PX4")
     client = socket.create_connection(("127.0.0.1", port))
     link.accept(1.0)
-    with pytest.raises(LinkFailure, match=r"PX4 has not read what was sent to it for 0\.1 s"):
+    with pytest.raises(AutopilotFailure, match=r"PX4 has not read what was sent to it for 0\.1 s"):
         link.send(b"\0" * 100_000_000, 0.1)
     client.close()
     link.close()
