@@ -27,7 +27,7 @@ from airworthy.viewer.picking import Picker
 from airworthy.viewer.plots import FlightPlots, Plot, room_plot
 from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SceneNodes
 from airworthy.viewer.server import stop, url_of
-from airworthy.viewer.splat_nodes import SPLATS_MAX, SplatNodes, ViewColors
+from airworthy.viewer.splat_nodes import BEYOND, ROOF, SPLATS_MAX, SplatNodes, ViewColors
 from airworthy.viewer.subjects import Subject, splat_scene
 from airworthy.viewer.surroundings import surround
 from airworthy.viewer.tools import ClickTools, CropBox, cropped_file
@@ -258,12 +258,12 @@ class Viewer:
                 if key == "roof":
                     self._roof = on
                     if self.splats is not None:
-                        self.splats.switch(on, roof=True)
+                        self.splats.switch(on, ROOF)
             elif key in SWITCHES and self.flight is not None:
                 self.flight.switch(key, on)
                 self._show_vehicle()
-            elif key == SPLATS and self.splats is not None:
-                self.splats.switch(on)
+            elif key in (SPLATS, BEYOND) and self.splats is not None:
+                self.splats.switch(on, BEYOND if key == BEYOND else "")
             elif key == DIRECTIONS and self.colors is not None:
                 self.colors.on = on
                 self.colors.renew()
@@ -436,8 +436,10 @@ class Viewer:
         rows = [] if self.flight is None else [(kind, SWITCHES[kind], on) for kind, on in self.flight.switches.items()]
         rows += [] if self.splats is None else [(SPLATS, "splats", True)]
         layers = set() if self.scene is None else set(self.scene.layers)
-        layers |= {"roof"} if self.splats is not None and self.splats.has_roof else set()
+        kinds = frozenset() if self.splats is None else self.splats.kinds
+        layers |= kinds & {ROOF}
         rows += [(layer, says, layer in SHOWN) for layer, says in LAYERS.items() if layer in layers]
+        rows += [(BEYOND, "beyond known space", True)] if BEYOND in kinds else []
         if self.subject.bare:
             rows.append(("collision", LAYERS["collision"], False))
         rows += [] if self.colors is None else [(DIRECTIONS, "colours by direction", True)]
