@@ -28,6 +28,8 @@ from airworthy.splats.training.optimizer import SplatOptimizer
 from airworthy.viewer import Subject, Viewer, load_flight, load_subject
 from airworthy.viewer.captures import CaptureNodes
 from airworthy.viewer.recording import export_recording
+from airworthy.viewer.server import serve
+from airworthy.viewer.splat_nodes import colors_from
 from airworthy.viewer.subjects import with_capture
 from airworthy.viewer.trainings import TrainingWatch, WatchedTraining
 
@@ -164,6 +166,20 @@ class TestRecordings:
         assert (found.duration, found.frames) == (0.0, 1)
         assert "a scene that stands still" in found.text()
         viewer.close()
+
+    def test_colours_by_direction_are_those_of_the_first_view(self, server: Any, tmp_path: Path) -> None:
+        cloud = _cloud(20, 2)
+        viewer = Viewer(server, Subject("x", Scene("x", clouds={"x": cloud}, splats=(SplatPlacement("x"),))))
+        export_recording(viewer, tmp_path / "x.html")
+        expected = np.rint(255.0 * colors_from(cloud, viewer.view.position))
+        assert np.abs(viewer.nodes["/splats/0_x"].rgbs.astype(int) - expected).max() <= 1
+        told = "Splats have the colours that are seen from the first view."
+        assert told in (tmp_path / "x.html").read_text()
+        viewer.close()
+        grey = Viewer(serve(port=0), Subject("x", Scene("x", clouds={"x": _cloud(20, 0)}, splats=(SplatPlacement("x"),))))
+        export_recording(grey, tmp_path / "grey.html")
+        assert told not in (tmp_path / "grey.html").read_text()
+        grey.close()
 
     def test_what_is_too_long_is_refused(self, server: Any, tmp_path: Path) -> None:
         viewer = Viewer(server, Subject("run", None, load_flight(_straight(tmp_path / "run", 1))))

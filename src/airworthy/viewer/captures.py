@@ -25,8 +25,9 @@ POINTS_MAX = 200_000
 TRAINED, HELD_OUT, POINT, WAY = (40, 120, 220), (250, 160, 30), (120, 124, 130), (90, 94, 100)
 SWITCHES = {"cameras": "cameras", "points": "sparse points", "way": "the way between"}
 """What can be shown and hidden."""
-_SHARE = 0.035
-"""Size of a frustum, of the extent of the cameras."""
+_SHARE, _SHARE_INSIDE = 0.035, 0.012
+"""Size of a frustum, of the extent of the cameras: seen from outside, and from among them, where larger ones would hide
+all else."""
 
 
 def holds_capture(path: Path) -> bool:
@@ -47,9 +48,10 @@ class CaptureNodes:
         api: `viser.ViserServer.scene`.
         images: The capture, its images small.
         shown: Kinds that are shown at first.
+        inside: Whether one looks from among the cameras at first.
     """
 
-    def __init__(self, api: Any, images: CaptureImages, shown: tuple[str, ...] = ("cameras", "points")):
+    def __init__(self, api: Any, images: CaptureImages, shown: tuple[str, ...] = ("cameras", "points"), inside: bool = False):
         self._api, self.images = api, images
         self._off = set(SWITCHES) - set(shown)
         self.nodes: dict[str, Any] = {}
@@ -59,7 +61,7 @@ class CaptureNodes:
         few = np.unique(np.linspace(0, len(images) - 1, min(len(images), CAMERAS_MAX)).astype(int))
         self.cameras: dict[str, int] = {}
         """Number of the image by the name of its node."""
-        size = max(_SHARE * self.extent, 1e-3)
+        size = max((_SHARE_INSIDE if inside else _SHARE) * self.extent, 1e-3)
         for k in few:
             self._camera(int(k), size)
         self._points()

@@ -129,7 +129,8 @@ class Viewer:
             self.poses = ActorPoses(scene)
             self.scene = SceneNodes(api, scene, self._lowered, self.poses)
             self.splats = SplatNodes(api, scene, self._lowered, splats_max) if scene.splats else None
-        self.capture = None if subject.capture is None else CaptureNodes(api, subject.capture, _cameras_shown(subject))
+        inside = scene is not None and scene.carved is not None
+        self.capture = None if subject.capture is None else CaptureNodes(api, subject.capture, _cameras_shown(subject), inside)
         self.flight = None if subject.flight is None else FlightNodes(api, subject.flight, camera)
         self.follower = None if subject.flight is None else Follower(subject.flight.vehicle(subject.flight.envs[0]))
         self.duration = self._duration()
@@ -453,7 +454,7 @@ class Viewer:
         said = [self.subject.note] if self.subject.note else []
         if self.splats is not None:
             merged = "" if self.splats.count == self.splats.whole else f", merged from {self.splats.whole:,}"
-            colors = "mean colours" if self.colors is None else "colours for where you look from, once it rests"
+            colors = "one colour each" if self.colors is None else "colours for where you look from, once it rests"
             said.append(f"{self.splats.count:,} gaussians{merged}, {colors}.")
         if self.capture is not None:
             said.append(self.capture.facts())
