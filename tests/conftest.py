@@ -115,7 +115,7 @@ def _refused(name: str) -> Any:
 @pytest.fixture
 def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sockets reach 127.0.0.1; every other address still raises."""
-    for name in ("bind", "connect", "connect_ex"):
+    for name in ("bind", "connect", "connect_ex", "sendto"):
         monkeypatch.setattr(socket.socket, name, _local_only(name, getattr(socket.socket, name)))
     refused = socket.getaddrinfo
 
@@ -128,9 +128,10 @@ def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 def _local_only(name: str, refused: Callable[..., Any]) -> Callable[..., Any]:
     allowed = getattr(_socket.socket, name)
 
-    def call(self: socket.socket, address: Any) -> Any:
+    def call(self: socket.socket, *arguments: Any) -> Any:
+        address = arguments[-1]
         local = isinstance(address, tuple) and address[0] == "127.0.0.1"
-        return (allowed if local else refused)(self, address)
+        return (allowed if local else refused)(self, *arguments)
 
     return call
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,8 @@ import numpy as np
 import pytest
 from tests.benchmarks.tracking_stage import EXPERT, PLACE, changed_expert, on_stage
 
+from airworthy.benchmarks.tracking import block, job, store
 from airworthy.benchmarks.tracking import config as configs
-from airworthy.benchmarks.tracking import job, store
 from airworthy.benchmarks.tracking.config import EvaluateConfig, command_line, quick
 from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.benchmarks.tracking.methods import CAMERA, TrackingMethod, VehicleSpread, method_of, methods_of
@@ -75,6 +77,28 @@ class Fate:
             return function(*args, **options)
 
         return run
+
+
+def test_nothing_of_a_block_is_held_while_the_next_is_flown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A captured place, its renderer and a pilot's images are hundreds of megabytes a block."""
+    held: list[int] = []
+    batches: list[weakref.ref[Any]] = []
+
+    class Watched(block.SceneBatch):
+        def __init__(self, *args: Any, **options: Any):
+            held.append(sum(one() is not None for one in batches))
+            super().__init__(*args, **options)
+            batches.append(weakref.ref(self))
+
+    monkeypatch.setattr(block, "SceneBatch", Watched)
+    # Python's own collections would hide it, or not, as they happen to come.
+    gc.disable()
+    try:
+        assert evaluate(stage_config(tmp_path)).complete
+    finally:
+        gc.enable()
+    assert len(held) >= 3
+    assert not any(held)
 
 
 def test_ten_kills_change_nothing(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

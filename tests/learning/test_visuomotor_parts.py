@@ -9,15 +9,18 @@ torch = pytest.importorskip("torch")
 
 from airworthy.core.errors import AirworthyError  # noqa: E402
 from airworthy.learning.backbone import backbone_weights  # noqa: E402
+from airworthy.learning.svnet.lite0 import Lite0Trunk  # noqa: E402
 from airworthy.learning.visuomotor.augment import augmented  # noqa: E402
 from airworthy.learning.visuomotor.config import JUDGED_SEED, Augmentation, VisuomotorOptions  # noqa: E402
-from airworthy.learning.visuomotor.features import VIEW, FrozenTrunk, Whitening  # noqa: E402
+from airworthy.learning.visuomotor.features import VIEW, FrozenTrunk, Whitening, image_scale  # noqa: E402
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors, predicted  # noqa: E402
 from airworthy.learning.visuomotor.judging import verdict_of  # noqa: E402
 from airworthy.learning.visuomotor.pairs import Pairs  # noqa: E402
+from airworthy.learning.visuomotor.sight import Sight  # noqa: E402
 from airworthy.learning.visuomotor.step_times import guessed_times  # noqa: E402
 from airworthy.learning.visuomotor.training import mean_of_finite  # noqa: E402
 from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy, shipped_policy  # noqa: E402
+from airworthy.pilots.svnet.lite0 import lite0_shapes  # noqa: E402
 from airworthy.pilots.svnet.network import Reading, SvNetwork  # noqa: E402
 
 CHANNELS = 8
@@ -48,17 +51,97 @@ def test_a_folded_classifier_does_what_one_behind_the_whitening_does() -> None:
     np.testing.assert_allclose(features @ folded.T + offset, whitening(features) @ weight.T + bias, atol=1e-4)
 
 
-def test_what_was_learnt_is_what_flies() -> None:
+def random_lite0(seed: int) -> dict:
+    """Weights that keep a signal's size, each channel of a depthwise filter alone (He et al., 2015)."""
+    rng = np.random.default_rng(seed)
+    shapes = {name: shape for name, shape in lite0_shapes(1).items() if name.startswith("features.")}
+    return {name: np.float32(rng.normal(size=shape) * np.sqrt(2.0 / np.prod(shape[1:]))) for name, shape in shapes.items()}
+
+
+def test_a_trunk_whose_features_are_signed_hands_them_on_as_they_are() -> None:
+    """Behind its last block nothing is rectified, and the native classifier is: both signs come through."""
+    trunk = random_lite0(1)
+    images = np.random.default_rng(0).integers(0, 255, (2, VIEW, VIEW, 3), np.uint8)
+    found = FrozenTrunk(trunk, 1, "sv_lite")(images)
+    mean, std = image_scale("sv_lite")
+    x = (images.astype(np.float32) / np.float32(255.0) - np.float32(mean)) / np.float32(std)
+    layers = Lite0Trunk()
+    layers.load_state_dict({name.removeprefix("features."): torch.from_numpy(value) for name, value in trunk.items()})
+    with torch.no_grad():
+        wanted = layers(torch.from_numpy(x).permute(0, 3, 1, 2)).permute(0, 2, 3, 1).reshape(2, 49, 112).numpy()
+    assert wanted.min() < 0.0 < wanted.max()
+    # Float32 sums of up to 672 terms through 33 layers, in another order.
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_channels_that_a_trunk_does_not_have_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="gives 112 of a cell"):
+        VisuomotorOptions(features="efficientnet_lite0", channels=128)
+    with pytest.raises(AirworthyError, match="stay as they are"):
+        VisuomotorOptions(features="trained:efficientnet_lite0")
+    assert VisuomotorOptions(features="trained").trunk == "random"
+    assert VisuomotorOptions(features="trained:own").trunk == "own"
+
+
+def test_convolutions_learn_with_the_heads_and_fly_as_they_learnt() -> None:
+    """What is asked for hangs on whether an image is bright above: random convolutions are changed by learning it."""
+    rng = np.random.default_rng(6)
+    images = rng.integers(0, 255, (32, VIEW, VIEW, 3), np.uint8)
+    bright = np.arange(32) % 2 == 0
+    images[bright, :56] = 255
+    trunk = backbone_weights("random", 3)
+    whitening = Whitening.of(FrozenTrunk(trunk, 1)(images), CHANNELS)
+    pairs = drawn_pairs(32, images[:, None], rng)
+    pairs = replace(pairs, command=np.repeat(np.where(bright, 1.0, -1.0)[:, None], 4, 1).astype(np.float32))
+    latent = rng.normal(size=(32, 8)).astype(np.float32)
+    names = ("state", "objective", "command", "position")
+
+    def learnt() -> Sight:
+        heads, sight = Heads(CHANNELS, 0), Sight(trunk, whitening, 1, lambda images, seed: images, half=False)
+        heads.scale_by({**{name: getattr(pairs, name) for name in names}, "latent": latent})
+        learn_heads(heads, pairs, latent, HeadLearning(minibatches=12, batch=16, dropout=0.0), (0,), sight=sight)
+        return sight
+
+    sight, again = learnt(), learnt()
+    tensors = sight.tensors()
+    assert tensors.keys() == trunk.keys()
+    assert all(np.array_equal(value, again.tensors()[name]) for name, value in tensors.items())
+    assert all((tensors[name] != trunk[name]).any() for name in trunk if name.endswith("weight"))
+    # What flies reads images natively by the tensors that were learnt.
+    with torch.no_grad():
+        shown = sight(torch.from_numpy(images), rng)
+    flown = whitening(FrozenTrunk(tensors, 1)(images))
+    np.testing.assert_allclose(shown.numpy(), flown, rtol=0, atol=1e-4 * np.abs(flown).max())
+
+
+def test_images_that_are_learnt_from_are_changed_for_one_look_in_two() -> None:
+    images = torch.full((400, VIEW, VIEW, 3), 100, dtype=torch.uint8)[:, :17, :17]
+    counted = []
+
+    def changed(some: np.ndarray, seed: tuple[int, ...]) -> np.ndarray:
+        counted.append(len(some))
+        return some
+
+    sight = Sight(backbone_weights("random", 3), Whitening(np.zeros(512), np.eye(CHANNELS, 512)), 2, changed, half=False)
+    with torch.no_grad():
+        sight(images, np.random.default_rng(0))
+    # 400 draws of one half, 4 deviations.
+    assert 160 <= counted[0] <= 240
+
+
+@pytest.mark.parametrize("name", ["sv_grid", "sv_lite"])
+def test_what_was_learnt_is_what_flies(name: str) -> None:
     rng = np.random.default_rng(2)
     images = rng.integers(0, 255, (48, VIEW, VIEW, 3), np.uint8)
-    trunk = backbone_weights("random", 3)
-    see = FrozenTrunk(trunk, 1)
+    trunk = backbone_weights("random", 3) if name == "sv_grid" else random_lite0(3)
+    see = FrozenTrunk(trunk, 1, name)
     whitening = Whitening.of(see(images), CHANNELS)
     pairs = drawn_pairs(48, see.whitened(images, whitening)[:, None], rng)
     _, shipped = read_policy(shipped_policy("hall"))
     history = {key: value for key, value in shipped.items() if key.startswith("history.")}
-    contract = PolicyContract("sv_grid", PolicyImage.of_side(VIEW))
-    heads = Heads(CHANNELS, 0)
+    mean, std = image_scale(name)
+    contract = PolicyContract(name, PolicyImage.of_side(VIEW), image_mean=mean, image_std=std)
+    heads = Heads(CHANNELS, 0, name)
     tensors = policy_tensors(trunk, whitening, heads, history)
     latent = SvNetwork(contract, tensors, threads=1)._body(pairs.history)
     heads.scale_by(
@@ -79,7 +162,7 @@ def test_what_was_learnt_is_what_flies() -> None:
     decided = flown(Reading(pairs.state, pairs.objective, pairs.history, images)).command
     # Features were kept in half precision: 11 bits of mantissa, of numbers of size 1.
     np.testing.assert_allclose(decided, told, atol=2e-2)
-    again = Heads(CHANNELS, 0)
+    again = Heads(CHANNELS, 0, name)
     again.scale_by(
         {
             "state": pairs.state,

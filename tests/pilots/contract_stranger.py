@@ -165,6 +165,13 @@ class Stranger:
                 x = self.convolved(x, layer["convolution"], layer["stride"], layer["padding"])
             elif "pool" in layer:
                 x = self.pooled(x)
+            elif "stem" in layer:
+                x = self.same(x, layer["stem"], layer["stride"])
+            elif "block" in layer:
+                y = x
+                for part in layer["parts"]:
+                    y = self.same(y, f"{layer['block']}.{part}", layer["stride"] if part == "depthwise" else 1)
+                x = x + y if layer["adds"] else y
             else:
                 squeezed = self.convolved(x, layer["fire"] + ".squeeze", 1, 0)
                 one = self.convolved(squeezed, layer["fire"] + ".expand1x1", 1, 0)
@@ -184,6 +191,24 @@ class Stranger:
                 seen = x[:, r : r + stride * (tall - 1) + 1 : stride, c : c + stride * (wide - 1) + 1 : stride]
                 out += np.tensordot(weight[:, :, r, c], seen, axes=1)
         return np.maximum(out + bias[:, None, None], 0)
+
+    def same(self, x: Any, name: str, stride: int) -> Any:
+        """The rule of stem and blocks."""
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        rows, around = weight.shape[2], []
+        for n in x.shape[1:]:
+            zeros = max((math.ceil(n / stride) - 1) * stride + rows - n, 0)
+            around.append((zeros // 2, zeros - zeros // 2))
+        padded = np.pad(x, ((0, 0), *around))
+        tall, wide = (math.ceil(n / stride) for n in x.shape[1:])
+        out = np.zeros((len(weight), tall, wide), np.float32)
+        for r in range(rows):
+            for c in range(rows):
+                seen = padded[:, r : r + stride * (tall - 1) + 1 : stride, c : c + stride * (wide - 1) + 1 : stride]
+                tap = weight[:, :, r, c]
+                out += tap[:, 0, None, None] * seen if name.endswith("depthwise") else np.tensordot(tap, seen, axes=1)
+        out += bias[:, None, None]
+        return out if name.endswith("project") else np.clip(out, 0, 6)
 
     @staticmethod
     def pooled(x: Any) -> Any:

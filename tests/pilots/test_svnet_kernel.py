@@ -13,9 +13,10 @@ from tests.pilots.svnet_cases import contract, reading, weights
 from airworthy.core.arrays import Array, ArrayF32, ArrayU8
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.pilots.svnet.features import IMAGE_MEAN, IMAGE_STD
-from airworthy.pilots.svnet.layers import backbone_layers, layers_kernel
+from airworthy.pilots.svnet.layers import layers_kernel
 from airworthy.pilots.svnet.network import Backbone, LinearChain, SvNetwork
-from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS, feature_side
+from airworthy.pilots.svnet.trunk_layers import backbone_layers
+from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS, backbone_scores, feature_side, prepared
 
 ROUNDING = 2e-6
 """Relative: float32 sums of up to 576 taps in 12 layers, against float64."""
@@ -89,6 +90,24 @@ def test_the_form_of_a_gpu_gives_the_same_bits() -> None:
     given = reading(count=5, side=35)
     lanes, single = (SvNetwork(contract(side=35), weights(), single=alone)(given) for alone in (False, True))
     np.testing.assert_array_equal(lanes.command, single.command)
+
+
+@pytest.mark.parametrize("size", [(112, 112), (37, 44)])
+def test_lite0_in_lanes_and_in_the_form_of_a_gpu_gives_the_twins_numbers(size: tuple[int, int]) -> None:
+    """Rows and columns differ; odd sides have their padding on both sides at one stride and behind at another."""
+    first = "vision.backbone."
+    numbers = {name.removeprefix(first): array for name, array in weights("sv_lite").items() if name.startswith(first)}
+    images = np.random.default_rng(6).integers(0, 256, (3, *size, 3), np.uint8)
+    lanes, single = (
+        Backbone(numbers, size, IMAGE_MEAN, IMAGE_STD, single=alone, cells=2, trunk="lite0")(images) for alone in (False, True)
+    )
+    np.testing.assert_array_equal(lanes, single)
+    shades = (images.astype(np.float32) / np.float32(255.0) - np.float32(IMAGE_MEAN)) / np.float32(IMAGE_STD)
+    laid = {name: prepared(array) if array.ndim == 4 else array for name, array in numbers.items()}
+    wanted = backbone_scores(shades, laid, 2, "lite0")
+    assert np.abs(wanted).max() > 0.1
+    # 33 layers, where SqueezeNet has 18.
+    np.testing.assert_allclose(lanes, wanted, atol=2.0 * ROUNDING * np.abs(wanted).max(), rtol=0)
 
 
 def test_more_images_than_a_gpu_holds_at_once() -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "enu_ned_attitude",
     "enu_ned_vector",
     "enu_ned_yaw",
+    "flu_enu",
     "flu_frd_vector",
     "from_axis_angle",
     "from_euler",
@@ -307,6 +308,37 @@ def enu_ned_attitude(q: ArrayLike) -> Array:
     first."""
     # Both turns square to -1, so that the product is exactly its own inverse, sign included.
     return multiply(multiply(_ENU_FROM_NED, q), _HALF_TURN_X)
+
+
+FRAMES = ("flu", "frd", "enu", "ned", "flu->enu", "frd->ned", "frd->enu", "flu->ned")
+"""Frames that `flu_enu` reads: of body vectors, of world vectors, of attitudes (body->world)."""
+
+
+def flu_enu(values: ArrayLike, frame: str) -> Array:
+    """Return vectors or attitudes of a frame of others in ours: body forward, left, up; world east, north, up.
+
+    Args:
+        values: Body vectors ("flu", "frd") or world vectors ("enu", "ned"), (..., 3); attitudes x, y, z, w ("frd->ned" and the
+            others with an arrow), (..., 4).
+        frame: One of `FRAMES`.
+
+    Raises:
+        ValueError: There is no such frame.
+    """
+    v = np.asarray(values, dtype=np.float64)
+    if frame in ("flu", "enu", "flu->enu"):
+        return v
+    if frame == "frd":
+        return flu_frd_vector(v)
+    if frame == "ned":
+        return np.stack((v[..., 1], v[..., 0], -v[..., 2]), axis=-1)
+    if frame == "frd->ned":
+        return enu_ned_attitude(v)
+    if frame == "frd->enu":
+        return multiply(v, _HALF_TURN_X)
+    if frame == "flu->ned":
+        return multiply(_ENU_FROM_NED, v)
+    raise ValueError(f"frame {frame!r} is none of {', '.join(FRAMES)}")
 
 
 def enu_ned_yaw(yaw: ArrayLike) -> Array:

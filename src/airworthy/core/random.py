@@ -31,6 +31,7 @@ class Stream(IntEnum):
     MOUNTING = 8
     SYNTHESIS = 9
     SENSED = 10
+    NAVIGATION = 11
     SPLATS = 64
 
 

@@ -24,6 +24,7 @@ from airworthy.pilots.svnet.contract import (
     ports_of,
     read_policy,
 )
+from airworthy.pilots.svnet.lite0 import BLOCKS, SIX, same_padding
 from airworthy.pilots.svnet.variants import (
     COMMAND_HIDDEN,
     FIRES,
@@ -204,32 +205,68 @@ class _Graph:
 
     def convolution(self, x: str, name: str, stride: int = 1, padding: int = 0) -> str:
         """Return a convolution and its rectifier."""
-        inputs = [x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias")]
-        return self.add("Relu", [self.add("Conv", inputs, strides=[stride] * 2, pads=[padding] * 4)])
+        return self.add("Relu", [self.sums(x, name, strides=[stride] * 2, pads=[padding] * 4)])
+
+    def sums(self, x: str, name: str, **attributes: Any) -> str:
+        """Return a convolution."""
+        return self.add("Conv", [x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias")], **attributes)
 
     def backbone(self, contract: PolicyContract, kind: Variant) -> str:
-        """SqueezeNet 1.1 on 8-bit images with channels last; scores (n, cells^2 classes)."""
+        """Trunk and classifier on 8-bit images with channels last; scores (n, cells^2 classes)."""
         shades = self.add("Cast", ["image"], to=1)
         scaled = self.add("Div", [shades, self.constant("white", np.array(255.0, np.float32))])
         centred = self.add("Sub", [scaled, self.constant("image_mean", np.array(contract.image_mean, np.float32))])
         spread = self.add("Div", [centred, self.constant("image_std", np.array(contract.image_std, np.float32))])
         x = self.add("Transpose", [spread], perm=[0, 3, 1, 2])
+        x = self.lite0(x, contract) if kind.trunk == "lite0" else self.squeezenet(x)
+        x = self.convolution(x, "vision.backbone.classifier.1")
+        if kind.cells == 1:
+            return self.add("Flatten", [self.add("GlobalAveragePool", [x])], axis=1)
+        return self.cell_means(x, contract, kind)
+
+    def squeezenet(self, x: str) -> str:
+        """Return what SqueezeNet 1.1 gives before its classifier."""
         x = self.convolution(x, "vision.backbone.features.0", stride=2)
         for number in sorted((*FIRES, *POOLS), key=int):
             if number in POOLS:
                 x = self.add("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
             else:
                 x = self.fire(x, f"vision.backbone.features.{number}")
-        x = self.convolution(x, "vision.backbone.classifier.1")
-        if kind.cells == 1:
-            return self.add("Flatten", [self.add("GlobalAveragePool", [x])], axis=1)
-        return self.cell_means(x, contract, kind)
+        return x
+
+    def lite0(self, x: str, contract: PolicyContract) -> str:
+        """Return what EfficientNet-Lite0 gives behind its block 10."""
+        assert contract.image_size is not None
+        size, first = contract.image_size, "vision.backbone.features."
+
+        def filtered(x: str, name: str, kernel: int, stride: int, group: int) -> str:
+            """Rectified up to 6, and padded as TensorFlow does; rows and columns of what comes out are kept."""
+            nonlocal size
+            pads = [same_padding(side, kernel, stride) for side in size]
+            size = (-(-size[0] // stride), -(-size[1] // stride))
+            around = [pads[0][0], pads[1][0], pads[0][1], pads[1][1]]
+            return self.six(self.sums(x, first + name, strides=[stride] * 2, pads=around, group=group))
+
+        x = filtered(x, "stem", 3, 2, 1)
+        for number, block in enumerate(BLOCKS):
+            wide = x if block.expanded == block.given else self.six(self.sums(x, f"{first}{number}.expand"))
+            wide = filtered(wide, f"{number}.depthwise", block.kernel, block.stride, block.expanded)
+            y = self.sums(wide, f"{first}{number}.project")
+            x = self.add("Add", [y, x]) if block.adds else y
+        return x
+
+    def six(self, x: str) -> str:
+        """Return numbers from 0 to 6 (ReLU6)."""
+        ends = (("nothing", 0.0), ("six", SIX))
+        return self.add("Clip", [x, *(self.constant(name, np.array(value, np.float32)) for name, value in ends)])
 
     def cell_means(self, x: str, contract: PolicyContract, kind: Variant) -> str:
         """Averages over cells of the image, cell by cell: a product, since ONNX has no adaptive pooling."""
         assert contract.image_size is not None
         rows, columns = contract.image_size
-        shares = np.einsum("ay,bx->yxab", *(_cell_shares(feature_side(side), kind.cells) for side in (rows, columns)))
+        shares = np.einsum(
+            "ay,bx->yxab", *(_cell_shares(feature_side(side, kind.trunk), kind.cells) for side in (rows, columns))
+        )
         matrix = self.constant("cell_shares", shares.reshape(-1, kind.cells**2).astype(np.float32))
         flat = self.add("Reshape", [x, self.constant("per_class", np.array([0, kind.classes, -1], np.int64))])
         cells = self.add("Transpose", [self.add("MatMul", [flat, matrix])], perm=[0, 2, 1])

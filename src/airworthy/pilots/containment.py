@@ -36,7 +36,7 @@ _DEPTH = [0]
 
 
 class PilotFailure(Exception):
-    """A pilot raised, or gave what is not a command; the message says what and where. It never leaves this room."""
+    """A pilot raised, or gave what is not a command; the message says what and where. A loop that flies catches it."""
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from airworthy.benchmarks.validation.logs import even_clock, read_flight_log
+from airworthy.benchmarks.validation.logs import read_flight_log
 from airworthy.core.errors import AssetError
+from airworthy.logs import even_clock
 
 LOOP = ["gyro.x", "gyro.y", "gyro.z", "acc.x", "acc.y", "acc.z", "rpm.m1", "rpm.m2", "rpm.m3", "rpm.m4"]
 LOOP += ["pwm.m1_pwm", "pwm.m2_pwm", "pwm.m3_pwm", "pwm.m4_pwm", "pm.vbatMV"]

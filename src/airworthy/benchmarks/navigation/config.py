@@ -68,6 +68,12 @@ def _untimed(config: NavigationConfig) -> bool:
 NAVIGATION_RULES = (
     IdleRule(("pairs", "least_distance"), lambda c: not c.scenes, "without --scenes, in which pairs are drawn", "name some"),
     IdleRule(
+        ("unknown",),
+        lambda c: not c.scenes,
+        "without --scenes, of which captured places alone hold unknown space",
+        "name the folder of one",
+    ),
+    IdleRule(
         ("trials", "configurations"),
         _only_own,
         "in --scenes alone, whose flights are counted by --pairs",
@@ -311,6 +317,9 @@ class NavigationConfig:
     draws others."""
     least_distance: float = 0.0
     """Between start and goal of a pair [m]; 0: a third of the place's longest edge."""
+    unknown: Literal["solid", "free"] | None = None
+    """Of --scenes that are captured places: space of which nobody knows is solid, so that flights collide with it and no way
+    leads through it, or free; without it, as each place says, which is solid."""
     configurations: tuple[int, ...] = ()
     """Instead of the first --trials configurations, these: they are ordered by difficulty, 1 to 10."""
     hard_repeats: int = 0

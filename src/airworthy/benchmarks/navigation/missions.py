@@ -120,7 +120,7 @@ def scene_of(flight: Flight, config: NavigationConfig) -> Scene:
     """Return where a flight is flown; the same object for the same words."""
     if is_own(flight.scenario):
         assert isinstance(config, OwnSceneConfig)
-        return load_own_scene(config.own_scene(flight.scenario))
+        return load_own_scene(config.own_scene(flight.scenario), config.unknown)
     moving_obstacles, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
     return layout_scene(flight.scenario, flight.configuration, config.layouts, moving_obstacles, speed)
 

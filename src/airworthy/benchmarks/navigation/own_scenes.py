@@ -98,13 +98,17 @@ def is_own(scenario: str) -> bool:
     return scenario.startswith(OWN)
 
 
-def load_own_scene(item: OwnScene) -> Scene:
+def load_own_scene(item: OwnScene, unknown: str | None = None) -> Scene:
     """Return the scene of one of the user's own.
+
+    Args:
+        item: As its pairs were drawn.
+        unknown: Of a captured place: whether unknown space is "solid" or "free"; None: as its folder says.
 
     Raises:
         AssetError: It is another one than that for which the ways are proven.
     """
-    found, digest = _scene(item.word)
+    found, digest = _scene(item.word, unknown)
     if digest != item.sha256:
         raise AssetError(
             f"The scene {item.word!r} was changed since the pairs of {item.name!r} were drawn: choose another --out."
@@ -113,12 +117,14 @@ def load_own_scene(item: OwnScene) -> Scene:
 
 
 @lru_cache(maxsize=8)
-def _scene(specifier: str) -> tuple[Scene, str]:
-    found = scene(specifier)
+def _scene(specifier: str, unknown: str | None) -> tuple[Scene, str]:
+    found = scene(specifier, unknown=unknown)
     return found, scene_digest(found)
 
 
-def make_own_scene(specifier: str, count: int, radius: float, seed: int = 0, least: float = 0.0) -> OwnScene:
+def make_own_scene(
+    specifier: str, count: int, radius: float, seed: int = 0, least: float = 0.0, unknown: str | None = None
+) -> OwnScene:
     """Return a scene with its pairs; the same arguments and scene give the same pairs.
 
     Args:
@@ -127,11 +133,12 @@ def make_own_scene(specifier: str, count: int, radius: float, seed: int = 0, lea
         radius: Of the largest body that is to fly there [m].
         seed: Of the drawing.
         least: Distance between start and goal [m]; 0: a third of the scene's longest edge.
+        unknown: Of a captured place: whether unknown space is "solid" or "free"; None: as its folder says.
 
     Raises:
         AirworthyError: There is no such scene, nothing solid in it, or too little room.
     """
-    found, digest = _scene(specifier)
+    found, digest = _scene(specifier, unknown)
     plain = Path(specifier).stem if is_path(specifier) or "." in specifier else specifier
     name = OWN + (re.sub(r"[^A-Za-z0-9_.-]+", "-", plain).strip("-.") or "place")[:40]
     pairs = feasible_pairs(found, specifier, count, radius, generator("own places", digest, count, seed), least)
@@ -233,9 +240,8 @@ def placed(config: NavigationConfig, radius: float) -> NavigationConfig:
     """
     if not config.scenes or isinstance(config, OwnSceneConfig):
         return config
-    found = [
-        make_own_scene(specifier, config.pairs, radius, config.layouts, config.least_distance) for specifier in config.scenes
-    ]
+    drawn = config.pairs, radius, config.layouts, config.least_distance, config.unknown
+    found = [make_own_scene(specifier, *drawn) for specifier in config.scenes]
     names = [item.name for item in found]
     for k, name in enumerate(names):
         if names.index(name) < k:

@@ -66,7 +66,17 @@ __all__ = [
 
 FREE = ("out", "report", "quick", "json", "workers", "cluster", "system", "pilots")
 """Fields that no row depends on; pilots are told apart in the identity."""
-_UNSAID = ("device", "controller", "warm_up", "configurations", "hard_repeats", "scenes", "pairs", "least_distance")
+_UNSAID = (
+    "device",
+    "controller",
+    "warm_up",
+    "configurations",
+    "hard_repeats",
+    "scenes",
+    "pairs",
+    "least_distance",
+    "unknown",
+)
 """Fields that came later: where they are at their defaults, folders stay what they were."""
 WRITTEN = {"decision_timeout": "patience"}
 """Fields whose names in manifests are older than those here: folders stay what they were."""

@@ -87,6 +87,9 @@ class EvaluateConfig:
     """Folder of the results; a stopped run goes on where it was."""
     report: bool = True
     """Write report.html."""
+    unknown: Literal["solid", "free"] | None = None
+    """Of a --scene that is a captured place: space of which nobody knows is solid, so that flights collide with it, or free;
+    without it, as the place says, which is solid."""
     quick: bool = False
     """Two flights of baseline and payload only, for a quick look."""
     json: bool = False
@@ -179,7 +182,9 @@ IDLE_RULES = (
         "name one with --vehicle FILE.urdf",
     ),
     IdleRule(("course",), _all(lambda item: item.course), "under these --conditions, each of which has a course of its own"),
-    IdleRule(("scene",), _all(lambda item: item.scene), "under these --conditions, each of which has a scene of its own"),
+    IdleRule(
+        ("scene", "unknown"), _all(lambda item: item.scene), "under these --conditions, each of which has a scene of its own"
+    ),
     _wider("mass"),
     _wider("thrust"),
     IdleRule(
@@ -232,6 +237,9 @@ def identity_of(
         flown: The vehicle; None: it is read.
     """
     chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
+    if config.unknown is None:
+        # What the place itself says is in its digest; folders of before are gone on with.
+        del chosen["unknown"]
     conditions = [described(item) for item in expanded(config.conditions)]
     pilots = {item.name: dict(item.identity) for item in methods}
     identity = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(scenes)}

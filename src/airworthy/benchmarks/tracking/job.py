@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -190,11 +191,16 @@ def _plans(
     return figures
 
 
+def _read(name: str, config: EvaluateConfig) -> Scene:
+    """Return a scene by its name; of the run's own, unknown space is as was chosen, a condition's own knows none."""
+    return scene(name, unknown=config.unknown if name == config.scene else None)
+
+
 def _bare_setting(condition: Condition, config: EvaluateConfig, known: dict[str, Scene]) -> Setting:
     """Return a setting without splats and people, for where things stand."""
     name = condition.scene or config.scene
     if name not in known:
-        known[name] = replace(scene(name), clouds={}, splats=())
+        known[name] = replace(_read(name, config), clouds={}, splats=())
     return Setting(replace(condition, light=1.0, people=0), config.course, config.scene, known)
 
 
@@ -411,7 +417,7 @@ def evaluate(
     conditions, scenes = expanded(config.conditions), dict[str, Scene]()
     for item in conditions:
         name = item.scene or config.scene
-        scenes[name] = scenes.get(name) or scene(name)
+        scenes[name] = scenes.get(name) or _read(name, config)
     changes = {item.name: change_of(item, config.course, config.scene, scenes) for item in conditions}
     dropped = drop_unchanged(config.conditions, conditions, changes, config.course, config.scene)
     if dropped:
@@ -456,18 +462,23 @@ def _flown(
             if block.condition.name not in settings:
                 # One at a time: an edited scene of splats is large.
                 settings = {block.condition.name: Setting(block.condition, config.course, config.scene, scenes)}
-            result = fly_block(
-                block,
-                settings[block.condition.name],
-                by_name[block.method],
-                flown_by,
-                spread=config.spread,
-                protocol=config.protocol,
-                seed=config.seed,
-                contact=config.contact,
-                device=config.device,
-                progress_callback=progress_callback,
-            )
+            try:
+                result = fly_block(
+                    block,
+                    settings[block.condition.name],
+                    by_name[block.method],
+                    flown_by,
+                    spread=config.spread,
+                    protocol=config.protocol,
+                    seed=config.seed,
+                    contact=config.contact,
+                    device=config.device,
+                    progress_callback=progress_callback,
+                )
+            finally:
+                # Simulators and pilots know each other, so their scenes and images (hundreds of megabytes in a captured place)
+                # would wait for Python's rare whole collections while the next block takes as much again.
+                gc.collect()
             if result is None:  # stopped while it flew
                 raise KeyboardInterrupt
             yield block, result

@@ -19,6 +19,7 @@ from scipy.spatial.transform import Rotation
 
 from airworthy.benchmarks.validation.logs import FlightLog
 from airworthy.core.arrays import Array, NDArray
+from airworthy.logs import integrate_gyro
 
 Indices = NDArray[np.signedinteger]
 
@@ -69,26 +70,6 @@ def calibrate(logs: Sequence[FlightLog]) -> list[Calibration]:
         _update_angles(flights)
     lever = _lever(flights)
     return [Calibration(f.rotation.as_quat(), lever, f.bias, f.latency) for f in flights]
-
-
-def integrate_gyro(time: Array, rate: Array) -> Array:
-    """Return the attitude relative to the first sample, quaternions (n, 4), by the mean rate over each step (second order)."""
-    turns = Rotation.from_rotvec(0.5 * (rate[1:] + rate[:-1]) * np.diff(time)[:, None]).as_quat()
-    out = np.empty((len(time), 4))
-    out[0] = q = np.array([0.0, 0.0, 0.0, 1.0])
-    for index, turn in enumerate(turns, start=1):
-        x, y, z, w = q
-        a, b, c, d = turn
-        q = np.array(
-            [
-                w * a + x * d + y * c - z * b,
-                w * b - x * c + y * d + z * a,
-                w * c + x * b - y * a + z * d,
-                w * d - x * a - y * b - z * c,
-            ]
-        )
-        out[index] = q
-    return out / np.linalg.norm(out, axis=1, keepdims=True)
 
 
 def at_times(time: Array, values: Array, query: Array) -> Array:

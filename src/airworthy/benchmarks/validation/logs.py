@@ -19,14 +19,13 @@ import numpy as np
 from airworthy.core.arrays import Array, NDArray
 from airworthy.core.errors import AssetError
 from airworthy.core.files import read_bytes
+from airworthy.logs import even_clock
+from airworthy.logs.units import RPM, STANDARD_GRAVITY
 
 CAPTURE_RATE = 100.0
 """Poses per second of the capture system, by which the logger's clock is corrected."""
 CLOCK_ERROR_MAX = 0.03
 """A lattice farther than this from the nominal rate is another rate, not a clock error: the clock is left alone."""
-RPM = 2.0 * np.pi / 60.0
-STANDARD_GRAVITY = 9.81
-"""The accelerometer logs in units of g [m/s^2]."""
 PWM_FULL = 65535.0
 _UNPACKED_LIMIT = 1 << 28
 _LOOP, _POSE = "fixedFrequency", "estPose"
@@ -100,24 +99,6 @@ def read_flight_log(path: str | Path, capture_rate: float = CAPTURE_RATE) -> Fli
         attitude=attitude / length,
         clock_scale=scale,
     )
-
-
-def even_clock(stamps: Array, period: float) -> tuple[Array, float]:
-    """Return stamps of an evenly sampled stream with jitter and drop-outs, put on the lattice that fits them best.
-
-    Args:
-        stamps: Increasing times [s], (n,).
-        period: Roughly the sample period [s].
-
-    Returns:
-        Times on the lattice (n,), and its period.
-    """
-    # Two passes: the nominal period only has to count the samples that are missing in a gap.
-    for _ in range(2):
-        steps = np.maximum(np.round(np.diff(stamps) / period), 1.0)
-        count = np.concatenate([[0.0], np.cumsum(steps)])
-        period, start = np.polyfit(count, stamps, 1)
-    return start + period * count, float(period)
 
 
 def _arrays(path: Path) -> dict[str, NDArray]:

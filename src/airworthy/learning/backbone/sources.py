@@ -10,6 +10,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AssetError
 from airworthy.core.files import read_bytes
+from airworthy.learning.backbone import efficientnet
 from airworthy.learning.backbone.contract import WEIGHTS_LIMIT_BYTES, read_backbone, trunk_shapes, trunk_tensors
 from airworthy.pilots.svnet.contract import read_policy, shipped_policy
 
@@ -19,6 +20,7 @@ WORDS = {
     "own": "the backbone that comes with the package, pre-trained on drawn places",
     "hall": "the image network of the policy that comes with the package, learnt in the hall",
     "random": "random weights, of a seed",
+    efficientnet.WORD: "EfficientNet-Lite0 learnt on ImageNet, from a package of others",
 }
 _POLICY = "vision.backbone."
 
@@ -36,7 +38,7 @@ def shipped_backbone() -> Path:
 
 
 def backbone_weights(word: str, seed: int = 0) -> dict[str, ArrayF32]:
-    """Return the tensors `features.*` of SqueezeNet 1.1.
+    """Return the tensors `features.*` of SqueezeNet 1.1, or of EfficientNet-Lite0 where it is named.
 
     Args:
         word: One of `WORDS`; a folder of `airworthy train backbone`; or a .safetensors file with torchvision's names, with or
@@ -44,8 +46,10 @@ def backbone_weights(word: str, seed: int = 0) -> dict[str, ArrayF32]:
         seed: Of random ones.
 
     Raises:
-        AssetError: There is nothing of this name, or it holds no SqueezeNet 1.1.
+        AssetError: There is nothing of this name, it holds no SqueezeNet 1.1, or the package of the weights is missing.
     """
+    if word == efficientnet.WORD:
+        return efficientnet.efficientnet_lite0()
     if word == "own":
         return read_backbone(shipped_backbone())[1]
     if word == "hall":

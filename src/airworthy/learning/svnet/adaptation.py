@@ -147,7 +147,7 @@ def measure_adaptation(folder: str | Path, config: AdaptationConfig | None = Non
     if not kind.learns_history:
         raise AirworthyError(
             f"The policy in {str(folder)!r} is of variant {contract.variant!r}, whose history network, if it has one, does not"
-            " estimate parameters; use sv_net, no_latent, hp_net or sv_grid."
+            " estimate parameters; use sv_net, no_latent, hp_net, sv_grid or sv_lite."
         )
     change: dict[str, Any] = {"mass": 0.0, "thrust": 0.0, "repetitions": config.flights, "noise": config.noise}
     plan = RolloutPlan(evaluation_set(config.course, **change, seed=config.seed))

@@ -20,6 +20,7 @@ from torch.nn import functional
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_bytes, sha256_file
+from airworthy.learning.svnet.lite0 import Lite0Trunk
 from airworthy.learning.svnet.options import SvNetOptions
 from airworthy.pilots.svnet.contract import WEIGHTS_FILE, PolicyContract, policy_folder, read_policy
 from airworthy.pilots.svnet.features import HISTORY_SIZE, VISION_SIZE
@@ -34,6 +35,7 @@ from airworthy.pilots.svnet.variants import (
     HISTORY_HIDDEN,
     LATENT,
     POOLS,
+    Trunk,
     Variant,
     backbone_shapes,
     cell_spans,
@@ -80,22 +82,36 @@ class Fire(nn.Module):
         return functional.relu(torch.cat([self.expand1x1(x), self.expand3x3(x)], dim=1), inplace=True)
 
 
-class SqueezeNet(nn.Module):
-    """SqueezeNet 1.1 with its classifier (Iandola et al., 2016); names of tensors as torchvision's.
+class SqueezeNetTrunk(nn.ModuleDict):
+    """SqueezeNet 1.1 without its classifier (Iandola et al., 2016); names of tensors as torchvision's."""
+
+    def __init__(self) -> None:
+        super().__init__({"0": nn.Conv2d(3, 64, 3, stride=2), **{number: Fire(*sizes) for number, sizes in FIRES.items()}})
+        self._order = tuple(sorted((*FIRES, *POOLS), key=int))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return (n, 3, H, W) -> (n, 512, h, w)"""
+        x = functional.relu(self["0"](images), inplace=True)
+        for number in self._order:
+            x = functional.max_pool2d(x, 3, 2, ceil_mode=True) if number in POOLS else self[number](x)
+        return x
+
+
+class ImageNetwork(nn.Module):
+    """A trunk with its classifier.
 
     Args:
         classes: Channels of the classifier.
         cells: Rows and columns of cells of the image over which each is averaged.
+        trunk: Of the image network.
     """
 
-    def __init__(self, classes: int = CLASSES, cells: int = 1) -> None:
+    def __init__(self, classes: int = CLASSES, cells: int = 1, trunk: Trunk = "squeezenet") -> None:
         super().__init__()
         self.cells = cells
-        layers: dict[str, nn.Module] = {"0": nn.Conv2d(3, 64, 3, stride=2)}
-        layers |= {number: Fire(*sizes) for number, sizes in FIRES.items()}
-        self.features = nn.ModuleDict(layers)
-        self.classifier = nn.ModuleDict({"1": nn.Conv2d(512, classes, 1)})
-        self._order = tuple(sorted((*FIRES, *POOLS), key=int))
+        self.features: nn.Module = Lite0Trunk() if trunk == "lite0" else SqueezeNetTrunk()
+        channels = backbone_shapes(classes, trunk)["classifier.1.weight"][1]
+        self.classifier = nn.ModuleDict({"1": nn.Conv2d(channels, classes, 1)})
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):
                 # Without normalisation a signal must not fade on its way through 18 layers (He et al., 2015).
@@ -104,11 +120,7 @@ class SqueezeNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return (n, 3, H, W) -> (n, cells^2 classes), cell by cell, row by row"""
-        x = functional.relu(self.features["0"](images), inplace=True)
-        for number in self._order:
-            pooled = number in POOLS
-            x = functional.max_pool2d(x, 3, 2, ceil_mode=True) if pooled else self.features[number](x)
-        x = functional.relu(self.classifier["1"](x), inplace=True).float()
+        x = functional.relu(self.classifier["1"](self.features(images)), inplace=True).float()
         rows, columns = (cell_spans(side, self.cells) for side in x.shape[2:])
         # Means, not adaptive pooling: their derivative is the same on every run.
         means = [x[:, :, top:bottom, left:right].mean(dim=(2, 3)) for top, bottom in rows for left, right in columns]
@@ -135,7 +147,7 @@ class Vision(nn.Module):
 
     def __init__(self, kind: Variant) -> None:
         super().__init__()
-        self.backbone = SqueezeNet(kind.classes, kind.cells)
+        self.backbone = ImageNetwork(kind.classes, kind.cells, kind.trunk)
         self.head = _linears(kind.scores + VISION_SIZE, *HEAD_HIDDEN, FEATURES)
 
     def forward(self, images: Tensor, state: Tensor, masks: Masks | None = None) -> Tensor:
@@ -302,10 +314,16 @@ def pretrained_init(options: SvNetOptions, precision: str) -> SvNet:
 
     Raises:
         AssetError: There is no such file or policy, or it is damaged.
-        AirworthyError: The policy is of another variant, or its history is of another form.
+        AirworthyError: The policy is of another variant, its history is of another form, or the weights are of another image
+            network than the variant's.
     """
     model = SvNet(options.variant, options.seed)
     model.precision = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    if options.weights and model.variant.trunk != "squeezenet":
+        raise AirworthyError(
+            f"{options.weights!r} is to hold SqueezeNet 1.1, and variant {options.variant!r} sees with another network; leave"
+            " the weights out, or take sv_net or sv_grid."
+        )
     if options.weights and model.variant.vision:
         state = {key: torch.from_numpy(value) for key, value in read_backbone(options.weights).items()}
         if model.variant.classes != CLASSES:

@@ -29,7 +29,7 @@ class SvNetOptions(TrainingOptions):
     """
 
     variant: str = "sv_net"
-    """sv_net, no_rma, no_pretrain, no_latent, hp_net, or sv_grid."""
+    """sv_net, no_rma, no_pretrain, no_latent, hp_net, sv_grid, or sv_lite."""
     epochs: int = 200
     """Of the command step: image, feature and command networks learn the expert's commands."""
     history_epochs: int = 50

@@ -9,13 +9,17 @@ from typing import Annotated
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.backbone import efficientnet
 from airworthy.learning.datasets.config import DatasetConfig
 from airworthy.learning.machine import SEED_MAX, TrainingOptions
+from airworthy.pilots.svnet import lite0
 from airworthy.sensors.carried import policy_camera_name
 from airworthy.vehicles import named_vehicle
 
 __all__ = ["DATA_FOLDER", "IDLE_RULES", "JUDGED_SEED", "Augmentation", "VisuomotorOptions", "VisuomotorProtocol", "place_names"]
 
+TRAINED = "trained"
+"""Of features: convolutions learn with the heads."""
 DATA_FOLDER = "data"
 """Of the expert's roll-outs in a training's folder, a data set as `airworthy synthesize` makes it."""
 JUDGED_SEED = 7919
@@ -78,7 +82,8 @@ class VisuomotorOptions(TrainingOptions):
     """What flies: a catalogue name or a vehicle TOML file, with a camera."""
     features: str = "own"
     """Frozen features of images: own (the backbone that comes with the package), hall (the shipped policy's), random,
-    a folder of `airworthy train backbone`, or a .safetensors file of SqueezeNet 1.1."""
+    efficientnet_lite0 (ImageNet's, from the extra imagenet), a folder of `airworthy train backbone`, or a .safetensors file of
+    SqueezeNet 1.1; trained: convolutions learn, too, from random ones, or, as trained:own, from any of these of SqueezeNet."""
     minutes: Annotated[float, Bound(1.0, 1440.0, "min")] = 10.0
     """What all of it may take, evaluation included, on a machine with nothing else to do: a round that would not end in time is
     not begun. Fewer pairs are made for fewer minutes."""
@@ -113,6 +118,12 @@ class VisuomotorOptions(TrainingOptions):
         check_fields(self)
         refuse_idle(self, IDLE_RULES)
         place_names(self.scene)
+        if self.trains_trunk and self.trunk == efficientnet.WORD:
+            raise AirworthyError(f"Convolutions of {efficientnet.WORD} stay as they are; expected trained, or as trained:own.")
+        if self.features == efficientnet.WORD and self.channels > lite0.CHANNELS:
+            raise AirworthyError(
+                f"channels is {self.channels}; {efficientnet.WORD} gives {lite0.CHANNELS} of a cell: keep at most as many."
+            )
         if not self.course:
             raise AirworthyError("A policy needs a course to fly, as --course robustness.")
         if twice := next((name for name in self.course if self.course.count(name) > 1), ""):
@@ -121,6 +132,16 @@ class VisuomotorOptions(TrainingOptions):
             raise AirworthyError(f"Seed {JUDGED_SEED} is that of the flights on which policies are judged; take another.")
         if self.flights % 2:
             raise AirworthyError(f"flights is {self.flights}; expected an even number, half for each family of dynamics.")
+
+    @property
+    def trains_trunk(self) -> bool:
+        """Whether convolutions learn with the heads."""
+        return self.features.split(":")[0] == TRAINED
+
+    @property
+    def trunk(self) -> str:
+        """Word of the convolutions that are seen with, or at least begun with."""
+        return self.features if not self.trains_trunk else self.features.partition(":")[2] or "random"
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -20,8 +20,9 @@ from torch.nn import functional
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.svnet.model import draw_masks
-from airworthy.learning.visuomotor.features import CELLS, CLASSES, VARIANT, Whitening
+from airworthy.learning.visuomotor.features import CLASSES, VARIANT, Whitening
 from airworthy.learning.visuomotor.pairs import Pairs
+from airworthy.learning.visuomotor.sight import Sight
 from airworthy.pilots.svnet.features import OBJECTIVE_SIZE, OBSERVABLE_SIZE, VISION_SIZE
 from airworthy.pilots.svnet.variants import COMMAND, COMMAND_HIDDEN, FEATURES, HEAD_HIDDEN, LATENT, VARIANTS
 
@@ -71,16 +72,18 @@ class Heads(nn.Module):
     Args:
         channels: Of whitened features.
         seed: Of the weights.
+        name: Of the variant.
     """
 
-    def __init__(self, channels: int, seed: int = 0):
+    def __init__(self, channels: int, seed: int = 0, name: str = VARIANT):
         super().__init__()
+        kind = VARIANTS[name]
         # torch's own rules of initialisation draw from the global generator: borrowed, and given back as it was.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.reduce = nn.Linear(channels, CLASSES)
-            self.vision = _linears(CLASSES * CELLS**2 + VISION_SIZE, *HEAD_HIDDEN, FEATURES)
-            self.command = _linears(VARIANTS[VARIANT].command_input, *COMMAND_HIDDEN, COMMAND)
+            self.vision = _linears(kind.scores + VISION_SIZE, *HEAD_HIDDEN, FEATURES)
+            self.command = _linears(kind.command_input, *COMMAND_HIDDEN, COMMAND)
             self.position = nn.Linear(FEATURES, _POSITION)
         for name, size in _SCALED.items():
             self.register_buffer(f"{name}_mean", torch.zeros(size))
@@ -125,6 +128,7 @@ def learn_heads(
     how: HeadLearning,
     seed: tuple[int, ...],
     stepped: Callable[[int], None] = lambda number: None,
+    sight: Sight | None = None,
 ) -> float:
     """Let heads learn the expert's commands; each time a pair comes, one of its looks is drawn.
 
@@ -135,6 +139,7 @@ def learn_heads(
         how: For how long.
         seed: Of order, looks and dropout.
         stepped: Called behind each minibatch with its number.
+        sight: What makes features of the images that pairs hold, and learns with the heads; None: pairs hold features.
 
     Returns:
         Mean squared error over the last tenth, commands in units of their spread.
@@ -152,7 +157,7 @@ def learn_heads(
             ("position", pairs.position),
         )
     }
-    weights = list(heads.parameters())
+    weights = [*heads.parameters(), *(sight.parameters() if sight else ())]
     adam = torch.optim.AdamW(weights, lr=how.rate, weight_decay=_DECAY, foreach=True)
     left = np.zeros(0, np.int64)
     losses: list[float] = []
@@ -163,7 +168,8 @@ def learn_heads(
         which, left = np.sort(left[: how.batch]), left[how.batch :]
         look = rng.integers(pairs.looks, size=len(which))
         rows = torch.from_numpy(which)
-        shown = features[rows, torch.from_numpy(look)].float()
+        shown = features[rows, torch.from_numpy(look)]
+        shown = sight(shown, rng) if sight else shown.float()
         masks = draw_masks(len(which), [(width, how.dropout) for width in _HIDDEN], generator, "cpu")
         found, where = heads(shown, *(numbers[name][rows] for name in ("state", "objective", "latent")), masks)
         loss = functional.mse_loss(found, numbers["command"][rows])
@@ -227,7 +233,8 @@ def policy_tensors(
         for number in range(count):
             for kind in ("weight", "bias"):
                 found[f"{name}.{number}.{kind}"] = held[f"{layers}.{number}.{kind}"]
-    _fold_inputs(found, "vision.head.0", CLASSES * CELLS**2, held["state_mean"][_VISION], held["state_spread"][_VISION])
+    scores = len(heads.vision[0].weight[0]) - VISION_SIZE
+    _fold_inputs(found, "vision.head.0", scores, held["state_mean"][_VISION], held["state_spread"][_VISION])
     known = ("state", "objective", "latent")
     mean, spread = (np.concatenate([held[f"{name}_{kind}"] for name in known]) for kind in ("mean", "spread"))
     _fold_inputs(found, "command.0", 0, mean, spread)

@@ -1,4 +1,4 @@
-"""What heads learn from: frozen features, numbers and the expert's command of one instant, for many instants."""
+"""What heads learn from: frozen features or images, numbers and the expert's command of one instant, for many instants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayInt, NDArray
+from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayInt, ArrayU8, NDArray
 
 __all__ = ["Pairs"]
 
@@ -17,8 +17,9 @@ __all__ = ["Pairs"]
 class Pairs:
     """k pairs as the network reads them: world z down, see `airworthy.pilots.svnet.features`."""
 
-    features: NDArray[np.float16]
-    """(k, looks, cells^2, channels) whitened; the looks at a pair are one image as it is, and changed ones of it."""
+    features: NDArray[np.float16] | ArrayU8
+    """(k, looks, cells^2, channels) whitened; the looks at a pair are one image as it is, and changed ones of it. Where
+    convolutions learn, too: the images themselves, (k, 1, H, W, 3) of 8 bits."""
     state: ArrayF32
     """(k, 8) observable."""
     objective: ArrayF32

@@ -3,7 +3,7 @@
 training.json     what is learnt, and where it began; written first
 data/             the expert's roll-outs, a data set of its own
 checkpoints/      while it is not finished
-weights.safetensors, contract.json   the policy, an SV-Net of variant sv_grid, also of a training that was stopped
+weights.safetensors, contract.json   the policy, an SV-Net of variant sv_grid or sv_lite, also of a training that was stopped
 metrics.jsonl     flights, successes, errors and seconds, a line per step
 evaluate/         the flights by which it was judged, with a page of their own (`judging`)
 report.html       the verdict, what it stands on, and how it was learnt
@@ -27,7 +27,7 @@ from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.files import json_text, read_json, sha256
 from airworthy.core.jobs.progress import progress
 from airworthy.learning.folder_training import Rows, TorchFolder, plain_options, scalars_of
-from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.machine import Machine, TrainingRunOptions, machine_for
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
 from airworthy.learning.training_folder import (
     IDENTITY_FILE,
@@ -95,6 +95,10 @@ class _VisuomotorFolder(TorchFolder[Policy]):
         self.folder = folder
         return _place_digests(self.options, self.protocol)
 
+    def machine(self, before: Mapping[str, Any] | None) -> Machine:
+        # Frozen convolutions compute natively; those that learn take half the time in half precision.
+        return machine_for(self.run, "auto" if self.options.trains_trunk else "float32", before)
+
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
         conditions = len(expanded(self.protocol.conditions)) * len(self.protocol.family) * len(self.options.course)
         conditions *= len(judged_places(self.options, self.protocol))
@@ -105,6 +109,7 @@ class _VisuomotorFolder(TorchFolder[Policy]):
             time.perf_counter() - self.begun,
             conditions * self.protocol.flights,
             self.quiet,
+            machine.precision,
         )
         return self.timed(training, _line(self.options))
 

@@ -6,6 +6,7 @@ them: its flights first say how good they are, and then they are learnt from.
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,12 +36,13 @@ from airworthy.learning.svnet.training import contract_of
 from airworthy.learning.synthesis.config import RATE
 from airworthy.learning.timed_training import StepStopped
 from airworthy.learning.visuomotor.augment import augmented
-from airworthy.learning.visuomotor.config import VisuomotorOptions
+from airworthy.learning.visuomotor.config import Augmentation, VisuomotorOptions
 from airworthy.learning.visuomotor.dagger import DaggerFlights, dagger_condition, dagger_flights
-from airworthy.learning.visuomotor.features import VARIANT, FrozenTrunk, Whitening
+from airworthy.learning.visuomotor.features import VARIANT, FrozenTrunk, Whitening, image_scale, variant_of
 from airworthy.learning.visuomotor.heads import HeadLearning, Heads, learn_heads, policy_tensors
 from airworthy.learning.visuomotor.pairs import Pairs
 from airworthy.learning.visuomotor.places import expert_data, flown_in, joined_numbers
+from airworthy.learning.visuomotor.sight import Sight
 from airworthy.learning.visuomotor.step_times import STAGES, earlier_seconds, guessed_times, summed_seconds
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.network import SvNetwork
@@ -63,6 +65,9 @@ _HISTORY = SvNetOptions(
 # Ours: between 1,000 and 3,000 minibatches of the first step held-out error changed by less than seeds do.
 _FIRST, _AGAIN = HeadLearning(minibatches=1500), HeadLearning(minibatches=700, rate=5e-4)
 """How heads learn after imitation, and behind each round, from where they were."""
+_FIRST_JOINT, _AGAIN_JOINT = replace(_FIRST, minibatches=400, batch=64), replace(_AGAIN, minibatches=150, batch=64)
+"""With convolutions, whose minibatch of 64 takes ten times as long as one of 256 of heads alone; ours: a few times the time of
+frozen ones, so that a control is done in minutes."""
 _PROJECTED = 4000
 """Images, at most, by which features are whitened."""
 _NOISES = ("baseline", "assisted", "challenged")
@@ -86,6 +91,7 @@ class VisuomotorTraining:
         setup_s: Of the minutes there are, spent before this object was asked for [s].
         judged_flights: That come behind learning, and for which time is kept.
         quiet: Say nothing.
+        precision: Of convolutions that learn: "float32" or "bfloat16".
 
     Raises:
         AirworthyError: Scene, course, vehicle and features do not fit together.
@@ -99,17 +105,19 @@ class VisuomotorTraining:
         setup_s: float = 0.0,
         judged_flights: int = 0,
         quiet: bool = True,
+        precision: str = "float32",
     ):
         begun = time.perf_counter()
         self.options, self.iteration, self._quiet = options, 0, quiet
         self._folder, self._threads, self._judged = folder, threads, judged_flights
-        self.trunk = backbone_weights(options.features, options.seed)
+        self.variant, self._half = variant_of(options.features), precision == "bfloat16"
+        self.trunk = backbone_weights(options.trunk, options.seed)
         self.vehicle = named_vehicle(options.vehicle)
         self.courses = [course(name) for name in options.course]
-        self._see = FrozenTrunk(self.trunk, threads)
+        self._see = FrozenTrunk(self.trunk, threads, self.variant)
         self._known: dict[str, Scene] = {}
         self.whitening: Whitening | None = None
-        self.heads = Heads(options.channels, options.seed)
+        self.heads = Heads(options.channels, options.seed, self.variant)
         self.history: dict[str, ArrayF32] = {}
         self.pairs: Pairs | None = None
         self.log: list[dict[str, Any]] = []
@@ -196,6 +204,8 @@ class VisuomotorTraining:
         if self.whitening is not None and self.pairs is not None:
             arrays |= {"whitening.mean": self.whitening.mean, "whitening.matrix": self.whitening.matrix}
             arrays |= {f"pairs.{key}": value for key, value in self.pairs.arrays().items()}
+        if self.options.trains_trunk:
+            arrays |= {f"trunk.{key}": value for key, value in self.trunk.items()}
         # The log is copied: it goes on growing.
         notes = {"log": list(self.log), "stopped_by": self.stopped_by, "earlier": self._earlier}
         return Checkpoint(self.iteration, arrays, notes)
@@ -211,6 +221,8 @@ class VisuomotorTraining:
             self.pairs = Pairs.of_arrays(_under(arrays, "pairs."))
         else:
             self.whitening = self.pairs = None
+        if self.options.trains_trunk:
+            self.trunk = {key: np.asarray(value, np.float32) for key, value in _under(arrays, "trunk.").items()}
         self.log, self.stopped_by = list(checkpoint.notes["log"]), str(checkpoint.notes["stopped_by"])
         # Checkpoints of before have none.
         self._earlier = dict(checkpoint.notes.get("earlier", {}))
@@ -240,12 +252,14 @@ class VisuomotorTraining:
             latent = self._latent(self.pairs.history)
             names = ("state", "objective", "command", "position")
             self.heads.scale_by({**{name: getattr(self.pairs, name) for name in names}, "latent": latent})
-            return self._learn(_FIRST, latent)
+            return self._learn(_FIRST_JOINT if self.options.trains_trunk else _FIRST, latent)
 
     def _contract_of(self, data: TrainingData, first: TrainingData) -> PolicyContract:
         o = self.options
         about = {"job": "visuomotor", "features": o.features, "minutes": o.minutes, "seed": o.seed}
-        return contract_of(replace(data, images=first.images), SvNetOptions(variant=VARIANT), about)
+        made = contract_of(replace(data, images=first.images), SvNetOptions(variant=self.variant), about)
+        mean, std = image_scale(self.variant)
+        return replace(made, image_mean=mean, image_std=std)
 
     # ---- Rounds --------------------------------------------------------------------------------------------------------------
 
@@ -258,7 +272,7 @@ class VisuomotorTraining:
         new = Pairs(features, flown.state, flown.objective, flown.history, flown.command, flown.position)
         self.pairs = Pairs.joined([self._all, new])
         with self._clocked("heads"):
-            return self._learn(_AGAIN, self._latent(self.pairs.history))
+            return self._learn(_AGAIN_JOINT if self.options.trains_trunk else _AGAIN, self._latent(self.pairs.history))
 
     def _flown(self) -> DaggerFlights:
         """Return the round's flights: blocks by family and course, each under a condition that the round draws."""
@@ -289,6 +303,8 @@ class VisuomotorTraining:
             if flown is None:
                 raise KeyboardInterrupt
             parts.append(flown)
+            # As an evaluation's blocks, whose pilots and simulators know each other.
+            gc.collect()
         return DaggerFlights.joined(parts)
 
     def _judge(self, flown: DaggerFlights) -> None:
@@ -333,9 +349,11 @@ class VisuomotorTraining:
         assert self.pairs is not None
         return self.pairs
 
-    def _features(self, images: ArrayU8, part: tuple[int, ...]) -> NDArray[np.float16]:
-        """Return (n, looks, cells^2, channels): the first look is the image as it is."""
+    def _features(self, images: ArrayU8, part: tuple[int, ...]) -> NDArray[np.float16] | ArrayU8:
+        """Return (n, looks, cells^2, channels): the first look is the image as it is. Where convolutions learn, the images."""
         assert self.whitening is not None
+        if self.options.trains_trunk:
+            return images[:, None]
         told = self._line("Looking at images", len(images) * self.options.looks)
         looks = [self._see.whitened(images, self.whitening, told)]
         for look in range(1, self.options.looks):
@@ -345,8 +363,15 @@ class VisuomotorTraining:
         return np.stack(looks, axis=1)
 
     def _learn(self, how: HeadLearning, latent: ArrayF32) -> float:
-        told = self._line("Learning from pairs", how.minibatches)
-        return learn_heads(self.heads, self._all, latent, how, (self.options.seed, _LEARNING, self.iteration), told)
+        told, o, sight = self._line("Learning from pairs", how.minibatches), self.options, None
+        if o.trains_trunk:
+            assert self.whitening is not None
+            changed = partial(_changed_by, o.augmentation)
+            sight = Sight(self.trunk, self.whitening, o.looks, changed, self._half)
+        error = learn_heads(self.heads, self._all, latent, how, (o.seed, _LEARNING, self.iteration), told, sight)
+        if sight is not None:
+            self.trunk = sight.tensors()
+        return error
 
     def _line(self, text: str, total: int) -> Callable[[int], None]:
         """Return what is told how far a part of a step is: it says so each half minute, and ends where somebody wants that."""
@@ -373,6 +398,10 @@ class VisuomotorTraining:
         finally:
             for kind, spent in (("seconds", time.perf_counter() - begun), ("cpu_seconds", time.process_time() - cpu)):
                 self._row[kind][name] = self._row[kind].get(name, 0.0) + spent
+
+
+def _changed_by(how: Augmentation, images: ArrayU8, seed: tuple[int, ...]) -> ArrayU8:
+    return augmented(images, how, seed)
 
 
 def _further(told: Callable[[int], None], before: int, count: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from airworthy.pilots.svnet.features import HISTORY_SIZE, HISTORY_TICKS, OBJECTIVE_SIZE, ROW_SIZE
+from airworthy.pilots.svnet.lite0 import BLOCKS
 from airworthy.pilots.svnet.variants import (
     COMMAND,
     COMMAND_HIDDEN,
@@ -225,7 +226,7 @@ def network_table(kind: Variant) -> list[dict[str, Any]]:
         found.append(_chain("estimate", ["latent"], "history.estimate", 0, False))
         reads.append(kind.history)
     if kind.vision:
-        found.append({"gives": "scores", "reads": ["image"], "layers": _backbone(), "cells": kind.cells, "then": _MEAN})
+        found.append({"gives": "scores", "reads": ["image"], "layers": _backbone(kind), "cells": kind.cells, "then": _MEAN})
         found.append({"gives": "vision_state", "reads": ["state"], "columns": [0, 4, 5, 6, 7]})
         found.append(_chain("features", ["scores", "vision_state"], "vision.head", len(HEAD_HIDDEN) + 1, False))
         reads.append("features")
@@ -248,8 +249,33 @@ def _chain(gives: str, reads: list[str], name: str, count: int, rectified: bool)
     return {"gives": gives, "reads": reads, "tensors": tensors, "rule": f"{_LINEAR} {after}", "last_rectified": rectified}
 
 
-def _backbone() -> list[dict[str, Any]]:
-    """Return SqueezeNet 1.1, layer by layer."""
+def _backbone(kind: Variant) -> list[dict[str, Any]]:
+    """Return trunk and classifier, layer by layer."""
+    layers = _lite0() if kind.trunk == "lite0" else _squeezenet()
+    return [*layers, {"convolution": "vision.backbone.classifier.1", "stride": 1, "padding": 0}]
+
+
+_SAME = (
+    "weight (out, in, rows, columns), or (channels, 1, rows, columns) of `depthwise`, which filters each channel by its own"
+    " weights alone; plus bias. Padded with zeros: of a side of n pixels max((ceil(n / stride) - 1) stride + rows - n, 0), half"
+    " of them, rounded down, before it and the others behind it. Numbers outside of 0 to 6 become 0 or 6 behind `stem`,"
+    " `expand` and `depthwise`; not behind `project`"
+)
+
+
+def _lite0() -> list[dict[str, Any]]:
+    """Return EfficientNet-Lite0 up to block 10."""
+    first = "vision.backbone.features."
+    layers: list[dict[str, Any]] = [{"stem": f"{first}stem", "stride": 2, "rule": _SAME}]
+    for number, block in enumerate(BLOCKS):
+        parts = ["expand"] * (block.expanded != block.given) + ["depthwise", "project"]
+        rule = "tensors of `parts` in this order, 1 x 1 but `depthwise`" + "; what went in is added" * block.adds
+        layers.append({"block": f"{first}{number}", "parts": parts, "stride": block.stride, "adds": block.adds, "rule": rule})
+    return layers
+
+
+def _squeezenet() -> list[dict[str, Any]]:
+    """Return SqueezeNet 1.1."""
     first = "vision.backbone."
     layers: list[dict[str, Any]] = [
         {
@@ -271,7 +297,6 @@ def _backbone() -> list[dict[str, Any]]:
                 "rule": ".squeeze (1 x 1); of its result .expand1x1 and .expand3x3 (padding 1), channels joined in this order",
             }
         )
-    layers.append({"convolution": f"{first}classifier.1", "stride": 1, "padding": 0})
     return layers
 
 

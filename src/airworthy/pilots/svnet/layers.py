@@ -5,19 +5,19 @@ Builds the kernel that runs layers of a network: 16 channels at a time on a CPU,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from airworthy.core.arrays import ArrayF32, NDArray
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, shared_source
-from airworthy.pilots.svnet.variants import FIRES, POOLS
+from airworthy.pilots.svnet.lite0 import same_padding
 
-__all__ = ["PIXELS_ALONE", "Area", "LayerStack", "backbone_layers", "chain_layers", "layers_kernel", "layers_source"]
+__all__ = ["PIXELS_ALONE", "Area", "LayerStack", "chain_layers", "layers_kernel", "layers_source"]
 
 
 # Ours, because accumulators of six pixels still fit the registers of a thread.
@@ -60,7 +60,9 @@ def layers_kernel(prefix: str = "") -> Any:
 
 
 # Kinds of layers as native/layers.h numbers them.
-NORMALISE, CONVOLVE, POOL, MEAN = range(4)
+NORMALISE, CONVOLVE, POOL, MEAN, DEPTHWISE, ADD = range(6)
+RECTIFIED = {None: 0, "relu": 1, "relu6": 2}
+Rectifier = Literal["relu", "relu6"] | None
 _FIELDS = (
     *("kind", "from", "from_row", "from_pixel", "into", "into_row", "into_pixel", "columns", "count", "stride", "height"),
     *("width", "rows", "length", "weights", "bias", "vectors", "blocks", "rectified"),
@@ -132,9 +134,10 @@ class LayerStack:
         *,
         stride: int = 1,
         channel: int = 0,
-        rectified: bool = True,
+        rectifier: Rectifier = "relu",
+        padding: tuple[int, int] | None = None,
     ) -> None:
-        """Add a convolution (out, in, side, side), of side 3 with the border of `given` as padding.
+        """Add a convolution (out, in, side, side).
 
         Args:
             given: What it reads.
@@ -143,20 +146,55 @@ class LayerStack:
             bias: (out,)
             stride: Pixels of `given` from one to the next.
             channel: Of `into`.
-            rectified: Negative sums become 0.
+            rectifier: Negative sums become 0, and with "relu6" those above 6 become 6; None: sums stay.
+            padding: Pixels of the border before the first row and column that are read; None: all of it, by a convolution of
+                more than 1 x 1.
         """
         side = weight.shape[-1]
-        # Padded by its border, a convolution of 3 x 3 begins on it; one of 1 x 1 within it.
-        start = given.offset if side > 1 else given.inside
+        above, left = padding or ((given.border, given.border) if side > 1 else (0, 0))
+        start = given.inside - above * given.row - left * given.channels
         vectors, blocks, packed, offsets = self._pack(weight, bias)
         taps = {"rows": side, "length": side * weight.shape[1], "weights": offsets[0], "bias": offsets[1]}
         where = {"from": start, "from_row": given.row, "from_pixel": given.channels}
         where |= {"into": into.inside + channel, "into_row": into.row, "into_pixel": into.channels}
-        rest = {"columns": into.width, "count": into.height * into.width, "stride": stride, "rectified": int(rectified)}
+        rest = {"columns": into.width, "count": into.height * into.width, "stride": stride}
+        rest |= {"rectified": RECTIFIED[rectifier]}
         self.parts += packed
         self._add(
             kind=CONVOLVE, vectors=vectors, blocks=blocks, height=given.height, width=given.width, **where, **taps, **rest
         )
+
+    def depthwise(self, given: Area, into: Area, weight: ArrayF32, bias: ArrayF32, stride: int) -> None:
+        """Add a filter (channels, 1, side, side) of each channel alone, padded as `same_padding` says, rectified up to 6.
+
+        Args:
+            given: What it reads; its border is at least the padding.
+            into: What it writes, as many channels.
+            weight: As torch has it.
+            bias: (channels,)
+            stride: Pixels of `given` from one to the next.
+        """
+        side, channels = weight.shape[-1], given.channels
+        above, left = (same_padding(n, side, stride)[0] for n in (given.height, given.width))
+        taps = np.zeros((side * side, channels), np.float32)
+        taps[:, : len(weight)] = weight.reshape(len(weight), -1).T
+        shift = np.zeros(channels, np.float32)
+        shift[: len(bias)] = bias
+        laid = np.ascontiguousarray(taps.reshape(side * side, -1, CPU_LANES).swapaxes(0, 1)).reshape(-1)
+        where = {"from": given.inside - above * given.row - left * channels, "from_row": given.row, "from_pixel": channels}
+        where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
+        size = {"columns": into.width, "count": into.height * into.width, "stride": stride, "rows": side, "length": side}
+        offsets = {"weights": self.weight_count, "bias": self.weight_count + laid.size}
+        self.weight_count += laid.size + shift.size
+        self.parts += [laid, shift]
+        self._add(kind=DEPTHWISE, blocks=channels // CPU_LANES, rectified=RECTIFIED["relu6"], **where, **size, **offsets)
+
+    def add(self, given: Area, into: Area) -> None:
+        """Add an image to another one of its size."""
+        where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
+        where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
+        size = {"columns": into.width, "count": into.height * into.width}
+        self._add(kind=ADD, blocks=given.channels // CPU_LANES, **where, **size)
 
     def pool(self, given: Area, into: Area) -> None:
         """Add a pooling: the largest of 3 x 3, every second pixel, windows over the edge included."""
@@ -189,7 +227,7 @@ class LayerStack:
         found = []
         for row in self.rows:
             kind, count, lanes = row["kind"], row.get("count", 0), row.get("blocks", 0) * CPU_LANES
-            tiles = {NORMALISE: 0, CONVOLVE: -(-count // PIXELS_ALONE), POOL: count, MEAN: count}[kind]
+            tiles = -(-count // PIXELS_ALONE) if kind == CONVOLVE else count
             found.append(row["height"] if kind == NORMALISE else tiles * lanes)
         return found
 
@@ -213,61 +251,6 @@ class LayerStack:
         self.rows.append(row)
 
 
-def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int = 1) -> LayerStack:
-    """Return SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`.
-
-    Args:
-        weights: Tensors by name, float32.
-        height: Of the images [px].
-        width: Of the images [px].
-        cells: Rows and columns of cells over which scores are averaged.
-    """
-    net = LayerStack()
-    image = net.area(height, width, 3)
-    net.normalise(image)
-    x = net.area((height - 3) // 2 + 1, (width - 3) // 2 + 1, 64)
-    # Two pieces of memory in turn: the first image is the largest, and what the first fire makes of its pooled form the next.
-    rooms = [x, net.area(_pooled(x.height), _pooled(x.width), 2 * FIRES["3"][2])]
-    net.convolve(image, x, weights["features.0.weight"], weights["features.0.bias"], stride=2)
-    for number in sorted((*FIRES, *POOLS), key=int):
-        rooms.reverse()
-        if number in POOLS:
-            y = _within(rooms[0], _pooled(x.height), _pooled(x.width), x.channels)
-            net.pool(x, y)
-        else:
-            y = _within(rooms[0], x.height, x.width, 2 * FIRES[number][2])
-            _fire(net, x, y, weights, number)
-        x = y
-    last = _within(rooms[1], x.height, x.width, -(-len(weights["classifier.1.bias"]) // CPU_LANES) * CPU_LANES)
-    net.convolve(x, last, weights["classifier.1.weight"], weights["classifier.1.bias"])
-    net.mean(last, cells)
-    return net
-
-
-def _within(room: Area, height: int, width: int, channels: int) -> Area:
-    """Return an image where another one was."""
-    found = Area(room.offset, height, width, channels)
-    assert found.size <= room.size
-    return found
-
-
-def _fire(net: LayerStack, x: Area, y: Area, weights: Mapping[str, ArrayF32], number: str) -> None:
-    """Squeeze, and both expansions side by side."""
-    _, squeezed, expanded = FIRES[number]
-    small = net.area(x.height, x.width, squeezed, border=1)
-    name = f"features.{number}"
-    for layer, given, into, channel in (
-        ("squeeze", x, small, 0),
-        ("expand1x1", small, y, 0),
-        ("expand3x3", small, y, expanded),
-    ):
-        net.convolve(given, into, weights[f"{name}.{layer}.weight"], weights[f"{name}.{layer}.bias"], channel=channel)
-
-
-def _pooled(side: int) -> int:
-    return -(-(side - 3) // 2) + 1
-
-
 def chain_layers(
     weights: Sequence[tuple[ArrayF32, ArrayF32]], rows: int, rectified: bool = False
 ) -> tuple[LayerStack, Area, Area]:
@@ -284,9 +267,9 @@ def chain_layers(
     for number, (matrix, bias) in enumerate(weights):
         wide = -(-len(matrix) // CPU_LANES) * CPU_LANES
         y = net.area(1, rows, wide)
-        behind = rectified or number < len(weights) - 1
+        behind: Rectifier = "relu" if rectified or number < len(weights) - 1 else None
         padded = np.zeros((len(matrix), x.channels), np.float32)
         padded[:, : matrix.shape[1]] = matrix
-        net.convolve(x, y, padded[:, :, None, None], bias, rectified=behind)
+        net.convolve(x, y, padded[:, :, None, None], bias, rectifier=behind)
         x = y
     return net, first, x

@@ -17,8 +17,17 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
-from airworthy.pilots.svnet.layers import LayerStack, backbone_layers, chain_layers, layers_kernel
-from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, prepared, squeezenet, variant
+from airworthy.pilots.svnet.layers import LayerStack, chain_layers, layers_kernel
+from airworthy.pilots.svnet.trunk_layers import backbone_layers
+from airworthy.pilots.svnet.variants import (
+    COMMAND_HIDDEN,
+    HEAD_HIDDEN,
+    HISTORY_HIDDEN,
+    Trunk,
+    backbone_scores,
+    prepared,
+    variant,
+)
 
 __all__ = ["Backbone", "Decision", "LinearChain", "Reading", "SvNetwork", "normalised", "svnet_twin"]
 
@@ -68,7 +77,7 @@ class _Runner:
 
 
 class Backbone:
-    """SqueezeNet 1.1 on 8-bit images of one size; an image's scores do not depend on the others.
+    """A trunk and its classifier on 8-bit images of one size; an image's scores do not depend on the others.
 
     Args:
         weights: Tensors of `variants.backbone_shapes`.
@@ -79,6 +88,7 @@ class Backbone:
         threads: Most threads of a CPU; None: as many as the machine allows.
         single: Run the form of a GPU on a CPU (tests).
         cells: Rows and columns of cells over which scores are averaged.
+        trunk: Whose tensors they are.
     """
 
     def __init__(
@@ -91,12 +101,13 @@ class Backbone:
         threads: int | None = None,
         single: bool = False,
         cells: int = 1,
+        trunk: Trunk = "squeezenet",
     ):
         self.size = size
         self._classes, self._cells = len(weights["classifier.1.bias"]), cells**2
         at_once = thread_limit() if threads is None else threads
         slots = at_once if device == "cpu" and not single else _AT_ONCE_GPU
-        self._runner = _Runner(backbone_layers(weights, *size, cells), slots, device, threads, single)
+        self._runner = _Runner(backbone_layers(weights, *size, cells, trunk), slots, device, threads, single)
         # 8-bit images have 256 values: a table per channel normalises them exactly, without a division per pixel.
         shades = np.arange(256, dtype=np.float32) / np.float32(255.0)
         table = (shades - np.asarray(mean, np.float32)[:, None]) / np.asarray(std, np.float32)[:, None]
@@ -113,7 +124,7 @@ class Backbone:
         """
         if images.dtype != np.uint8 or images.shape[1:] != (*self.size, 3):
             raise AirworthyError(
-                f"SqueezeNet got images of shape {images.shape} and kind {images.dtype}; expected (n, {self.size[0]},"
+                f"The image network got images of shape {images.shape} and kind {images.dtype}; expected (n, {self.size[0]},"
                 f" {self.size[1]}, 3) of 8 bits."
             )
         most = len(images) if self._runner.whole else _AT_ONCE_GPU
@@ -257,7 +268,7 @@ class SvNetwork:
             size = (contract.view.height, contract.view.width)
             tensors = _backbone(weights)
             color = contract.image_mean, contract.image_std
-            self._backbone = Backbone(tensors, size, *color, device, threads, single, self.kind.cells)
+            self._backbone = Backbone(tensors, size, *color, device, threads, single, self.kind.cells, self.kind.trunk)
             self._head = chain("vision.head", len(HEAD_HIDDEN) + 1)
         self._command = chain("command", len(COMMAND_HIDDEN) + 1)
 
@@ -318,7 +329,7 @@ def svnet_twin(contract: PolicyContract, weights: Weights, reading: Reading) -> 
     if kind.vision:
         assert reading.images is not None
         tensors = {name: prepared(array) if array.ndim == 4 else array for name, array in _backbone(weights).items()}
-        scores = squeezenet(normalised(contract, reading.images), tensors, kind.cells)
+        scores = backbone_scores(normalised(contract, reading.images), tensors, kind.cells, kind.trunk)
         vision = np.concatenate([scores, reading.vision], axis=1)
         inputs.append(_chained(_linears(weights, "vision.head", len(HEAD_HIDDEN) + 1), vision))
     command = _chained(_linears(weights, "command", len(COMMAND_HIDDEN) + 1), np.concatenate(inputs, axis=1))

@@ -17,6 +17,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AssetError, unknown_name
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE, OBSERVABLE_SIZE, VISION_SIZE
+from airworthy.pilots.svnet.lite0 import lite0, lite0_shapes, lite0_side
 
 __all__ = [
     "COMMAND",
@@ -25,12 +26,15 @@ __all__ = [
     "LATENT",
     "PUBLISHED",
     "VARIANTS",
+    "Trunk",
     "Variant",
+    "backbone_scores",
     "backbone_shapes",
     "cell_spans",
     "feature_side",
     "least_size",
     "parameter_count",
+    "prepared",
     "squeezenet",
     "tensor_shapes",
     "variant",
@@ -56,14 +60,19 @@ FIRES: dict[str, tuple[int, int, int]] = {
 POOLS = ("2", "5", "8")
 # Of ImageNet; SV-Net keeps the whole classifier (spec/sousvide section 7).
 CLASSES = 1000
+Trunk = Literal["squeezenet", "lite0"]
+"""What images are read with."""
 
 
-def backbone_shapes(classes: int = CLASSES) -> dict[str, tuple[int, ...]]:
+def backbone_shapes(classes: int = CLASSES, trunk: Trunk = "squeezenet") -> dict[str, tuple[int, ...]]:
     """Return every tensor's shape, convolutions as (out, in, height, width).
 
     Args:
         classes: Channels of the classifier.
+        trunk: Whose.
     """
+    if trunk == "lite0":
+        return lite0_shapes(classes)
     shapes: dict[str, tuple[int, ...]] = {"features.0.weight": (64, 3, 3, 3), "features.0.bias": (64,)}
     for number, (given, squeezed, expanded) in FIRES.items():
         for name, shape in (
@@ -81,27 +90,41 @@ def least_size() -> int:
     return 17
 
 
-def squeezenet(images: ArrayF32, weights: Mapping[str, ArrayF32], cells: int = 1) -> ArrayF32:
+def backbone_scores(images: ArrayF32, weights: Mapping[str, ArrayF32], cells: int = 1, trunk: Trunk = "squeezenet") -> ArrayF32:
     """Return scores (n, classes) of normalised images (n, H, W, 3), or those of cells of the image, (n, cells^2 classes).
 
     Args:
-        images: Red, green, blue, mean and deviation of ImageNet taken off.
+        images: Red, green, blue, mean taken off and divided by the deviation.
         weights: Tensors of `backbone_shapes`, matrices as `prepared` lays them.
         cells: Rows and columns of cells over which scores are averaged, row by row.
+        trunk: Whose tensors they are.
 
     Raises:
         AssetError: A tensor is missing.
     """
     try:
-        x = _convolved(images, weights["features.0.weight"], weights["features.0.bias"], stride=2, padding=0)
-        for number in (*sorted((*FIRES, *POOLS), key=int),):
-            x = _pooled(x) if number in POOLS else _fire(x, weights, f"features.{number}")
-        x = _convolved(x, weights["classifier.1.weight"], weights["classifier.1.bias"], stride=1, padding=0)
+        x = lite0(images, weights) if trunk == "lite0" else squeezenet(images, weights)
     except KeyError as error:
-        raise AssetError(f"The weights of a SqueezeNet lack the tensor {error.args[0]!r}.") from None
+        raise AssetError(f"The weights of an image network lack the tensor {error.args[0]!r}.") from None
     spans = [cell_spans(side, cells) for side in x.shape[1:3]]
     means = [x[:, top:bottom, left:right].mean(axis=(1, 2)) for top, bottom in spans[0] for left, right in spans[1]]
     return np.concatenate(means, axis=1)
+
+
+def squeezenet(images: ArrayF32, weights: Mapping[str, ArrayF32]) -> ArrayF32:
+    """Return (n, h, w, classes) of normalised images (n, H, W, 3), rectified.
+
+    Args:
+        images: Red, green, blue, mean and deviation of ImageNet taken off.
+        weights: Tensors of `backbone_shapes`, matrices as `prepared` lays them.
+
+    Raises:
+        KeyError: A tensor is missing.
+    """
+    x = _convolved(images, weights["features.0.weight"], weights["features.0.bias"], stride=2, padding=0)
+    for number in (*sorted((*FIRES, *POOLS), key=int),):
+        x = _pooled(x) if number in POOLS else _fire(x, weights, f"features.{number}")
+    return _convolved(x, weights["classifier.1.weight"], weights["classifier.1.bias"], stride=1, padding=0)
 
 
 def cell_spans(side: int, cells: int) -> list[tuple[int, int]]:
@@ -111,8 +134,10 @@ def cell_spans(side: int, cells: int) -> list[tuple[int, int]]:
     return [(k * side // cells, -(-(k + 1) * side // cells)) for k in range(cells)]
 
 
-def feature_side(side: int) -> int:
-    """Return rows or columns of what the last fire gives, of an image with `side` of them [px]."""
+def feature_side(side: int, trunk: Trunk = "squeezenet") -> int:
+    """Return rows or columns of what the last block of a trunk gives, of an image with `side` of them [px]."""
+    if trunk == "lite0":
+        return lite0_side(side)
     side = (side - 3) // 2 + 1
     for _ in POOLS:
         side = -(-(side - 3) // 2) + 1
@@ -191,6 +216,8 @@ class Variant:
     """Channels of the image network's classifier."""
     cells: int = 1
     """Rows and columns of cells of the image that each class is averaged over; 1: over all of it."""
+    trunk: Trunk = "squeezenet"
+    """Convolutions that images go through before the classifier."""
 
     @property
     def scores(self) -> int:
@@ -223,6 +250,7 @@ VARIANTS = {
         Variant("no_latent", "told the history network's estimate instead of its latent", history="estimate"),
         Variant("hp_net", "told the whole state instead of seeing", vision=False),
         Variant("sv_grid", "told where in the image things are: few classes, over 6 x 6 cells", classes=32, cells=6),
+        Variant("sv_lite", "the same with EfficientNet-Lite0, over 7 x 7 cells", classes=32, cells=7, trunk="lite0"),
     )
 }
 """By name."""
@@ -253,7 +281,7 @@ def tensor_shapes(name: str) -> dict[str, tuple[int, ...]]:
         shapes |= _chain("history.body", (HISTORY_SIZE, *HISTORY_HIDDEN, LATENT))
         shapes |= {"history.estimate.weight": (ESTIMATE, LATENT), "history.estimate.bias": (ESTIMATE,)}
     if kind.vision:
-        shapes |= {f"vision.backbone.{key}": shape for key, shape in backbone_shapes(kind.classes).items()}
+        shapes |= {f"vision.backbone.{key}": shape for key, shape in backbone_shapes(kind.classes, kind.trunk).items()}
         shapes |= _chain("vision.head", (kind.scores + VISION_SIZE, *HEAD_HIDDEN, FEATURES))
     return shapes | _chain("command", (kind.command_input, *COMMAND_HIDDEN, COMMAND))
 

@@ -5,7 +5,7 @@ struct ConvolveVECTORS {
                          int count, int lane) {
     const float* source[PIXELS];
     F sum[PIXELS][VECTORS];
-    const F least = N::c(layer.rectified ? 0.0f : -3.4e38f);
+    const F least = N::c(layer.rectified ? 0.0f : -3.4e38f), most = N::c(layer.rectified == 2 ? 6.0f : MOST);
     UNROLL for (int p = 0; p < PIXELS; ++p) {
       // Behind the last pixel the last one is computed again, and not written.
       const int pixel = first + (p < count ? p : count - 1);
@@ -33,7 +33,10 @@ struct ConvolveVECTORS {
       const int y = (first + p) / layer.columns, x = first + p - y * layer.columns;
       float* to = into + y * layer.into_row + x * layer.into_pixel;
       // What is no number stays so.
-      UNROLL for (int v = 0; v < VECTORS; ++v) N::store(to + 16 * v + lane, N::select(sum[p][v] < least, least, sum[p][v]));
+      UNROLL for (int v = 0; v < VECTORS; ++v) {
+        const F low = N::select(sum[p][v] < least, least, sum[p][v]);
+        N::store(to + 16 * v + lane, N::select(most < low, most, low));
+      }
     }
   }
 };

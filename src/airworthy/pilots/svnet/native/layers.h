@@ -23,7 +23,8 @@ enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 8, PIXELS_4 = 6 };
 enum { PIXELS_1 = 6, PIXELS_2 = 3, PIXELS_3 = 2, PIXELS_4 = 1 };
 #endif
 #define UNROLL _Pragma("unroll")
-enum { NORMALISE = 0, CONVOLVE = 1, POOL = 2, MEAN = 3 };
+enum { NORMALISE = 0, CONVOLVE = 1, POOL = 2, MEAN = 3, DEPTHWISE = 4, ADD = 5 };
+#define MOST (1e38f * 1e38f)  // infinity: nothing is more
 // One row of the table of layers; offsets count floats in an image's work memory, or in the weights.
 struct Layer {
   int kind;
@@ -35,7 +36,7 @@ struct Layer {
   int rows, length;                // taps: rows, and neighbouring floats in each
   int weights, bias;
   int vectors, blocks;             // 16 channels each: computed together, and groups of so many
-  int rectified;
+  int rectified;                   // 0 not, 1 at 0, 2 at 0 and at 6
   INLINE int pixels() const {
     return vectors == 1 ? PIXELS_1 : vectors == 2 ? PIXELS_2 : vectors == 3 ? PIXELS_3 : PIXELS_4;
   }

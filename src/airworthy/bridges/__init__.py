@@ -1,0 +1,19 @@
+"""Programs outside: autopilots that fly our vehicles by their own protocols, and links, clocks and motor maps behind them."""
+
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.bridges.ardupilot import ArduPilotPilot
+    from airworthy.bridges.betaflight import BetaflightPilot, Sticks
+    from airworthy.bridges.clock import LinkClock
+    from airworthy.bridges.external_pilot import ExternalPilot, LinkSettings
+    from airworthy.bridges.motors import MotorMap, motor_map
+    from airworthy.bridges.px4 import Px4Pilot
+    from airworthy.bridges.sockets import LinkFailure
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = ["ArduPilotPilot", "BetaflightPilot", "ExternalPilot", "LinkClock", "LinkFailure", "LinkSettings", "MotorMap",
+           "Px4Pilot", "Sticks", "motor_map"]  # fmt: skip

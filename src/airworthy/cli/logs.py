@@ -1,0 +1,213 @@
+"""`airworthy logs`: show, map, convert flight logs and plan flights that tell a vehicle."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tyro.conf import Positional
+
+from airworthy.cli.common import Subcommands, emit_json, gathered, run_subcommand, show_table
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import refuse_unwritable, write_text
+from airworthy.logs import (
+    Log,
+    ReadOptions,
+    Segments,
+    flight_segments,
+    guess_mapping,
+    log_checks,
+    log_findings,
+    read_log,
+    table_of,
+    write_log,
+)
+
+PROG = "airworthy logs"
+_REJECTED_MAX = 12
+
+
+@dataclass(frozen=True)
+class ShowLogConfig:
+    """What to show."""
+
+    log: Positional[Path]
+    """File or folder of a log."""
+    map: Path | None = None
+    """Of a plain table: the `mapping.toml` that says what its columns mean."""
+    set: tuple[str, ...] = ()
+    """Of a blackbox without its header lines: NAME=VALUE, as acc_1G=2048."""
+    topic: tuple[str, ...] = ()
+    """Of a bag: TOPIC=LABEL names the streams of a topic, TOPIC=- leaves it out."""
+    env: int = 0
+    """Of a recorded run: the environment."""
+    use: tuple[str, ...] = ()
+    """Parts of the log to look at, START:STOP in seconds; without any, all of it."""
+    skip: tuple[str, ...] = ()
+    """Parts to leave out, START:STOP in seconds."""
+    json: bool = False
+    """Print everything as JSON."""
+
+
+@dataclass(frozen=True)
+class MapLogConfig:
+    """What to map."""
+
+    table: Positional[Path]
+    """CSV, Parquet or .npz file whose columns need a meaning."""
+    out: Path | None = None
+    """File to write; without it the mapping is printed."""
+
+
+@dataclass(frozen=True)
+class ConvertLogConfig:
+    """What to convert."""
+
+    log: Positional[Path]
+    """File or folder of a log."""
+    out: Path
+    """File to write."""
+    to: Literal["", "mcap", "csv", "parquet", "npz", "tum"] = ""
+    """Format; empty: by the ending of --out."""
+    map: Path | None = None
+    """As of `airworthy logs show`."""
+    set: tuple[str, ...] = ()
+    """As of `airworthy logs show`."""
+    topic: tuple[str, ...] = ()
+    """As of `airworthy logs show`."""
+    env: int = 0
+    """Of a recorded run: the environment."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `airworthy logs`; users' mistakes raise AirworthyError, which the command line prints."""
+    commands: Subcommands = {
+        "show": (ShowLogConfig, _show, "Show a flight log: streams, rates, gaps, checks of units, and what it can and cannot tell."),
+        "map": (MapLogConfig, _map, "Guess what the columns of a table mean, with reasons, as a mapping.toml to be edited."),
+        "convert": (ConvertLogConfig, _convert, "Write a log as MCAP, CSV, Parquet, .npz or TUM, in SI units, FLU and ENU."),
+    }
+    return run_subcommand(PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip")))
+
+
+def read_options(config: ShowLogConfig | ConvertLogConfig) -> ReadOptions:
+    """Return what a command's options say about a file."""
+    return ReadOptions(
+        mapping=config.map,
+        settings=_pairs(config.set, "--set", "acc_1G=2048"),
+        topics=_pairs(config.topic, "--topic", "/imu=front"),
+        env=config.env,
+    )
+
+
+def _pairs(texts: tuple[str, ...], option: str, example: str) -> dict[str, str]:
+    made = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise AirworthyError(f"{option} is {text!r}; expected NAME=VALUE, as {example}.")
+        made[name] = value
+    return made
+
+
+def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
+    made = []
+    for text in texts:
+        start, colon, stop = text.partition(":")
+        try:
+            made.append((float(start), float(stop)))
+        except ValueError:
+            raise AirworthyError(f"{option} is {text!r}; expected START:STOP in seconds, as 35:65.") from None
+        if not colon or not made[-1][1] > made[-1][0]:
+            raise AirworthyError(f"{option} is {text!r}; expected a START before its STOP.")
+    return made
+
+
+def _show(config: ShowLogConfig) -> int:
+    log = read_log(config.log, read_options(config))
+    segments = flight_segments(log, _parts(config.use, "--use"), _parts(config.skip, "--skip"))
+    if config.json:
+        emit_json(_record(log, segments))
+        return 0
+    print(f"{log.name}: {log.source.format}, {log.duration:.3f} s, SHA-256 {log.source.sha256[:12]}")
+    show_table(
+        "Streams",
+        ("stream", "columns", "unit", "samples", "rate [Hz]", "jitter [ms]", "gaps", "longest [s]", "missing [%]", "stamp", "of"),
+        [_stream_row(stream) for stream in log.streams],
+    )
+    _print_lines("Notes", log.notes)
+    marks = {True: "good", False: "WRONG", None: "not known"}
+    _print_lines("Checks", [f"{check.name}: {marks[check.passed]}. {check.said}" for check in log_checks(log)])
+    _print_lines("Flight", _flight_lines(segments))
+    rows = [(f.parameter, f.verdict, f.reason, f.helps) for f in log_findings(log, segments)]
+    show_table("What it tells of the vehicle", ("parameter", "verdict", "because", "what would help"), rows)
+    return 0
+
+
+def _stream_row(stream: Any) -> tuple[object, ...]:
+    q = stream.quality
+    longest = q.gap_longest if q.gaps else None
+    return (
+        stream.name, stream.values.shape[1], stream.unit, q.count, q.rate or None, 1e3 * q.jitter, q.gaps, longest,
+        100.0 * q.missing, stream.stamp, stream.origin[:48],
+    )  # fmt: skip
+
+
+def _flight_lines(segments: Segments) -> list[str]:
+    lines = [f"in the air {s.start:.2f} to {s.stop:.2f} s" for s in segments.flown] or ["none was found"]
+    if segments.crash is not None:
+        lines.append(f"crash at {segments.crash:.3f} s")
+    lines.append(f"{segments.usable_time:.1f} s in {len(segments.usable)} parts are usable")
+    lines += [f"not {s.start:.2f} to {s.stop:.2f} s: {s.reason}" for s in segments.rejected[:_REJECTED_MAX]]
+    if len(segments.rejected) > _REJECTED_MAX:
+        lines.append(f"and {len(segments.rejected) - _REJECTED_MAX} parts more (--json lists all)")
+    return lines
+
+
+def _print_lines(title: str, lines: Any) -> None:
+    if lines:
+        print(title)
+        for line in lines:
+            print(f"  {line}")
+
+
+def _record(log: Log, segments: Segments) -> dict[str, Any]:
+    """Everything that is shown, as plain tables."""
+    return {
+        "name": log.name,
+        "source": dataclasses.asdict(log.source),
+        "duration_s": log.duration,
+        "streams": [
+            {"name": s.name, "unit": s.unit, "frame": s.frame, "stamp": s.stamp, "origin": s.origin, "columns": s.values.shape[1]}
+            | {"filter": None if s.filter is None else dataclasses.asdict(s.filter)}
+            | {"quality": dataclasses.asdict(s.quality)}
+            for s in log.streams
+        ],
+        "events": [dataclasses.asdict(e) for e in log.events],
+        "notes": list(log.notes),
+        "checks": [dataclasses.asdict(c) for c in log_checks(log)],
+        "segments": dataclasses.asdict(segments),
+        "findings": [dataclasses.asdict(f) for f in log_findings(log, segments)],
+    }
+
+
+def _map(config: MapLogConfig) -> int:
+    columns, _ = table_of(config.table)
+    text = guess_mapping(columns).text(config.table.name)
+    if config.out is None:
+        print(text, end="")
+        return 0
+    write_text(config.out, text)
+    print(f"Wrote {config.out}: read it, correct it, and give it with --map.")
+    return 0
+
+
+def _convert(config: ConvertLogConfig) -> int:
+    refuse_unwritable(config.out)
+    log = read_log(config.log, read_options(config))
+    for note in log.notes:
+        print(f"  {note}")
+    for path in write_log(log, config.out, config.to):
+        print(f"Wrote {path} ({path.stat().st_size:,} bytes).")
+    return 0

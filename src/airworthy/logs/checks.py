@@ -1,0 +1,229 @@
+"""Checks of units and gravity before anything is fitted: cheap, and they find most wrong files.
+
+At rest an accelerometer shows gravity, in flight its mean along the world's vertical does, and a gyro turns as fast as attitudes do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import conjugate, multiply, normalize, rotate, to_rotation_vector
+from airworthy.logs.clock import gyro_lag
+from airworthy.logs.kinematics import integrate_gyro
+from airworthy.logs.record import Log, Stream
+from airworthy.logs.segments import command_at, flight_segments
+
+REST_RATE = 0.02
+"""Largest deviation of a gyro at rest [rad/s]."""
+REST_TIME = 1.0
+"""Shortest rest that counts [s]."""
+GRAVITY_REST = (9.7, 9.9)
+"""What |specific force| at rest may be [m/s^2]."""
+GRAVITY = 9.81
+GRAVITY_FLIGHT_SHARE = 0.02
+FLIGHT_TIME = 20.0
+"""Shortest flight over which the mean vertical force must be gravity [s]."""
+_DEGREES = 180.0 / np.pi
+
+
+@dataclass(frozen=True)
+class LogCheck:
+    """One check: what was measured, and whether it is what it should be."""
+
+    name: str
+    passed: bool | None
+    """None: the log does not hold what the check needs."""
+    said: str
+    """A sentence."""
+    value: float = float("nan")
+
+
+@dataclass(frozen=True)
+class RestNoise:
+    """What an inertial sensor shows at rest."""
+
+    start: float
+    """[s]"""
+    stop: float
+    gyro_bias: Array
+    """[rad/s], (3,)."""
+    gyro_deviation: Array
+    """[rad/s], (3,)."""
+    force: Array
+    """Mean specific force [m/s^2], (3,)."""
+    force_deviation: Array
+    """[m/s^2], (3,)."""
+
+
+def log_checks(log: Log) -> tuple[LogCheck, ...]:
+    """Check units and gravity of a log."""
+    rest = rest_noise(log)
+    return (_at_rest(log, rest), _in_flight(log, rest), *_against_attitude(log))
+
+
+def rest_noise(log: Log) -> RestNoise | None:
+    """Return the sensor's statistics over the longest rest before the first command, or else of all; None without a second of it.
+
+    Rest: blocks of half a second in which the gyro deviates by less than 0.02 rad/s and no motor is commanded.
+    """
+    if not (log.has("gyro") and log.has("accelerometer")):
+        return None
+    gyro, force = log.stream("gyro"), log.stream("accelerometer")
+    still = [span for span in _still_blocks(log, gyro) if span[1] - span[0] >= REST_TIME]
+    if not still:
+        return None
+    # Before the first command if it can be: after a flight the vehicle may lie on its side, after a crash its sensors be hurt.
+    best = max([span for span in still if span[1] <= _first_command(log)] or still, key=lambda span: span[1] - span[0])
+    turns, forces = gyro.between(*best).values, force.between(*best).values
+    if len(turns) < 10 or len(forces) < 10:
+        return None
+    with np.errstate(all="ignore"):
+        return RestNoise(
+            *best, np.nanmean(turns, 0), np.nanstd(turns, 0), np.nanmean(forces, 0), np.nanstd(forces, 0)
+        )
+
+
+def _first_command(log: Log) -> float:
+    """First time at which a motor is commanded [s]; infinity without."""
+    if not log.has("motor_command"):
+        return float("inf")
+    stream = log.stream("motor_command")
+    driven = np.nan_to_num(stream.values).max(axis=1, initial=0.0) > 0.01
+    return float(stream.time[int(np.argmax(driven))]) if driven.any() else float("inf")
+
+
+def _still_blocks(log: Log, gyro: Stream) -> list[tuple[float, float]]:
+    """Runs of blocks at rest, (start, stop) [s]."""
+    width = 0.5
+    if gyro.time.size < 10 or log.duration > 1e6:
+        return []
+    block = np.floor((gyro.time - gyro.time.min()) / width).astype(np.int64)
+    command = command_at(log, gyro.time)
+    runs: list[tuple[float, float]] = []
+    order = np.argsort(block, kind="stable")
+    numbers, starts = np.unique(block[order], return_index=True)
+    for number, rows in zip(numbers, np.split(order, starts[1:]), strict=True):
+        turns = gyro.values[rows]
+        idle = command is None or not np.any(command[rows] > 0.01)
+        if len(rows) < 5 or not idle or not np.all(np.std(turns, axis=0) < REST_RATE):
+            continue
+        start = float(gyro.time.min() + number * width)
+        if runs and abs(runs[-1][1] - start) < 1e-9:
+            runs[-1] = (runs[-1][0], start + width)
+        else:
+            runs.append((start, start + width))
+    return runs
+
+
+def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
+    name = "gravity at rest"
+    if not log.has("accelerometer"):
+        return LogCheck(name, None, "There is no accelerometer.")
+    if rest is None:
+        return LogCheck(name, None, "The log holds no rest of a second: gyro still, no motor commanded.")
+    value = float(np.linalg.norm(rest.force))
+    low, high = GRAVITY_REST
+    if low <= value <= high:
+        return LogCheck(name, True, f"|specific force| is {value:.3f} m/s^2 over {rest.stop - rest.start:.1f} s.", value)
+    guess = ""
+    for expected, unit in ((1.0, "in g"), (GRAVITY / 0.3048, "in ft/s^2"), (2048.0, "raw counts"), (4096.0, "raw counts")):
+        for factor in (1.0, 9.81):  # as it is, or after a factor from g
+            if abs(value / (expected * factor) - 1.0) < 0.05 and not guess:
+                guess = f": the file's numbers look {unit}" if unit == "in g" or "ft" in unit else f": {unit}, {expected:g} for one g"
+    return LogCheck(name, False, f"|specific force| at rest is {value:.4g} m/s^2, expected {low} to {high}{guess}.", value)
+
+
+def _in_flight(log: Log, rest: RestNoise | None) -> LogCheck:
+    name = "gravity in flight"
+    segments = flight_segments(log).flown if log.has("motor_command") or log.has("position") else ()
+    spans = [s for s in segments if s.stop - s.start >= FLIGHT_TIME]
+    if rest is None or not spans or not log.has("accelerometer"):
+        return LogCheck(name, None, "It needs a rest and then 20 s of flight with commands, gyro and accelerometer.")
+    span = next((s for s in spans if s.start >= rest.start), None)
+    if span is None:
+        return LogCheck(name, None, "The flight comes before the rest.")
+    value = vertical_force(log, rest, span.start, span.stop)
+    passed = abs(value / GRAVITY - 1.0) <= GRAVITY_FLIGHT_SHARE
+    said = f"mean vertical specific force over {span.stop - span.start:.0f} s of flight is {value:.3f} m/s^2"
+    said += "." if passed else f", expected {GRAVITY} within 2 %: an axis has a wrong factor, or the vehicle left."
+    return LogCheck(name, passed, said[0].upper() + said[1:], value)
+
+
+def vertical_force(log: Log, rest: RestNoise, start: float, stop: float) -> float:
+    """Return the mean vertical specific force between two times [m/s^2], with attitudes integrated from a rest.
+
+    Args:
+        log: With gyro and accelerometer.
+        rest: Where attitude and bias are known.
+        start: [s]
+        stop: [s]
+    """
+    gyro, force = log.stream("gyro"), log.stream("accelerometer")
+    part = gyro.between(rest.stop - 0.1, stop)
+    attitude = multiply(_level(rest.force), integrate_gyro(part.time, np.nan_to_num(part.values) - rest.gyro_bias))
+    measured = force.between(start, stop)
+    index = np.clip(np.searchsorted(part.time, measured.time), 0, len(part.time) - 1)
+    return float(np.nanmean(rotate(attitude[index], measured.values)[:, 2]))
+
+
+def _level(force: Array) -> Array:
+    """Attitude without yaw in which a resting sensor shows this force, (4,)."""
+    up = force / np.linalg.norm(force)
+    axis = np.cross(up, [0.0, 0.0, 1.0])
+    return normalize(np.array([*axis, 1.0 + up[2]])) if up[2] > -0.999999 else np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def _against_attitude(log: Log) -> list[LogCheck]:
+    """Whether gyro and each stream of attitudes turn alike, and how late attitudes come."""
+    checks = []
+    for stream in log.of_kind("attitude"):
+        name = f"gyro against {stream.name}"
+        if not log.has("gyro"):
+            continue
+        gyro = _ascending(log.stream("gyro"))
+        poses = _ascending(stream)
+        try:
+            lag, correlation = gyro_lag(gyro.time, gyro.values, poses.time, poses.values)
+        except AirworthyError as error:
+            checks.append(LogCheck(name, None, str(error)))
+            continue
+        ratio = _turn_ratio(gyro, poses, lag)
+        if correlation < 0.5 or not np.isfinite(ratio):
+            checks.append(LogCheck(name, None, f"They hardly correlate ({correlation:.2f}): the vehicle hardly turned."))
+            continue
+        good = abs(ratio - 1.0) < 0.1
+        said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late (correlation {correlation:.3f})."
+        if abs(ratio / _DEGREES - 1.0) < 0.1:
+            said = said[:-1] + ": the file's rates are in deg/s."
+        elif abs(ratio * _DEGREES - 1.0) < 0.1:
+            said = said[:-1] + ": the file's rates were in rad/s already."
+        checks.append(LogCheck(name, good, said, ratio))
+    return checks
+
+
+def _ascending(stream: Stream) -> Stream:
+    """The stream without missing values and without stamps that do not go on."""
+    from dataclasses import replace
+
+    good = np.isfinite(stream.values).all(axis=1)
+    time, values = stream.time[good], stream.values[good]
+    order = np.argsort(time, kind="stable")
+    time, values = time[order], values[order]
+    keep: ArrayAny = np.concatenate([[True], np.diff(time) > 0.0]) if time.size else np.zeros(0, bool)
+    return replace(stream, time=time[keep], values=values[keep])
+
+
+def _turn_ratio(gyro: Stream, poses: Stream, lag: float) -> float:
+    """How much faster a gyro turns than attitudes: by the lengths of all turns between poses."""
+    turns = np.linalg.norm(to_rotation_vector(multiply(conjugate(poses.values[:-1]), poses.values[1:])), axis=1)
+    steps = np.diff(gyro.time)[:, None]
+    integral = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (gyro.values[1:] + gyro.values[:-1]) * steps, axis=0)])
+    at = np.stack([np.interp(poses.time - lag, gyro.time, column) for column in integral.T], axis=1)
+    measured = np.linalg.norm(np.diff(at, axis=0), axis=1)
+    # Least squares through zero: noise of quiet stretches weighs little. Turns over half a circle have no length of their own.
+    good = (turns < 1.0) & (np.diff(poses.time) < 0.2) & (poses.time[:-1] > gyro.time[0]) & (poses.time[1:] < gyro.time[-1])
+    return float(measured[good] @ turns[good] / max(float(turns[good] @ turns[good]), 1e-12))

@@ -1,0 +1,222 @@
+"""A first guess of what the columns of a table mean, with its reasons, as a `mapping.toml` to be edited."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.errors import AirworthyError
+from airworthy.core.table_schema import toml_key, toml_string
+from airworthy.logs.units import STANDARD_GRAVITY
+
+_TIME = re.compile(r"#?\s*(t|time|stamp|timestamp|time_?stamp|ts)([_ \[(]*(s|sec|ms|us|ns)[\])]?)?", re.IGNORECASE)
+_AXIS = re.compile(r"(?<![a-z])([xyzw])(?![a-z])|([xyzw])$|([xyzw])(?=_|\d|$| |\[|\()", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
+_THREES = (
+    ("gyro", re.compile(r"gyr|omega|angular|ang_?vel|rate|^w_?[xyz]|^imu_w", re.IGNORECASE)),
+    ("accelerometer", re.compile(r"acc|^a_?[xyz]|specific|imu_f|imu_a", re.IGNORECASE)),
+    ("magnetometer", re.compile(r"mag", re.IGNORECASE)),
+    ("velocity", re.compile(r"vel|^v_?[xyz]|speed", re.IGNORECASE)),
+    ("position", re.compile(r"pos|^p_?[xyz]|^t_?[xyz]$|^[xyz]$|loc", re.IGNORECASE)),
+)
+_SERIES = (
+    ("motor_speed", re.compile(r"rpm|motor_?speed|rotor_?speed|erpm", re.IGNORECASE), "rpm"),
+    ("motor_command", re.compile(r"motor|pwm|cmd|thr|throttle|^m\d|^u_?\d|output|actuator", re.IGNORECASE), ""),
+)
+_SINGLES = (
+    ("voltage", re.compile(r"volt|vbat|battery_?v", re.IGNORECASE)),
+    ("current", re.compile(r"current|amper", re.IGNORECASE)),
+    ("pressure", re.compile(r"press|baro", re.IGNORECASE)),
+    ("temperature", re.compile(r"temp", re.IGNORECASE)),
+    ("range", re.compile(r"range|tof|lidar|sonar", re.IGNORECASE)),
+)
+
+
+@dataclass(frozen=True)
+class MappingGuess:
+    """One line of a mapping, with the reason for it."""
+
+    name: str
+    columns: tuple[str, ...]
+    unit: str
+    frame: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TableGuess:
+    """What a table's columns seem to be."""
+
+    time: str
+    time_unit: str
+    time_reason: str
+    streams: tuple[MappingGuess, ...]
+    unknown: tuple[str, ...]
+
+    def text(self, source: str) -> str:
+        """Return the mapping as TOML, a comment with the reason before each line."""
+        lines = [f"# A first guess for {source}: read each line, and correct what is wrong.", f"# time: {self.time_reason}"]
+        clock = f'time = {toml_string(self.time)}, time_unit = "{self.time_unit}"'
+        for item in self.streams:
+            columns = ", ".join(toml_string(c) for c in item.columns)
+            unit = f'unit = "{item.unit}", ' if item.unit else ""
+            frame = f'frame = "{item.frame}", ' if item.frame else ""
+            lines += [f"# {item.reason}", f"{toml_key(item.name)} = {{ columns = [{columns}], {unit}{frame}{clock} }}"]
+        if self.unknown:
+            lines.append(f"# Not taken: {', '.join(toml_string(c) for c in self.unknown)}")
+        return "\n".join(lines) + "\n"
+
+
+def guess_mapping(columns: Mapping[str, ArrayAny]) -> TableGuess:
+    """Guess what columns mean, by their names first and their numbers second.
+
+    Args:
+        columns: Name -> numbers, (n,) each.
+
+    Raises:
+        AirworthyError: No column can be the time.
+    """
+    time, unit, reason = _time(columns)
+    left = [name for name in columns if name != time]
+    found: list[MappingGuess] = []
+
+    def take(guess: MappingGuess | None) -> None:
+        if guess is None:
+            return
+        count = sum(g.name.partition(":")[0] == guess.name for g in found)
+        name = f"{guess.name}:{count}" if count else guess.name
+        found.append(MappingGuess(name, guess.columns, guess.unit, guess.frame, guess.reason))
+        for column in guess.columns:
+            left.remove(column)
+
+    for group in _axis_groups(left, 4):
+        take(_attitude(group, columns))
+    take(_euler(left, columns))
+    for kind, pattern, series_unit in _SERIES:
+        for names in _numbered(left, pattern):
+            take(_motors(kind, names, series_unit, columns))
+    for group in _axis_groups(left, 3):
+        take(_three(group, columns))
+    for kind, pattern in _SINGLES:
+        name = next((n for n in left if pattern.search(n)), None)
+        if name is not None:
+            take(_single(kind, name, columns))
+    return TableGuess(time, unit, reason, tuple(found), tuple(left))
+
+
+def _time(columns: Mapping[str, ArrayAny]) -> tuple[str, str, str]:
+    """Column of the stamps, its unit, and why."""
+
+    def rising(name: str) -> bool:
+        values = np.asarray(columns[name], np.float64)
+        steps = np.diff(values[np.isfinite(values)])
+        return steps.size > 1 and bool(np.mean(steps >= 0.0) > 0.99) and bool(np.any(steps > 0.0))
+
+    named = [n for n in columns if _TIME.fullmatch(n.strip()) or n.lower().startswith("time")]
+    name = next((n for n in named if rising(n)), None) or next((n for n in columns if rising(n)), None)
+    if name is None:
+        raise AirworthyError(f"No column rises throughout, as time does; columns: {', '.join(list(columns)[:12])}.")
+    said = f"column {name!r} rises throughout" + (" and is named so" if name in named else "")
+    values = np.asarray(columns[name], np.float64)
+    step = float(np.median(np.diff(values[np.isfinite(values)])))
+    match = re.search(r"(?<![a-z])(ns|us|ms|sec|s)(?![a-z])", name.lower())
+    if match is not None:
+        return name, {"sec": "s"}.get(match[1], match[1]), f"{said}; its name says {match[1]}"
+    for unit, large in (("ns", 1e17), ("us", 1e14), ("ms", 1e11)):
+        if values[0] > large:
+            return name, unit, f"{said}; {values[0]:.4g} is a date in {unit}"
+    unit = "s" if step < 0.4 else "ms" if step < 150.0 else "us" if step < 1.5e5 else "ns"
+    return name, unit, f"{said}; a step of {step:.4g} is likely one in {unit}"
+
+
+def _axis_groups(names: list[str], count: int) -> list[tuple[str, ...]]:
+    """Names that differ in an axis letter only, in the order x, y, z(, w)."""
+    groups: dict[str, dict[str, str]] = {}
+    for name in names:
+        for match in _AXIS.finditer(name):
+            template = f"{name[: match.start()]}*{name[match.end() :]}"
+            groups.setdefault(template, {}).setdefault(match[0].lower(), name)
+    wanted = "xyzw"[:count]
+    found = [tuple(group[a] for a in wanted) for group in groups.values() if all(a in group for a in wanted)]
+    taken: set[str] = set()
+    out = []
+    for group in found:
+        if not taken & set(group) and len(set(group)) == count:
+            out.append(group)
+            taken |= set(group)
+    return out
+
+
+def _numbered(names: list[str], pattern: re.Pattern[str]) -> list[tuple[str, ...]]:
+    """Names that differ in a number only, in its order; one alone is none."""
+    groups: dict[str, dict[int, str]] = {}
+    for name in names:
+        numbers = list(_NUMBER.finditer(name))
+        if numbers and pattern.search(name):
+            last = numbers[-1]
+            groups.setdefault(f"{name[: last.start()]}*{name[last.end() :]}", {})[int(last[0][:6])] = name
+    return [tuple(group[k] for k in sorted(group)) for group in groups.values() if 2 <= len(group) <= 12]
+
+
+def _values(columns: Mapping[str, ArrayAny], names: tuple[str, ...]) -> Array:
+    return np.stack([np.asarray(columns[name], np.float64) for name in names], axis=1)
+
+
+def _attitude(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
+    with np.errstate(all="ignore"):
+        length = np.nanmedian(np.linalg.norm(_values(columns, names), axis=1))
+    if not abs(length - 1.0) < 0.02:
+        return None
+    return MappingGuess("attitude", names, "", "", "four columns x, y, z, w of unit length; body and world taken for FLU and ENU")
+
+
+def _euler(left: list[str], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
+    for words in (("roll", "pitch", "yaw"), ("euler_x", "euler_y", "euler_z"), ("phi", "theta", "psi")):
+        names = tuple(next((n for n in left if w in n.lower() and "rate" not in n.lower()), "") for w in words)
+        if all(names):
+            largest = float(np.nanmax(np.abs(_values(columns, names))))
+            unit = "deg" if largest > 7.0 else "rad"
+            return MappingGuess("attitude", names, unit, "", f"roll, pitch, yaw up to {largest:.3g}: {unit}; FLU and ENU are a guess")
+    return None
+
+
+def _three(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
+    kind = next((k for k, pattern in _THREES if pattern.search(names[0])), None)
+    if kind is None:
+        return None
+    values = _values(columns, names)
+    with np.errstate(all="ignore"):
+        size = float(np.nanpercentile(np.linalg.norm(values, axis=1), 99))
+        middle = float(np.nanmedian(np.linalg.norm(values, axis=1)))
+        up = float(np.nanmedian(values[:, 2]))
+    if kind == "gyro":
+        unit = "deg/s" if "deg" in names[0].lower() or (size > 20.0 and "rad" not in names[0].lower()) else "rad/s"
+        return MappingGuess(kind, names, unit, "flu", f"named as rates, 99 % under {size:.3g}: {unit}")
+    if kind == "accelerometer":
+        unit = "g" if 0.5 < middle < 2.0 else "m/s^2"
+        frame = "frd" if up < -0.5 * (1.0 if unit == "g" else STANDARD_GRAVITY) else "flu"
+        said = f"named as forces, half of them {middle:.3g} long: {unit}; z is {up:.3g}, so z points {'down' if frame == 'frd' else 'up'}"
+        return MappingGuess(kind, names, unit, frame, said)
+    frame = "flu" if kind == "magnetometer" else "enu"
+    return MappingGuess(kind, names, "", frame, f"named as {kind}; SI units and {frame.upper()} are a guess")
+
+
+def _motors(kind: str, names: tuple[str, ...], unit: str, columns: Mapping[str, ArrayAny]) -> MappingGuess:
+    largest = float(np.nanmax(_values(columns, names)))
+    if kind == "motor_command":
+        unit = "u16" if largest > 2500.0 else "us" if largest > 500.0 else "%" if largest > 1.5 else "1"
+    return MappingGuess(kind, names, unit, "", f"{len(names)} columns named as motors, up to {largest:.4g}: {unit}")
+
+
+def _single(kind: str, name: str, columns: Mapping[str, ArrayAny]) -> MappingGuess:
+    with np.errstate(all="ignore"):
+        middle = float(np.nanmedian(np.asarray(columns[name], np.float64)))
+    small = {"voltage": ("mV", 200.0), "current": ("mA", 500.0), "range": ("mm", 100.0)}
+    unit = {"temperature": "degC" if middle < 200.0 else "K", "pressure": "hPa" if middle < 2000.0 else "Pa"}.get(kind, "")
+    if kind in small:
+        unit = small[kind][0] if middle > small[kind][1] else {"voltage": "V", "current": "A", "range": "m"}[kind]
+    return MappingGuess(kind, (name,), unit, "", f"named as {kind}, half of it {middle:.4g}: {unit}")

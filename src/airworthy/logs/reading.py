@@ -1,0 +1,190 @@
+"""`read_log`: a flight log of any format, found out from its content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import read_bytes
+from airworthy.logs.building import LOG_BYTES_MAX, LogDraft, build, draft_of
+from airworthy.logs.mapping import ColumnMapping, apply_mapping, read_mapping
+from airworthy.logs.readers.blackbox import is_blackbox, read_blackbox
+from airworthy.logs.readers.columns import flat, npz_arrays, parquet_columns, text_columns
+from airworthy.logs.readers.crazyflie import is_crazyflie, read_crazyflie
+from airworthy.logs.readers.mcap import is_mcap
+from airworthy.logs.readers.own import (
+    FLIGHT_FILE,
+    NPZ_HEAD,
+    is_event_archive,
+    is_run,
+    read_event_archive,
+    read_own_archive,
+    read_run,
+)
+from airworthy.logs.readers.poses import is_euroc, is_tum, read_euroc, read_tum
+from airworthy.logs.readers.ros_streams import is_rosbag, read_mcap, read_rosbag
+from airworthy.logs.readers.ulog import is_ulog
+from airworthy.logs.readers.ulog_streams import read_ulog
+from airworthy.logs.record import Log
+
+_EUROC_FILES = (
+    ("imu0.csv", "imu0"),
+    ("imu0/data.csv", "imu0"),
+    ("mav0/imu0/data.csv", "imu0"),
+    ("groundtruth.csv", "truth"),
+    ("state_groundtruth_estimate0/data.csv", "truth"),
+    ("mav0/state_groundtruth_estimate0/data.csv", "truth"),
+)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a file does not say by itself."""
+
+    mapping: str | Path | Mapping[str, ColumnMapping] | None = None
+    """Meaning of a plain table's columns: a `mapping.toml`, or the mapping itself."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Header lines that a bare blackbox lacks, by name."""
+    topics: Mapping[str, str] = field(default_factory=dict)
+    """Topic of a bag -> label of its streams ("capture"), or "-" to leave it out."""
+    env: int = 0
+    """Environment of a recorded run."""
+
+
+def read_log(path: str | Path, options: ReadOptions | None = None) -> Log:
+    """Read a flight log, whatever its format.
+
+    Read are ULog, the Crazyflie's micro-SD files, Betaflight's blackbox as text, MCAP, ROS 2 bags, EuRoC, TUM, recorded runs,
+    and tables (CSV, Parquet, .npz) with a mapping. The content decides, not the name. A damaged tail gives what came before it,
+    and a note.
+
+    Args:
+        path: File or folder.
+        options: What the file does not say.
+
+    Raises:
+        AssetError: The file is missing, damaged where it cannot be, of no format that is read, or needs a mapping.
+    """
+    options = options or ReadOptions()
+    place = Path(path)
+    # Damaged numbers overflow; what comes of them is missing, which streams say.
+    with np.errstate(all="ignore"):
+        return build(_folder(place, options) if place.is_dir() else _file(place, options))
+
+
+def _folder(folder: Path, options: ReadOptions) -> LogDraft:
+    if is_run(folder):
+        data = read_bytes(folder / FLIGHT_FILE, LOG_BYTES_MAX)
+        draft = draft_of(folder, data, "run")
+        read_run(data, draft, folder, options.env)
+        return draft
+    bags = sorted([*folder.glob("*.db3"), *folder.glob("*.mcap")])
+    if bags:
+        if len(bags) > 1:
+            raise AssetError(f"Folder {str(folder)!r} holds {len(bags)} parts of a bag; name one of them: {bags[0].name}, ...")
+        return _file(bags[0], options)
+    parts = [(folder / name, label) for name, label in _EUROC_FILES if (folder / name).is_file()]
+    if parts:
+        return _euroc_folder(folder, parts)
+    raise AssetError(
+        f"Folder {str(folder)!r} is no log: expected a run of Airworthy ({FLIGHT_FILE}), a ROS 2 bag or EuRoC's imu0.csv."
+    )
+
+
+def _euroc_folder(folder: Path, parts: list[tuple[Path, str]]) -> LogDraft:
+    contents = [read_bytes(path, LOG_BYTES_MAX) for path, _ in parts]
+    draft = draft_of(folder, b"".join(contents) if len(contents) > 1 else contents[0], "EuRoC")
+    for data, (_, label) in zip(contents, parts, strict=True):
+        read_euroc(data, draft, label)
+    return draft
+
+
+def _file(path: Path, options: ReadOptions) -> LogDraft:
+    data = read_bytes(path, LOG_BYTES_MAX)
+    if not data:
+        raise AssetError(f"Log {str(path)!r} is empty.")
+    for found, name, read in _BINARY:
+        if found(data):
+            draft = draft_of(path, data, name)
+            read(data, draft, options)
+            return draft
+    if data[:4] in (b"PK\x03\x04", b"PAR1"):
+        return _packed_table(path, data, options)
+    if b"\0" in data[:4096]:
+        first = data[:8].hex(" ")
+        raise AssetError(f"Log {str(path)!r} begins with {first}, which no format that is read does: {FORMATS}.")
+    return _text(path, data, options)
+
+
+FORMATS = "ULog, Crazyflie micro-SD, blackbox CSV, MCAP, ROS 2 bag, EuRoC, TUM, a run, CSV, Parquet, .npz"
+"""What `read_log` reads, for messages."""
+
+_BINARY: tuple[tuple[Callable[[bytes], bool], str, Callable[[bytes, LogDraft, ReadOptions], None]], ...] = (
+    (is_ulog, "ULog", lambda data, draft, _: read_ulog(data, draft)),
+    (is_crazyflie, "Crazyflie micro-SD", lambda data, draft, _: read_crazyflie(data, draft)),
+    (is_mcap, "MCAP", lambda data, draft, options: read_mcap(data, draft, options.topics)),
+    (is_rosbag, "ROS 2 bag", lambda data, draft, options: read_rosbag(data, draft, options.topics)),
+)
+
+
+def _text(path: Path, data: bytes, options: ReadOptions) -> LogDraft:
+    if is_blackbox(data) and options.mapping is None:
+        draft = draft_of(path, data, "Betaflight blackbox CSV")
+        read_blackbox(data, draft, options.settings)
+    elif is_euroc(data) and options.mapping is None:
+        draft = draft_of(path, data, "EuRoC")
+        read_euroc(data, draft)
+    elif is_tum(data) and options.mapping is None:
+        draft = draft_of(path, data, "TUM")
+        read_tum(data, draft)
+    else:
+        draft = draft_of(path, data, "CSV")
+        _mapped(text_columns(data, draft), draft, options)
+    return draft
+
+
+def _packed_table(path: Path, data: bytes, options: ReadOptions) -> LogDraft:
+    if data[:4] == b"PAR1":
+        draft = draft_of(path, data, "Parquet")
+        _mapped(parquet_columns(data, draft), draft, options)
+        return draft
+    draft = draft_of(path, data, ".npz")
+    arrays = npz_arrays(data, draft)
+    if NPZ_HEAD in arrays:
+        draft.format = ".npz of Airworthy"
+        read_own_archive(arrays, draft)
+    elif is_event_archive(arrays) and options.mapping is None:
+        draft.format = "Crazyflie events, .npz"
+        read_event_archive(arrays, draft)
+    else:
+        _mapped(flat(arrays), draft, options)
+    return draft
+
+
+def _mapped(columns: Mapping[str, object], draft: LogDraft, options: ReadOptions) -> None:
+    if options.mapping is None:
+        names = ", ".join(list(columns)[:8])
+        raise draft.refuse(
+            f"it is a table whose columns ({names}) need a meaning: `airworthy logs map FILE --out mapping.toml` writes a first"
+            " guess, `--map mapping.toml` uses it"
+        )
+    mapping = read_mapping(options.mapping) if isinstance(options.mapping, str | Path) else options.mapping
+    apply_mapping(columns, mapping, draft)  # type: ignore[arg-type]
+
+
+def table_of(path: str | Path) -> tuple[dict[str, object], LogDraft]:
+    """Return the columns of a plain table, for a first guess of their meaning; raises AssetError where it is none."""
+    data = read_bytes(path, LOG_BYTES_MAX)
+    kind = {b"PAR1": "Parquet", b"PK\x03\x04": ".npz"}.get(data[:4], "CSV")
+    draft = draft_of(path, data, kind)
+    if kind == "Parquet":
+        return dict(parquet_columns(data, draft)), draft
+    if kind == ".npz":
+        return dict(flat(npz_arrays(data, draft))), draft
+    if not data or b"\0" in data[:4096] or is_blackbox(data) or is_tum(data):
+        raise AirworthyError(f"{str(path)!r} is no plain table; `airworthy logs show` reads it without a mapping if it is a log.")
+    return dict(text_columns(data, draft)), draft

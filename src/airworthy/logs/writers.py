@@ -1,0 +1,167 @@
+"""Logs as files for other programs: one table (CSV, Parquet), an archive of ours (.npz), poses as TUM writes them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import write_bytes
+from airworthy.core.table_schema import toml_key, toml_string
+from airworthy.logs.clock import NS
+from airworthy.logs.mcap_writer import mcap_bytes
+from airworthy.logs.readers.own import NPZ_HEAD
+from airworthy.logs.record import Log, Stream
+
+FORMATS = ("mcap", "csv", "parquet", "npz", "tum")
+"""What logs are written as."""
+
+
+def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
+    """Write a log in another format.
+
+    CSV and Parquet hold one table of all stamps, blank where a stream has none, and a `mapping.toml` beside it, with which
+    `read_log` reads it back; .npz holds every stream to the bit; MCAP holds messages of ROS 2; TUM the first stream of poses.
+
+    Args:
+        log: The log.
+        path: File to write.
+        kind: One of `FORMATS`; empty: by the ending of the name.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        AirworthyError: The format is unknown, or the log holds nothing that it can hold.
+    """
+    path = Path(path)
+    ending = path.suffix.lower().removeprefix(".")
+    kind = kind or {"txt": "tum"}.get(ending, ending)
+    if kind not in FORMATS:
+        raise unknown_name("format of logs", kind, FORMATS, "Name it with --to, or by the ending of the file.")
+    if not any(len(stream.time) for stream in log.streams):
+        raise AirworthyError(f"Log {log.name!r} holds no stream that could be written.")
+    write: dict[str, Callable[[Log], bytes]] = {
+        "mcap": mcap_bytes,
+        "csv": _csv,
+        "parquet": _parquet,
+        "npz": _npz,
+        "tum": _tum,
+    }
+    write_bytes(path, write[kind](log))
+    if kind not in ("csv", "parquet"):
+        return [path]
+    mapping = path.with_name(f"{path.stem}.mapping.toml")
+    write_bytes(mapping, _mapping(log).encode())
+    return [path, mapping]
+
+
+def _names(stream: Stream) -> list[str]:
+    """Columns of a stream in a table."""
+    parts = {3: "xyz", 4: "xyzw"}.get(stream.values.shape[1], "") if stream.frame else ""
+    head = stream.name.replace(":", "_")
+    if stream.values.shape[1] == 1:
+        return [head]
+    return [f"{head}_{part}" for part in parts or map(str, range(stream.values.shape[1]))]
+
+
+def _table(log: Log) -> dict[str, ArrayAny]:
+    """Return all streams side by side: `time_ns` and their columns, NaN where a stream has no sample."""
+    stamps = [np.rint(stream.time * NS).astype(np.int64) for stream in log.streams]
+    # A stamp that a stream holds twice needs two rows: the second one comes after the first.
+    keyed = []
+    for stamp in stamps:
+        order = np.argsort(stamp, kind="stable")
+        first = np.searchsorted(stamp[order], stamp[order], side="left")
+        number = np.empty(len(stamp), np.int64)
+        number[order] = np.arange(len(stamp)) - first
+        keyed.append(np.stack([stamp, number], axis=1))
+    rows = np.unique(np.concatenate(keyed), axis=0)
+    columns: dict[str, ArrayAny] = {"time_ns": rows[:, 0]}
+    marks = np.ascontiguousarray(rows).view([("", np.int64)] * 2)[:, 0]
+    for stream, keys in zip(log.streams, keyed, strict=True):
+        index = np.searchsorted(marks, np.ascontiguousarray(keys).view(marks.dtype)[:, 0])
+        for name, values in zip(_names(stream), stream.values.T, strict=True):
+            column = np.full(len(rows), np.nan)
+            column[index] = values
+            columns[name] = column
+    return columns
+
+
+def _arrow(log: Log) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(values, from_pandas=True) for name, values in _table(log).items()})
+
+
+def _csv(log: Log) -> bytes:
+    from pyarrow import csv
+
+    out = io.BytesIO()
+    csv.write_csv(_arrow(log), out, csv.WriteOptions(quoting_style="none"))
+    return out.getvalue()
+
+
+def _parquet(log: Log) -> bytes:
+    from pyarrow import parquet
+
+    out = io.BytesIO()
+    parquet.write_table(_arrow(log), out)
+    return out.getvalue()
+
+
+def _mapping(log: Log) -> str:
+    """The mapping of a table of ours."""
+    lines = [f"# Columns of a table that was written of {log.source.path!r}: SI units, FLU and ENU."]
+    for stream in log.streams:
+        columns = ", ".join(toml_string(name) for name in _names(stream))
+        rest = f'time = "time_ns", time_unit = "ns", stamp = "{stream.stamp}"'
+        lines.append(f"{toml_key(stream.name)} = {{ columns = [{columns}], {rest} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _npz(log: Log) -> bytes:
+    """Every stream to the bit, and a description as JSON in an array of bytes."""
+    streams: list[dict[str, Any]] = []
+    arrays: dict[str, ArrayAny] = {}
+    for k, stream in enumerate(log.streams):
+        low = None if stream.filter is None else [stream.filter.order, stream.filter.cutoff]
+        streams.append({"kind": stream.kind, "label": stream.label, "stamp": stream.stamp, "filter": low, "origin": stream.origin})
+        arrays |= {f"stream_{k}/time": stream.time, f"stream_{k}/values": stream.values}
+    finite = {k: v for k, v in log.parameters.items() if isinstance(v, str) or np.isfinite(v)}
+    head = {"version": 1, "start_ns": log.source.start_ns, "streams": streams, "parameters": finite}
+    out = io.BytesIO()
+    arrays[NPZ_HEAD] = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def poses(log: Log) -> tuple[Array, Array, Array]:
+    """Return times (n,), positions (n, 3) and attitudes (n, 4) of the first position stream that has attitudes at its stamps.
+
+    Raises:
+        AirworthyError: There is none.
+    """
+    for place in log.of_kind("position"):
+        for turn in log.of_kind("attitude"):
+            if np.array_equal(place.time, turn.time):
+                known = np.isfinite(place.values).all(axis=1) & np.isfinite(turn.values).all(axis=1)
+                if known.any():
+                    return place.time[known], place.values[known], turn.values[known]
+    raise AirworthyError(f"Log {log.name!r} has no positions with attitudes at the same stamps, which poses need.")
+
+
+def _tum(log: Log) -> bytes:
+    time, places, turns = poses(log)
+    stamps = np.rint(time * NS).astype(np.int64) + log.source.start_ns
+    lines = ["# stamp [s], position [m], attitude x y z w, body FLU in world ENU"]
+    for stamp, place, turn in zip(stamps.tolist(), places.tolist(), turns.tolist(), strict=True):
+        numbers = " ".join(f"{v:.9g}" for v in (*place, *turn))
+        lines.append(f"{stamp // NS}.{stamp % NS:09d} {numbers}")
+    return ("\n".join(lines) + "\n").encode()

@@ -1,0 +1,149 @@
+"""Image networks as layers of the native kernel: SqueezeNet 1.1 and EfficientNet-Lite0, each with its classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from airworthy.core.arrays import ArrayF32
+from airworthy.core.native_kernel import CPU_LANES
+from airworthy.pilots.svnet.layers import Area, LayerStack
+from airworthy.pilots.svnet.lite0 import BLOCKS, STEM, Bottleneck, same_padding
+from airworthy.pilots.svnet.variants import FIRES, POOLS, Trunk
+
+__all__ = ["backbone_layers"]
+
+
+def backbone_layers(
+    weights: Mapping[str, ArrayF32], height: int, width: int, cells: int = 1, trunk: Trunk = "squeezenet"
+) -> LayerStack:
+    """Return a trunk and its classifier on images of a size, from the tensors of `variants.backbone_shapes`.
+
+    Args:
+        weights: Tensors by name, float32.
+        height: Of the images [px].
+        width: Of the images [px].
+        cells: Rows and columns of cells over which scores are averaged.
+        trunk: Whose tensors they are.
+    """
+    return _lite0(weights, height, width, cells) if trunk == "lite0" else _squeezenet(weights, height, width, cells)
+
+
+def _squeezenet(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> LayerStack:
+    net = LayerStack()
+    image = net.area(height, width, 3)
+    net.normalise(image)
+    x = net.area((height - 3) // 2 + 1, (width - 3) // 2 + 1, 64)
+    # Two pieces of memory in turn: the first image is the largest, and what the first fire makes of its pooled form the next.
+    rooms = [x, net.area(_pooled(x.height), _pooled(x.width), 2 * FIRES["3"][2])]
+    net.convolve(image, x, weights["features.0.weight"], weights["features.0.bias"], stride=2)
+    for number in sorted((*FIRES, *POOLS), key=int):
+        rooms.reverse()
+        if number in POOLS:
+            y = _within(rooms[0], _pooled(x.height), _pooled(x.width), x.channels)
+            net.pool(x, y)
+        else:
+            y = _within(rooms[0], x.height, x.width, 2 * FIRES[number][2])
+            _fire(net, x, y, weights, number)
+        x = y
+    _classify(net, x, rooms[1], weights, cells)
+    return net
+
+
+def _classify(net: LayerStack, x: Area, room: Area, weights: Mapping[str, ArrayF32], cells: int) -> None:
+    last = _within(room, x.height, x.width, _lanes(len(weights["classifier.1.bias"])))
+    net.convolve(x, last, _wide(weights["classifier.1.weight"], x.channels), weights["classifier.1.bias"])
+    net.mean(last, cells)
+
+
+def _lanes(channels: int) -> int:
+    """Return channels rounded up to whole vectors: what is more stays 0."""
+    return -(-channels // CPU_LANES) * CPU_LANES
+
+
+def _wide(weight: ArrayF32, channels: int) -> ArrayF32:
+    """Return a convolution's weights for an image with more channels, which it does not read."""
+    return np.pad(weight, ((0, 0), (0, channels - weight.shape[1]), (0, 0), (0, 0)))
+
+
+def _lite0(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> LayerStack:
+    net = LayerStack()
+    image = net.area(height, width, 3, border=1)
+    net.normalise(image)
+    size = (-(-height // 2), -(-width // 2))
+    sizes = [size]
+    for block in BLOCKS:
+        size = (-(-size[0] // block.stride), -(-size[1] // block.stride))
+        sizes.append(size)
+    # Filters read from memory with a border of zeros, which is written within alone; blocks of one shape share it.
+    bordered: dict[tuple[int, ...], Area] = {}
+
+    def area(size: tuple[int, int], channels: int, kernel: int) -> Area:
+        key = (*size, _lanes(channels), kernel // 2)
+        if key not in bordered:
+            bordered[key] = net.area(*key)
+        return bordered[key]
+
+    def room(floats: list[int]) -> Area:
+        return net.area(1, max(floats) // CPU_LANES, CPU_LANES)
+
+    filtered = room([h * w * _lanes(b.expanded) for (h, w), b in zip(sizes[1:], BLOCKS, strict=True)])
+    outs = [_lanes(b.out) for b in BLOCKS] + [_lanes(len(weights["classifier.1.bias"]))]
+    made = [h * w * c for (h, w), c in zip((*sizes[1:], sizes[-1]), outs, strict=True)]
+    rooms = [room(made), room(made)]
+    x = area(sizes[0], STEM, BLOCKS[0].kernel)
+    padding = tuple(same_padding(n, 3, 2)[0] for n in (height, width))
+    net.convolve(image, x, *_tensors(weights, "features.stem"), stride=2, rectifier="relu6", padding=(padding[0], padding[1]))
+    for number, block in enumerate(BLOCKS):
+        rooms.reverse()
+        wide = x if block.expanded == block.given else area(sizes[number], block.expanded, block.kernel)
+        y = _within(rooms[0], *sizes[number + 1], _lanes(block.out))
+        small = _within(filtered, *sizes[number + 1], _lanes(block.expanded))
+        _bottleneck(net, (x, wide, small, y), weights, f"features.{number}", block)
+        x = y
+    _classify(net, x, rooms[1], weights, cells)
+    return net
+
+
+def _bottleneck(
+    net: LayerStack, areas: tuple[Area, Area, Area, Area], weights: Mapping[str, ArrayF32], name: str, block: Bottleneck
+) -> None:
+    """Expand, filter, project, and add what went in."""
+    x, wide, small, y = areas
+    if wide is not x:
+        weight, bias = _tensors(weights, f"{name}.expand")
+        net.convolve(x, wide, _wide(weight, x.channels), bias, rectifier="relu6")
+    net.depthwise(wide, small, *_tensors(weights, f"{name}.depthwise"), block.stride)
+    weight, bias = _tensors(weights, f"{name}.project")
+    net.convolve(small, y, _wide(weight, small.channels), bias, rectifier=None)
+    if block.adds:
+        net.add(x, y)
+
+
+def _tensors(weights: Mapping[str, ArrayF32], name: str) -> tuple[ArrayF32, ArrayF32]:
+    return weights[f"{name}.weight"], weights[f"{name}.bias"]
+
+
+def _within(room: Area, height: int, width: int, channels: int) -> Area:
+    """Return an image where another one was."""
+    found = Area(room.offset, height, width, channels)
+    assert found.size <= room.size
+    return found
+
+
+def _fire(net: LayerStack, x: Area, y: Area, weights: Mapping[str, ArrayF32], number: str) -> None:
+    """Squeeze, and both expansions side by side."""
+    _, squeezed, expanded = FIRES[number]
+    small = net.area(x.height, x.width, squeezed, border=1)
+    name = f"features.{number}"
+    for layer, given, into, channel in (
+        ("squeeze", x, small, 0),
+        ("expand1x1", small, y, 0),
+        ("expand3x3", small, y, expanded),
+    ):
+        net.convolve(given, into, weights[f"{name}.{layer}.weight"], weights[f"{name}.{layer}.bias"], channel=channel)
+
+
+def _pooled(side: int) -> int:
+    return -(-(side - 3) // 2) + 1

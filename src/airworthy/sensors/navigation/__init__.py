@@ -1,0 +1,1 @@
+"""Sensors by which autopilots know where they are: magnetometer, barometer, satellite navigation, and geodesy."""

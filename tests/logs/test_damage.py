@@ -1,0 +1,199 @@
+"""Hostile logs: every damaged file of every format gives a log or one sentence, within the bounds of memory and time."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.logs.small_files import CSV_MAPPING, crazyflie_file, every_format, mcap_record, mcap_text, ulog_file, ulog_message
+
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.logs import Log, ReadOptions, read_log
+
+FORMATS = ("crazyflie", "log.ulg", "blackbox.csv", "euroc.csv", "tum.txt", "plain.mcap", "zstd.mcap", "lz4.mcap", "bag.db3", "events.npz")
+FORMATS += ("table.csv",)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    pytest.importorskip("zstandard")
+    pytest.importorskip("lz4.frame")
+    return every_format(tmp_path_factory.mktemp("made"))
+
+
+def options(name: str, folder: Path) -> ReadOptions | None:
+    if name != "table.csv":
+        return None
+    (folder / "m.toml").write_text(CSV_MAPPING)
+    return ReadOptions(mapping=folder / "m.toml")
+
+
+def outcome(path: Path, data: bytes, given: ReadOptions | None) -> Log | str:
+    """The log, or the one sentence."""
+    path.write_bytes(data)
+    try:
+        log = read_log(path, given)
+    except AirworthyError as error:
+        text = str(error)
+        assert "\n" not in text
+        assert len(text) < 600, text
+        return text
+    for stream in log.streams:
+        assert len(stream.time) == len(stream.values)
+        assert stream.quality.count == len(stream.time)
+    return log
+
+
+def mutated(data: bytes, draw: np.random.Generator) -> bytes:
+    """Cut, flipped, overwritten, doubled or spread with zeros."""
+    made = bytearray(data)
+    for _ in range(int(draw.integers(1, 4))):
+        at = int(draw.integers(0, len(made)))
+        match int(draw.integers(0, 5)):
+            case 0:
+                made[at] ^= 1 << int(draw.integers(0, 8))
+            case 1:
+                made[at : at + 8] = b"\xff" * 8
+            case 2:
+                made[at : at + 16] = bytes(16)
+            case 3:
+                made[at:at] = made[at : at + 40]
+            case _:
+                del made[at : at + int(draw.integers(1, 64))]
+        if not made:
+            return b"\0"
+    return bytes(made)
+
+
+def fuzz(name: str, data: bytes, folder: Path, count: int) -> tuple[int, float]:
+    given = options(name, folder)
+    draw = np.random.default_rng(len(name))
+    read, slowest = 0, 0.0
+    for _ in range(count):
+        begin = time.process_time()
+        read += isinstance(outcome(folder / name, mutated(data, draw), given), Log)
+        slowest = max(slowest, time.process_time() - begin)
+    return read, slowest
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_mutated_files(files: dict[str, bytes], tmp_path: Path, name: str) -> None:
+    fuzz(name, files[name], tmp_path, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_many_mutated_files(files: dict[str, bytes], tmp_path: Path, name: str) -> None:
+    fuzz(name, files[name], tmp_path, 5000)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_cut_anywhere(files: dict[str, bytes], tmp_path: Path, name: str) -> None:
+    data, given = files[name], options(name, tmp_path)
+    for at in sorted({*range(1, 40, 3), *np.linspace(40, len(data) - 1, 30).astype(int)}):
+        outcome(tmp_path / name, data[:at], given)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_memory_stays_within_the_bound(files: dict[str, bytes], tmp_path: Path, name: str) -> None:
+    """No more than 4 times the file and 64 MiB, over damaged files."""
+    given, draw = options(name, tmp_path), np.random.default_rng(9)
+    data = files[name]
+    outcome(tmp_path / name, data, given)
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            outcome(tmp_path / name, mutated(data, draw), given)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * len(data) + (64 << 20)
+
+
+@pytest.mark.parametrize(("make", "name"), [(crazyflie_file, "log"), (ulog_file, "a.ulg")])
+def test_a_cut_tail_gives_what_came_before(tmp_path: Path, make: object, name: str) -> None:
+    data = make()  # type: ignore[operator]
+    whole = outcome(tmp_path / name, data, None)
+    cut = outcome(tmp_path / name, data[: int(0.7 * len(data))], None)
+    assert isinstance(whole, Log)
+    assert isinstance(cut, Log)
+    count = len(cut.stream("gyro").time)
+    assert 5 < count < len(whole.stream("gyro").time)
+    assert np.array_equal(cut.stream("gyro").values, whole.stream("gyro").values[:count])
+    assert cut.notes
+
+
+def test_flipped_checksum_and_zero_tail(tmp_path: Path) -> None:
+    data = crazyflie_file()
+    log = outcome(tmp_path / "log", data[:-1] + bytes([data[-1] ^ 1]), None)
+    assert isinstance(log, Log)
+    assert len(log.stream("gyro").time) == 20
+    assert any("checksum" in note for note in log.notes)
+    # A file that was not closed: zeros instead of the last records. No event has id 0 here.
+    log = outcome(tmp_path / "log", data[:-44] + bytes(500), None)
+    assert isinstance(log, Log)
+    assert any("bytes from byte" in note for note in log.notes)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (b"\xbc\x02\x00\x01\x00\x01\x00a\0\xff\xff", "too many for the file"),
+        (b"\xbc\x02\x00\x01\x00\x01\x00a\0\x01\x00acc.x\0" + bytes(8), "does not end with its type"),
+        (b"\xbc\x02\x00\x01\x00\x01\x00" + b"a" * 400, "over 255 characters"),
+        (b"\xbc\x02\x00\x00\x00", "declares no event type"),
+    ],
+)
+def test_headers_of_crazyflie_that_lie(tmp_path: Path, head: bytes, said: str) -> None:
+    text = outcome(tmp_path / "log", head, None)
+    assert isinstance(text, str)
+    assert said in text
+    assert "byte" in text
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("uint64_t timestamp;float[60000] x", "larger than a message"),
+        ("uint64_t timestamp;a b", "nested over 8 deep"),
+        ("uint64_t timestamp;c d", "format 'c' is not declared"),
+        ("uint64_t timestamp;float", "expected 'type name'"),
+        ("float x", "has no timestamp"),
+    ],
+)
+def test_formats_of_ulog_that_lie(tmp_path: Path, field: str, said: str) -> None:
+    data = b"ULog\x01\x12\x35\x01" + bytes(8) + ulog_message("F", f"a:{field};".encode())
+    text = outcome(tmp_path / "a.ulg", data + ulog_message("A", b"\0\0\0a"), None)
+    assert isinstance(text, str)
+    assert said in text
+    assert "byte" in text
+
+
+def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    import io
+    import zipfile
+
+    bomb = zstandard.ZstdCompressor().compress(bytes(100 << 20))
+    # The chunk declares 1 MB, its frame 100 MB.
+    chunk = bytes(16) + (1 << 20).to_bytes(8, "little") + bytes(4) + mcap_text("zstd") + len(bomb).to_bytes(8, "little") + bomb
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", bytes(300 << 20))
+    tracemalloc.start()
+    try:
+        text = outcome(tmp_path / "a.mcap", b"\x89MCAP0\r\n" + mcap_record(6, chunk), None)
+        assert "none of its topics" in str(text)
+        assert "at most" in str(outcome(tmp_path / "a.npz", packed.getvalue(), None))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 << 20
+
+
+def test_missing_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(AssetError):
+        read_log(tmp_path / "none.ulg")

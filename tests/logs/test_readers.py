@@ -1,0 +1,262 @@
+"""Readers against files written byte by byte, and against independent decoders on real ones."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.logs.small_files import (
+    CSV_MAPPING,
+    bag_file,
+    blackbox_text,
+    crazyflie_file,
+    csv_table,
+    euroc_text,
+    event_archive,
+    mcap_file,
+    tum_text,
+    ulog_file,
+)
+
+from airworthy.core.errors import AssetError
+from airworthy.logs import ReadOptions, read_log
+
+
+def saved(folder: Path, name: str, data: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_crazyflie_small(tmp_path: Path, version: int) -> None:
+    log = read_log(saved(tmp_path, "log", crazyflie_file(version)))
+    assert log.notes == ()
+    assert log.source.format == "Crazyflie micro-SD"
+    gyro = log.stream("gyro")
+    assert np.allclose(gyro.time, 0.002 * np.arange(20), atol=1e-12)
+    assert np.allclose(gyro.values[3], [np.deg2rad(270.0), -np.pi, np.deg2rad(0.5)], rtol=1e-7)
+    assert np.allclose(log.stream("accelerometer").values, [0.0, 0.25 * 9.81, 9.81])
+    commands = log.stream("motor_command")
+    assert commands.stamp == "held"
+    assert commands.values[5].tolist() == [0.25, 5 / 65536]
+    pose = log.stream("position:capture")
+    assert np.allclose(pose.time, 0.009 + 0.01 * np.arange(4))
+    assert pose.values[1].tolist() == [9.0, 2.0, 3.0]
+    assert log.raw("loop.motor.m1").values.dtype == np.uint16
+
+
+def independent(data: bytes) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Another decoder of a file with one event type of version 2."""
+    magic, version, types, _ = struct.unpack_from("<BHHH", data)
+    assert (magic, version, types) == (0xBC, 2, 1)
+    end = data.index(b"\0", 7)
+    (count,) = struct.unpack_from("<H", data, end + 1)
+    at, names, layout = end + 3, [], "<HQ"
+    for _ in range(count):
+        end = data.index(b"\0", at)
+        text = data[at:end].decode()
+        names.append(text[:-3])
+        layout += text[-2]
+        at = end + 1
+    rows = np.array(list(struct.iter_unpack(layout, data[at:-4])))
+    assert zlib.crc32(data[:-4]) == struct.unpack("<I", data[-4:])[0]
+    return names, rows[:, 1], rows[:, 2:]
+
+
+@pytest.mark.parametrize(("name", "count", "last"), [("log10", 50496, 50.007), ("log15", 62774, 62.188)])
+def test_crazyflie_shared(data_dir: Path, name: str, count: int, last: float) -> None:
+    path = data_dir / "flights/crazyflie_sysid" / name
+    names, time, rows = independent(path.read_bytes())
+    log = read_log(path)
+    assert log.notes == ()
+    assert len(time) == count == len(log.stream("gyro").time)
+    assert log.source.start_ns == int(time[0]) * 1000
+    assert np.array_equal(np.rint(log.stream("gyro").time * 1e6), time - time[0])
+    assert abs(log.duration - last) < 1e-3
+    for k, variable in enumerate(names):
+        assert np.array_equal(log.raw(f"fixedFrequency.{variable}").values.astype(np.float64), rows[:, k])
+    # The two gaps and steps of the specification: a period of 0.989 ms, and 1 and 6 gaps of 6 to 7 ms.
+    assert log.stream("gyro").quality.gaps == {"log10": 1, "log15": 6}[name]
+    assert log.stream("gyro").quality.rate == pytest.approx(1000 / 0.989, rel=1e-4)
+
+
+def test_ulog_small(tmp_path: Path) -> None:
+    log = read_log(saved(tmp_path, "a.ulg", ulog_file()))
+    gyro = log.stream("gyro")
+    assert np.allclose(gyro.values[4], [0.1, -0.2, -4.3], rtol=1e-6)
+    assert gyro.filter is not None
+    assert (gyro.filter.order, gyro.filter.cutoff) == (2, 80.0)
+    # Stamps are those of the sample, 0.5 ms before the message; the log begins there.
+    assert np.allclose(gyro.time, 0.004 * np.arange(40), atol=1e-12)
+    assert log.source.start_ns == 999_500_000
+    motors = log.stream("motor_command")
+    assert motors.values.shape == (40, 2)
+    assert np.isnan(motors.values[:10]).all()
+    assert motors.values[10].tolist() == [0.5, 0.25]
+    assert np.allclose(log.stream("motor_speed").values[0], [20 * np.pi, -40 * np.pi])
+    # Identity in FRD -> NED looks north: in ENU that is a quarter turn about z.
+    assert np.allclose(np.abs(log.stream("attitude").values[0]), [0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)])
+    assert log.stream("position").values[0].tolist() == [2.0, 1.0, -3.0]
+    assert log.stream("velocity").values[0].tolist() == [5.0, 4.0, -6.0]
+    assert log.geometry is not None
+    assert np.allclose(log.geometry.position, [[0.1, -0.2, 0.0], [0.0, 0.0, 0.0]])
+    assert np.allclose(log.geometry.axis, [[0.0, 0.0, 1.0]] * 2)
+    assert log.geometry.spin.tolist() == [1.0, -1.0]
+    kinds = [(e.kind, e.detail) for e in log.events]
+    for expected in (("disarmed", ""), ("armed", ""), ("dropout", "119 ms"), ("parameter", "MC_ROLL_P = 6.5"), ("message", "takeoff")):
+        assert expected in kinds
+    armed = next(e for e in log.events if e.kind == "armed")
+    assert armed.time == pytest.approx(0.0405)
+    assert log.parameters["info.sys_name"] == "PX4"
+    assert log.raw("esc_status.esc.esc_rpm").values[0].tolist() == [600, -1200, 0, 0]
+
+
+def test_ulog_shared_against_pyulog(data_dir: Path) -> None:
+    pyulog = pytest.importorskip("pyulog")
+    path = data_dir / "flights/px4_quad_sample/sample.ulg"
+    log, theirs = read_log(path), pyulog.ULog(str(path))
+    for topic in theirs.data_list:
+        head = f"{topic.name}:{topic.multi_id}" if topic.multi_id else topic.name
+        for name, values in topic.data.items():
+            bare, _, index = name.partition("[")
+            ours = log.raw(f"{head}.{bare}")
+            column = ours.values[:, int(index.rstrip("]"))] if index else ours.values
+            assert np.array_equal(np.asarray(column, np.float64), np.asarray(values, np.float64), equal_nan=True), (head, name)
+    assert {k: v for k, v in log.parameters.items() if not k.startswith("info.")} == theirs.initial_parameters
+    assert len([e for e in log.events if e.kind == "dropout"]) == len(theirs.dropouts)
+
+
+def test_blackbox(tmp_path: Path) -> None:
+    log = read_log(saved(tmp_path, "a.csv", blackbox_text()))
+    assert np.allclose(log.stream("gyro").values[0], [np.pi / 2, 0.0, 0.0])
+    assert np.allclose(log.stream("accelerometer").values[0], [0.0, 0.0, 9.81])
+    assert np.allclose(log.stream("motor_command").values[0], [0.5, 0.0, 1.0, 0.5])
+    assert np.allclose(log.stream("motor_speed").values[0], 1000 * 2 * np.pi / 60)  # 7000 electrical over 7 pairs of poles
+    assert log.stream("voltage").values[0] == 16.8
+    assert log.stream("gyro").quality.rate == pytest.approx(2000.0)
+
+
+def test_bare_blackbox_says_what_it_needs(tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.csv", blackbox_text(headers=""))
+    log = read_log(path)
+    assert not log.has("accelerometer")
+    assert not log.has("motor_command")
+    assert any("--set acc_1G=2048" in note for note in log.notes)
+    given = ReadOptions(settings={"acc_1G": "2048", "motorOutput": "158,2047", "motor_poles": "14"})
+    assert {s.kind for s in read_log(path, given).streams} >= {"accelerometer", "motor_command", "motor_speed"}
+    with pytest.raises(AssetError, match=r"header 'acc_1G' is 'much'; expected 1 number"):
+        read_log(path, ReadOptions(settings={"acc_1G": "much"}))
+
+
+def test_second_sessions_are_told(tmp_path: Path) -> None:
+    log = read_log(saved(tmp_path, "a.csv", blackbox_text() + blackbox_text(headers="")))
+    assert len(log.stream("gyro").time) == 20
+    assert any("second session" in note for note in log.notes)
+
+
+def test_euroc_and_tum(tmp_path: Path) -> None:
+    log = read_log(saved(tmp_path, "imu.csv", euroc_text()))
+    assert log.source.start_ns == 1403715273262142976
+    assert log.stream("gyro").values[0].tolist() == [0.1, 0.2, 0.3]
+    assert log.stream("gyro").quality.rate == pytest.approx(200.0)
+    tum = read_log(saved(tmp_path, "t.txt", tum_text()))
+    assert tum.stream("position").values[3].tolist() == [1.0, 2.0, 3.0]
+    assert np.allclose(tum.stream("attitude").time, 0.05 * np.arange(10))
+
+
+def test_euroc_shared(data_dir: Path) -> None:
+    log = read_log(data_dir / "flights/euroc_v101")
+    rows = np.loadtxt(data_dir / "flights/euroc_v101/imu0.csv", delimiter=",", comments="#", usecols=range(1, 7))
+    assert np.array_equal(log.stream("gyro").values, rows[:, :3])
+    assert np.array_equal(log.stream("accelerometer").values, rows[:, 3:])
+    tum = read_log(data_dir / "flights/euroc_v101/groundtruth_tum.txt")
+    assert np.allclose(tum.stream("position").values, log.stream("position:truth").values, atol=1e-5)
+    assert np.abs(np.sum(tum.stream("attitude").values * log.stream("attitude:truth").values, axis=1)).min() > 1 - 1e-9
+
+
+@pytest.mark.parametrize("compression", ["", "zstd", "lz4"])
+def test_mcap(tmp_path: Path, compression: str) -> None:
+    if compression:
+        pytest.importorskip("zstandard" if compression == "zstd" else "lz4.frame")
+    log = read_log(saved(tmp_path, "a.mcap", mcap_file(compression=compression)))
+    assert np.allclose(log.stream("gyro").values[:, 0], 0.1 * np.arange(10))
+    assert np.allclose(log.stream("accelerometer").values, [0.0, 0.0, 9.81])
+    assert np.allclose(log.stream("gyro").time, 0.01 * np.arange(10))
+    assert log.source.start_ns == 5_000_000_000
+    assert any("received +0.0200 s" in note for note in log.notes)
+
+
+def test_bags_in_sqlite_hold_the_same(tmp_path: Path) -> None:
+    bag_file(tmp_path / "a.db3")
+    log, other = read_log(tmp_path / "a.db3"), read_log(saved(tmp_path, "a.mcap", mcap_file()))
+    for name in ("gyro", "accelerometer", "attitude"):
+        assert np.array_equal(log.stream(name).values, other.stream(name).values)
+        assert np.array_equal(log.stream(name).time, other.stream(name).time)
+
+
+def test_topics_can_be_named_and_left_out(tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.mcap", mcap_file())
+    assert read_log(path, ReadOptions(topics={"/imu": "front"})).stream("gyro:front").kind == "gyro"
+    with pytest.raises(AssetError, match="none of its topics"):
+        read_log(path, ReadOptions(topics={"/imu": "-"}))
+
+
+def test_event_archives(tmp_path: Path) -> None:
+    event_archive(tmp_path / "a.npz")
+    log = read_log(tmp_path / "a.npz")
+    assert np.allclose(log.stream("gyro").values[0], [np.pi, 0.0, -np.pi / 2])
+    assert np.allclose(log.stream("voltage").values, 3.7)
+
+
+def test_tables_need_a_meaning(tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.csv", csv_table())
+    with pytest.raises(AssetError, match=r"columns \(t, wx, wy, wz\) need a meaning: `airworthy logs map"):
+        read_log(path)
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(CSV_MAPPING)
+    log = read_log(path, ReadOptions(mapping=mapping))
+    assert np.allclose(log.stream("gyro").values[4], [np.pi, np.pi / 2, -np.deg2rad(4.0)])
+    assert np.allclose(log.stream("gyro").time, 0.002 * np.arange(10))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('gyrro = {columns = ["a"]}', "Closest: 'gyro'"),
+        ('gyro = {columns = ["wx"]}', "has 1 columns; expected 3"),
+        ('gyro = {columns = ["wx", "wy", "wz"], unit = "g"}', "has unit 'g'; expected one of rad/s"),
+        ('gyro = {columns = ["wx", "wy", "wz"], frame = "ned"}', "has frame 'ned'; expected flu or frd"),
+        ('gyro = {columns = ["wx", "wy", "ww"], time = "t"}', "Unknown column 'ww'"),
+        ('gyro = {columns = ["wx", "wy", "wz"], time = "t", time_unit = "min"}', "time_unit"),
+        ("", "maps no stream"),
+    ],
+)
+def test_mappings_that_do_not_fit(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "m.toml").write_text(line)
+    with pytest.raises(Exception, match=said):
+        read_log(saved(tmp_path, "a.csv", csv_table()), ReadOptions(mapping=tmp_path / "m.toml"))
+
+
+def test_cells_and_lines_that_do_not_fit_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text(CSV_MAPPING)
+    data = csv_table() + b"20,?,1,2\n22,1\n"
+    log = read_log(saved(tmp_path, "a.csv", data), ReadOptions(mapping=tmp_path / "m.toml"))
+    assert len(log.stream("gyro").time) == 11
+    assert np.isnan(log.stream("gyro").values[10, 0])
+    assert any("1 lines" in note for note in log.notes)
+    assert any("1 cells" in note for note in log.notes)
+
+
+def test_what_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(AssetError, match="is empty"):
+        read_log(saved(tmp_path, "a", b""))
+    with pytest.raises(AssetError, match="begins with 00 01"):
+        read_log(saved(tmp_path, "a", bytes([0, 1, 2])))
+    with pytest.raises(AssetError, match="is no log"):
+        read_log(tmp_path)
+    with pytest.raises(AssetError, match="There is no file"):
+        read_log(tmp_path / "none")
