@@ -145,6 +145,10 @@ class TestMeshes:
         assert viewer.controls.boxes["beyond"].value
         viewer.switch("beyond", False)
         assert (inside.visible, beyond.visible) == (True, False)
+        picker = viewer.picker()
+        assert picker is not None
+        assert [item.cloud for item in picker.scene.splats] == ["room"]  # what is hidden is clicked through
+        assert viewer.picker() is picker
         viewer.switch("splats", False)
         viewer.switch("beyond", True)
         assert not beyond.visible

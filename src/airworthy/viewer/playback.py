@@ -27,7 +27,7 @@ from airworthy.viewer.picking import Picker
 from airworthy.viewer.plots import FlightPlots, Plot, room_plot
 from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SceneNodes
 from airworthy.viewer.server import stop, url_of
-from airworthy.viewer.splat_nodes import BEYOND, ROOF, SPLATS_MAX, SplatNodes, ViewColors
+from airworthy.viewer.splat_nodes import BEYOND, ROOF, SPLATS_MAX, SplatNodes, ViewColors, without_beyond
 from airworthy.viewer.subjects import Subject, splat_scene
 from airworthy.viewer.surroundings import surround
 from airworthy.viewer.tools import ClickTools, CropBox, cropped_file
@@ -119,7 +119,7 @@ class Viewer:
         self._lock = threading.RLock()
         self._captioned = -np.inf
         self._lowered: Scene | None = None
-        self._roof = True
+        self._roof = self._beyond = True
         api, scene = server.scene, subject.scene
         self.poses: ActorPoses | None = None
         self.scene: SceneNodes | None = None
@@ -151,6 +151,7 @@ class Viewer:
         self.plots, self.panes = self._flight_panels(camera)
         self._splats_max = splats_max
         self._picker: Picker | None = None
+        self._picked: tuple[Scene | None, bool] = (None, True)
         self.tools = ClickTools(api, server.gui, self.picker, self.view.size, say)
         self.crop = self._crop_box(say)
         self._watch: TrainingWatch | None = None
@@ -265,6 +266,7 @@ class Viewer:
                 self._show_vehicle()
             elif key in (SPLATS, BEYOND) and self.splats is not None:
                 self.splats.switch(on, BEYOND if key == BEYOND else "")
+                self._beyond = on if key == BEYOND else self._beyond
             elif key == DIRECTIONS and self.colors is not None:
                 self.colors.on = on
                 self.colors.renew()
@@ -280,8 +282,10 @@ class Viewer:
         scene = self.shown_scene
         if scene is None:
             return None
-        if self._picker is None or self._picker.scene is not scene:
-            self._picker = Picker(scene)
+        if self._picker is None or self._picked[0] is not scene or self._picked[1] != self._beyond:
+            self._picked = scene, self._beyond
+            # What is hidden is clicked through.
+            self._picker = Picker(scene if self._beyond else without_beyond(scene))
         return self._picker
 
     def watch(self) -> None:

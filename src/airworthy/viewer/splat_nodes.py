@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -279,13 +279,21 @@ def _parts(scene: Scene, lowered: Scene) -> list[_Part]:
         name = f"{ROOT}/{number}_{node_name(item.name or item.cloud)}"
         below = None if lowered is scene or item.attached else lowered.clouds[lowered.splats[number].cloud]
         if below is None or not len(below):
-            beyond = scene.carved is not None and item.cloud == BACKGROUND
-            found.append(_Part(name, scene.clouds[item.cloud], item, BEYOND if beyond else ""))
+            found.append(_Part(name, scene.clouds[item.cloud], item, BEYOND if _is_beyond(scene, item) else ""))
             continue
         stood = placed(scene.clouds[item.cloud], item)
         above = selected(stood, stood.position[:, 2] > below.position[:, 2].max())
         found += [_Part(name, below, SplatPlacement("")), _Part(f"{name}_roof", above, SplatPlacement(""), ROOF)]
     return [part for part in found if len(part.splats)]
+
+
+def _is_beyond(scene: Scene, item: SplatPlacement) -> bool:
+    return scene.carved is not None and item.cloud == BACKGROUND
+
+
+def without_beyond(scene: Scene) -> Scene:
+    """Return a captured place without the gaussians that lie beyond its known space; any other scene as it is."""
+    return replace(scene, splats=tuple(item for item in scene.splats if not _is_beyond(scene, item)))
 
 
 def add_splats(api: Any, name: str, splats: Splats, placement: SplatPlacement) -> Any:
