@@ -80,11 +80,11 @@ class TestCaptures:
         assert not viewer.nodes["/capture/points"].visible
 
 
-def _training(folder: Path, step: int, count: int) -> None:
+def _training(folder: Path, step: int, count: int, degree: int = 1) -> None:
     """What `airworthy capture train` leaves after a step."""
     folder.mkdir(exist_ok=True)
     write_json(folder / IDENTITY, {"options": {"steps": 100}, "images": "0" * 64})
-    arrays = SplatOptimizer(_cloud(count, 1)).save()
+    arrays = SplatOptimizer(_cloud(count, degree)).save()
     notes = {"judged": [[step, 20.0 + step / 10, 0.9]], "loss": []}
     Checkpoints(folder / CHECKPOINTS, digits=8).save(Checkpoint(step, arrays, notes), {})
 
@@ -127,6 +127,23 @@ class TestTrainings:
         assert "step 20 of 100: 64 gaussians" in viewer.controls._facts.content
         assert viewer.shown_scene is not None
         assert len(viewer.shown_scene.clouds["run"]) == 64  # what clicks meet is the new cloud
+        viewer.close()
+
+    def test_harmonics_that_come_later_are_shown(self, server: Any, tmp_path: Path) -> None:
+        """A training begins without, and raises their degree step by step."""
+        _training(tmp_path / "run", 10, 40, degree=0)
+        viewer = Viewer(server, load_subject(str(tmp_path / "run")))
+        assert viewer.colors is not None
+        _training(tmp_path / "run", 20, 40, degree=2)
+        assert viewer.subject.training is not None
+        viewer._trained(viewer.subject.training.newest(), "")
+        assert viewer.splats is not None
+        assert viewer.splats.degree == 2
+        eye = np.array([0.0, -3.0, 1.0])
+        viewer.splats.color(eye)
+        assert viewer.shown_scene is not None
+        expected = np.rint(255.0 * colors_from(viewer.shown_scene.clouds["run"], eye))
+        assert np.abs(viewer.nodes["/splats/0_run"].rgbs.astype(int) - expected).max() <= 1
         viewer.close()
 
     def test_a_folder_that_holds_none(self, tmp_path: Path) -> None:

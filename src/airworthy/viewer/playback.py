@@ -351,7 +351,8 @@ class Viewer:
 
     def _view_colors(self) -> ViewColors | None:
         """Return what colours splats for the place one looks from; None where all are of one colour from everywhere."""
-        if self.splats is None or not self.splats.degree:
+        # The degree of a training's harmonics grows while it is watched.
+        if self.splats is None or not (self.splats.degree or self.subject.training is not None):
             return None
         return ViewColors(self.server, self.splats.color, self.view.size)
 
