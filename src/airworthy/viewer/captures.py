@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.capture.images import read_capture
 from airworthy.capture.record import CaptureImages
 from airworthy.core.arrays import Array
-from airworthy.core.frames import to_wxyz
+from airworthy.core.frames import rotate, to_wxyz
 from airworthy.splats.training.plane_sweep import reach_of
 
 __all__ = ["CaptureNodes", "holds_capture", "read_thumbnails"]
@@ -82,6 +82,18 @@ class CaptureNodes:
             inner = np.quantile(points[np.isfinite(points).all(1)], (0.05, 0.95), axis=0)
             low, high = np.minimum(low, inner[0]), np.maximum(high, inner[1])
         return np.asarray(low, float), np.asarray(high, float)
+
+    def eye(self) -> tuple[Array, Array, float]:
+        """Return where the camera in the middle of the capture stood, a point that it looked at, and its upright angle of view.
+
+        Splats are looked at from there: from outside there is only the back of what cameras saw.
+        """
+        k = len(self.images) // 2
+        position = np.asarray(self.images.position[k], float)
+        ahead = rotate(self.images.attitude[k], np.array([0.0, 0.0, 1.0]))
+        height = self.images.rgb[k].shape[0]
+        fov = 2.0 * math.atan(0.5 * height / float(self.images.intrinsics[k, 1]))
+        return position, position + 0.25 * self.extent * ahead, min(fov, math.radians(100.0))
 
     @property
     def switches(self) -> dict[str, bool]:

@@ -129,7 +129,7 @@ class Viewer:
             self.poses = ActorPoses(scene)
             self.scene = SceneNodes(api, scene, self._lowered, self.poses)
             self.splats = SplatNodes(api, scene, self._lowered, splats_max) if scene.splats else None
-        inside = scene is not None and scene.carved is not None
+        inside = scene is not None and (scene.carved is not None or subject.bare)
         self.capture = None if subject.capture is None else CaptureNodes(api, subject.capture, _cameras_shown(subject), inside)
         self.flight = None if subject.flight is None else FlightNodes(api, subject.flight, camera)
         self.follower = None if subject.flight is None else Follower(subject.flight.vehicle(subject.flight.envs[0]))
@@ -143,6 +143,9 @@ class Viewer:
             None if self.capture is None or not (scene is None or subject.bare) else self.capture.box,
         )
         """Where a browser looks from at first."""
+        if self.capture is not None and scene is not None and subject.bare and self.flight is None:
+            position, target, fov = self.capture.eye()
+            self.view = replace(self.view, position=position, target=target, fov=fov)
         self._aim(self.view)
         self._others = surround(api, scene, self.view)
         self.colors = self._view_colors()
