@@ -84,13 +84,14 @@ class CaptureNodes:
         return np.asarray(low, float), np.asarray(high, float)
 
     def eye(self) -> tuple[Array, Array, float]:
-        """Return where the camera in the middle of the capture stood, a point that it looked at, and its upright angle of view.
+        """Return a place just before the camera in the middle of the capture, a point that it saw, and its upright angle of view.
 
         Splats are looked at from there: from outside there is only the back of what cameras saw.
         """
         k = len(self.images) // 2
-        position = np.asarray(self.images.position[k], float)
         ahead = rotate(self.images.attitude[k], np.array([0.0, 0.0, 1.0]))
+        # Before the image in its own frustum, which is about twice as long as its size.
+        position = self.images.position[k] + 4.0 * _SHARE_INSIDE * self.extent * ahead
         height = self.images.rgb[k].shape[0]
         fov = 2.0 * math.atan(0.5 * height / float(self.images.intrinsics[k, 1]))
         return position, position + 0.25 * self.extent * ahead, min(fov, math.radians(100.0))
