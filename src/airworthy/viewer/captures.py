@@ -84,7 +84,7 @@ class CaptureNodes:
         return np.asarray(low, float), np.asarray(high, float)
 
     def eye(self) -> tuple[Array, Array, float]:
-        """Return a place just before the camera in the middle of the capture, a point that it saw, and its upright angle of view.
+        """Return a place just before the camera in the middle of the capture, a point it saw, and its upright angle of view.
 
         Splats are looked at from there: from outside there is only the back of what cameras saw.
         """
