@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.benchmarks.tracking_stage import EXPERT, PLACE, on_stage
 
-from airworthy.benchmarks.tracking.block import Setting
+from airworthy.benchmarks.tracking.block import Setting, _plan
 from airworthy.benchmarks.tracking.condition_change import change_of, change_text, drop_unchanged
 from airworthy.benchmarks.tracking.condition_edits import moved_scene, splat_boxes, without_boxes
 from airworthy.benchmarks.tracking.conditions import condition, described, expanded
@@ -98,6 +98,17 @@ def test_one_that_was_named_is_refused_and_one_of_a_group_is_left_out() -> None:
     changes = _changes(("lighting:1",), "hover", bare)
     with pytest.raises(AirworthyError, match="'lighting:1': all its values are the baseline's"):
         drop_unchanged(("lighting:1",), expanded(("lighting:1",)), changes, "hover", PLACE)
+    # Whoever is over before images freeze sees what the baseline sees.
+    seconds = course("robustness").trajectory().duration
+    assert _changes(("frozen",), "robustness", bare)["frozen"]
+    for word, idle in ((f"frozen:{seconds - 0.5:g}", False), (f"frozen:{seconds + 0.5:g}", True)):
+        assert (not _changes((word,), "robustness", bare)[word]) is idle
+
+
+def test_commands_of_a_condition_are_as_late_as_it_says() -> None:
+    late = replace(condition("baseline"), name="late", delay=0.12)
+    setting = Setting(late, "hover", PLACE, {})
+    assert _plan(setting, SceneBatch(setting.scene, 1)).latency == 0.12
 
 
 def test_a_run_leaves_out_what_changes_nothing_and_writes_what_the_others_change(tmp_path: Path) -> None:

@@ -16,7 +16,16 @@ from airworthy.core.files import sha256_file
 from airworthy.learning.backbone.config import HELD_OUT_SEED, BackboneOptions
 from airworthy.learning.backbone.contract import read_backbone, trunk_shapes, trunk_tensors, write_backbone
 from airworthy.learning.backbone.halls import drawn_hall
-from airworthy.learning.backbone.pictures import CELLS, POSE, SIDE, SUBCELLS, PlacePictures, drawn_poses, pictures_of
+from airworthy.learning.backbone.pictures import (
+    _CELL_PIXELS,
+    CELLS,
+    POSE,
+    SIDE,
+    SUBCELLS,
+    PlacePictures,
+    drawn_poses,
+    pictures_of,
+)
 from airworthy.learning.backbone.probe import (
     CHANNELS,
     HELD_OUT,
@@ -174,6 +183,14 @@ def test_nothing_is_learnt_where_backbones_or_policies_are_judged(monkeypatch: p
         pool.hold(first)
     assert seen == ["drawn_hall:0@0", "drawn_hall:1@0", "drawn_hall:2@0"]
     assert not set(seen) & set(HELD_OUT)
+
+
+def test_a_cell_shows_what_lies_in_the_middle_of_what_it_sees() -> None:
+    """Where a layer of 3 pixels looks from is one of its inputs' steps further in, and its own steps are twice as long."""
+    first, step = 0, 1
+    for _ in range(4):
+        first, step = first + step, 2 * step
+    assert np.arange(SIDE)[_CELL_PIXELS].tolist() == [first + step * n for n in range(6)]
 
 
 def test_images_do_not_depend_on_how_many_there_are() -> None:

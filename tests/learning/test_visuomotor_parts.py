@@ -257,6 +257,14 @@ def test_noise_is_normal_with_a_deviation_of_each_looks_own() -> None:
     assert abs(np.corrcoef(loud[:, 1:].ravel(), loud[:, :-1].ravel())[0, 1]) < 0.08
 
 
+def test_noise_on_black_and_white_stays_black_and_white() -> None:
+    """Counts end at 0 and 255: what noise pushes past them does not come back at the other end."""
+    for value, far in ((0, 128), (255, 128)):
+        noisy = augmented(np.full((16, 16, 16, 3), value, np.uint8), replace(NOTHING, noise=10.0), (9,))
+        assert (noisy != value).any()
+        assert (np.abs(noisy.astype(int) - value) < far).all()
+
+
 def row(condition: str, successes: int) -> dict:
     ended = [] if successes == 20 else ["off course: far"]
     about = {"course": "round", "condition": condition, "family": "rigid", "flights": 20}

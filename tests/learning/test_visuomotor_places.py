@@ -11,12 +11,16 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tests.learning.test_visuomotor_training import written_place
+
+from airworthy.benchmarks.tracking.conditions import condition
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.svnet.data import TrainingData
 from airworthy.learning.visuomotor.config import JUDGED_SEED, VisuomotorOptions, VisuomotorProtocol, place_names
-from airworthy.learning.visuomotor.judging import condition_rows, judge, verdict_of
+from airworthy.learning.visuomotor.judging import condition_rows, is_control, judge, verdict_of
 from airworthy.learning.visuomotor.places import _part, flown_in, joined_numbers
-from airworthy.learning.visuomotor.run import _check_together
+from airworthy.learning.visuomotor.run import _check_places, _check_together
+from airworthy.trajectories import course, write_course
 
 
 def test_words_for_many_places() -> None:
@@ -136,6 +140,43 @@ def test_places_are_one_row_and_blind_flights_no_part_of_the_verdict() -> None:
     led = verdict_of(condition_rows([*flights, *_flights(0, "c", "blindfold", good)]))
     assert led == (True, f"{why} Not sight alone leads it: flights succeeded without eyes, 2 of 6 under 'blindfold'.")
     assert not verdict_of(condition_rows([*flights, *_flights(1, "a", "baseline", bad)]))[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "control"),
+    [("baseline", False), ("blindfold", True), ("frozen", True), ("late_images", False), ("shifted", False)],
+)
+def test_controls_are_those_that_take_the_eyes_away(name: str, control: bool) -> None:
+    assert is_control(condition(name)) is control
+
+
+def test_courses_that_only_the_way_between_their_ends_tells_apart_are_refused(tmp_path: Path) -> None:
+    one = course("robustness")
+    same = tmp_path / "again.json"
+    write_course(one, same)
+    with pytest.raises(AirworthyError, match="have the same objective"):
+        _check_together(VisuomotorOptions(course=("robustness", str(same))), VisuomotorProtocol())
+    _check_together(VisuomotorOptions(course=("robustness", "sigmoid", "climbing_orbit")), VisuomotorProtocol())
+
+
+def test_a_course_out_of_the_place_and_a_condition_that_is_the_baseline_are_refused_before_anything_is_learnt(
+    tmp_path: Path,
+) -> None:
+    place, path = written_place(tmp_path)
+    inside = VisuomotorOptions(scene=(place,), course=(path,))
+    for word, why in (("lighting:1", "all its values are the baseline's"), ("frozen:100", "is over by then")):
+        with pytest.raises(AirworthyError, match=f"A condition changes nothing.*{why}"):
+            _check_places(inside, VisuomotorProtocol(conditions=("baseline", word)), {}, True)
+    _check_places(inside, VisuomotorProtocol(), {}, True)
+    text = (tmp_path / "hut.toml").read_text(encoding="utf-8")
+    (tmp_path / "hut.toml").write_text(text.replace("upper = [4.0, 3.0, 3.0]", "upper = [4.0, 0.5, 3.0]"), encoding="utf-8")
+    with pytest.raises(AirworthyError, match="leaves the bounds of"):
+        _check_places(inside, VisuomotorProtocol(), {}, True)
+
+
+def test_numbers_of_the_judgement_are_named_as_options_are() -> None:
+    with pytest.raises(AirworthyError, match=r"judge\.flights is 0"):
+        VisuomotorProtocol(flights=0)
 
 
 def test_nothing_is_judged_by_flights_without_eyes_alone() -> None:

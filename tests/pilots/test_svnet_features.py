@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import read_json
 from airworthy.pilots.svnet.features import (
+    HISTORY_TICKS,
     History,
     from_command,
     history_features,
@@ -129,3 +130,13 @@ def test_mistakes() -> None:
         to_objective(np.zeros(17))
     with pytest.raises(AirworthyError, match="form"):
         History(1, "other").push([0.0], np.zeros((1, 8)), np.zeros((1, 4)))  # type: ignore[arg-type]
+
+
+def test_a_turn_past_half_a_turn_is_as_small_as_any() -> None:
+    """Yaw from 179 to 181 degrees: quaternions with w >= 0 jump there, the turn between them does not."""
+    half = np.radians([179.0, 181.0]) / 2.0
+    states = np.zeros((1, 2, 10))
+    states[0, :, 8], states[0, :, 9] = np.sin(half), np.cos(half)
+    turn = history_features([0.0, 0.05], states, np.zeros((1, 2, 4)))[0, 1].reshape(15, HISTORY_TICKS)[7:11, 0]
+    assert turn[3] == pytest.approx(np.cos(np.radians(1.0)), abs=1e-12)
+    assert np.linalg.norm(turn[:3]) == pytest.approx(np.sin(np.radians(1.0)), abs=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from tests.pilots.svnet_cases import contract, weights
 
 from airworthy.core.arrays import Array, ArrayU8
-from airworthy.core.errors import AirworthyError, UnknownNameError
+from airworthy.core.errors import AirworthyError, AssetWarning, UnknownNameError
 from airworthy.core.frames import multiply
 from airworthy.optics.tone import to_8bit
 from airworthy.pilots import FlightPlan, fly
@@ -22,6 +23,7 @@ from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, policy_
 from airworthy.pilots.svnet.features import HISTORY_TICKS, from_command, history_features
 from airworthy.pilots.svnet.network import Decision, Reading, SvNetwork
 from airworthy.pilots.svnet.pilot import SvNetPilot, check_camera, objective_of, policy_camera, policy_images, svnet_pilot
+from airworthy.pilots.svnet.setting import policy_setting
 from airworthy.pilots.trackers import HoverFrame
 from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.devices import device
@@ -224,6 +226,22 @@ def test_what_leaves_the_bounds_is_clipped_and_counted() -> None:
     assert inside.clipped.tolist() == [0]
 
 
+def test_the_history_tells_of_the_command_that_acted_and_not_of_what_was_wished() -> None:
+    who = fixed((0.2, 7.0, -5.0, -9.0))
+    flown(who, simulator(1), 3)
+    newest = who.history.features()[0].reshape(15, HISTORY_TICKS)[11:, 0]
+    np.testing.assert_array_equal(newest, from_command([0.0, 5.0, 5.0, 5.0]))
+
+
+def test_a_tick_that_rounding_puts_a_hair_early_is_due() -> None:
+    """0.05 s added up thrice is less than 0.15 by a bit, and a clock of its own may be off by nanoseconds."""
+    who, sim = fixed((-0.5, 0.0, 0.0, 0.0)), simulator(1)
+    seen = observe(sim, who.observes, Shown(1))  # type: ignore[arg-type]
+    for time in (0.0, 0.05 - 1e-9, 0.1 - 1e-9, 0.15 - 1e-9):
+        who.command(Observation(np.array([time]), seen.fields, seen.samples))
+    assert who.decisions.tolist() == [4]
+
+
 def test_it_decides_at_its_own_rate_and_holds_in_between() -> None:
     who = pilot(2)
     commands = flown(who, simulator(2, control_rate=100.0), 20)
@@ -382,6 +400,17 @@ def test_a_camera_of_another_view_is_refused_before_the_flight(folder: Path) -> 
 def test_commands_must_be_taken_as_often_as_it_decides(folder: Path) -> None:
     with pytest.raises(AirworthyError, match="takes commands at 10 Hz"):
         svnet_pilot(folder, simulator(1, control_rate=10.0), course("robustness"))
+
+
+def test_a_course_that_a_policy_never_learnt_is_told(tmp_path: Path) -> None:
+    setting = policy_setting(CARL, None, {"robustness": OBJECTIVE})
+    folder = tmp_path / "policy"
+    write_policy(folder, replace(contract("hp_net"), setting=setting), weights("hp_net"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        svnet_pilot(folder, simulator(1), course("robustness"))
+    with pytest.warns(AssetWarning, match="learnt of the courses robustness, and the one that it is told of is none of them"):
+        svnet_pilot(folder, simulator(1), course("sigmoid"))
 
 
 def test_pilots_by_name() -> None:

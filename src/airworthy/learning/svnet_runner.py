@@ -128,7 +128,7 @@ class Runner:
 
 
 def check(path: str) -> tuple[float, float]:
-    """Return the largest difference to the contract's worked example, and the median time of a decision [s]."""
+    """Return the largest difference to the worked example (thrust: a share), and the median time of a decision [s]."""
     runner = Runner(path, np.zeros(18), 1.0, 1.0)
     example = runner.contract["example"]
     runner = Runner(path, example["objective"], example["full_thrust_n"], example["weight_n"])
@@ -144,7 +144,10 @@ def check(path: str) -> tuple[float, float]:
         seconds.append(time.perf_counter() - begun)
         told = [tick["thrust_n"], *tick["body_rates"]]
         pairs = [(runner.read[name], tick[name]) for name in ("state", "history", "command") if name in tick]
-        worst = max([worst, *(float(np.abs(np.subtract(a, b)).max()) for a, b in [(command, told), *pairs])])
+        # Thrust as a share of full thrust: newtons of a large drone and rad/s are no one scale.
+        scale = np.array([example["full_thrust_n"], 1.0, 1.0, 1.0])
+        pairs.append((command / scale, told / scale))
+        worst = max([worst, *(float(np.abs(np.subtract(a, b)).max()) for a, b in pairs)])
     return worst, float(np.median(seconds))
 
 
@@ -152,4 +155,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 2 or not os.path.isfile(sys.argv[1]):
         raise SystemExit(__doc__)
     off, median = check(sys.argv[1])
-    print(f"worked example: at most {off:.1e} off; {1e3 * median:.2f} ms a decision")
+    print(f"worked example: at most {off:.1e} off (share of full thrust, rad/s); {1e3 * median:.2f} ms a decision")

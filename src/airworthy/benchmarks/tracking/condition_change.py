@@ -14,6 +14,7 @@ from airworthy.benchmarks.tracking.conditions import Condition, condition, noise
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.scenes import Scene
 from airworthy.scenes.splats.editing import EditBox
+from airworthy.trajectories import course
 
 __all__ = ["change_of", "change_text", "drop_unchanged"]
 
@@ -57,6 +58,9 @@ def change_of(item: Condition, flown: str, place: str, scenes: Mapping[str, Scen
     """
     usual = condition(_ROOT)
     found: dict[str, Any] = {name: getattr(item, name) for name in _PLAIN if getattr(item, name) != getattr(usual, name)}
+    if found.get("freeze", 0.0) >= course(item.course or flown).trajectory().duration:
+        # Nobody is left to see the picture that stays.
+        del found["freeze"]
     if item.blind:
         found["blind"] = True
     level = noise_level(item.noise)
@@ -129,10 +133,14 @@ def drop_unchanged(
         words = [item.name for item in conditions if item.name not in idle]
         rest = f" as --conditions {' '.join(words)}" if words else ""
         told = "; ".join(f"{name!r}: {why}" for name, why in named.items())
+        instead = (
+            ", or take out what is there: without_nearest:3, of a captured place without_boxes:3"
+            if any(item.edits for item in conditions if item.name in named)
+            else ""
+        )
         raise AirworthyError(
             f"{'A condition changes' if len(named) == 1 else f'{len(named)} conditions change'} nothing, and would be flown as"
-            f" the baseline: {told}. Leave {'it' if len(named) == 1 else 'them'} out{rest}, or take out what is there:"
-            " without_nearest:3, of a captured place without_boxes:3."
+            f" the baseline: {told}. Leave {'it' if len(named) == 1 else 'them'} out{rest}{instead}."
         )
     edits = {item.name for item in conditions if item.edits}
     dropped = {name: why for name, why in idle.items() if ":" not in name or name in edits}
@@ -155,4 +163,6 @@ def _why(item: Condition, flown: str, place: str) -> str:
         return f"{where} no gaussians"
     if item.nearest or item.clear:
         return f"{where} no thing that is no part of the room"
+    if item.freeze:
+        return f"images stay from {item.freeze:g} s on, and the course {item.course or flown!r} is over by then"
     return "all its values are the baseline's"

@@ -239,7 +239,7 @@ class VisuomotorProtocol:
     """Of the flights."""
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        check_fields(self, "judge.")
         if self.scene:
             place_names(self.scene)
         for name, words in (("condition", self.conditions), ("family", self.family)):

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ from airworthy.learning.visuomotor.report import write_visuomotor_report
 from airworthy.learning.visuomotor.step_times import stage_seconds
 from airworthy.learning.visuomotor.training import VisuomotorTraining
 from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
+from airworthy.pilots.svnet.pilot import objective_of
 from airworthy.scenes import scene, scene_digest
 from airworthy.sensors.carried import policy_camera_name
 from airworthy.tasks.course_fit import check_course
@@ -76,6 +78,9 @@ _DIGESTED = 8
 _LOOKED_AT = 200
 """Places in which courses are looked at before anything is learnt, at most; ours: [M] a drawn hall takes 40 ms of a core, and a
 course in it 20 to 40, so that three courses in as many halls are half a minute, which is little beside an hour of learning."""
+
+_SAME_OBJECTIVE = 1e-4
+"""Of two courses' numbers, in metres, seconds, m/s; ours: far below what an input in float32 beside noise can tell."""
 
 Policy = tuple[PolicyContract, Mapping[str, Any]]
 
@@ -231,6 +236,19 @@ def _check_together(options: VisuomotorOptions, protocol: VisuomotorProtocol) ->
                 " `airworthy evaluate`."
             )
     policy_camera_name(flown)
+    _check_told_apart(options.course, flown.gravity)
+
+
+def _check_told_apart(names: Sequence[str], gravity: float) -> None:
+    """Refuse courses between which a policy cannot know which one is wanted."""
+    told = [(name, objective_of(course(name).trajectory(), gravity)) for name in names]
+    for (one, first), (other, second) in combinations(told, 2):
+        if np.abs(first - second).max() < _SAME_OBJECTIVE:
+            raise AirworthyError(
+                f"The courses {one!r} and {other!r} have the same objective (duration, way from start to end, velocities and"
+                " attitudes at both), by which a policy is told which of its courses is wanted: train a policy of each, or let"
+                " one take another time."
+            )
 
 
 def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol, before: Mapping[str, Any], quiet: bool) -> None:
@@ -252,8 +270,8 @@ def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol, befo
         advice = _ADVICE.format("--scene" if place in options.places else "--judge.scene")
         for name in options.course:
             item = course(name)
-            check_course(item.trajectory(), found, [flown], item.name, "refuse", advice, bounds=False)
-            if place in judged and any(one.edits for one in wanted):
+            check_course(item.trajectory(), found, [flown], item.name, "refuse", advice)
+            if place in judged:
                 changes = {one.name: change_of(one, name, place, {place: found}) for one in wanted}
                 with warnings.catch_warnings():
                     # Of conditions that are left out of a group each place's evaluation tells.

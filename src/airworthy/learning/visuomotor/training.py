@@ -257,6 +257,8 @@ class VisuomotorTraining:
     def _contract_of(self, data: TrainingData, first: TrainingData) -> PolicyContract:
         o = self.options
         about = {"job": "visuomotor", "features": o.features, "minutes": o.minutes, "seed": o.seed}
+        # Of the rounds: commands up to so late, loads up to this share of the mass, drones within this share of the record.
+        about |= {"delay_s": [0.0, o.delay], "pickup": o.pickup, "drones": o.drones}
         made = contract_of(replace(data, images=first.images), SvNetOptions(variant=self.variant), about)
         mean, std = image_scale(self.variant)
         return replace(made, image_mean=mean, image_std=std)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayLike, ArrayU8
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
 from airworthy.pilots.expert import believed_thrust
@@ -16,6 +17,7 @@ from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_po
 from airworthy.pilots.svnet.contract_text import EARLY, RATE_MAX
 from airworthy.pilots.svnet.features import History, from_command, observable, to_command, to_objective, z_down
 from airworthy.pilots.svnet.network import Reading, SvNetwork
+from airworthy.pilots.svnet.setting import PolicySetting
 from airworthy.pilots.trackers import HoverFrame
 from airworthy.sensors.carried import policy_camera_name, policy_cut, vehicle_camera
 from airworthy.sensors.devices import Device
@@ -278,6 +280,24 @@ class SvNetPilot:
         return policy_images(self.contract.view, observation.sample(self._sensor)["rgb"][ids])
 
 
+# As far as vehicles and gravity move a course's attitudes; another course is whole seconds or metres away.
+_SAME_COURSE = 0.05
+"""By which numbers of an objective may differ from those of a course that was learnt; ours."""
+
+
+def _warn_of_foreign_course(setting: PolicySetting, objective: Array, folder: str) -> None:
+    """Warn where none of the courses that a policy learnt is the one that it is told of."""
+    told = to_objective(objective)
+    if setting.courses and all(np.abs(told - item.objective).max() > _SAME_COURSE for item in setting.courses):
+        names = ", ".join(item.course for item in setting.courses)
+        warnings.warn(
+            f"The policy {folder!r} learnt of the courses {names}, and the one that it is told of is none of them: it never"
+            " learnt to fly it.",
+            AssetWarning,
+            stacklevel=3,
+        )
+
+
 def svnet_pilot(
     folder: str | Path,
     simulator: Simulator,
@@ -312,6 +332,8 @@ def svnet_pilot(
     path = course.trajectory() if isinstance(course, Course) else course
     vehicles = simulator.vehicles
     objective = objective_of(path, vehicles[0].gravity)
+    if contract.setting is not None:
+        _warn_of_foreign_course(contract.setting, objective, str(folder))
     idle = np.array([item.mass * item.gravity for item in vehicles])
     network = SvNetwork(contract, weights, device, threads)
     frame = None if simulator.config.dynamics == "semi_kinematic" else HoverFrame(vehicles)
