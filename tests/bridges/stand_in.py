@@ -172,7 +172,7 @@ def betaflight(options):
         w, x, y, z = k * (w - z), k * (x - y), k * (y + x), k * (z + w)
         turn = matrix(w, x, -y, -z)
         if now < 0.5:
-            assert abs(-values[6] - 9.81) < 0.5, "a level copter at rest measures one g upwards"
+            assert abs(-values[6] - 9.81) < 0.5, f"at rest a level copter measures one g upwards, not {values}"
         roll, pitch = np.radians(60.0) * (channels[0] - 1500) / 500, np.radians(60.0) * (channels[1] - 1500) / 500
         throttle, armed = (channels[2] - 1000) / 1000, channels[4] > 1700
         heading = np.arctan2(turn[1, 0], turn[0, 0])

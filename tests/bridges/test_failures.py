@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.bridges.conftest import KINDS, free_port, make_pilot, simulator
 
 from airworthy.bridges import LinkSettings, Px4Pilot
 from airworthy.bridges.ardupilot import ArduPilotPilot
-from airworthy.bridges.sockets import Address, LinkFailure, TcpLink, UdpLink, parse_address
+from airworthy.bridges.sockets import Address, AutopilotFailure, TcpLink, UdpLink, parse_address
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots import FlightPlan, fly
 from airworthy.vehicles import vehicle
-from tests.bridges.conftest import KINDS, free_port, make_pilot, simulator
 
 EVERY = pytest.mark.parametrize("kind", KINDS)
 X500 = vehicle("x500")
@@ -130,9 +130,8 @@ def test_who_does_not_read_is_let_go(loopback: None) -> None:
     link = TcpLink(Address("127.0.0.1", port), "PX4")
     client = socket.create_connection(("127.0.0.1", port))
     link.accept(1.0)
-    with pytest.raises(LinkFailure, match=r"PX4 has not read what was sent to it for 0\.1 s"):
-        for _ in range(100):
-            link.send(b"\0" * 1_000_000, 0.1)
+    with pytest.raises(AutopilotFailure, match=r"PX4 has not read what was sent to it for 0\.1 s"):
+        link.send(b"\0" * 100_000_000, 0.1)
     client.close()
     link.close()
 
@@ -169,14 +168,14 @@ def test_a_flood_of_random_packets_does_not_outlast_the_deadline(loopback: None)
 def test_two_vehicles_are_refused(loopback: None) -> None:
     from airworthy.pilots.pilot import Observation
 
-    with Px4Pilot(X500, 250.0, LinkSettings(address=str(free_port()))) as pilot:
-        with pytest.raises(AirworthyError, match="px4 flies one vehicle, and there are 2: set --envs to 1"):
-            pilot.command(Observation(np.zeros(2), {}))
+    alone = pytest.raises(AirworthyError, match="px4 flies one vehicle, and there are 2: set --envs to 1")
+    with Px4Pilot(X500, 250.0, LinkSettings(address=str(free_port()))) as pilot, alone:
+        pilot.command(Observation(np.zeros(2), {}))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("", "127.0.0.1:4560"), ("4561", "127.0.0.1:4561"), ("0.0.0.0", "0.0.0.0:4560"), ("10.0.0.1:9", "10.0.0.1:9")],
+    [("", "127.0.0.1:4560"), ("4561", "127.0.0.1:4561"), ("10.0.0.1", "10.0.0.1:4560"), ("10.0.0.1:9", "10.0.0.1:9")],
 )
 def test_addresses(text: str, expected: str) -> None:
     found = parse_address(text, 4560)

@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from airworthy.bridges.betaflight import BetaflightPilot, Sticks
     from airworthy.bridges.clock import LinkClock
     from airworthy.bridges.external_pilot import ExternalPilot, LinkSettings
-    from airworthy.bridges.motors import MotorMap, motor_map
+    from airworthy.bridges.motors import AutopilotMotors, motor_map
     from airworthy.bridges.px4 import Px4Pilot
-    from airworthy.bridges.sockets import LinkFailure
+    from airworthy.bridges.sockets import AutopilotFailure
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["ArduPilotPilot", "BetaflightPilot", "ExternalPilot", "LinkClock", "LinkFailure", "LinkSettings", "MotorMap",
-           "Px4Pilot", "Sticks", "motor_map"]  # fmt: skip
+__all__ = [
+    "ArduPilotPilot", "AutopilotFailure", "AutopilotMotors", "BetaflightPilot", "ExternalPilot", "LinkClock", "LinkSettings",
+    "Px4Pilot", "Sticks", "motor_map",
+]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.bridges.external_pilot import ExternalPilot, MotorReply
-from airworthy.bridges.sockets import LinkFailure, UdpLink, parse_address
+from airworthy.bridges.sockets import AutopilotFailure, UdpLink, parse_address
 from airworthy.bridges.vehicle_sample import VehicleSample
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
@@ -119,9 +119,11 @@ class ArduPilotPilot(ExternalPilot):
         self._link.send(self._answer)
         packet = self._next(time.monotonic() + self.settings.patience)
         if packet is None:
-            raise LinkFailure(f"ArduPilot sent no servo packet within {self.settings.patience:g} s after the vehicle's state")
+            raise AutopilotFailure(
+                f"ArduPilot sent no servo packet within {self.settings.patience:g} s after the vehicle's state"
+            )
         if packet.count < self._count:
-            raise LinkFailure(f"ArduPilot began again: its frame {self._count} was followed by frame {packet.count}")
+            raise AutopilotFailure(f"ArduPilot began again: its frame {self._count} was followed by frame {packet.count}")
         self._count = packet.count
         pulses = np.array(packet.pulses[: len(self.motors.rotors)], np.float64)
         commands = (pulses - _PULSE_MIN) / (_PULSE_MAX - _PULSE_MIN)

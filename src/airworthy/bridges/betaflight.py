@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from airworthy.bridges.external_pilot import ExternalPilot, MotorReply
-from airworthy.bridges.sockets import LOOPBACK, LinkFailure, UdpLink, parse_address
+from airworthy.bridges.sockets import LOOPBACK, AutopilotFailure, UdpLink, parse_address
 from airworthy.bridges.vehicle_sample import VehicleSample
 from airworthy.core.frames import enu_ned_vector, from_axis_angle, from_wxyz, multiply, to_wxyz
 from airworthy.sensors.navigation.atmosphere import pressure
@@ -169,7 +169,7 @@ class BetaflightPilot(ExternalPilot):
             self.resent += 1
             self._link.send(state, self._state)
         if waits:
-            raise LinkFailure(
+            raise AutopilotFailure(
                 f"Betaflight sent no motor commands within {self.settings.patience:g} s after the vehicle's state"
             )
         return None

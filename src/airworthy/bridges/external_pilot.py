@@ -18,7 +18,7 @@ import numpy as np
 
 from airworthy.bridges.clock import ClockMode, LinkClock
 from airworthy.bridges.motors import motor_map
-from airworthy.bridges.sockets import LinkFailure
+from airworthy.bridges.sockets import AutopilotFailure
 from airworthy.bridges.vehicle_sample import VehicleSample, vehicle_sample
 from airworthy.core.arrays import Array, ArrayFloat
 from airworthy.core.errors import AirworthyError
@@ -109,6 +109,11 @@ class ExternalPilot(ABC):
 
     # ---- what a protocol does ---------------------------------------------------------------------------------------
 
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Where it listens."""
+
     @abstractmethod
     def connect(self) -> None:
         """Wait for the other side to appear.
@@ -126,7 +131,7 @@ class ExternalPilot(ABC):
             standing: Before the flight, where nothing may come back, and None is returned.
 
         Raises:
-            LinkFailure: Nothing came within the link's patience, or the other side left.
+            AutopilotFailure: Nothing came within the link's patience, or the other side left.
         """
 
     @abstractmethod
@@ -166,7 +171,7 @@ class ExternalPilot(ABC):
             until: Whether a reply ends it.
 
         Raises:
-            LinkFailure: None did within the link's `wait`.
+            AutopilotFailure: None did within the link's `wait`.
         """
         pace = LinkClock(self.settings.stand_clock, 1.0 / self.rate)
         deadline, step = time.monotonic() + self.settings.wait, 0
@@ -179,13 +184,13 @@ class ExternalPilot(ABC):
                 return step / self.rate
             if time.monotonic() > deadline:
                 silent = "never answered" if reply is None else "did not arm"
-                raise LinkFailure(
+                raise AutopilotFailure(
                     f"{self.name} {silent} within {self.settings.wait:g} s; docs/howto/autopilots.md says how it does"
                 )
 
     def _states(self, reply: MotorReply) -> Array:
         if not np.isfinite(reply.commands).all():
-            raise LinkFailure(f"{self.name} sent motor commands that are not finite: {reply.commands[:4].tolist()}")
+            raise AutopilotFailure(f"{self.name} sent motor commands that are not finite: {reply.commands[:4].tolist()}")
         return self.motors.rotor_states(reply.commands)[None]
 
     def _sample(self, now: float, seen: Observation, imu: ArrayFloat, moving: bool = True) -> VehicleSample:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-__all__ = ["MESSAGES", "Frame", "MavlinkParser", "Message", "encode", "message", "x25"]
+__all__ = ["MESSAGES", "MavlinkFrame", "MavlinkMessage", "MavlinkParser", "encode", "message", "x25"]
 
 MAGIC = 0xFD
 _HEADER, _CHECKSUM, _SIGNATURE = 10, 2, 13
@@ -25,7 +25,7 @@ _FORMATS = {
 
 
 @dataclass(frozen=True)
-class Message:
+class MavlinkMessage:
     """A kind of message."""
 
     number: int
@@ -63,22 +63,23 @@ def _parsed(text: str) -> tuple[str, str, int]:
 
 
 MESSAGES = (
-    Message(0, "HEARTBEAT", ("uint8_t type", "uint8_t autopilot", "uint8_t base_mode", "uint32_t custom_mode",
+    MavlinkMessage(0, "HEARTBEAT", ("uint8_t type", "uint8_t autopilot", "uint8_t base_mode", "uint32_t custom_mode",
                              "uint8_t system_status", "uint8_t mavlink_version")),
-    Message(2, "SYSTEM_TIME", ("uint64_t time_unix_usec", "uint32_t time_boot_ms")),
-    Message(76, "COMMAND_LONG", ("uint8_t target_system", "uint8_t target_component", "uint16_t command",
+    MavlinkMessage(2, "SYSTEM_TIME", ("uint64_t time_unix_usec", "uint32_t time_boot_ms")),
+    MavlinkMessage(76, "COMMAND_LONG", ("uint8_t target_system", "uint8_t target_component", "uint16_t command",
                                  "uint8_t confirmation", *(f"float param{k}" for k in range(1, 8)))),
-    Message(77, "COMMAND_ACK", ("uint16_t command", "uint8_t result"),
+    MavlinkMessage(77, "COMMAND_ACK", ("uint16_t command", "uint8_t result"),
             ("uint8_t progress", "int32_t result_param2", "uint8_t target_system", "uint8_t target_component")),
-    Message(93, "HIL_ACTUATOR_CONTROLS", ("uint64_t time_usec", "float[16] controls", "uint8_t mode", "uint64_t flags")),
-    Message(107, "HIL_SENSOR", ("uint64_t time_usec", "float xacc", "float yacc", "float zacc", "float xgyro", "float ygyro",
+    MavlinkMessage(93, "HIL_ACTUATOR_CONTROLS", ("uint64_t time_usec", "float[16] controls", "uint8_t mode", "uint64_t flags")),
+    MavlinkMessage(107, "HIL_SENSOR",
+                   ("uint64_t time_usec", "float xacc", "float yacc", "float zacc", "float xgyro", "float ygyro",
                                 "float zgyro", "float xmag", "float ymag", "float zmag", "float abs_pressure",
                                 "float diff_pressure", "float pressure_alt", "float temperature", "uint32_t fields_updated"),
             ("uint8_t id",)),
-    Message(113, "HIL_GPS", ("uint64_t time_usec", "uint8_t fix_type", "int32_t lat", "int32_t lon", "int32_t alt",
+    MavlinkMessage(113, "HIL_GPS", ("uint64_t time_usec", "uint8_t fix_type", "int32_t lat", "int32_t lon", "int32_t alt",
                              "uint16_t eph", "uint16_t epv", "uint16_t vel", "int16_t vn", "int16_t ve", "int16_t vd",
                              "uint16_t cog", "uint8_t satellites_visible"), ("uint8_t id", "uint16_t yaw")),
-    Message(115, "HIL_STATE_QUATERNION", ("uint64_t time_usec", "float[4] attitude_quaternion", "float rollspeed",
+    MavlinkMessage(115, "HIL_STATE_QUATERNION", ("uint64_t time_usec", "float[4] attitude_quaternion", "float rollspeed",
                                           "float pitchspeed", "float yawspeed", "int32_t lat", "int32_t lon", "int32_t alt",
                                           "int16_t vx", "int16_t vy", "int16_t vz", "uint16_t ind_airspeed",
                                           "uint16_t true_airspeed", "int16_t xacc", "int16_t yacc", "int16_t zacc")),
@@ -88,7 +89,7 @@ _BY_NUMBER = {item.number: item for item in MESSAGES}
 _BY_NAME = {item.name: item for item in MESSAGES}
 
 
-def message(name: str) -> Message:
+def message(name: str) -> MavlinkMessage:
     """Return a kind of message by its name."""
     return _BY_NAME[name]
 
@@ -113,10 +114,10 @@ def x25(data: bytes, crc: int = 0xFFFF) -> int:
 
 
 @dataclass(frozen=True)
-class Frame:
+class MavlinkFrame:
     """A message that arrived whole."""
 
-    kind: Message
+    kind: MavlinkMessage
     sequence: int
     system: int
     component: int
@@ -157,10 +158,10 @@ class MavlinkParser:
     """Frames of messages that are not read here."""
     _held: bytearray = field(default_factory=bytearray)
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[MavlinkFrame]:
         """Return the frames that are whole now."""
         self._held += data
-        found: list[Frame] = []
+        found: list[MavlinkFrame] = []
         start = 0
         while True:
             at = self._held.find(MAGIC, start)
@@ -183,7 +184,7 @@ class MavlinkParser:
         del self._held[:start]
         return found
 
-    def _frame(self, data: bytes) -> tuple[Frame | None, bool]:
+    def _frame(self, data: bytes) -> tuple[MavlinkFrame | None, bool]:
         """Return the message of a frame's bytes, if it is one that is read here, and whether its bytes are used up."""
         length, _, _, sequence, system, component, low, high = struct.unpack("<BBBBBBHB", data[1:_HEADER])
         kind = _BY_NUMBER.get(low | high << 16)
@@ -201,4 +202,4 @@ class MavlinkParser:
         for _, name, count in kind.wire:
             fields[name] = tuple(values[:count]) if count else values[0]
             del values[: count or 1]
-        return Frame(kind, sequence, system, component, fields), True
+        return MavlinkFrame(kind, sequence, system, component, fields), True

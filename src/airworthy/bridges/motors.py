@@ -14,11 +14,11 @@ from airworthy.vehicles import Vehicle
 from airworthy.vehicles.check import rotor_thrust
 from airworthy.vehicles.trim import rotor_state_for_thrust
 
-__all__ = ["MotorMap", "frame_names", "motor_map"]
+__all__ = ["AutopilotMotors", "frame_names", "motor_map"]
 
 
 @dataclass(frozen=True)
-class MotorMap:
+class AutopilotMotors:
     """The rotors of one vehicle in an autopilot's order."""
 
     vehicle: Vehicle
@@ -53,14 +53,14 @@ def _maps() -> dict[str, dict[str, dict[str, list[list[str]]]]]:
     return packaged_toml("airworthy.bridges", "motor_maps.toml")
 
 
-def motor_map(vehicle: Vehicle, autopilot: str, frame: str = "quad_x", thrust_factor: float = 1.0) -> MotorMap:
+def motor_map(vehicle: Vehicle, autopilot: str, frame: str = "quad_x", thrust_factor: float = 1.0) -> AutopilotMotors:
     """Return which rotor each of an autopilot's motors is.
 
     Args:
         vehicle: Whose rotors are to be at the frame's corners.
         autopilot: "px4", "ardupilot" or "betaflight".
         frame: Of the autopilot.
-        thrust_factor: As in `MotorMap`.
+        thrust_factor: As in `AutopilotMotors`.
 
     Raises:
         AirworthyError: The vehicle has other rotors than the frame, or they turn otherwise.
@@ -83,7 +83,7 @@ def motor_map(vehicle: Vehicle, autopilot: str, frame: str = "quad_x", thrust_fa
                 f"The {corner} rotor of vehicle {vehicle.name!r} turns {found}, motor {number} of {autopilot} {frame} turns"
                 f" {turn}: yaw would run away; fly a vehicle whose rotors turn so, such as x500."
             )
-    return MotorMap(vehicle, rotors, thrust_factor)
+    return AutopilotMotors(vehicle, rotors, thrust_factor)
 
 
 def _corners(vehicle: Vehicle) -> list[str]:

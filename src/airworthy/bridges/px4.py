@@ -13,7 +13,7 @@ import numpy as np
 
 from airworthy.bridges.external_pilot import ExternalPilot, MotorReply
 from airworthy.bridges.mavlink import MavlinkParser, encode
-from airworthy.bridges.sockets import LinkFailure, TcpLink, parse_address
+from airworthy.bridges.sockets import AutopilotFailure, TcpLink, parse_address
 from airworthy.bridges.vehicle_sample import VehicleSample
 from airworthy.core.frames import enu_ned_vector, flu_frd_vector
 from airworthy.sensors.navigation.atmosphere import pressure_altitude
@@ -79,7 +79,7 @@ class Px4Pilot(ExternalPilot):
         limit = self.settings.patience if waits else 1.0 / self.rate
         reply = self._reply(time.monotonic() + limit)
         if reply is None and waits:
-            raise LinkFailure(f"PX4 sent no HIL_ACTUATOR_CONTROLS within {limit:g} s after a sample of its sensors")
+            raise AutopilotFailure(f"PX4 sent no HIL_ACTUATOR_CONTROLS within {limit:g} s after a sample of its sensors")
         self._answers |= reply is not None
         return reply
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.containment import PilotFailure
 
-__all__ = ["LOOPBACK", "Address", "LinkFailure", "TcpLink", "UdpLink", "parse_address"]
+__all__ = ["LOOPBACK", "Address", "AutopilotFailure", "TcpLink", "UdpLink", "parse_address"]
 
 LOOPBACK = "127.0.0.1"
 _DATAGRAM_MAX = 2048
 """Ours: no protocol here has datagrams of half as many bytes; longer ones are cut, and then refused by their length."""
 
 
-class LinkFailure(PilotFailure):
+class AutopilotFailure(PilotFailure):
     """The program at the other end was silent, left, or spoke something else: a flight ends as `pilot_error` with this."""
 
 
@@ -49,6 +49,8 @@ def parse_address(text: str, port: int) -> Address:
         AirworthyError: It is none of these.
     """
     host, colon, number = text.rpartition(":")
+    if colon and not number:
+        number = "none"  # "HOST:" is a slip, and not the protocol's port
     if not colon:
         host, number = ("", text) if text.isdigit() else (text, "")
     try:
@@ -189,7 +191,7 @@ class TcpLink:
         """Return what arrives next; empty when the deadline (`time.monotonic`) has passed.
 
         Raises:
-            LinkFailure: The client left.
+            AutopilotFailure: The client left.
         """
         client = self._served()
         client.settimeout(max(deadline - time.monotonic(), 0.0))
@@ -207,14 +209,14 @@ class TcpLink:
         """Send everything.
 
         Raises:
-            LinkFailure: The client left, or does not read for `patience` [s].
+            AutopilotFailure: The client left, or does not read for `patience` [s].
         """
         client = self._served()
         client.settimeout(patience)
         try:
             client.sendall(data)
         except TimeoutError:
-            raise LinkFailure(f"{self.who} has not read what was sent to it for {patience:g} s") from None
+            raise AutopilotFailure(f"{self.who} has not read what was sent to it for {patience:g} s") from None
         except OSError as error:
             raise self._left(error) from None
 
@@ -233,6 +235,6 @@ class TcpLink:
             self.refused += 1
         return self._client
 
-    def _left(self, error: OSError | None = None) -> LinkFailure:
+    def _left(self, error: OSError | None = None) -> AutopilotFailure:
         why = f" ({error.strerror})" if error is not None and error.strerror else ""
-        return LinkFailure(f"{self.who} closed the connection in mid-flight{why}")
+        return AutopilotFailure(f"{self.who} closed the connection in mid-flight{why}")

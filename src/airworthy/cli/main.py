@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("airworthy.cli.evaluate", "pilots under every condition of the tracking protocol -> a table and a report"),
     "capture": ("airworthy.cli.capture", "posed images of a place: show, render, align to a marker, train splats"),
     "view": ("airworthy.cli.view", "look at a scene or a flight in the browser"),
+    "serve": ("airworthy.cli.serve", "a simulated vehicle for PX4, ArduPilot or Betaflight, which runs beside it"),
     "sensors": ("airworthy.cli.sensors", "list the cameras, LiDARs and rangers, show one, or all in one gallery"),
     "courses": ("airworthy.cli.courses", "list the courses, show one, check a new one"),
     "races": ("airworthy.cli.races", "list the races, show one, check a new one"),

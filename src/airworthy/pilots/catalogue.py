@@ -18,6 +18,7 @@ from airworthy.trajectories import Course, Trajectory
 from airworthy.vehicles import Vehicle
 
 __all__ = [
+    "AUTOPILOTS",
     "LEARNT_PILOTS",
     "learnt_guide",
     "pilot_control",
@@ -30,6 +31,12 @@ __all__ = [
 ]
 
 SVNET, MOTOR, AVOID, NAVIGATION, CAMERA = "svnet", "policy", "avoid", "navigation", "policy_view"
+AUTOPILOTS = {
+    "px4": "a PX4 outside, by MAVLink in lockstep; px4:PORT listens elsewhere (docs/howto/autopilots.md)",
+    "ardupilot": "an ArduPilot outside, by its JSON interface; the same",
+    "betaflight": "a Betaflight outside, by its simulator's packets, and a pilot of ours at its sticks; the same",
+}
+"""Programs outside, which `airworthy.bridges` flies."""
 LEARNT_PILOTS = (MOTOR, AVOID, NAVIGATION)
 """Words that a folder always follows: nothing of the kind is shipped."""
 _FOLDERS = "svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER"
@@ -44,7 +51,7 @@ _OTHERS = {
 
 def pilot_names() -> dict[str, str]:
     """Return built-in pilots and what they do."""
-    return {**tracker_names(), **_OTHERS}
+    return {**tracker_names(), **_OTHERS, **AUTOPILOTS}
 
 
 def _name(specifier: str) -> str:
@@ -60,9 +67,14 @@ def _parts(specifier: str) -> tuple[str, str]:
 
     Raises:
         UnknownNameError: If there is no such pilot.
-        AirworthyError: A pilot with a folder that is no policy.
+        AirworthyError: A pilot with a folder that is no policy, or a program outside.
     """
     name, colon, folder = _name(specifier), *specifier.partition(":")[1:]
+    if name in AUTOPILOTS:
+        raise AirworthyError(
+            f"Pilot {specifier!r} is a program outside: `airworthy fly --pilot {name}` and `airworthy serve` fly it, and in"
+            " Python airworthy.bridges."
+        )
     if (colon and (name not in (SVNET, *LEARNT_PILOTS) or not folder)) or (name in LEARNT_PILOTS and not colon):
         raise AirworthyError(f"The pilot is named {specifier!r}; write {_FOLDERS} for a policy, other pilots without a colon.")
     return name, folder
@@ -119,7 +131,7 @@ def pilot_level(specifier: str) -> str:
         from airworthy.pilots.task_policy.contract import read_task_folder
 
         return read_task_folder(folder)[0].level
-    if name == MOTOR:
+    if name == MOTOR or name in AUTOPILOTS:
         return "rotor_speed"
     if name == NAVIGATION and folder:
         from airworthy.pilots.navigation_policy.pilot import read_flown_policy

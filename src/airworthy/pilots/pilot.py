@@ -138,5 +138,8 @@ def _copied(sample: Sample) -> Sample:
 def _field(simulator: Simulator, name: str) -> ArrayFloat:
     if name == HEIGHT:
         return np.asarray(simulator.position[:, 2])
+    if name == "imu" and (begun := simulator.flight_step == 0).any():
+        # A launch leaves the sample of its last step, and there was none yet.
+        return np.where(begun[:, None], simulator.imu, simulator.field(name))
     # Without the rows that pad the kernel's rotors.
     return simulator.rotor_speed if name == "rotor_speed" else simulator.field(name)

@@ -20,7 +20,7 @@ from airworthy.core.files import read_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
-from airworthy.pilots.catalogue import NAVIGATION, learnt_guide, pilot_control, pilot_level
+from airworthy.pilots.catalogue import AUTOPILOTS, NAVIGATION, learnt_guide, pilot_control, pilot_level
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
 from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE, asked_randomization
@@ -94,6 +94,12 @@ FLY_RULES = (
         lambda config: not any(name.lower().endswith(".urdf") for name in config.vehicle),
         "for a vehicle that is no URDF, whose record says what its rotors do",
         "name one with --vehicle FILE.urdf",
+    ),
+    IdleRule(
+        ("patience", "wait"),
+        lambda config: config.pilot.partition(":")[0] not in AUTOPILOTS,
+        "for a pilot that is no program outside",
+        "fly --pilot px4, ardupilot or betaflight",
     ),
     IdleRule(
         ("imu", "ground", "wind", "turbulence", "integrator"),
@@ -226,9 +232,9 @@ class FlyConfig:
     pilot: str = "geometric"
     """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; svnet, the
     shipped policy; svnet:FOLDER, a trained one; policy:FOLDER, a learnt motor policy; avoid:FOLDER, a learnt one that sees and
-    avoids; navigation:FOLDER, one that flies through rooms. Or a planner, which finds its way from start to goal by itself:
-    ego, fast, pgo, navrl, straight, oracle, expert (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of
-    your own."""
+    avoids; navigation:FOLDER, one that flies through rooms; px4, ardupilot, betaflight, an autopilot outside
+    (docs/howto/autopilots.md). Or a planner, which finds its way from start to goal by itself: ego, fast, pgo, navrl, straight,
+    oracle, expert (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of your own."""
     latency: Annotated[float, Bound(0.0, 2.0, "s")] = 0.0
     """From what the pilot sees until its command acts [s]."""
     envs: Annotated[int, Bound(1, 1_000_000)] = 1
@@ -314,6 +320,10 @@ class FlyConfig:
     unknown: Literal["solid", "free"] | None = None
     """Of a captured place: space of which nobody knows is solid, so that flights collide with it, or free; without it, as the
     place says, which is solid."""
+    patience: Annotated[float, Bound(0.01, 3600.0, "s")] = 5.0
+    """How long a reply of an autopilot may take; then the flight ends as pilot_error [s]."""
+    wait: Annotated[float, Bound(0.01, 3600.0, "s")] = 120.0
+    """How long to wait for an autopilot to appear, and again for it to arm [s]."""
     course_check: Literal["refuse", "warn", "none"] = "refuse"
     """Of a --course or --waypoints on which a vehicle would meet something or leave the place: refuse it with point, time and
     distance, warn and fly, or none, which does not look. The way that a scene brings itself is flown with a warning."""
@@ -324,7 +334,7 @@ class FlyConfig:
 
 SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel", "unknown")
 """How the file of a scene is read."""
-_LATER = ("start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
+_LATER = ("patience", "wait", "start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
 RECORDINGS = ("video",)
 """Words of `--record`."""
 

@@ -1,0 +1,155 @@
+"""Our simulator as a server: a vehicle on the ground that an autopilot of the user's takes off with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+
+from airworthy import __version__
+from airworthy.bridges.autopilots import IMU, PHYSICS_RATE, RATES, autopilot
+from airworthy.bridges.betaflight import Form
+from airworthy.bridges.clock import ClockMode
+from airworthy.bridges.external_pilot import LinkSettings
+from airworthy.bridges.sockets import LOOPBACK
+from airworthy.bridges.stick_pilot import StickPilot
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.pilots import FlightPlan, FlightRun, fly
+from airworthy.sensors.navigation.geodesy import Home
+from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, write_flight
+from airworthy.trajectories import Limits, Trajectory, from_waypoints
+from airworthy.vehicles import Vehicle, named_vehicle
+
+__all__ = ["ServeConfig", "Served", "serve"]
+
+
+HOVER_HEIGHT = 1.5
+"""Ours, of a Betaflight, above where it stood: clear of the ground, and low enough to fall from [m]."""
+
+
+@dataclass(frozen=True)
+class ServeConfig:
+    """What is served."""
+
+    autopilot: Literal["px4", "ardupilot", "betaflight"]
+    """Whose protocol is spoken."""
+    vehicle: str = "x500"
+    """Of the catalogue, or a file."""
+    listen: str = ""
+    """Where: PORT, ADDRESS or ADDRESS:PORT; without it, the protocol's port, for programs of this machine alone."""
+    duration: Annotated[float, Bound(0.1, 86400.0, "s")] = 600.0
+    """Most of a flight, in simulated time [s]."""
+    clock: ClockMode = "real"
+    """"lockstep", as fast as both sides answer; "real", at wall-clock time; "scaled", at --factor times that."""
+    factor: Annotated[float, Bound(0.01, 1000.0)] = 1.0
+    """Simulated over wall-clock time, with --clock scaled."""
+    patience: Annotated[float, Bound(0.01, 3600.0, "s")] = 5.0
+    """How long a reply may take [s]."""
+    wait: Annotated[float, Bound(0.01, 3600.0, "s")] = 600.0
+    """How long to wait for the autopilot to appear, and again for it to arm [s]."""
+    thrust_factor: Annotated[float, Bound(0.0, 1.0)] = 1.0
+    """What a motor command u is worth: f u^2 + (1 - f) u of the largest thrust (PX4's THR_MDL_FAC)."""
+    form: Form = "gazebo"
+    """Of Betaflight: how its firmware was built, with the Gazebo bridge (its default) or without (legacy)."""
+    home: tuple[float, float, float] = (Home().latitude, Home().longitude, Home().altitude)
+    """Where the vehicle stands on the Earth: latitude [deg], longitude [deg], altitude [m]."""
+    heading: Annotated[float, Bound(0.0, 360.0, "deg")] = 90.0
+    """Of the vehicle's nose, clockwise from north [deg]."""
+    imu: str = IMU
+    """Inertial sensor (`airworthy sensors` lists them)."""
+    magnetometer: str = "hmc5883l"
+    """Device, of sensors/navigation/devices.toml."""
+    barometer: str = "ms5611"
+    """The same."""
+    gnss: str = "f9p_rtk"
+    """The same: f9p_rtk, m8n, ideal."""
+    seed: Annotated[int, SEED] = 0
+    """Key of all random numbers."""
+    out: Path | None = None
+    """Folder to keep the flight in: flight.parquet and meta.json."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.factor != 1.0 and self.clock != "scaled":
+            raise AirworthyError(f"--factor changes nothing with --clock {self.clock}: choose --clock scaled.")
+        if self.form != "gazebo" and self.autopilot != "betaflight":
+            raise AirworthyError(f"--form changes nothing for {self.autopilot}: leave it out.")
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a session left."""
+
+    run: FlightRun
+    """The flight."""
+    notes: tuple[str, ...]
+    """What was odd about the link."""
+
+
+def serve(config: ServeConfig, say: Callable[[str], None] = lambda sentence: None) -> Served:
+    """Wait for an autopilot, let it fly one vehicle from the ground until it leaves, time is over, or somebody stops it.
+
+    Args:
+        config: What is served.
+        say: Is given a sentence when it listens, and when the autopilot is there.
+
+    Raises:
+        AirworthyError: The vehicle does not fit, the port is taken, or nobody came.
+    """
+    vehicle, rate, imu = named_vehicle(config.vehicle), RATES[config.autopilot], Imu.named(config.imu)
+    settings = LinkSettings(
+        config.listen, config.patience, config.wait, config.clock, config.factor, "real", config.thrust_factor,
+        Home(*config.home), config.magnetometer, config.barometer, config.gnss,
+    )  # fmt: skip
+    sticks = StickPilot(vehicle, _climb(vehicle), rate) if config.autopilot == "betaflight" else None
+    with autopilot(config.autopilot, vehicle, rate, settings, imu, config.seed, sticks, config.form) as link:
+        beyond = "" if link.address.startswith(LOOPBACK) else ": other machines can reach it"
+        say(f"Waiting for {config.autopilot} at {link.address}{beyond}. Ctrl-C ends it.")
+        link.connect()
+        say("The vehicle stands until it arms.")
+        flown = SimulatorConfig(physics_rate=PHYSICS_RATE, control_rate=rate, imu=imu, ground=Ground())
+        simulator = Simulator(vehicle, flown, env_count=1, seed=config.seed)
+        _stand(simulator, vehicle, config.heading)
+        run = fly(simulator, link, FlightPlan(config.duration, record_every=max(round(rate / 50.0), 1)))
+    if config.out is not None:
+        write_flight(config.out, run.table, _meta(config, vehicle, run))
+    return Served(run, tuple(link.notes()))
+
+
+def _climb(vehicle: Vehicle) -> Trajectory:
+    """Return what our pilot at Betaflight's sticks does: nobody else may be there."""
+    feet = _feet(vehicle)
+    return from_waypoints(np.array([feet, feet + np.array([0.0, 0.0, HOVER_HEIGHT])]), Limits(speed=0.5, acceleration=0.5))
+
+
+def _stand(simulator: Simulator, vehicle: Vehicle, heading: float) -> None:
+    yaw = np.radians(90.0 - heading)
+    simulator.reset(
+        position=_feet(vehicle),
+        attitude=(0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)),
+        rotor_speed=np.zeros(vehicle.rotor_count),
+    )
+
+
+def _feet(vehicle: Vehicle) -> Array:
+    """Where the centre of mass is when the collision body stands on the ground."""
+    half = vehicle.body.size[2]
+    return np.array([0.0, 0.0, half - vehicle.body.center[2] + vehicle.center_of_mass[2]])
+
+
+def _meta(config: ServeConfig, vehicle: Vehicle, run: FlightRun) -> dict[str, object]:
+    return {
+        "version": __version__,
+        "vehicle": vehicle.name,
+        "pilot": config.autopilot,
+        "seed": config.seed,
+        "physics_rate_hz": PHYSICS_RATE,
+        "control_rate_hz": RATES[config.autopilot],
+        "interrupted": run.interrupted,
+        "pilot_error": run.pilot_error or None,
+    }

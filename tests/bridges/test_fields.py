@@ -1,0 +1,140 @@
+"""Every field of every message against values computed by hand from rotation matrices, for random states."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+
+import numpy as np
+import pytest
+
+from airworthy.bridges.ardupilot import ServoPacket, servo_packet, state_line
+from airworthy.bridges.betaflight import Sticks, rc_packet, state_packet
+from airworthy.bridges.px4 import hil_gps, hil_sensor, hil_state
+from airworthy.bridges.vehicle_sample import VehicleSample, vehicle_sample
+from airworthy.core.frames import to_matrix
+from airworthy.sensors.navigation.geodesy import Home
+from airworthy.sensors.navigation.suite import NavigationSensors
+
+HOME = Home(47.397742, 8.545594, 488.0)
+NED = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # rows: north, east, down of an east, north, up
+FRD = np.diag([1.0, -1, -1])
+STATES = range(20)
+
+
+class State:
+    """A random state in our frames, and what an autopilot should be told of it."""
+
+    def __init__(self, number: int):
+        rng = np.random.default_rng(number)
+        self.position, self.velocity = rng.normal(0, 20, 3), rng.normal(0, 5, 3)
+        attitude = rng.normal(size=4)
+        self.attitude = attitude / np.linalg.norm(attitude)
+        self.rate, self.imu = rng.normal(0, 3, 3), np.concatenate([rng.normal(0, 10, 3), rng.normal(0, 3, 3)])
+        sensors = NavigationSensors(HOME, "ideal", "ideal", "ideal")
+        self.field = sensors.field
+        found = sensors.sample(0.0, self.position[None], self.velocity[None], self.attitude[None])
+        self.turn = to_matrix(self.attitude)  # body FLU to world ENU
+        self.sample: VehicleSample = vehicle_sample(
+            1.25, self.position, self.velocity, self.attitude, self.rate, self.imu, found
+        )
+
+
+def turn_of(w: float, x: float, y: float, z: float) -> np.ndarray:
+    return to_matrix(np.array([x, y, z, w]))
+
+
+@pytest.mark.parametrize("number", STATES)
+def test_px4(number: int) -> None:
+    state = State(number)
+    sensor = hil_sensor(state.sample)
+    assert sensor["time_usec"] == 1_250_000
+    np.testing.assert_allclose([sensor[f"{a}acc"] for a in "xyz"], FRD @ state.imu[:3], atol=1e-12)
+    np.testing.assert_allclose([sensor[f"{a}gyro"] for a in "xyz"], FRD @ state.imu[3:], atol=1e-12)
+    np.testing.assert_allclose([sensor[f"{a}mag"] for a in "xyz"], FRD @ state.turn.T @ state.field, atol=1e-12)
+    height = 488.0 + state.position[2]
+    share = 1.0 - 0.0065 * height / 288.15
+    assert sensor["abs_pressure"] == pytest.approx(1013.25 * share**5.25588, rel=1e-6)  # ISO 2533's exponent, to five digits
+    assert sensor["pressure_alt"] == pytest.approx(height, abs=1e-6)
+    assert sensor["temperature"] == pytest.approx(15.0 - 0.0065 * height, abs=1e-9)
+    assert sensor["fields_updated"] == 0x7 | 0x38 | 0x1C0 | 0x200 | 0x800 | 0x1000
+
+    assert state.sample.navigation.gnss is not None
+    gps = hil_gps(state.sample.navigation.gnss)
+    north, east, down = NED @ state.velocity
+    assert (gps["vn"], gps["ve"], gps["vd"]) == (round(100 * north), round(100 * east), round(100 * down))
+    assert gps["vel"] == round(100 * math.hypot(north, east))
+    assert gps["cog"] == round(100 * (math.degrees(math.atan2(east, north)) % 360)) % 36000
+    back = HOME.local(gps["lat"] / 1e7, gps["lon"] / 1e7, gps["alt"] / 1e3)
+    np.testing.assert_allclose(back, state.position, atol=0.008)  # half of 1e-7 deg: 5.6 mm; half of 1 mm
+
+    place = tuple(float(value) for value in HOME.geodetic(state.position))
+    truth = hil_state(state.sample, (place[0], place[1], place[2]))
+    np.testing.assert_allclose(turn_of(*truth["attitude_quaternion"]), NED @ state.turn @ FRD, atol=1e-12)
+    rates = [truth[name] for name in ("rollspeed", "pitchspeed", "yawspeed")]
+    np.testing.assert_allclose(rates, FRD @ state.rate, atol=1e-12)
+    assert [truth[name] for name in ("vx", "vy", "vz")] == [round(100 * value) for value in NED @ state.velocity]
+    milli_g = [round(value / 9.80665e-3) for value in FRD @ state.imu[:3]]
+    assert [truth[name] for name in ("xacc", "yacc", "zacc")] == milli_g
+
+
+def test_px4_is_not_told_of_what_is_not_new() -> None:
+    sensors = NavigationSensors(HOME)
+    at = (np.zeros((1, 3)), np.zeros((1, 3)), np.array([[0.0, 0, 0, 1]]))
+    sensors.sample(0.0, *at)
+    nothing = sensors.sample(0.001, *at)
+    sample = vehicle_sample(0.001, *(value[0] for value in at), np.zeros(3), np.zeros(6), nothing)
+    assert hil_sensor(sample)["fields_updated"] == 0x3F
+
+
+@pytest.mark.parametrize("number", STATES)
+def test_ardupilot(number: int) -> None:
+    state = State(number)
+    line = state_line(state.sample)
+    assert line.startswith(b"\n")
+    assert line.endswith(b"\n")
+    told = json.loads(line)
+    assert told["timestamp"] == 1.25
+    np.testing.assert_allclose(told["imu"]["gyro"], FRD @ state.imu[3:], atol=1e-12)
+    np.testing.assert_allclose(told["imu"]["accel_body"], FRD @ state.imu[:3], atol=1e-12)
+    np.testing.assert_allclose(told["position"], NED @ state.position, atol=1e-12)
+    np.testing.assert_allclose(told["velocity"], NED @ state.velocity, atol=1e-12)
+    np.testing.assert_allclose(turn_of(*told["quaternion"]), NED @ state.turn @ FRD, atol=1e-12)
+
+
+@pytest.mark.parametrize(("magic", "count"), [(18458, 16), (29569, 32)])
+def test_servo_packets(magic: int, count: int) -> None:
+    pulses = tuple(range(1000, 1000 + count))
+    data = struct.pack(f"<HHI{count}H", magic, 400, 70000, *pulses)
+    assert servo_packet(data) == ServoPacket(400, 70000, pulses)
+    assert servo_packet(data[:-1]) == f"{len(data) - 1} bytes; {count} channels have {len(data)}"
+    assert servo_packet(b"\x01") == "1 bytes are too few for a servo packet"
+    assert servo_packet(b"\0" * 40) == "the magic number is 0; ArduPilot's are 18458 and 29569"
+
+
+@pytest.mark.parametrize("form", ["gazebo", "legacy"])
+@pytest.mark.parametrize("number", STATES)
+def test_betaflight(number: int, form: str) -> None:
+    state = State(number)
+    v = np.array(struct.unpack("<18d", state_packet(state.sample, HOME, form)))  # type: ignore[arg-type]
+    assert v[0] == 1.25
+    # The firmware turns what it is given to forward, left, up: x, -y and, by its form, z or -z.
+    np.testing.assert_allclose(v[1:4] * ((1, -1, 1) if form == "gazebo" else (1, -1, -1)), state.imu[3:], atol=1e-12)
+    np.testing.assert_allclose(-v[4:7], state.imu[:3], atol=1e-12)
+    north_west_up = np.array([[0.0, 1, 0], [-1, 0, 0], [0, 0, 1]])
+    turn = turn_of(*v[7:11])
+    if form == "gazebo":  # half a turn about x on both sides, then a quarter turn to the left
+        turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]) @ FRD @ turn @ FRD
+    np.testing.assert_allclose(turn, north_west_up @ state.turn, atol=1e-12)
+    np.testing.assert_allclose(v[11:14], state.velocity, atol=1e-12)
+    np.testing.assert_allclose(HOME.local(v[15], v[14], v[16]), state.position, atol=1e-6)
+    share = 1.0 - 0.0065 * (488.0 + state.position[2]) / 288.15
+    assert v[17] == pytest.approx(101325.0 * share**5.25588, rel=1e-6)
+
+
+def test_sticks() -> None:
+    sticks = Sticks(roll=0.5, pitch=-1.0, yaw=2.0, throttle=0.25, arm=True, angle=True)
+    found = struct.unpack("<d16H", rc_packet(3.0, sticks))
+    assert found[:7] == (3.0, 1750, 1000, 1250, 2000, 2000, 2000)
+    assert struct.unpack("<d16H", rc_packet(0.0, Sticks(angle=False)))[1:7] == (1500, 1500, 1000, 1500, 1000, 1000)

@@ -1,0 +1,85 @@
+"""Motor maps, what a command is worth, and the clock of a link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from airworthy.bridges.clock import LinkClock
+from airworthy.bridges.motors import frame_names, motor_map
+from airworthy.core.errors import AirworthyError, UnknownNameError
+from airworthy.vehicles import vehicle
+from airworthy.vehicles.check import rotor_thrust
+
+X500 = vehicle("x500")
+
+
+@pytest.mark.parametrize("autopilot", ["px4", "ardupilot", "betaflight"])
+def test_each_motor_turns_the_vehicle_as_the_autopilot_expects(autopilot: str) -> None:
+    found = motor_map(X500, autopilot)
+    # Moments of more thrust about forward (rolls right), left (nose down) and up, by motor: r x F and the reaction torque.
+    signs = {0: (-1, -1, -1), 1: (1, 1, -1), 2: (1, -1, 1), 3: (-1, 1, 1)}
+    for motor, expected in signs.items():
+        rotor = X500.rotors[found.rotors[motor]]
+        x, y, _ = rotor.position
+        assert (np.sign(y), np.sign(-x), rotor.spin) == expected
+
+
+def test_what_a_command_is_worth() -> None:
+    rotor = X500.rotors[0]
+    for factor in (0.0, 0.4, 1.0):
+        found = motor_map(X500, "px4", thrust_factor=factor)
+        for u in (0.0, 0.3, 1.0):
+            share = rotor_thrust(rotor, float(found.rotor_states([u] * 4)[0])) / rotor_thrust(rotor, rotor.speed_max)
+            assert share == pytest.approx(factor * u * u + (1 - factor) * u, abs=1e-12)
+    np.testing.assert_allclose(motor_map(X500, "px4").rotor_states([0.5] * 16), 0.5 * rotor.speed_max)
+    np.testing.assert_allclose(motor_map(X500, "px4").rotor_states([-1.0, 2.0, 0.0, 0.0])[[0, 1]], [0.0, rotor.speed_max])
+
+
+def test_other_rotors_are_refused_with_their_names() -> None:
+    turned = replace(X500, rotors=tuple(replace(rotor, spin=-rotor.spin) for rotor in X500.rotors))
+    with pytest.raises(
+        AirworthyError, match="The front right rotor of vehicle 'x500' turns cw, motor 1 of px4 quad_x turns ccw"
+    ):
+        motor_map(turned, "px4")
+    with pytest.raises(AirworthyError, match="has rotors rear centre, middle right, front centre, middle left; px4 quad_x has"):
+        motor_map(vehicle("virt_03"), "px4")
+    with pytest.raises(UnknownNameError, match="Unknown frame of px4 'quad_y'"):
+        motor_map(X500, "px4", "quad_y")
+    assert frame_names("px4") == ["quad_x"]
+
+
+class Wall:
+    """A wall clock that sleeps as told, and longer by `slip`."""
+
+    def __init__(self, slip: float = 0.0):
+        self.time, self.slip = 100.0, slip
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds + self.slip
+
+
+@pytest.mark.parametrize(("mode", "factor", "expected"), [("lockstep", 1.0, 0.0), ("real", 7.0, 1.0), ("scaled", 4.0, 0.25)])
+def test_a_second_of_simulation_takes(mode: str, factor: float, expected: float) -> None:
+    wall = Wall()
+    clock = LinkClock(mode, 0.01, factor, lambda: wall.time, wall.sleep)  # type: ignore[arg-type]
+    for k in range(101):
+        clock.begin(k * 0.01)
+    assert wall.time - 100.0 == pytest.approx(expected, abs=1e-9)
+    assert clock.lateness().most == pytest.approx(0.0, abs=1e-9)
+
+
+def test_lateness_is_counted_and_said() -> None:
+    wall = Wall(slip=0.002)
+    clock = LinkClock("real", 0.01, 1.0, lambda: wall.time, wall.sleep)
+    for k in range(50):
+        clock.begin(k * 0.01)
+    wall.time += 0.5  # a step that took long: those after it are late, too, until caught up with
+    clock.begin(0.5)
+    late = clock.lateness()
+    assert (late.steps, late.late) == (51, 1)
+    assert late.median == pytest.approx(0.002)
+    assert late.sentence().startswith("51 steps were late by: median 2.00 ms, p99 ")
+    assert LinkClock("lockstep", 0.01).lateness().sentence() == "lockstep: no step is ever late"
