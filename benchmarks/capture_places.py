@@ -10,7 +10,8 @@ against the meshes that were photographed:
 
 * ends: start and goal are within the bounds of the room and farther than the ball's radius from everything in it;
 * surface: points of the shell that face known free space, the share within 5 cm of the true mesh (the part of it that faces
-  unknown space nobody can reach);
+  unknown space nobody can reach); and the other way: of the true surface within the bounds that three cameras or more see, the
+  share that has the shell, or unknown space, which is solid, within 5 cm;
 * free: cells that are known to be free and hold something, and free cells beyond the bounds of the room;
 * unknown: flights from the start straight through unknown space, with unknown space solid and free: how many succeed.
 
@@ -23,6 +24,7 @@ import argparse
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,8 @@ from airworthy.capture import (
     train_splats,
     write_place,
 )
+from airworthy.core import frames
+from airworthy.geometry import RayTable, cast
 from airworthy.geometry.distance import clearance
 from airworthy.geometry.occupancy import voxelize
 from airworthy.scenes import Scene, SceneBatch, Splats, read_splats, scene
@@ -53,6 +57,8 @@ SAMPLES = 20_000
 """Points of the shell."""
 WITHIN = 0.05
 """[m]"""
+SEEN_BY = 3
+"""Cameras that must see a piece of true surface of `WITHIN` a side for it to count."""
 THROUGH = 0.3
 """Unknown space that a way must cross to be flown [m]: a vehicle's size."""
 ROOM = 0.35
@@ -82,12 +88,16 @@ def row_of(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     views = RenderCaptureOptions(args.views, 8, *args.size, points=args.points, samples=args.samples)
     render_capture(truth, folder / "photos", views)
     images = read_capture(folder / "photos", quiet=True)
+    if args.noise and images.points is not None:
+        images = replace(
+            images, points=images.points + args.noise * np.random.default_rng(2).standard_normal(images.points.shape)
+        )
     splats, psnr = splats_of(truth, images, folder, args)
     made = time.process_time()
     place = write_place(folder / "place", images, splats, PlaceOptions(cell=args.cell, radius=args.radius), name="place")
     written = time.process_time()
     row: dict[str, Any] = {"room": name, "splats": args.splats, "psnr_db": psnr}
-    row |= judged(place, truth, args.radius) | flown(place, truth, folder, args.flights)
+    row |= judged(place, truth, args.radius) | found(place, truth) | flown(place, truth, folder, args.flights)
     record = place.record
     row |= {"cell_m": record["cell_m"], "space_m3": record["space_m3"], "gaussians": record["gaussians"]}
     row |= {"psnr_lost_db": record["psnr_db"]["before"] - record["psnr_db"]["after"]}
@@ -120,6 +130,38 @@ def judged(place: CapturedPlace, truth: Scene, radius: float) -> dict[str, Any]:
         "free_outside": float(outside.mean()),
         "room_known_free": float((states[~full & inside_cells(states.shape, lower, cell, low, high)] == FREE).mean()),
     }
+
+
+def found(place: CapturedPlace, truth: Scene) -> dict[str, float]:
+    """Return the share of true visible surface that is found: within `WITHIN` of the shell alone, and of all that is hit."""
+    points = visible_surface(place, truth)
+    shell = replace(place.scene, instances=tuple(item for item in place.scene.instances if item.name == SURFACE))
+    near, solid = (clearance(SceneBatch(one).geometry, points, 0).distance for one in (shell, place.scene))
+    # Distances within something solid are negative.
+    return {"surface_found": float((np.abs(near) <= WITHIN).mean()), "surface_solid": float((solid <= WITHIN).mean())}
+
+
+def visible_surface(place: CapturedPlace, truth: Scene) -> Any:
+    """Return points (n, 3) of the true surface in the bounds that `SEEN_BY` cameras see, one in each cube of `WITHIN`."""
+    batch, views = SceneBatch(truth).geometry, place.views
+    points, cubes = [], []
+    for k in range(len(views)):
+        fx, fy, cx, cy = views.intrinsics[k]
+        height, width = views.depth[k].shape
+        u, v = np.meshgrid((np.arange(width) + 0.5 - cx) / fx, (np.arange(height) + 0.5 - cy) / fy)
+        ray = np.stack((u, v, np.ones_like(u)), axis=-1)
+        pose = views.position[k : k + 1], views.attitude[k : k + 1]
+        depth = cast(batch, RayTable(ray), *pose, np.zeros(1, np.int32), ("depth",))["depth"][0].astype(np.float64)
+        met = np.isfinite(depth)
+        at = frames.rotate(views.attitude[k], ray[met] * depth[met][:, None]) + views.position[k]
+        # A corner outside of a bound by what walls deviate from it: bounds are where free cells end.
+        low, high = np.array(place.room.bounds.lower) - 3 * WITHIN, np.array(place.room.bounds.upper) + 3 * WITHIN
+        at = at[((at > low) & (at < high)).all(axis=1)]
+        cube, first = np.unique(np.floor(at / WITHIN).astype(np.int64), axis=0, return_index=True)
+        points.append(at[first])
+        cubes.append(cube)
+    _, first, count = np.unique(np.concatenate(cubes), axis=0, return_index=True, return_counts=True)
+    return np.concatenate(points)[first[count >= SEEN_BY]]
 
 
 def inside_cells(shape: tuple[int, ...], lower: Any, cell: float, low: Any, high: Any) -> Any:
@@ -198,6 +240,7 @@ def main() -> None:
     parser.add_argument("--views", type=int, default=120)
     parser.add_argument("--size", type=int, nargs=2, default=(320, 180))
     parser.add_argument("--points", type=int, default=20_000)
+    parser.add_argument("--noise", type=float, default=0.0, help="standard deviation of the points' coordinates [m]")
     parser.add_argument("--samples", type=int, default=4)
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--count", type=int, default=30_000)
@@ -213,7 +256,8 @@ def main() -> None:
         if not table.has(name, args.splats):
             table.add(row_of(name, args.out / f"{args.splats}_{number}", args))
     rows = [row for row in table.rows if row["splats"] == args.splats]
-    for key in ("ends_inside", "surface_within", "surface_median_m", "free_and_full", "free_outside", "room_known_free"):
+    shown = ("ends_inside", "surface_within", "surface_found", "surface_solid", "surface_median_m")
+    for key in (*shown, "free_and_full", "free_outside", "room_known_free"):
         values = np.array([row[key] for row in rows], float)
         print(f"{key:20} mean {values.mean():.4f}   worst {values.min():.4f} to {values.max():.4f}")
     for key in ("flights", "succeed_solid", "succeed_free"):

@@ -22,6 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.capture import best_similarity, read_capture
+from airworthy.capture.alignment.similarity import Similarity
 from airworthy.capture.video import CaptureVideoOptions, FilmOptions, capture_video, render_film
 from airworthy.core import frames
 from airworthy.scenes import scene
@@ -65,7 +66,7 @@ def report(asked: argparse.Namespace, name: str, photographs: Path, truth: dict[
     """Make the place, and print its figures."""
     out = asked.work / f"{name.replace(':', '_')}{'_quick' if asked.quick else ''}{'_trained' if asked.train else ''}"
     count = len(truth["times"]) if truth else None
-    options = CaptureVideoOptions(quick=asked.quick, frames=count, train=asked.train)
+    options = CaptureVideoOptions(quick=asked.quick, frames=count, train=asked.train, side=asked.marker_side)
     begun = time.perf_counter()
     done = capture_video(photographs, out, options, threads=asked.threads, quiet=False)
     found = done.summary
@@ -83,7 +84,7 @@ def report(asked: argparse.Namespace, name: str, photographs: Path, truth: dict[
     print(json.dumps(row))
 
 
-def errors(out: Path, found: dict[str, Any], truth: dict[str, Any]) -> dict[str, float]:
+def errors(out: Path, found: dict[str, Any], truth: dict[str, Any]) -> dict[str, float | None]:
     """Errors after the similarity of least squares: of centres [mm], attitudes [degrees], focal length [%]."""
     images = read_capture(out, width=64, up="none", every=0)
     numbers = np.array([int(Path(name).stem) for name in images.names])
@@ -98,6 +99,20 @@ def errors(out: Path, found: dict[str, Any], truth: dict[str, Any]) -> dict[str,
         "centres_mm_worst": round(1e3 * float(off.max()), 2),
         "attitude_deg_rms": round(float(np.degrees(np.sqrt(np.square(angle).mean()))), 3),
         "focal_error_percent": round(100.0 * (camera["focal_px"] / focal - 1.0), 3),
+    } | scale_and_level(found["alignment"], fit)
+
+
+def scale_and_level(record: dict[str, Any] | None, fit: Similarity) -> dict[str, float | None]:
+    """How far scale [%] and level [degrees] are off the similarity of the centres, and half of the scale's 95 % interval."""
+    if record is None or record["scale_half_95"] is None:
+        return {"scale_error_percent": None}
+    place = record["capture_to_place"]
+    # Both are from the frame of the set's own files; the place's z in the frame of the truth.
+    up = frames.rotate(fit.rotation, frames.rotate_inverse(np.array(place["rotation_xyzw"]), np.array([0.0, 0.0, 1.0])))
+    return {
+        "scale_error_percent": round(100.0 * (place["scale"] / fit.scale - 1.0), 3),
+        "scale_half_95_percent": round(100.0 * record["scale_half_95"], 3),
+        "level_error_deg": round(float(np.degrees(np.arctan2(np.linalg.norm(up[:2]), up[2]))), 3),
     }
 
 

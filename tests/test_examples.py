@@ -58,6 +58,10 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
         r"contact with Gate10, right hanger behind 30\.\d m, 0 gates",
         {"blocks", "race_bench.json", "report.html", "summary.json", "timing.json"},
     ),
+    "22_captured_place.py": (
+        r"60 of 60 pictures have a pose[\s\S]*expert: 20 of 20 flights[\s\S]*policy, baseline: \d+ of 20 flights",
+        {"film", "room", "walk.json", "expert", "policy"},
+    ),
     "20_mass_by_gradient.py": (r"mass by gradient 1\.13\d\d of the record's, in truth 1\.1341", set()),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
@@ -72,6 +76,7 @@ LONG = {
     "16_gates.py",
     "17_planner_that_looks.py",
     "18_ppo_single_file.py",
+    "22_captured_place.py",
 }
 """Over ten seconds each; what they show is tested by the rooms of sensors, pilots, capture and benchmarks."""
 

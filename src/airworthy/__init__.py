@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from airworthy import bench as bench
     from airworthy.api import evaluate, fly, plan, render, synthesize, task, train, vehicle
     from airworthy.core.errors import AirworthyError
+    from airworthy.logs import read_log
     from airworthy.scenes import scene
     from airworthy.simulation import Simulator
     from airworthy.trajectories import course
@@ -67,6 +68,7 @@ __all__ = [
     "evaluate",
     "fly",
     "plan",
+    "read_log",
     "render",
     "scene",
     "synthesize",

@@ -13,6 +13,7 @@ from capture_building import colmap, write
 from airworthy.capture import CaptureImages, TrainOptions, export_frames, read_capture, read_poses, train_splats, write_capture
 from airworthy.capture.alignment.frame_export import FIGS_WORLD, figs_pose
 from airworthy.capture.record import AS_READ
+from airworthy.cli.main import main
 from airworthy.core import frames
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError
@@ -204,6 +205,32 @@ def test_figs_renders_the_same_image(tmp_path: Path) -> None:
     assert -pose[:3, 2] == pytest.approx((1.0, 0.0, 0.0))
     assert pose[:3, 1] == pytest.approx((0.0, 0.0, -1.0))
     assert np.linalg.det(FIGS_WORLD) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("program", "frame"), [("nerfstudio", "place"), ("nerfstudio", "capture"), ("figs", "place")])
+def test_the_command_exports_a_films_folder(program: str, frame: str, tmp_path: Path) -> None:
+    """Splats of the place, cameras of COLMAP's own frame with the alignment beside: the same image by the program's rules."""
+    room, splats = aligned_set(tmp_path / "room"), cloud(2)
+    images = read_capture(room)
+    # About where the cameras are, so that they see it.
+    seen = transformed(splats, np.array(frames.IDENTITY), images.position.mean(0), 1.0)
+    path = write_splats(seen, tmp_path / "splats.ply", source=images.source)
+    line = f"capture export {path} --capture {room} --out {tmp_path / 'out'} --program {program} --frame {frame} --no-pictures"
+    assert main(line.split()) == 0
+    table, parser = (
+        json.loads((tmp_path / "out" / name).read_text()) for name in ("transforms.json", "dataparser_transforms.json")
+    )
+    held = read_splats(tmp_path / "out" / "splat.ply", up="z", transforms=False).splats
+    for k in range(len(images)):
+        if program == "figs":
+            told = json.loads((tmp_path / "out" / "figs.json").read_text())
+            position, attitude = opengl_pose(np.array(told["T_WG"]) @ np.array(told["cameras"][k]["T_WC"]))
+        else:
+            whole = np.vstack((parser["transform"], (0.0, 0.0, 0.0, 1.0))) @ np.array(table["frames"][k]["transform_matrix"])
+            position, attitude = opengl_pose(whole)
+        here = image(seen, images.position[k], images.attitude[k])
+        assert here.std() > 0.02
+        assert image(held, position, attitude) == pytest.approx(here, abs=2e-4)
 
 
 def test_exports_that_cannot_be(tmp_path: Path) -> None:

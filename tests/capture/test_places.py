@@ -14,11 +14,13 @@ from airworthy.benchmarks.fly import FlyConfig, run_fly
 from airworthy.capture import CaptureImages, PlaceOptions, read_capture, write_capture, write_place
 from airworthy.capture.places.pruning import camera_counts, pruned
 from airworthy.cli.main import main
+from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.distance import clearance
-from airworthy.scenes import SceneBatch, Splats, merged, read_model, read_scene, scene_digest, write_scene, write_splats
+from airworthy.scenes import SceneBatch, Splats, merged, read_model, read_scene, scene, scene_digest, write_scene, write_splats
 from airworthy.scenes.carved import FREE, UNKNOWN, is_unknown_solid
 from airworthy.scenes.splats.editing import selected
+from airworthy.scenes.viewpoints import view
 from airworthy.tasks import course_clearance
 from airworthy.trajectories import Limits, from_waypoints
 from airworthy.vehicles import vehicle
@@ -92,6 +94,18 @@ def test_it_is_inside_by_construction(folder: Path) -> None:
     assert (clearance(SceneBatch(place).geometry, ends, 0).distance >= 0.3).all()
     assert place.carved is not None
     assert (place.carved.values(ends) == FREE).all()
+
+
+def test_pictures_are_taken_inside(folder: Path) -> None:
+    """From outside there is only the back of what was seen: the view is from the start, towards the goal."""
+    place = scene(str(folder))
+    seen = view(place, "orbit")
+    assert place.start is not None
+    assert place.goal is not None
+    np.testing.assert_allclose(seen.position, place.start.position)
+    ahead = frames.rotate(seen.attitude, np.array([0.0, 0.0, 1.0]))
+    way = np.subtract(place.goal.position, place.start.position)
+    np.testing.assert_allclose(ahead, way / np.linalg.norm(way), atol=1e-9)
 
 
 def test_equal_inputs_give_an_equal_place(folder: Path, images: CaptureImages, splats: Splats, tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ def test_a_file_with_torchvisions_names_is_read_with_or_without_classifier(tmp_p
 def test_what_is_no_backbone_is_refused_in_a_sentence(tmp_path: Path) -> None:
     from safetensors.numpy import save
 
-    with pytest.raises(AssetError, match="There is no backbone 'owm'; expected own, hall, random, a folder of"):
+    with pytest.raises(AssetError, match="no backbone 'owm'; expected own, hall, random, efficientnet_lite0, a folder of"):
         backbone_weights("owm")
     with pytest.raises(AssetError, match="does not hold a backbone"):
         backbone_weights(str(tmp_path))

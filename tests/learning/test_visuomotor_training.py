@@ -1,5 +1,6 @@
 """Whole steps of the visuomotor training in a small place: imitation, a round of its own flights, stopped and gone on with."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from airworthy.learning.visuomotor import training
 from airworthy.learning.visuomotor.config import DATA_FOLDER, VisuomotorOptions
 from airworthy.learning.visuomotor.dagger import TAKEN_OVER
 from airworthy.learning.visuomotor.training import VisuomotorTraining
@@ -24,9 +26,14 @@ def written_place(folder: Path) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-def test_a_round_behind_a_checkpoint_gives_the_same_bits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("features", ["random", "trained"])
+def test_a_round_behind_a_checkpoint_gives_the_same_bits(
+    features: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_FIRST_JOINT", "_AGAIN_JOINT"):
+        monkeypatch.setattr(training, name, replace(getattr(training, name), minibatches=4))
     place, path = written_place(tmp_path)
-    options = VisuomotorOptions(scene=(place,), course=(path,), minutes=1.0, rounds=1, flights=2, features="random")
+    options = VisuomotorOptions(scene=(place,), course=(path,), minutes=1.0, rounds=1, flights=2, features=features)
     first = VisuomotorTraining(options, tmp_path, threads=2)
     first.step()
     assert not first.finished

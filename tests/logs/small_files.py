@@ -57,7 +57,14 @@ def ulog_file(samples: int = 40) -> bytes:
     for name, value in (("CA_ROTOR0_PX", 0.1), ("CA_ROTOR0_PY", 0.2), ("CA_ROTOR1_KM", -0.05), ("IMU_GYRO_CUTOFF", 80.0)):
         data += ulog_key("P", f"float {name}", struct.pack("<f", value))
     data += ulog_key("P", "int32_t CA_ROTOR_COUNT", struct.pack("<i", 2))
-    names = ["vehicle_angular_velocity", "vehicle_attitude", "actuator_motors", "esc_status", "vehicle_local_position", "vehicle_status"]
+    names = [
+        "vehicle_angular_velocity",
+        "vehicle_attitude",
+        "actuator_motors",
+        "esc_status",
+        "vehicle_local_position",
+        "vehicle_status",
+    ]
     for number, name in enumerate(names):
         data += ulog_message("A", struct.pack("<BH", 0, number) + name.encode())
     for k in range(samples):
@@ -87,9 +94,7 @@ def blackbox_text(headers: str = BLACKBOX_HEADERS, rows: int = 20) -> bytes:
     names = ["loopIteration", "time (us)"]
     names += [f"gyroADC[{k}]" for k in range(3)] + [f"accSmooth[{k}]" for k in range(3)] + [f"motor[{k}]" for k in range(4)]
     names += ["eRPM[0]", "vbatLatest (V)", "flightModeFlags (flags)"]
-    lines = [
-        f"{k},{1_000_000 + 500 * k},90,0,0,0,0,2048,1102.5,158,2047,1102.5,70,16.8,ANGLE_MODE" for k in range(rows)
-    ]
+    lines = [f"{k},{1_000_000 + 500 * k},90,0,0,0,0,2048,1102.5,158,2047,1102.5,70,16.8,ANGLE_MODE" for k in range(rows)]
     return (headers + ", ".join(names) + "\n" + "\n".join(lines) + "\n").encode()
 
 
@@ -127,7 +132,9 @@ def mcap_text(text: str) -> bytes:
 
 def mcap_file(messages: int = 10, compression: str = "") -> bytes:
     """Ten Imu messages at 100 Hz, received 20 ms late, in one chunk."""
-    inner = mcap_record(3, struct.pack("<H", 1) + mcap_text("sensor_msgs/msg/Imu") + mcap_text("ros2msg") + struct.pack("<I", 0))
+    inner = mcap_record(
+        3, struct.pack("<H", 1) + mcap_text("sensor_msgs/msg/Imu") + mcap_text("ros2msg") + struct.pack("<I", 0)
+    )
     inner += mcap_record(4, struct.pack("<HH", 3, 1) + mcap_text("/imu") + mcap_text("cdr") + struct.pack("<I", 0))
     for k in range(messages):
         stamp = 5_000_000_000 + 10_000_000 * k
@@ -151,7 +158,10 @@ def mcap_file(messages: int = 10, compression: str = "") -> bytes:
 def bag_file(path: Path, messages: int = 10) -> bytes:
     """The same messages in the tables of a ROS 2 bag."""
     base = sqlite3.connect(path)
-    base.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, offered_qos_profiles TEXT)")
+    base.execute(
+        "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT,"
+        " offered_qos_profiles TEXT)"
+    )
     base.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
     base.execute("INSERT INTO topics VALUES (3, '/imu', 'sensor_msgs/msg/Imu', 'cdr', '')")
     for k in range(messages):
@@ -195,5 +205,3 @@ def every_format(folder: Path) -> dict[str, bytes]:
         "events.npz": event_archive(folder / "made.npz"),
         "table.csv": csv_table(),
     }
-
-

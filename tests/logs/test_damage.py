@@ -13,7 +13,18 @@ from tests.logs.small_files import CSV_MAPPING, crazyflie_file, every_format, mc
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.logs import Log, ReadOptions, read_log
 
-FORMATS = ("crazyflie", "log.ulg", "blackbox.csv", "euroc.csv", "tum.txt", "plain.mcap", "zstd.mcap", "lz4.mcap", "bag.db3", "events.npz")
+FORMATS = (
+    "crazyflie",
+    "log.ulg",
+    "blackbox.csv",
+    "euroc.csv",
+    "tum.txt",
+    "plain.mcap",
+    "zstd.mcap",
+    "lz4.mcap",
+    "bag.db3",
+    "events.npz",
+)
 FORMATS += ("table.csv",)
 
 

@@ -107,7 +107,13 @@ def test_ulog_small(tmp_path: Path) -> None:
     assert np.allclose(log.geometry.axis, [[0.0, 0.0, 1.0]] * 2)
     assert log.geometry.spin.tolist() == [1.0, -1.0]
     kinds = [(e.kind, e.detail) for e in log.events]
-    for expected in (("disarmed", ""), ("armed", ""), ("dropout", "119 ms"), ("parameter", "MC_ROLL_P = 6.5"), ("message", "takeoff")):
+    for expected in (
+        ("disarmed", ""),
+        ("armed", ""),
+        ("dropout", "119 ms"),
+        ("parameter", "MC_ROLL_P = 6.5"),
+        ("message", "takeoff"),
+    ):
         assert expected in kinds
     armed = next(e for e in log.events if e.kind == "armed")
     assert armed.time == pytest.approx(0.0405)

@@ -7,21 +7,21 @@ import pytest
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.frames import from_rotation_vector
-from airworthy.logs import KINDS, Log, LogSource, Stream
+from airworthy.logs import KINDS, Log, LogSource, LogStream
 from airworthy.logs.clock import even_clock, gyro_lag, nanoseconds, unwrapped
 from airworthy.logs.quality import saturated_rows, stream_quality
 
 
-def gyro(time: np.ndarray, **more: object) -> Stream:
-    return Stream("gyro", time, np.zeros((len(time), 3)), **more)  # type: ignore[arg-type]
+def gyro(time: np.ndarray, **more: object) -> LogStream:
+    return LogStream("gyro", time, np.zeros((len(time), 3)), **more)  # type: ignore[arg-type]
 
 
 def test_kinds_are_a_closed_list() -> None:
     assert len(KINDS) == 18
     with pytest.raises(AirworthyError, match=r"Unknown kind of stream 'gyr'. Closest: 'gyro'"):
-        Stream("gyr", np.zeros(1), np.zeros((1, 3)))
+        LogStream("gyr", np.zeros(1), np.zeros((1, 3)))
     with pytest.raises(AirworthyError, match=r"expected \(n,\) and \(n, 3\)"):
-        Stream("gyro", np.zeros(2), np.zeros((2, 4)))
+        LogStream("gyro", np.zeros(2), np.zeros((2, 4)))
     with pytest.raises(AirworthyError, match="stamp 'late'"):
         gyro(np.zeros(2), stamp="late")
 

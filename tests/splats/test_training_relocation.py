@@ -17,11 +17,11 @@ from airworthy.splats.training.plane_sweep import (
     focus,
     random_points,
     reach_of,
-    splats_at,
     swept_points,
     views_radius,
     visible_from,
 )
+from airworthy.splats.training.starting_splats import splats_at, surfaces_at
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, MOST_COPIES))
@@ -101,6 +101,32 @@ def test_sizes_are_the_distances_of_neighbours() -> None:
     splats = splats_at(grid, np.full((64, 3), 0.25), 0.2)
     np.testing.assert_allclose(splats.scale, 1.0)  # three neighbours at least stand one step away
     np.testing.assert_allclose(0.5 + 0.28209479 * splats.harmonics[:, 0], 0.25, atol=1e-6)
+
+
+def test_flat_ones_lie_on_the_surface_of_their_neighbours() -> None:
+    rng = np.random.default_rng(4)
+    normal = np.array([0.48, -0.6, 0.64])
+    across = np.linalg.svd(normal[None])[2][1:]
+    wall = rng.uniform(-2.0, 2.0, (400, 2)) @ across + 0.7 * normal
+    turn, thickness = surfaces_at(wall)
+    np.testing.assert_allclose(np.abs(frames.rotate(turn, (1.0, 0.0, 0.0)) @ normal), 1.0, atol=1e-9)
+    np.testing.assert_allclose(thickness, 0.1)
+    round_ones, flat = (splats_at(wall, np.full((400, 3), 0.4), 0.3, flat=flat) for flat in (False, True))
+    np.testing.assert_allclose(flat.scale[:, 0], 0.1 * round_ones.scale[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(flat.scale[:, 1:], round_ones.scale[:, 1:])
+    np.testing.assert_allclose(flat.position, round_ones.position)
+
+
+def test_what_lies_in_no_plane_stays_round() -> None:
+    # The twelve corners of an icosahedron are spread alike in all directions; those of another one are far away.
+    ratio = 0.5 + 0.5 * np.sqrt(5.0)
+    first = np.array([(0.0, a, b * ratio) for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    corners = np.concatenate([np.roll(first, k, axis=1) for k in range(3)])
+    cloud = np.concatenate([corners, corners + 100.0])
+    np.testing.assert_allclose(surfaces_at(cloud)[1], 1.0, atol=1e-9)
+    np.testing.assert_allclose(surfaces_at(np.zeros((20, 3)))[1], 1.0)
+    few = splats_at(corners, np.full((12, 3), 0.4), flat=True)
+    np.testing.assert_allclose(few.scale, few.scale[:, :1].repeat(3, axis=1))
 
 
 def test_swept_planes_find_a_patterned_wall() -> None:

@@ -28,6 +28,8 @@ from airworthy.splats.training.optimizer import SplatOptimizer
 from airworthy.viewer import Subject, Viewer, load_flight, load_subject
 from airworthy.viewer.captures import CaptureNodes
 from airworthy.viewer.recording import export_recording
+from airworthy.viewer.server import serve
+from airworthy.viewer.splat_nodes import colors_from
 from airworthy.viewer.subjects import with_capture
 from airworthy.viewer.trainings import TrainingWatch, WatchedTraining
 
@@ -75,14 +77,19 @@ class TestCaptures:
         subject = with_capture(load_subject(str(tmp_path / "cloud.ply")), _capture(tmp_path / "room"))
         viewer = Viewer(server, subject)
         assert {"/splats/0_cloud", "/capture/cameras", "/capture/points"} <= set(viewer.nodes)
+        # Before the middle camera, along its axis, x: from outside there is only the back of what cameras saw.
+        np.testing.assert_allclose(viewer.view.position[1:], (0.0, 1.0), atol=1e-9)
+        assert 2.0 < viewer.view.position[0] < 2.3
+        np.testing.assert_allclose(viewer.view.target - viewer.view.position, (1.0, 0.0, 0.0), atol=1e-9)
+        assert viewer.view.fov == pytest.approx(2.0 * np.arctan(30.0 / 80.0))
         assert not viewer.nodes["/capture/points"].visible
 
 
-def _training(folder: Path, step: int, count: int) -> None:
+def _training(folder: Path, step: int, count: int, degree: int = 1) -> None:
     """What `airworthy capture train` leaves after a step."""
     folder.mkdir(exist_ok=True)
     write_json(folder / IDENTITY, {"options": {"steps": 100}, "images": "0" * 64})
-    arrays = SplatOptimizer(_cloud(count, 1)).save()
+    arrays = SplatOptimizer(_cloud(count, degree)).save()
     notes = {"judged": [[step, 20.0 + step / 10, 0.9]], "loss": []}
     Checkpoints(folder / CHECKPOINTS, digits=8).save(Checkpoint(step, arrays, notes), {})
 
@@ -127,6 +134,23 @@ class TestTrainings:
         assert len(viewer.shown_scene.clouds["run"]) == 64  # what clicks meet is the new cloud
         viewer.close()
 
+    def test_harmonics_that_come_later_are_shown(self, server: Any, tmp_path: Path) -> None:
+        """A training begins without, and raises their degree step by step."""
+        _training(tmp_path / "run", 10, 40, degree=0)
+        viewer = Viewer(server, load_subject(str(tmp_path / "run")))
+        assert viewer.colors is not None
+        _training(tmp_path / "run", 20, 40, degree=2)
+        assert viewer.subject.training is not None
+        viewer._trained(viewer.subject.training.newest(), "")
+        assert viewer.splats is not None
+        assert viewer.splats.degree == 2
+        eye = np.array([0.0, -3.0, 1.0])
+        viewer.splats.color(eye)
+        assert viewer.shown_scene is not None
+        expected = np.rint(255.0 * colors_from(viewer.shown_scene.clouds["run"], eye))
+        assert np.abs(viewer.nodes["/splats/0_run"].rgbs.astype(int) - expected).max() <= 1
+        viewer.close()
+
     def test_a_folder_that_holds_none(self, tmp_path: Path) -> None:
         with pytest.raises(AirworthyError, match="holds no training of splats, or one that has saved nothing yet"):
             WatchedTraining(tmp_path)
@@ -164,6 +188,20 @@ class TestRecordings:
         assert (found.duration, found.frames) == (0.0, 1)
         assert "a scene that stands still" in found.text()
         viewer.close()
+
+    def test_colours_by_direction_are_those_of_the_first_view(self, server: Any, tmp_path: Path) -> None:
+        cloud = _cloud(20, 2)
+        viewer = Viewer(server, Subject("x", Scene("x", clouds={"x": cloud}, splats=(SplatPlacement("x"),))))
+        export_recording(viewer, tmp_path / "x.html")
+        expected = np.rint(255.0 * colors_from(cloud, viewer.view.position))
+        assert np.abs(viewer.nodes["/splats/0_x"].rgbs.astype(int) - expected).max() <= 1
+        told = "Splats have the colours that are seen from the first view."
+        assert told in (tmp_path / "x.html").read_text()
+        viewer.close()
+        grey = Viewer(serve(port=0), Subject("x", Scene("x", clouds={"x": _cloud(20, 0)}, splats=(SplatPlacement("x"),))))
+        export_recording(grey, tmp_path / "grey.html")
+        assert told not in (tmp_path / "grey.html").read_text()
+        grey.close()
 
     def test_what_is_too_long_is_refused(self, server: Any, tmp_path: Path) -> None:
         viewer = Viewer(server, Subject("run", None, load_flight(_straight(tmp_path / "run", 1))))

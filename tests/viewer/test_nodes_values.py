@@ -299,12 +299,12 @@ def test_splats(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Scene("splats", {"cube": Box((0.5, 0.5, 0.5))}, actors=(cart,), clouds=clouds, splats=items)
     api = Recorder("scene")
     nodes = SplatNodes(api, place, roofless(place))
-    assert (nodes.whole, nodes.count, nodes.has_roof) == (29, 29, False)
+    assert (nodes.whole, nodes.count, nodes.kinds) == (29, 29, frozenset())
     poses = ActorPoses(place)
     poses.advance(1.0)
     nodes.advance(poses)
-    for on, roof in ((False, False), (True, True), (True, False), (False, True)):
-        nodes.switch(on, roof)
+    for on, kind in ((False, ""), (True, "roof"), (True, ""), (False, "roof")):
+        nodes.switch(on, kind)
     check("splats", api.lines)
     few = SplatNodes(Recorder("scene"), place, roofless(place), 10)
     assert few.whole == 29

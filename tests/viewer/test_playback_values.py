@@ -118,7 +118,7 @@ def test_splats_and_their_facts(web: Any) -> None:
     assert viewer._facts() == f"{viewer.splats.count:,} gaussians, merged from 1,500, {colored}."
     assert Viewer(web, Subject("cloud", place))._facts() == f"1,500 gaussians, {colored}."
     grey = dataclasses.replace(place, clouds={"x": dataclasses.replace(cloud(9), harmonics=cloud(9).harmonics[:, :1])})
-    assert Viewer(web, Subject("cloud", grey))._facts() == "9 gaussians, mean colours."
+    assert Viewer(web, Subject("cloud", grey))._facts() == "9 gaussians, one colour each."
     viewer.switch("splats", False)
     assert not viewer.nodes["/splats/0_x"].visible
     assert [row[:1] + row[2:] for row in viewer._switches()] == [

@@ -15,13 +15,14 @@ pytest.importorskip("viser")
 from airworthy.core import frames
 from airworthy.geometry import Box
 from airworthy.scenes import scene
+from airworthy.scenes.carved import CarvedSpace
 from airworthy.scenes.formats import tessellate
 from airworthy.scenes.record import Actor, Instance, Material, Scene, SplatPlacement, Waypoint
 from airworthy.scenes.splats import Splats, write_splats
 from airworthy.viewer import Subject, Viewer, load_subject
 from airworthy.viewer.flights import ActorPoses
 from airworthy.viewer.scene_nodes import SceneNodes, wrapped
-from airworthy.viewer.splat_nodes import covariances
+from airworthy.viewer.splat_nodes import SplatNodes, covariances
 from airworthy.viewer.surroundings import GREY, _dome
 
 PATH = (Waypoint(0.0, (0.0, 0.0, 0.0)), Waypoint(2.0, (4.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)))
@@ -134,6 +135,27 @@ class TestMeshes:
         viewer.switch("roof", False)
         assert not roof.visible
         assert all(node.visible for node in _layer(viewer, "meshes"))
+
+    def test_what_lies_beyond_known_space_is_hidden_by_itself(self, server: Any) -> None:
+        clouds = {"room": _splats(), "background": _splats()}
+        place = Scene("p", clouds=clouds, splats=tuple(SplatPlacement(name, name=name) for name in clouds))
+        known = CarvedSpace(np.zeros((2, 2, 2), np.uint8), (0.0, 0.0, 0.0), 0.1)
+        viewer = Viewer(server, Subject("p", dataclasses.replace(place, carved=known)))
+        inside, beyond = viewer.nodes["/splats/0_room"], viewer.nodes["/splats/1_background"]
+        assert viewer.controls.boxes["beyond"].value
+        viewer.switch("beyond", False)
+        assert (inside.visible, beyond.visible) == (True, False)
+        picker = viewer.picker()
+        assert picker is not None
+        assert [item.cloud for item in picker.scene.splats] == ["room"]  # what is hidden is clicked through
+        assert viewer.picker() is picker
+        viewer.switch("splats", False)
+        viewer.switch("beyond", True)
+        assert not beyond.visible
+        viewer.switch("splats", True)
+        assert beyond.visible
+        # In any other scene a cloud of this name is like others.
+        assert SplatNodes(server.scene, place, place).kinds == frozenset()
 
     def test_the_splats_of_a_roof_go_with_it(self, server: Any) -> None:
         shapes = {"slab": Box((4.0, 3.0, 0.1)), "wall": Box((4.0, 0.1, 1.5))}

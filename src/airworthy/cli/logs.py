@@ -14,8 +14,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import refuse_unwritable, write_text
 from airworthy.logs import (
     Log,
+    LogSegments,
     ReadOptions,
-    Segments,
     flight_segments,
     guess_mapping,
     log_checks,
@@ -84,7 +84,11 @@ class ConvertLogConfig:
 def main(argv: list[str]) -> int:
     """Run `airworthy logs`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: Subcommands = {
-        "show": (ShowLogConfig, _show, "Show a flight log: streams, rates, gaps, checks of units, and what it can and cannot tell."),
+        "show": (
+            ShowLogConfig,
+            _show,
+            "Show a flight log: streams, rates, gaps, checks of units, and what it can and cannot tell.",
+        ),
         "map": (MapLogConfig, _map, "Guess what the columns of a table mean, with reasons, as a mapping.toml to be edited."),
         "convert": (ConvertLogConfig, _convert, "Write a log as MCAP, CSV, Parquet, .npz or TUM, in SI units, FLU and ENU."),
     }
@@ -133,7 +137,19 @@ def _show(config: ShowLogConfig) -> int:
     print(f"{log.name}: {log.source.format}, {log.duration:.3f} s, SHA-256 {log.source.sha256[:12]}")
     show_table(
         "Streams",
-        ("stream", "columns", "unit", "samples", "rate [Hz]", "jitter [ms]", "gaps", "longest [s]", "missing [%]", "stamp", "of"),
+        (
+            "stream",
+            "columns",
+            "unit",
+            "samples",
+            "rate [Hz]",
+            "jitter [ms]",
+            "gaps",
+            "longest [s]",
+            "missing [%]",
+            "stamp",
+            "of",
+        ),
         [_stream_row(stream) for stream in log.streams],
     )
     _print_lines("Notes", log.notes)
@@ -154,7 +170,7 @@ def _stream_row(stream: Any) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _flight_lines(segments: Segments) -> list[str]:
+def _flight_lines(segments: LogSegments) -> list[str]:
     lines = [f"in the air {s.start:.2f} to {s.stop:.2f} s" for s in segments.flown] or ["none was found"]
     if segments.crash is not None:
         lines.append(f"crash at {segments.crash:.3f} s")
@@ -172,14 +188,21 @@ def _print_lines(title: str, lines: Any) -> None:
             print(f"  {line}")
 
 
-def _record(log: Log, segments: Segments) -> dict[str, Any]:
+def _record(log: Log, segments: LogSegments) -> dict[str, Any]:
     """Everything that is shown, as plain tables."""
     return {
         "name": log.name,
         "source": dataclasses.asdict(log.source),
         "duration_s": log.duration,
         "streams": [
-            {"name": s.name, "unit": s.unit, "frame": s.frame, "stamp": s.stamp, "origin": s.origin, "columns": s.values.shape[1]}
+            {
+                "name": s.name,
+                "unit": s.unit,
+                "frame": s.frame,
+                "stamp": s.stamp,
+                "origin": s.origin,
+                "columns": s.values.shape[1],
+            }
             | {"filter": None if s.filter is None else dataclasses.asdict(s.filter)}
             | {"quality": dataclasses.asdict(s.quality)}
             for s in log.streams

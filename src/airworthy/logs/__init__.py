@@ -1,4 +1,5 @@
-"""Flight logs of every kind as one record: streams in SI units and our frames, on one clock, with what is known of their quality."""
+"""Flight logs of every kind as one record: streams in SI units and our frames, on one clock, with what is known of their
+quality."""
 
 from typing import TYPE_CHECKING
 
@@ -7,31 +8,31 @@ from airworthy.core.faces import lazy_names
 if TYPE_CHECKING:
     from airworthy.logs.checks import LogCheck, log_checks
     from airworthy.logs.clock import even_clock
-    from airworthy.logs.excitation import Finding, log_findings
+    from airworthy.logs.excitation import LogFinding, log_findings
     from airworthy.logs.guessing import guess_mapping
     from airworthy.logs.kinematics import integrate_gyro
     from airworthy.logs.quality import StreamQuality
     from airworthy.logs.reading import ReadOptions, read_log, table_of
-    from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LowPass, RawSeries, RotorGeometry, Stream
-    from airworthy.logs.segments import Segments, Span, flight_segments
+    from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
+    from airworthy.logs.segments import LogSegments, Span, flight_segments
     from airworthy.logs.writers import write_log
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "KINDS",
-    "Finding",
     "Log",
     "LogCheck",
     "LogEvent",
+    "LogFinding",
+    "LogSegments",
     "LogSource",
+    "LogStream",
     "LowPass",
     "RawSeries",
     "ReadOptions",
     "RotorGeometry",
-    "Segments",
     "Span",
-    "Stream",
     "StreamQuality",
     "even_clock",
     "flight_segments",

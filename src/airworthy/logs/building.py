@@ -13,7 +13,7 @@ from airworthy.core.errors import AssetError
 from airworthy.core.files import harmless, sha256
 from airworthy.core.frames import flu_enu, normalize
 from airworthy.logs.clock import NS
-from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LowPass, RawSeries, RotorGeometry, Stream
+from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
 
 LOG_BYTES_MAX = 1 << 30
 """Largest log file that is read."""
@@ -32,7 +32,7 @@ class Found:
     frame: str = ""
     """Frame of the values as of `core.frames.flu_enu`; empty: the kind's own."""
     stamp: str = ""
-    """As of `Stream`; empty: "held" for commands, "instant" for all else."""
+    """As of `LogStream`; empty: "held" for commands, "instant" for all else."""
     filter: LowPass | None = None
     origin: str = ""
     clock_offset: float = 0.0
@@ -107,7 +107,7 @@ def _seconds(stamps: ArrayAny, start: int) -> Array:
     return (stamps - np.int64(start)).astype(np.float64) / NS
 
 
-def _stream(found: Found, start: int, draft: LogDraft) -> Stream:
+def _stream(found: Found, start: int, draft: LogDraft) -> LogStream:
     kind = KINDS[found.kind]
     values = np.asarray(found.values, np.float64)
     values = values[:, None] if values.ndim == 1 else values
@@ -117,7 +117,7 @@ def _stream(found: Found, start: int, draft: LogDraft) -> Stream:
         values = _unit(values, found, draft)
     # Infinity is what a division by zero left: no measurement.
     values = np.where(np.isfinite(values), values, np.nan)
-    return Stream(
+    return LogStream(
         kind=found.kind,
         time=_seconds(found.stamps, start),
         values=values,
@@ -136,7 +136,9 @@ def _unit(values: Array, found: Found, draft: LogDraft) -> Array:
         length = np.linalg.norm(values, axis=1)
     bad = ~((length > 0.5) & (length < 2.0))
     if bad.any():
-        draft.note(f"{int(bad.sum())} of {len(bad)} attitudes of {found.origin or found.kind} are no rotation and count as missing.")
+        draft.note(
+            f"{int(bad.sum())} of {len(bad)} attitudes of {found.origin or found.kind} are no rotation and count as missing."
+        )
     out = normalize(values)
     out[bad] = np.nan
     return out

@@ -1,6 +1,7 @@
 """Checks of units and gravity before anything is fitted: cheap, and they find most wrong files.
 
-At rest an accelerometer shows gravity, in flight its mean along the world's vertical does, and a gyro turns as fast as attitudes do.
+At rest an accelerometer shows gravity, in flight its mean along the world's vertical does, and a gyro turns as fast as
+attitudes do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, normalize, rotate, to_rotation_vector
 from airworthy.logs.clock import gyro_lag
 from airworthy.logs.kinematics import integrate_gyro
-from airworthy.logs.record import Log, Stream
+from airworthy.logs.record import Log, LogStream
 from airworthy.logs.segments import command_at, flight_segments
 
 REST_RATE = 0.02
@@ -66,7 +67,8 @@ def log_checks(log: Log) -> tuple[LogCheck, ...]:
 
 
 def rest_noise(log: Log) -> RestNoise | None:
-    """Return the sensor's statistics over the longest rest before the first command, or else of all; None without a second of it.
+    """Return the sensor's statistics over the longest rest before the first command, or else of all; None without a second of
+    it.
 
     Rest: blocks of half a second in which the gyro deviates by less than 0.02 rad/s and no motor is commanded.
     """
@@ -82,9 +84,7 @@ def rest_noise(log: Log) -> RestNoise | None:
     if len(turns) < 10 or len(forces) < 10:
         return None
     with np.errstate(all="ignore"):
-        return RestNoise(
-            *best, np.nanmean(turns, 0), np.nanstd(turns, 0), np.nanmean(forces, 0), np.nanstd(forces, 0)
-        )
+        return RestNoise(*best, np.nanmean(turns, 0), np.nanstd(turns, 0), np.nanmean(forces, 0), np.nanstd(forces, 0))
 
 
 def _first_command(log: Log) -> float:
@@ -96,8 +96,8 @@ def _first_command(log: Log) -> float:
     return float(stream.time[int(np.argmax(driven))]) if driven.any() else float("inf")
 
 
-def _still_blocks(log: Log, gyro: Stream) -> list[tuple[float, float]]:
-    """Runs of blocks at rest, (start, stop) [s]."""
+def _still_blocks(log: Log, gyro: LogStream) -> list[tuple[float, float]]:
+    """Return runs of blocks at rest, (start, stop) [s]."""
     width = 0.5
     if gyro.time.size < 10 or log.duration > 1e6:
         return []
@@ -133,7 +133,11 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
     for expected, unit in ((1.0, "in g"), (GRAVITY / 0.3048, "in ft/s^2"), (2048.0, "raw counts"), (4096.0, "raw counts")):
         for factor in (1.0, 9.81):  # as it is, or after a factor from g
             if abs(value / (expected * factor) - 1.0) < 0.05 and not guess:
-                guess = f": the file's numbers look {unit}" if unit == "in g" or "ft" in unit else f": {unit}, {expected:g} for one g"
+                guess = (
+                    f": the file's numbers look {unit}"
+                    if unit == "in g" or "ft" in unit
+                    else f": {unit}, {expected:g} for one g"
+                )
     return LogCheck(name, False, f"|specific force| at rest is {value:.4g} m/s^2, expected {low} to {high}{guess}.", value)
 
 
@@ -196,7 +200,8 @@ def _against_attitude(log: Log) -> list[LogCheck]:
             checks.append(LogCheck(name, None, f"They hardly correlate ({correlation:.2f}): the vehicle hardly turned."))
             continue
         good = abs(ratio - 1.0) < 0.1
-        said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late (correlation {correlation:.3f})."
+        said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late"
+        said += f" (correlation {correlation:.3f})."
         if abs(ratio / _DEGREES - 1.0) < 0.1:
             said = said[:-1] + ": the file's rates are in deg/s."
         elif abs(ratio * _DEGREES - 1.0) < 0.1:
@@ -205,8 +210,8 @@ def _against_attitude(log: Log) -> list[LogCheck]:
     return checks
 
 
-def _ascending(stream: Stream) -> Stream:
-    """The stream without missing values and without stamps that do not go on."""
+def _ascending(stream: LogStream) -> LogStream:
+    """Return the stream without missing values and without stamps that do not go on."""
     from dataclasses import replace
 
     good = np.isfinite(stream.values).all(axis=1)
@@ -217,7 +222,7 @@ def _ascending(stream: Stream) -> Stream:
     return replace(stream, time=time[keep], values=values[keep])
 
 
-def _turn_ratio(gyro: Stream, poses: Stream, lag: float) -> float:
+def _turn_ratio(gyro: LogStream, poses: LogStream, lag: float) -> float:
     """How much faster a gyro turns than attitudes: by the lengths of all turns between poses."""
     turns = np.linalg.norm(to_rotation_vector(multiply(conjugate(poses.values[:-1]), poses.values[1:])), axis=1)
     steps = np.diff(gyro.time)[:, None]

@@ -93,7 +93,8 @@ def gyro_lag(gyro_time: Array, gyro: Array, time: Array, attitude: Array, reach:
 
     def mean_speed(lag: float) -> Array:
         ends = [
-            np.stack([np.interp(middle - lag + s * 0.5 * spans[good], gyro_time, c) for c in integral.T], axis=1) for s in (-1, 1)
+            np.stack([np.interp(middle - lag + s * 0.5 * spans[good], gyro_time, c) for c in integral.T], axis=1)
+            for s in (-1, 1)
         ]
         return np.linalg.norm((ends[1] - ends[0]) / spans[good][:, None], axis=1)
 

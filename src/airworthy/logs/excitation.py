@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.logs.record import Log
-from airworthy.logs.segments import Segments
+from airworthy.logs.segments import LogSegments
 from airworthy.logs.units import STANDARD_GRAVITY
 
 LAG = 0.05
@@ -28,7 +28,7 @@ CAN, PARTLY, CANNOT = "can tell", "partly", "cannot tell"
 
 
 @dataclass(frozen=True)
-class Finding:
+class LogFinding:
     """What a log tells of one parameter."""
 
     parameter: str
@@ -42,7 +42,7 @@ class Finding:
 class _Flown:
     """Values within the usable parts."""
 
-    def __init__(self, log: Log, segments: Segments) -> None:
+    def __init__(self, log: Log, segments: LogSegments) -> None:
         self.log = log
         self.segments = segments
 
@@ -57,11 +57,11 @@ class _Flown:
         return stream.values[inside] if inside.any() else None
 
     def rate(self, kind: str) -> float:
-        """Samples per second, 0 without a stream."""
+        """Return samples per second, 0 without a stream."""
         return self.log.stream(kind).quality.rate if self.log.has(kind) else 0.0
 
 
-def log_findings(log: Log, segments: Segments) -> tuple[Finding, ...]:
+def log_findings(log: Log, segments: LogSegments) -> tuple[LogFinding, ...]:
     """Say of each parameter of a vehicle whether a log can tell it.
 
     Args:
@@ -72,95 +72,105 @@ def log_findings(log: Log, segments: Segments) -> tuple[Finding, ...]:
     if not log.has("motor_command"):
         said = "there are no motor commands"
         helps = "a log with commands; this one tells noise of sensors, time offsets, misalignment and motion"
-        return (Finding("thrust, lag, inertia, drag", CANNOT, said, helps),)
+        return (LogFinding("thrust, lag, inertia, drag", CANNOT, said, helps),)
     if not segments.usable:
         said = "no second of it is usable flight"
-        return (Finding("thrust, lag, inertia, drag", CANNOT, said, "a log that holds a flight"),)
-    rows: list[Callable[[_Flown], Finding]] = [_thrust, _speed, _lag, _inertia, _yaw, _lever, _drag, _battery]
-    return (*(row(flown) for row in rows), Finding("mass", CANNOT, "a log tells thrust over mass only", "weigh the vehicle"))
+        return (LogFinding("thrust, lag, inertia, drag", CANNOT, said, "a log that holds a flight"),)
+    rows: list[Callable[[_Flown], LogFinding]] = [_thrust, _speed, _lag, _inertia, _yaw, _lever, _drag, _battery]
+    return (*(row(flown) for row in rows), LogFinding("mass", CANNOT, "a log tells thrust over mass only", "weigh the vehicle"))
 
 
 def _deviation(values: Array | None, column: int) -> float:
     return float(np.nanstd(values[:, column])) if values is not None and len(values) > 1 else 0.0
 
 
-def _thrust(flown: _Flown) -> Finding:
+def _thrust(flown: _Flown) -> LogFinding:
     force = flown.values("accelerometer")
     if force is None:
-        return Finding("thrust over command / mass", CANNOT, "there is no accelerometer", "log the accelerometer")
+        return LogFinding("thrust over command / mass", CANNOT, "there is no accelerometer", "log the accelerometer")
     share = _deviation(force, 2) / STANDARD_GRAVITY
     said = f"vertical force varies by {100 * share:.0f} % of gravity"
     if share >= VERTICAL_SHARE:
-        return Finding("thrust over command / mass", CAN, said)
-    return Finding("thrust over command / mass", PARTLY, f"{said}: at hover only", "30 s of collective steps of +-15 %")
+        return LogFinding("thrust over command / mass", CAN, said)
+    return LogFinding("thrust over command / mass", PARTLY, f"{said}: at hover only", "30 s of collective steps of +-15 %")
 
 
-def _speed(flown: _Flown) -> Finding:
+def _speed(flown: _Flown) -> LogFinding:
     if flown.log.has("motor_speed"):
         dead = [k + 1 for k, c in enumerate(flown.log.stream("motor_speed").values.T) if not np.any(np.nan_to_num(c))]
         if dead:
             said = f"speed of motor {', '.join(map(str, dead))} is always 0"
-            return Finding("thrust over rotor speed", PARTLY, said, "mend that channel")
-        return Finding("thrust over rotor speed", CAN, "speeds were measured")
-    return Finding("thrust over rotor speed", CANNOT, "no speeds: a rotor's state has no scale", "log the speeds (ESC telemetry)")
+            return LogFinding("thrust over rotor speed", PARTLY, said, "mend that channel")
+        return LogFinding("thrust over rotor speed", CAN, "speeds were measured")
+    return LogFinding(
+        "thrust over rotor speed", CANNOT, "no speeds: a rotor's state has no scale", "log the speeds (ESC telemetry)"
+    )
 
 
-def _lag(flown: _Flown) -> Finding:
+def _lag(flown: _Flown) -> LogFinding:
     commands, others = flown.rate("motor_command"), max(flown.rate("gyro"), flown.rate("accelerometer"))
     wanted, wanted_others = 4.0 / LAG, 8.0 / LAG
     if commands < wanted or others < wanted_others:
-        said = f"commands come at {commands:.0f} Hz and the IMU at {others:.0f} Hz; {wanted:.0f} and {wanted_others:.0f} are needed"
-        return Finding("lag and dead time", CANNOT, said, "log at a higher rate")
+        said = f"commands come at {commands:.0f} Hz and the IMU at {others:.0f} Hz"
+        said += f"; {wanted:.0f} and {wanted_others:.0f} are needed"
+        return LogFinding("lag and dead time", CANNOT, said, "log at a higher rate")
     values = flown.values("motor_command")
     moved = max((_deviation(values, k) for k in range(values.shape[1])), default=0.0) if values is not None else 0.0
     said = f"commands move by {moved:.3f} (deviation) at {commands:.0f} Hz"
     if moved < 0.02:
-        return Finding("lag and dead time", PARTLY, said, "30 s of collective steps")
-    return Finding("lag and dead time", CAN, f"{said}; the two trade against each other")
+        return LogFinding("lag and dead time", PARTLY, said, "30 s of collective steps")
+    return LogFinding("lag and dead time", CAN, f"{said}; the two trade against each other")
 
 
-def _inertia(flown: _Flown) -> Finding:
+def _inertia(flown: _Flown) -> LogFinding:
     gyro = flown.values("gyro")
     roll, pitch = _deviation(gyro, 0), _deviation(gyro, 1)
     said = f"roll and pitch rates deviate by {roll:.2f} and {pitch:.2f} rad/s"
     if min(roll, pitch) >= TURNING:
-        return Finding("inertia xx, yy", CAN, f"{said}; they scale with mass and arm")
-    return Finding("inertia xx, yy", PARTLY if max(roll, pitch) >= TURNING else CANNOT, said, "30 s of roll and pitch doublets")
+        return LogFinding("inertia xx, yy", CAN, f"{said}; they scale with mass and arm")
+    verdict = PARTLY if max(roll, pitch) >= TURNING else CANNOT
+    return LogFinding("inertia xx, yy", verdict, said, "30 s of roll and pitch doublets")
 
 
-def _yaw(flown: _Flown) -> Finding:
+def _yaw(flown: _Flown) -> LogFinding:
     rate = _deviation(flown.values("gyro"), 2)
     said = f"yaw rate deviates by {rate:.2f} rad/s"
     if rate >= TURNING:
-        return Finding("torque / inertia zz", CAN, f"{said}; only their ratio shows")
-    return Finding("torque / inertia zz", CANNOT, said, "20 s of yaw steps of +-60 deg/s at 1 Hz")
+        return LogFinding("torque / inertia zz", CAN, f"{said}; only their ratio shows")
+    return LogFinding("torque / inertia zz", CANNOT, said, "20 s of yaw steps of +-60 deg/s at 1 Hz")
 
 
-def _lever(flown: _Flown) -> Finding:
+def _lever(flown: _Flown) -> LogFinding:
     gyro = flown.values("gyro")
     fastest = float(np.nanpercentile(np.linalg.norm(gyro, axis=1), 99)) if gyro is not None else 0.0
     said = f"the vehicle turns at up to {fastest:.1f} rad/s"
     verdict = CAN if fastest > LEVER_RATE else CANNOT
-    return Finding("lever of the IMU", verdict, said, "" if verdict == CAN else "turns over 3 rad/s")
+    return LogFinding("lever of the IMU", verdict, said, "" if verdict == CAN else "turns over 3 rad/s")
 
 
-def _drag(flown: _Flown) -> Finding:
+def _drag(flown: _Flown) -> LogFinding:
     velocity = flown.values("velocity")
     if velocity is None:
-        helps = "motion capture, GNSS or optical flow" if not flown.log.has("position") else "velocity, or differences of the poses"
-        return Finding("drag", CANNOT, "there is no velocity", helps)
+        helps = (
+            "motion capture, GNSS or optical flow" if not flown.log.has("position") else "velocity, or differences of the poses"
+        )
+        return LogFinding("drag", CANNOT, "there is no velocity", helps)
     fastest = float(np.nanpercentile(np.linalg.norm(velocity, axis=1), 95))
     said = f"it flies at up to {fastest:.1f} m/s; wind and drag show only as their difference"
-    return Finding("drag", CAN if fastest > DRAG_SPEED else CANNOT, said, "" if fastest > DRAG_SPEED else "20 s of fast straight lines")
+    return LogFinding(
+        "drag", CAN if fastest > DRAG_SPEED else CANNOT, said, "" if fastest > DRAG_SPEED else "20 s of fast straight lines"
+    )
 
 
-def _battery(flown: _Flown) -> Finding:
+def _battery(flown: _Flown) -> LogFinding:
     voltage = flown.values("voltage")
     if voltage is None:
-        return Finding("battery", CANNOT, "there is no voltage", "log the battery's voltage")
+        return LogFinding("battery", CANNOT, "there is no voltage", "log the battery's voltage")
     low, high = float(np.nanmin(voltage)), float(np.nanmax(voltage))
     if high == low:
-        return Finding("battery", CANNOT, f"the voltage is constant ({high:.2f} V): it was not measured", "log the battery's voltage")
+        return LogFinding(
+            "battery", CANNOT, f"the voltage is constant ({high:.2f} V): it was not measured", "log the battery's voltage"
+        )
     share = (high - low) / high if high > 0.0 else 0.0
     said = f"voltage falls by {100 * share:.0f} %"
-    return Finding("battery", CAN if share > SAG else PARTLY, said, "" if share > SAG else "a longer flight")
+    return LogFinding("battery", CAN if share > SAG else PARTLY, said, "" if share > SAG else "a longer flight")

@@ -101,6 +101,7 @@ def guess_mapping(columns: Mapping[str, ArrayAny]) -> TableGuess:
             take(_motors(kind, names, series_unit, columns))
     for group in _axis_groups(left, 3):
         take(_three(group, columns))
+    take(_compass(left))
     for kind, pattern in _SINGLES:
         name = next((n for n in left if pattern.search(n)), None)
         if name is not None:
@@ -171,7 +172,9 @@ def _attitude(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> Mappin
         length = np.nanmedian(np.linalg.norm(_values(columns, names), axis=1))
     if not abs(length - 1.0) < 0.02:
         return None
-    return MappingGuess("attitude", names, "", "", "four columns x, y, z, w of unit length; body and world taken for FLU and ENU")
+    return MappingGuess(
+        "attitude", names, "", "", "four columns x, y, z, w of unit length; body and world taken for FLU and ENU"
+    )
 
 
 def _euler(left: list[str], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
@@ -180,7 +183,9 @@ def _euler(left: list[str], columns: Mapping[str, ArrayAny]) -> MappingGuess | N
         if all(names):
             largest = float(np.nanmax(np.abs(_values(columns, names))))
             unit = "deg" if largest > 7.0 else "rad"
-            return MappingGuess("attitude", names, unit, "", f"roll, pitch, yaw up to {largest:.3g}: {unit}; FLU and ENU are a guess")
+            return MappingGuess(
+                "attitude", names, unit, "", f"roll, pitch, yaw up to {largest:.3g}: {unit}; FLU and ENU are a guess"
+            )
     return None
 
 
@@ -199,10 +204,20 @@ def _three(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGu
     if kind == "accelerometer":
         unit = "g" if 0.5 < middle < 2.0 else "m/s^2"
         frame = "frd" if up < -0.5 * (1.0 if unit == "g" else STANDARD_GRAVITY) else "flu"
-        said = f"named as forces, half of them {middle:.3g} long: {unit}; z is {up:.3g}, so z points {'down' if frame == 'frd' else 'up'}"
+        way = "down" if frame == "frd" else "up"
+        said = f"named as forces, half of them {middle:.3g} long: {unit}; z is {up:.3g}, so z points {way}"
         return MappingGuess(kind, names, unit, frame, said)
     frame = "flu" if kind == "magnetometer" else "enu"
     return MappingGuess(kind, names, "", frame, f"named as {kind}; SI units and {frame.upper()} are a guess")
+
+
+def _compass(left: list[str]) -> MappingGuess | None:
+    """Position by North, East and Down, or East, North and Up."""
+    for words, frame in ((("north", "east", "down"), "ned"), (("east", "north", "up"), "enu")):
+        names = tuple(next((n for n in left if n.lower().strip() == w), "") for w in words)
+        if all(names):
+            return MappingGuess("position", names, "", frame, f"named {', '.join(words)}; metres are a guess")
+    return None
 
 
 def _motors(kind: str, names: tuple[str, ...], unit: str, columns: Mapping[str, ArrayAny]) -> MappingGuess:

@@ -15,7 +15,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.logs.clock import NS
 from airworthy.logs.readers.mcap import CHANNEL, CHUNK, DATA_END, MAGIC, MESSAGE, SCHEMA
-from airworthy.logs.record import Log, Stream
+from airworthy.logs.record import Log, LogStream
 from airworthy.logs.ros_types import schema_text
 
 HEADER, FOOTER, MESSAGE_INDEX, CHUNK_INDEX, STATISTICS = 1, 2, 7, 8, 11
@@ -83,7 +83,9 @@ class McapWriter:
             if kind not in self.kinds:
                 self.kinds[kind] = len(self.kinds) + 1
                 text = schema_text(kind).encode()
-                body = struct.pack("<H", self.kinds[kind]) + _text(kind) + _text("ros2msg") + struct.pack("<I", len(text)) + text
+                body = (
+                    struct.pack("<H", self.kinds[kind]) + _text(kind) + _text("ros2msg") + struct.pack("<I", len(text)) + text
+                )
                 self._head(_record(SCHEMA, body))
             number = self.channels[topic, kind] = len(self.channels) + 1
             body = struct.pack("<HH", number, self.kinds[kind]) + _text(topic) + _text("cdr") + struct.pack("<I", 0)
@@ -134,7 +136,7 @@ def _text(text: str) -> bytes:
     return struct.pack("<I", len(text.encode())) + text.encode()
 
 
-# ---- Streams as messages ------------------------------------------------------------------------------------------------------
+# ---- Streams as messages -----------------------------------------------------------------------------------------------------
 
 Messages = Iterator[tuple[int, bytes]]
 
@@ -169,12 +171,12 @@ def _topics(log: Log) -> Iterator[tuple[str, str, Messages]]:
     yield from _batteries(log, start)
 
 
-def _topic(name: str, stream: Stream) -> str:
+def _topic(name: str, stream: LogStream) -> str:
     label = "".join(c if c.isalnum() or c == "/" else "_" for c in stream.label)
     return f"/{name}/{label}" if label else f"/{name}"
 
 
-def _stamps(stream: Stream, start: int) -> list[int]:
+def _stamps(stream: LogStream, start: int) -> list[int]:
     # A message cannot be stamped before 1970.
     return [max(0, stamp) for stamp in (np.rint(stream.time * NS).astype(np.int64) + start).tolist()]
 
@@ -186,7 +188,7 @@ def _head(stamp: int, frame: str) -> bytes:
     return body + bytes(-len(body) % 8)
 
 
-def _vectors(stream: Stream, start: int, frame: str, *columns: Array) -> Messages:
+def _vectors(stream: LogStream, start: int, frame: str, *columns: Array) -> Messages:
     """Messages of a header and doubles alone."""
     values = np.ascontiguousarray(np.concatenate(columns, axis=1), "<f8")
     for stamp, row in zip(_stamps(stream, start), values, strict=True):
@@ -194,7 +196,7 @@ def _vectors(stream: Stream, start: int, frame: str, *columns: Array) -> Message
 
 
 def _imu_values(rates: Array, forces: Array, turns: Array | None) -> Array:
-    """The 37 doubles of an Imu; what is not measured has -1 first in its covariance, (n, 37)."""
+    """Return the 37 doubles of an Imu; what is not measured has -1 first in its covariance, (n, 37)."""
     count = len(rates)
     parts = []
     for values in (np.full((count, 4), np.nan) if turns is None else turns, rates, forces):
@@ -225,7 +227,7 @@ def _motors(log: Log, start: int) -> Iterator[tuple[str, str, Messages]]:
             yield _topic(topic, stream), "mav_msgs/msg/Actuators", _actuators(stream, start)
 
 
-def _actuators(stream: Stream, start: int) -> Messages:
+def _actuators(stream: LogStream, start: int) -> Messages:
     """Three sequences of doubles; the one that the stream is has values."""
     count = stream.values.shape[1]
     values = np.ascontiguousarray(stream.values, "<f8")
@@ -246,12 +248,20 @@ def _batteries(log: Log, start: int) -> Iterator[tuple[str, str, Messages]]:
         yield _topic("battery", voltage), "sensor_msgs/msg/BatteryState", _battery(voltage, amperes, start)
 
 
-def _battery(voltage: Stream, amperes: Array, start: int) -> Messages:
+def _battery(voltage: LogStream, amperes: Array, start: int) -> Messages:
     nan = float("nan")
     for stamp, volts, ampere in zip(_stamps(voltage, start), voltage.values[:, 0].tolist(), amperes.tolist(), strict=True):
         floats = struct.pack("<7f", volts, nan, ampere, nan, nan, nan, nan)
         # Status, health and technology unknown, present; then two empty sequences, and two empty texts.
-        rest = bytes([0, 0, 0, 1]) + struct.pack("<II", 0, 0) + struct.pack("<I", 1) + b"\0" + bytes(3) + struct.pack("<I", 1) + b"\0"
+        rest = (
+            bytes([0, 0, 0, 1])
+            + struct.pack("<II", 0, 0)
+            + struct.pack("<I", 1)
+            + b"\0"
+            + bytes(3)
+            + struct.pack("<I", 1)
+            + b"\0"
+        )
         yield stamp, b"\0\1\0\0" + _head(stamp, "base_link")[: _head_size("base_link")] + floats + rest
 
 
@@ -259,5 +269,3 @@ def _head_size(frame: str) -> int:
     """Bytes of a header padded to 4: what follows are floats."""
     size = 12 + len(frame) + 1
     return size + -size % 4
-
-

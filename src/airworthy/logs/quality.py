@@ -71,7 +71,7 @@ def stream_quality(time: Array, values: Array) -> StreamQuality:
 def saturated_rows(column: Array) -> ArrayAny:
     """Return where a column stays at its least or largest value for two samples or more, (n,).
 
-    A column that reaches an end in one run only and a column of one value are not saturated: the extreme is then a peak or rest.
+    A column that reaches an end in one run only, and one of a single value, are not saturated: the end is then a peak or rest.
     """
     marked = np.zeros(len(column), bool)
     finite = column[np.isfinite(column)]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_bytes
 from airworthy.logs.building import LOG_BYTES_MAX, LogDraft, build, draft_of
@@ -165,7 +166,7 @@ def _packed_table(path: Path, data: bytes, options: ReadOptions) -> LogDraft:
     return draft
 
 
-def _mapped(columns: Mapping[str, object], draft: LogDraft, options: ReadOptions) -> None:
+def _mapped(columns: Mapping[str, ArrayAny], draft: LogDraft, options: ReadOptions) -> None:
     if options.mapping is None:
         names = ", ".join(list(columns)[:8])
         raise draft.refuse(
@@ -173,18 +174,20 @@ def _mapped(columns: Mapping[str, object], draft: LogDraft, options: ReadOptions
             " guess, `--map mapping.toml` uses it"
         )
     mapping = read_mapping(options.mapping) if isinstance(options.mapping, str | Path) else options.mapping
-    apply_mapping(columns, mapping, draft)  # type: ignore[arg-type]
+    apply_mapping(columns, mapping, draft)
 
 
-def table_of(path: str | Path) -> tuple[dict[str, object], LogDraft]:
+def table_of(path: str | Path) -> tuple[dict[str, ArrayAny], LogDraft]:
     """Return the columns of a plain table, for a first guess of their meaning; raises AssetError where it is none."""
     data = read_bytes(path, LOG_BYTES_MAX)
     kind = {b"PAR1": "Parquet", b"PK\x03\x04": ".npz"}.get(data[:4], "CSV")
     draft = draft_of(path, data, kind)
     if kind == "Parquet":
-        return dict(parquet_columns(data, draft)), draft
+        return parquet_columns(data, draft), draft
     if kind == ".npz":
-        return dict(flat(npz_arrays(data, draft))), draft
+        return flat(npz_arrays(data, draft)), draft
     if not data or b"\0" in data[:4096] or is_blackbox(data) or is_tum(data):
-        raise AirworthyError(f"{str(path)!r} is no plain table; `airworthy logs show` reads it without a mapping if it is a log.")
-    return dict(text_columns(data, draft)), draft
+        raise AirworthyError(
+            f"{str(path)!r} is no plain table; `airworthy logs show` reads it without a mapping if it is a log."
+        )
+    return text_columns(data, draft), draft

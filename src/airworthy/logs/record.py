@@ -121,7 +121,7 @@ class RawSeries:
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
+class LogStream:
     """One kind of measurement or command over time, in the units and frames of `KINDS`.
 
     Raises:
@@ -177,7 +177,7 @@ class Stream:
         """Rate, gaps and what else a look at the numbers tells."""
         return stream_quality(self.time, self.values)
 
-    def between(self, start: float, stop: float) -> Stream:
+    def between(self, start: float, stop: float) -> LogStream:
         """Return the part with start <= time < stop [s]."""
         from dataclasses import replace
 
@@ -190,7 +190,7 @@ class Log:
     """One flight log, whatever format it came in."""
 
     name: str
-    streams: tuple[Stream, ...]
+    streams: tuple[LogStream, ...]
     source: LogSource
     events: tuple[LogEvent, ...] = ()
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
@@ -214,11 +214,11 @@ class Log:
         """Tell whether there is a stream of a kind."""
         return any(stream.kind == kind for stream in self.streams)
 
-    def of_kind(self, kind: str) -> tuple[Stream, ...]:
+    def of_kind(self, kind: str) -> tuple[LogStream, ...]:
         """Return all streams of a kind, in the reader's order of preference."""
         return tuple(stream for stream in self.streams if stream.kind == kind)
 
-    def stream(self, name: str) -> Stream:
+    def stream(self, name: str) -> LogStream:
         """Return the stream of a kind ("gyro": the first one) or of a kind and label ("gyro:1").
 
         Raises:

@@ -1,8 +1,8 @@
 """Layouts of ROS 2's messages: definitions in text, parsed, and values out of bytes (CDR).
 
-Definitions are facts of the public packages std_msgs, geometry_msgs, sensor_msgs, nav_msgs and mav_msgs, comments and constants left
-out; a file's own definitions are taken where it has some. CDR (OMG, plain XCDR1): four bytes of head, whose second tells the order of
-bytes; numbers are aligned to their size behind it; texts have a length with a zero byte at the end.
+Definitions are facts of the public packages std_msgs, geometry_msgs, sensor_msgs, nav_msgs and mav_msgs, comments and
+constants left out; a file's own definitions are taken where it has some. CDR (OMG, plain XCDR1): four bytes of head, whose
+second tells the order of bytes; numbers are aligned to their size behind it; texts have a length with a zero byte at the end.
 """
 
 from __future__ import annotations
@@ -41,11 +41,14 @@ DEFINITIONS: Mapping[str, str] = {
         "geometry_msgs/Vector3 angular_velocity\nfloat64[9] angular_velocity_covariance\n"
         "geometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance"
     ),
-    "sensor_msgs/msg/MagneticField": "std_msgs/Header header\ngeometry_msgs/Vector3 magnetic_field\nfloat64[9] magnetic_field_covariance",
+    "sensor_msgs/msg/MagneticField": (
+        "std_msgs/Header header\ngeometry_msgs/Vector3 magnetic_field\nfloat64[9] magnetic_field_covariance"
+    ),
     "sensor_msgs/msg/FluidPressure": "std_msgs/Header header\nfloat64 fluid_pressure\nfloat64 variance",
     "sensor_msgs/msg/Temperature": "std_msgs/Header header\nfloat64 temperature\nfloat64 variance",
     "sensor_msgs/msg/Range": (
-        "std_msgs/Header header\nuint8 radiation_type\nfloat32 field_of_view\nfloat32 min_range\nfloat32 max_range\nfloat32 range"
+        "std_msgs/Header header\nuint8 radiation_type\nfloat32 field_of_view\nfloat32 min_range\nfloat32 max_range\n"
+        "float32 range"
     ),
     "sensor_msgs/msg/BatteryState": (
         "std_msgs/Header header\nfloat32 voltage\nfloat32 temperature\nfloat32 current\nfloat32 charge\nfloat32 capacity\n"
@@ -53,9 +56,7 @@ DEFINITIONS: Mapping[str, str] = {
         "uint8 power_supply_technology\nbool present\nfloat32[] cell_voltage\nfloat32[] cell_temperature\nstring location\n"
         "string serial_number"
     ),
-    "mav_msgs/msg/Actuators": (
-        "std_msgs/Header header\nfloat64[] angles\nfloat64[] angular_velocities\nfloat64[] normalized"
-    ),
+    "mav_msgs/msg/Actuators": ("std_msgs/Header header\nfloat64[] angles\nfloat64[] angular_velocities\nfloat64[] normalized"),
 }
 """Type -> definition, as a .msg file states it."""
 
@@ -168,7 +169,9 @@ def decoded(layout: MessageLayout, data: memoryview) -> Values:
         AssetError: The message is shorter than its layout, or not plain CDR.
     """
     if len(data) < 4 or data[0] != 0 or data[1] not in (0, 1):
-        raise AssetError(f"A message of {layout.name} is not plain CDR: it begins with {bytes(data[:4]).hex(' ') or 'nothing'}.")
+        raise AssetError(
+            f"A message of {layout.name} is not plain CDR: it begins with {bytes(data[:4]).hex(' ') or 'nothing'}."
+        )
     reader = _CdrReader(ByteCursor(data[4:], f"a message of {layout.name}"), "<" if data[1] else ">")
     values: Values = {}
     reader.read(layout.fields, "", values)
@@ -185,7 +188,7 @@ class _CdrReader:
             name = head + item.name
             count = item.count
             if count < 0:
-                (count,) = self._numbers("I", 1)
+                count = int(self._numbers("I", 1)[0])
                 if count > self.cursor.left:
                     raise self.cursor.refuse(f"sequence {name} declares {count} items, more than bytes are left")
             if item.primitive == "s":

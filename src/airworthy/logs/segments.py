@@ -10,7 +10,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.quality import GAP_PERIODS, saturated_rows
-from airworthy.logs.record import Log, Stream
+from airworthy.logs.record import Log, LogStream
 from airworthy.logs.units import STANDARD_GRAVITY
 
 HOVER_SHARE = 0.2
@@ -39,7 +39,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Segments:
+class LogSegments:
     """A log in parts."""
 
     flown: tuple[Span, ...]
@@ -66,7 +66,7 @@ def command_at(log: Log, time: Array) -> Array | None:
     return np.where(index >= 0, mean[np.clip(index, 0, len(mean) - 1)], 0.0)
 
 
-def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Sequence[tuple[float, float]] = ()) -> Segments:
+def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Sequence[tuple[float, float]] = ()) -> LogSegments:
     """Find the parts of a log that are flight without contact, gaps, saturation or crash.
 
     Args:
@@ -82,7 +82,7 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
             raise AirworthyError(f"Part {start:g}:{stop:g} of a log ends before it begins; expected START:STOP in seconds.")
     clock = _clock(log)
     if clock is None:
-        return Segments((), (), ())
+        return LogSegments((), (), ())
     airborne = _airborne(log, clock)
     crash = _crash(log, clock, airborne)
     if crash is not None:
@@ -103,11 +103,11 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
     whole = _spans(clock, usable)
     rejected += [Span(s.start, s.stop, "under 1 s between others") for s in whole if s.stop - s.start < FLIGHT_MIN]
     good = tuple(s for s in whole if s.stop - s.start >= FLIGHT_MIN)
-    return Segments(flown, good, tuple(sorted(rejected, key=lambda s: s.start)), crash)
+    return LogSegments(flown, good, tuple(sorted(rejected, key=lambda s: s.start)), crash)
 
 
 def _clock(log: Log) -> Array | None:
-    """Times at which the log is judged: those of its gyro, or of its commands."""
+    """Return times at which the log is judged: those of its gyro, or of its commands."""
     for kind in ("gyro", "accelerometer", "motor_command", "position"):
         if log.has(kind) and len(log.stream(kind).time) > 1:
             return np.unique(log.stream(kind).time)
@@ -157,7 +157,7 @@ def _crash(log: Log, clock: Array, airborne: ArrayAny) -> float | None:
 
 
 def _spans(clock: Array, inside: ArrayAny) -> list[Span]:
-    """Runs of True as spans of time."""
+    """Return runs of True as spans of time."""
     edges = np.diff(np.concatenate([[0], inside.astype(np.int8), [0]]))
     starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
     return [Span(float(clock[a]), float(clock[b])) for a, b in zip(starts, stops, strict=True)]
@@ -172,7 +172,11 @@ def _spoiled(
         near |= (clock >= span.start) & (clock < span.start + AFTER_TAKEOFF)
         near |= (clock > span.stop - BEFORE_LANDING) & (clock <= span.stop)
     found = [("take-off or landing", near)]
-    for kind, reason in (("motor_command", "saturated command"), ("gyro", "saturated gyro"), ("accelerometer", "saturated accelerometer")):
+    for kind, reason in (
+        ("motor_command", "saturated command"),
+        ("gyro", "saturated gyro"),
+        ("accelerometer", "saturated accelerometer"),
+    ):
         if log.has(kind):
             found.append((reason, _saturated(log.stream(kind), clock)))
     if use:
@@ -188,7 +192,7 @@ def _spoiled(
     return found
 
 
-def _saturated(stream: Stream, clock: Array) -> ArrayAny:
+def _saturated(stream: LogStream, clock: Array) -> ArrayAny:
     """Where any column stays at its end for longer than 50 ms, on another clock."""
     bad = np.zeros(len(clock), bool)
     for column in stream.values.T:

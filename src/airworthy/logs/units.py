@@ -16,7 +16,12 @@ DEGREE = np.pi / 180.0
 UNITS: Mapping[str, Mapping[str, tuple[float, float]]] = MappingProxyType(
     {
         "rad/s": {"rad/s": (1.0, 0.0), "deg/s": (DEGREE, 0.0), "rpm": (RPM, 0.0), "mrad/s": (1e-3, 0.0)},
-        "m/s^2": {"m/s^2": (1.0, 0.0), "g": (STANDARD_GRAVITY, 0.0), "mg": (1e-3 * STANDARD_GRAVITY, 0.0), "ft/s^2": (0.3048, 0.0)},
+        "m/s^2": {
+            "m/s^2": (1.0, 0.0),
+            "g": (STANDARD_GRAVITY, 0.0),
+            "mg": (1e-3 * STANDARD_GRAVITY, 0.0),
+            "ft/s^2": (0.3048, 0.0),
+        },
         "1": {"1": (1.0, 0.0), "%": (0.01, 0.0), "us": (1e-3, -1.0), "u16": (1.0 / 65535.0, 0.0), "u8": (1.0 / 255.0, 0.0)},
         "V": {"V": (1.0, 0.0), "mV": (1e-3, 0.0)},
         "A": {"A": (1.0, 0.0), "mA": (1e-3, 0.0), "cA": (1e-2, 0.0)},

@@ -17,7 +17,7 @@ from airworthy.core.table_schema import toml_key, toml_string
 from airworthy.logs.clock import NS
 from airworthy.logs.mcap_writer import mcap_bytes
 from airworthy.logs.readers.own import NPZ_HEAD
-from airworthy.logs.record import Log, Stream
+from airworthy.logs.record import Log, LogStream
 
 FORMATS = ("mcap", "csv", "parquet", "npz", "tum")
 """What logs are written as."""
@@ -62,7 +62,7 @@ def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
     return [path, mapping]
 
 
-def _names(stream: Stream) -> list[str]:
+def _names(stream: LogStream) -> list[str]:
     """Columns of a stream in a table."""
     parts = {3: "xyz", 4: "xyzw"}.get(stream.values.shape[1], "") if stream.frame else ""
     head = stream.name.replace(":", "_")
@@ -117,7 +117,7 @@ def _parquet(log: Log) -> bytes:
 
 
 def _mapping(log: Log) -> str:
-    """The mapping of a table of ours."""
+    """Return the mapping of a table of ours."""
     lines = [f"# Columns of a table that was written of {log.source.path!r}: SI units, FLU and ENU."]
     for stream in log.streams:
         columns = ", ".join(toml_string(name) for name in _names(stream))
@@ -132,7 +132,9 @@ def _npz(log: Log) -> bytes:
     arrays: dict[str, ArrayAny] = {}
     for k, stream in enumerate(log.streams):
         low = None if stream.filter is None else [stream.filter.order, stream.filter.cutoff]
-        streams.append({"kind": stream.kind, "label": stream.label, "stamp": stream.stamp, "filter": low, "origin": stream.origin})
+        streams.append(
+            {"kind": stream.kind, "label": stream.label, "stamp": stream.stamp, "filter": low, "origin": stream.origin}
+        )
         arrays |= {f"stream_{k}/time": stream.time, f"stream_{k}/values": stream.values}
     finite = {k: v for k, v in log.parameters.items() if isinstance(v, str) or np.isfinite(v)}
     head = {"version": 1, "start_ns": log.source.start_ns, "streams": streams, "parameters": finite}

@@ -39,6 +39,8 @@ __all__ = [
 
 UNKNOWN, FREE, OCCUPIED = 0, 1, 2
 """Values of cells."""
+BACKGROUND = "background"
+"""Cloud of a place of what lies beyond its known space: seen, never hit."""
 UNKNOWN_SPACE = "unknown space"
 """Name of the shape and of the instance that are met where nobody has seen that nothing is."""
 UNKNOWN_CLASS = "unknown_space"

@@ -206,7 +206,15 @@ def _start(scene: Scene) -> Viewpoint:
 
 
 def _orbit(scene: Scene) -> Viewpoint:
-    """From outside and above, or from an upper corner of a room, whose walls would hide it."""
+    """From outside and above, or from an upper corner of a room, whose walls would hide it.
+
+    A captured place is looked at from its start, towards its goal: from outside, and from corners that no camera looked into,
+    there is only the back of what was seen.
+    """
+    if scene.carved is not None and scene.start is not None and scene.goal is not None:
+        eye, goal = np.array(scene.start.position, float), np.array(scene.goal.position, float)
+        if float(np.linalg.norm(goal - eye)) > 0.1:
+            return Viewpoint(eye, look_at(eye, goal), 1.4)
     low, high = content_box(scene)
     size, center = high - low, 0.5 * (low + high)
     if roofless(scene) is not scene:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool
 from airworthy.geometry.grid_path import shortest_path
 from airworthy.tasks.course_room import CourseRoom
 
@@ -43,7 +43,7 @@ def detoured(way: Array, good: ArrayBool, room: CourseRoom, need: float, flat: b
         return None
     led = way.copy()
     led[: rows[0]], led[rows[-1] + 1 :] = way[rows[0]], way[rows[-1]]
-    gaps = [(a, b) for a, b in pairwise(rows) if b > a + 1]
+    gaps = [(int(a), int(b)) for a, b in pairwise(rows) if b > a + 1]
     if not gaps:
         return led
     lower, size, shape = _grid_of(way, room, need, flat)
@@ -115,7 +115,7 @@ def _nearest(free: Array, point: Array) -> Array | None:
     if not len(free):
         return None
     away = np.linalg.norm(free - point, axis=1)
-    k: ArrayInt = np.argmin(away)
+    k = int(np.argmin(away))
     return np.asarray(free[k]) if away[k] <= ASTRAY else None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.capture.images import read_capture
 from airworthy.capture.record import CaptureImages
 from airworthy.core.arrays import Array
-from airworthy.core.frames import to_wxyz
+from airworthy.core.frames import rotate, to_wxyz
 from airworthy.splats.training.plane_sweep import reach_of
 
 __all__ = ["CaptureNodes", "holds_capture", "read_thumbnails"]
@@ -25,8 +25,9 @@ POINTS_MAX = 200_000
 TRAINED, HELD_OUT, POINT, WAY = (40, 120, 220), (250, 160, 30), (120, 124, 130), (90, 94, 100)
 SWITCHES = {"cameras": "cameras", "points": "sparse points", "way": "the way between"}
 """What can be shown and hidden."""
-_SHARE = 0.035
-"""Size of a frustum, of the extent of the cameras."""
+_SHARE, _SHARE_INSIDE = 0.035, 0.012
+"""Size of a frustum, of the extent of the cameras: seen from outside, and from among them, where larger ones would hide
+all else."""
 
 
 def holds_capture(path: Path) -> bool:
@@ -47,9 +48,10 @@ class CaptureNodes:
         api: `viser.ViserServer.scene`.
         images: The capture, its images small.
         shown: Kinds that are shown at first.
+        inside: Whether one looks from among the cameras at first.
     """
 
-    def __init__(self, api: Any, images: CaptureImages, shown: tuple[str, ...] = ("cameras", "points")):
+    def __init__(self, api: Any, images: CaptureImages, shown: tuple[str, ...] = ("cameras", "points"), inside: bool = False):
         self._api, self.images = api, images
         self._off = set(SWITCHES) - set(shown)
         self.nodes: dict[str, Any] = {}
@@ -59,7 +61,7 @@ class CaptureNodes:
         few = np.unique(np.linspace(0, len(images) - 1, min(len(images), CAMERAS_MAX)).astype(int))
         self.cameras: dict[str, int] = {}
         """Number of the image by the name of its node."""
-        size = max(_SHARE * self.extent, 1e-3)
+        size = max((_SHARE_INSIDE if inside else _SHARE) * self.extent, 1e-3)
         for k in few:
             self._camera(int(k), size)
         self._points()
@@ -80,6 +82,19 @@ class CaptureNodes:
             inner = np.quantile(points[np.isfinite(points).all(1)], (0.05, 0.95), axis=0)
             low, high = np.minimum(low, inner[0]), np.maximum(high, inner[1])
         return np.asarray(low, float), np.asarray(high, float)
+
+    def eye(self) -> tuple[Array, Array, float]:
+        """Return a place just before the camera in the middle of the capture, a point it saw, and its upright angle of view.
+
+        Splats are looked at from there: from outside there is only the back of what cameras saw.
+        """
+        k = len(self.images) // 2
+        ahead = rotate(self.images.attitude[k], np.array([0.0, 0.0, 1.0]))
+        # Before the image in its own frustum, which is about twice as long as its size.
+        position = self.images.position[k] + 4.0 * _SHARE_INSIDE * self.extent * ahead
+        height = self.images.rgb[k].shape[0]
+        fov = 2.0 * math.atan(0.5 * height / float(self.images.intrinsics[k, 1]))
+        return position, position + 0.25 * self.extent * ahead, min(fov, math.radians(100.0))
 
     @property
     def switches(self) -> dict[str, bool]:

@@ -27,7 +27,7 @@ from airworthy.viewer.picking import Picker
 from airworthy.viewer.plots import FlightPlots, Plot, room_plot
 from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SceneNodes
 from airworthy.viewer.server import stop, url_of
-from airworthy.viewer.splat_nodes import SPLATS_MAX, SplatNodes, ViewColors
+from airworthy.viewer.splat_nodes import BEYOND, ROOF, SPLATS_MAX, SplatNodes, ViewColors, without_beyond
 from airworthy.viewer.subjects import Subject, splat_scene
 from airworthy.viewer.surroundings import surround
 from airworthy.viewer.tools import ClickTools, CropBox, cropped_file
@@ -119,7 +119,7 @@ class Viewer:
         self._lock = threading.RLock()
         self._captioned = -np.inf
         self._lowered: Scene | None = None
-        self._roof = True
+        self._roof = self._beyond = True
         api, scene = server.scene, subject.scene
         self.poses: ActorPoses | None = None
         self.scene: SceneNodes | None = None
@@ -129,7 +129,8 @@ class Viewer:
             self.poses = ActorPoses(scene)
             self.scene = SceneNodes(api, scene, self._lowered, self.poses)
             self.splats = SplatNodes(api, scene, self._lowered, splats_max) if scene.splats else None
-        self.capture = None if subject.capture is None else CaptureNodes(api, subject.capture, _cameras_shown(subject))
+        inside = scene is not None and (scene.carved is not None or subject.bare)
+        self.capture = None if subject.capture is None else CaptureNodes(api, subject.capture, _cameras_shown(subject), inside)
         self.flight = None if subject.flight is None else FlightNodes(api, subject.flight, camera)
         self.follower = None if subject.flight is None else Follower(subject.flight.vehicle(subject.flight.envs[0]))
         self.duration = self._duration()
@@ -142,6 +143,9 @@ class Viewer:
             None if self.capture is None or not (scene is None or subject.bare) else self.capture.box,
         )
         """Where a browser looks from at first."""
+        if self.capture is not None and scene is not None and subject.bare and self.flight is None:
+            position, target, fov = self.capture.eye()
+            self.view = replace(self.view, position=position, target=target, fov=fov)
         self._aim(self.view)
         self._others = surround(api, scene, self.view)
         self.colors = self._view_colors()
@@ -150,6 +154,7 @@ class Viewer:
         self.plots, self.panes = self._flight_panels(camera)
         self._splats_max = splats_max
         self._picker: Picker | None = None
+        self._picked: tuple[Scene | None, bool] = (None, True)
         self.tools = ClickTools(api, server.gui, self.picker, self.view.size, say)
         self.crop = self._crop_box(say)
         self._watch: TrainingWatch | None = None
@@ -258,12 +263,13 @@ class Viewer:
                 if key == "roof":
                     self._roof = on
                     if self.splats is not None:
-                        self.splats.switch(on, roof=True)
+                        self.splats.switch(on, ROOF)
             elif key in SWITCHES and self.flight is not None:
                 self.flight.switch(key, on)
                 self._show_vehicle()
-            elif key == SPLATS and self.splats is not None:
-                self.splats.switch(on)
+            elif key in (SPLATS, BEYOND) and self.splats is not None:
+                self.splats.switch(on, BEYOND if key == BEYOND else "")
+                self._beyond = on if key == BEYOND else self._beyond
             elif key == DIRECTIONS and self.colors is not None:
                 self.colors.on = on
                 self.colors.renew()
@@ -279,8 +285,10 @@ class Viewer:
         scene = self.shown_scene
         if scene is None:
             return None
-        if self._picker is None or self._picker.scene is not scene:
-            self._picker = Picker(scene)
+        if self._picker is None or self._picked[0] is not scene or self._picked[1] != self._beyond:
+            self._picked = scene, self._beyond
+            # What is hidden is clicked through.
+            self._picker = Picker(scene if self._beyond else without_beyond(scene))
         return self._picker
 
     def watch(self) -> None:
@@ -346,7 +354,8 @@ class Viewer:
 
     def _view_colors(self) -> ViewColors | None:
         """Return what colours splats for the place one looks from; None where all are of one colour from everywhere."""
-        if self.splats is None or not self.splats.degree:
+        # The degree of a training's harmonics grows while it is watched.
+        if self.splats is None or not (self.splats.degree or self.subject.training is not None):
             return None
         return ViewColors(self.server, self.splats.color, self.view.size)
 
@@ -436,8 +445,10 @@ class Viewer:
         rows = [] if self.flight is None else [(kind, SWITCHES[kind], on) for kind, on in self.flight.switches.items()]
         rows += [] if self.splats is None else [(SPLATS, "splats", True)]
         layers = set() if self.scene is None else set(self.scene.layers)
-        layers |= {"roof"} if self.splats is not None and self.splats.has_roof else set()
+        kinds = frozenset() if self.splats is None else self.splats.kinds
+        layers |= kinds & {ROOF}
         rows += [(layer, says, layer in SHOWN) for layer, says in LAYERS.items() if layer in layers]
+        rows += [(BEYOND, "beyond known space", True)] if BEYOND in kinds else []
         if self.subject.bare:
             rows.append(("collision", LAYERS["collision"], False))
         rows += [] if self.colors is None else [(DIRECTIONS, "colours by direction", True)]
@@ -451,7 +462,7 @@ class Viewer:
         said = [self.subject.note] if self.subject.note else []
         if self.splats is not None:
             merged = "" if self.splats.count == self.splats.whole else f", merged from {self.splats.whole:,}"
-            colors = "mean colours" if self.colors is None else "colours for where you look from, once it rests"
+            colors = "one colour each" if self.colors is None else "colours for where you look from, once it rests"
             said.append(f"{self.splats.count:,} gaussians{merged}, {colors}.")
         if self.capture is not None:
             said.append(self.capture.facts())

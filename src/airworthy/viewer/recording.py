@@ -34,6 +34,7 @@ BYTES_MAX = 400 << 20
 """Larger files open slowly or not at all, since a browser takes the whole into memory, several times."""
 _POINTS = 400
 _QUALITY = 70
+_COLORED = "Splats have the colours that are seen from the first view."
 _SLIDER = '[role="slider"]'
 """By which the client's time line is found: it says its value as accessible pages do."""
 
@@ -83,6 +84,9 @@ def export_recording(
     notes = _Notes(viewer)
     viewer.show(0.0)
     viewer.settle()
+    if viewer.splats is not None and viewer.colors is not None:
+        # Nobody evaluates harmonics without a server: colours are those of the first view, and the page says so.
+        viewer.splats.color(viewer.view.position)
     serializer = viewer.server.get_scene_serializer()
     for k in range(steps):
         time = viewer.duration * k / max(steps - 1, 1)
@@ -135,6 +139,7 @@ class _Notes:
             "images": self.images,
             "plots": self._plots,
             "colors": COLORS,
+            "note": "" if self._viewer.colors is None else _COLORED,
         }
         # A closing tag inside the data would end the script.
         text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
@@ -188,6 +193,7 @@ _SCRIPT = """
   const words = data.captions.length ? add('p') : null;
   const image = data.images.length ? add('img') : null, stamp = image ? add('p') : null;
   const canvases = data.plots.map(() => add('canvas'));
+  if (data.note) add('p', data.note);
   document.body.append(box);
   const last = (rows, t) => {
     let low = 0, high = rows.length - 1;

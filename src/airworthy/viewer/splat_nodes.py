@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayLike
+from airworthy.scenes.carved import BACKGROUND
 from airworthy.scenes.record import Scene, SplatPlacement
 from airworthy.scenes.splats import Splats, selected, thinned
 from airworthy.scenes.splats.placing import placed
@@ -20,6 +21,8 @@ from airworthy.viewer.flights import ActorPoses, node_name
 __all__ = ["SPLATS_MAX", "SplatNodes", "ViewColors", "add_splats", "colors_from"]
 
 ROOT = "/splats"
+ROOF, BEYOND = "roof", "beyond"
+"""Parts of clouds that are hidden by themselves: of a roof, and what lies beyond the known space of a captured place."""
 SPLATS_MAX = 1_000_000
 """More are merged to this many, which a browser still sorts."""
 _BAND_0 = 0.28209479177387814
@@ -37,7 +40,8 @@ class _Part:
     name: str
     splats: Splats
     placement: SplatPlacement
-    roof: bool = False
+    kind: str = ""
+    """ROOF, BEYOND, or neither."""
 
 
 class SplatNodes:
@@ -57,7 +61,7 @@ class SplatNodes:
         """Gaussians that the scene shows."""
         self.count = 0
         """Gaussians that are sent."""
-        self._shown = {False: True, True: True}
+        self._shown = {"": True, ROOF: True, BEYOND: True}
         self._sent: dict[str, _Sent] = {}
         self._lock = threading.Lock()
         share = min(1.0, limit / max(self.whole, 1))
@@ -71,19 +75,19 @@ class SplatNodes:
             self.nodes[part.name] = add_splats(api, part.name, merged[key], part.placement)
             self._sent[part.name] = _Sent(merged[key], float(part.placement.scale), not part.placement.attached)
             self.count += len(merged[key])
-        self._roofs = {part.name for part in parts if part.roof}
+        self._kinds = {part.name: part.kind for part in parts}
         self._riding = [(part.name, part.placement) for part in parts if part.placement.attached]
 
     @property
-    def has_roof(self) -> bool:
-        """Whether some of them show a roof."""
-        return bool(self._roofs)
+    def kinds(self) -> frozenset[str]:
+        """Which parts there are that can be hidden by themselves: ROOF, BEYOND."""
+        return frozenset(self._kinds.values()) - {""}
 
-    def switch(self, on: bool, roof: bool = False) -> None:
-        """Show or hide all clouds, or those of the roof."""
-        self._shown[roof] = on
+    def switch(self, on: bool, kind: str = "") -> None:
+        """Show or hide all clouds, or those of a kind."""
+        self._shown[kind] = on
         for name, handle in self.nodes.items():
-            handle.visible = self._shown[False] and (self._shown[True] or name not in self._roofs)
+            handle.visible = self._shown[""] and self._shown[self._kinds[name]]
 
     @property
     def degree(self) -> int:
@@ -275,12 +279,21 @@ def _parts(scene: Scene, lowered: Scene) -> list[_Part]:
         name = f"{ROOT}/{number}_{node_name(item.name or item.cloud)}"
         below = None if lowered is scene or item.attached else lowered.clouds[lowered.splats[number].cloud]
         if below is None or not len(below):
-            found.append(_Part(name, scene.clouds[item.cloud], item))
+            found.append(_Part(name, scene.clouds[item.cloud], item, BEYOND if _is_beyond(scene, item) else ""))
             continue
         stood = placed(scene.clouds[item.cloud], item)
         above = selected(stood, stood.position[:, 2] > below.position[:, 2].max())
-        found += [_Part(name, below, SplatPlacement("")), _Part(f"{name}_roof", above, SplatPlacement(""), True)]
+        found += [_Part(name, below, SplatPlacement("")), _Part(f"{name}_roof", above, SplatPlacement(""), ROOF)]
     return [part for part in found if len(part.splats)]
+
+
+def _is_beyond(scene: Scene, item: SplatPlacement) -> bool:
+    return scene.carved is not None and item.cloud == BACKGROUND
+
+
+def without_beyond(scene: Scene) -> Scene:
+    """Return a captured place without the gaussians that lie beyond its known space; any other scene as it is."""
+    return replace(scene, splats=tuple(item for item in scene.splats if not _is_beyond(scene, item)))
 
 
 def add_splats(api: Any, name: str, splats: Splats, placement: SplatPlacement) -> Any:

@@ -1,8 +1,9 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from airworthy.benchmarks.validation.calibration import Calibration, calibrate, integrate_gyro
+from airworthy.benchmarks.validation.calibration import Calibration, calibrate
 from airworthy.benchmarks.validation.windows import reference
+from airworthy.logs import integrate_gyro
 
 
 def test_integrated_gyro_is_a_constant_turn():

@@ -22,10 +22,11 @@ from airworthy.benchmarks.validation import calibration, errors, fits, imu, moto
 from airworthy.benchmarks.validation.calibration import Calibration
 from airworthy.benchmarks.validation.errors import ErrorSamples
 from airworthy.benchmarks.validation.fits import ModelFit
-from airworthy.benchmarks.validation.logs import FlightLog, even_clock
+from airworthy.benchmarks.validation.logs import FlightLog
 from airworthy.benchmarks.validation.motors import Bench, MotorMap, ThrustMap
 from airworthy.benchmarks.validation.protocol import FITTED, OURS, PUBLISHED, REFITTED, REFITTED_TRIMMED, TRIMMED
 from airworthy.benchmarks.validation.structure import STRUCTURES, DisturbanceDecay, Structure, predict
+from airworthy.logs import even_clock, integrate_gyro
 
 FILES = Path(__file__).parent / "snapshots"
 STEP, POSES = 0.004, 0.01
@@ -39,7 +40,7 @@ def flight(name: str = "synthetic", seconds: float = 3.0, wrong: bool = False) -
     time, pose_time = np.arange(0.0, seconds, STEP), np.arange(0.006, seconds - 0.004, POSES)
     t = time[:, None]
     gyro = np.array([0.8, -0.6, 0.4]) * np.sin(2.0 * np.pi * np.array([0.5, 0.7, 0.3]) * t + np.array([0.1, 0.5, 1.0]))
-    attitude = Rotation.from_quat(calibration.integrate_gyro(time, gyro))
+    attitude = Rotation.from_quat(integrate_gyro(time, gyro))
 
     def position(t: np.ndarray) -> np.ndarray:
         return np.stack([0.5 * np.sin(1.5 * t), 0.4 * np.cos(2.0 * t), 1.0 + 0.2 * np.sin(t)], axis=1)
@@ -72,7 +73,7 @@ def everything(value: Any) -> dict[str, Any]:
 
 
 def test_kinematics(log: FlightLog) -> None:
-    values: dict[str, Any] = {"integrated": calibration.integrate_gyro(log.time, log.gyro)}
+    values: dict[str, Any] = {"integrated": integrate_gyro(log.time, log.gyro)}
     values["stretches"] = np.array([(group[0], group[-1], len(group)) for group in calibration.stretches(log)])
     values["weights"] = calibration.robust_weights(np.array([[0.1, 0.0], [0.2, 0.1], [0.0, 0.3], [5.0, -2.0]]))
     values["no scatter"] = calibration.robust_weights(np.zeros((2, 3)))

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from airworthy.benchmarks.validation.calibration import Calibration, at_times, attitude_at, integrate_gyro
+from airworthy.benchmarks.validation.calibration import Calibration, at_times, attitude_at
 from airworthy.benchmarks.validation.logs import FlightLog
 from airworthy.core.arrays import Array, ArrayBool, NDArray
+from airworthy.logs import integrate_gyro
 
 __all__ = [
     "HORIZONS",

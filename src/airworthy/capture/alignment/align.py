@@ -25,6 +25,7 @@ from airworthy.capture.alignment.level import (
 )
 from airworthy.capture.alignment.marker_bundle import MarkerBundle, fit_markers, names_of
 from airworthy.capture.alignment.marker_fit import BLEED, NORMAL_95
+from airworthy.capture.alignment.marker_refinement import PictureRefiner
 from airworthy.capture.alignment.markers import SIDE, find_all_markers, find_markers, refined_corners
 from airworthy.capture.alignment.record import Alignment, AlignOptions
 from airworthy.capture.alignment.similarity import Similarity
@@ -91,6 +92,7 @@ def align_capture(
     corners: Corners | None = None,
     accelerations: Accelerations | None = None,
     quiet: bool = True,
+    larger: CaptureImages | None = None,
 ) -> Alignment:
     """Return the similarity that makes a capture metric and level.
 
@@ -100,14 +102,21 @@ def align_capture(
         corners: Of markers, by their numbers and those of images; None: they are looked for.
         accelerations: What was recorded while filming.
         quiet: Show no progress.
+        larger: The same images with more pixels, in which markers are looked for; None: there are none.
 
     Raises:
-        AirworthyError: Nothing tells the scale, or what tells it contradicts itself: the sentence names the images.
+        AirworthyError: Larger images are not the same ones; nothing tells the scale, or what tells it contradicts itself: the
+            sentence names the images.
     """
     options = options or AlignOptions()
     refuse_idle(options, IDLE_RULES, corners)
     notes: list[str] = []
-    bundle = _markers(images, options, corners, quiet, notes)
+    if larger is not None and larger.names != images.names:
+        raise AirworthyError(
+            f"The larger images are {len(larger)} and others than the {len(images)} of the capture: give the same ones, in the"
+            " same order."
+        )
+    bundle = _markers(images, larger or images, options, corners, quiet, notes)
     distances = tuple(measured_scale(images, *one) for one in options.known_distance)
     scale, half, by = _scale(images, options, bundle, distances, notes)
     level, floor = _level(images, options, bundle, accelerations, quiet, notes)
@@ -125,12 +134,17 @@ def align_capture(
 
 
 def _markers(
-    images: CaptureImages, options: AlignOptions, corners: Corners | None, quiet: bool, notes: list[str]
+    images: CaptureImages,
+    larger: CaptureImages,
+    options: AlignOptions,
+    corners: Corners | None,
+    quiet: bool,
+    notes: list[str],
 ) -> MarkerBundle | None:
     sides = options.sides
     optional = bool(options.known_distance) or options.unscaled
     try:
-        found = find_all_markers(images, tuple(sides), options.dictionary, quiet) if corners is None else corners
+        found = _found(images, larger, options, quiet) if corners is None else corners
     except AirworthyError as error:
         if not optional:
             raise
@@ -147,8 +161,11 @@ def _markers(
         )
     # The first that was asked for makes the origin.
     first = next(iter(sides))
+    lens = np.asarray(images.intrinsics, np.float64)
+    # Given corners are taken as they are; what was found in pictures is looked at again.
+    finer = PictureRefiner(larger, options.dictionary, lens) if corners is None else None
     bundle = fit_markers(
-        images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed, options.bleed
+        images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed, options.bleed, finer
     )
     order = sorted(range(len(bundle.markers)), key=lambda k: bundle.markers[k].number != first)
     if bundle.markers[order[0]].number != first:
@@ -160,6 +177,17 @@ def _markers(
             why = f", where it is {marker.elsewhere:.2f} m away" if marker.elsewhere else ""
             notes.append(f"the marker {marker.number} was not used in {said}{why}: see the table")
     return bundle
+
+
+def _found(images: CaptureImages, larger: CaptureImages, options: AlignOptions, quiet: bool) -> Corners:
+    """Return corners [px of the images] of the markers that can be read in their larger copies."""
+    result: dict[int, dict[int, Array]] = {}
+    for number, seen in find_all_markers(larger, tuple(options.sides), options.dictionary, quiet).items():
+        result[number] = {}
+        for k, pixels in seen.items():
+            own, other = images.intrinsics[k], larger.intrinsics[k]
+            result[number][k] = (pixels - other[2:]) / other[:2] * own[:2] + own[2:]
+    return result
 
 
 def _ordered(bundle: MarkerBundle, order: list[int]) -> MarkerBundle:

@@ -9,7 +9,7 @@ image in the covariance, not by corner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,9 @@ _FAR, _LEAST = 3.0, 2.0
 """After a fit images are left out beyond so many times the median of the images, and never within so many pixels (as before a
 phone's reconstruction, whose poses are off by 0.1 degrees, 2 px)."""
 _ROUNDS = 8
+
+Finer = Callable[[int, Square, MarkerSights, dict[int, str]], MarkerSights]
+"""Of a marker's number, where it lies, the images that agree on it and those left out: images with better corners."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +131,7 @@ def fit_markers(
     sides: Mapping[int, float],
     seed: int = 0,
     bleed: float = BLEED,
+    finer: Finer | None = None,
 ) -> MarkerBundle:
     """Return where markers lie and how many metres a unit of the capture is.
 
@@ -137,6 +141,7 @@ def fit_markers(
         sides: Of the markers' black squares [m], by their numbers.
         seed: Of the choice of pairs.
         bleed: Standard deviation of how far edges are seen outside of where they are [px].
+        finer: Looks at a marker's pictures once it is known where it lies; None: the corners are what they are.
 
     Raises:
         AirworthyError: No marker is seen from two places, or what is seen contradicts itself; the images are named.
@@ -148,7 +153,7 @@ def fit_markers(
         sights, left = seen_squares(images, corners[number])
         if len(sights) < 2:
             continue
-        groups.append(_agreed(images, number, sides[number], sights, left, (seed, bleed)))
+        groups.append(_agreed(images, number, sides[number], sights, left, (seed, bleed), finer))
     if not groups:
         raise AirworthyError(_too_few(images, corners))
     bundle = _together(groups, bleed)
@@ -182,7 +187,13 @@ def names_of(images: CaptureImages, which: Sequence[int] | ArrayIndex, most: int
 
 
 def _agreed(
-    images: CaptureImages, number: int, side: float, sights: MarkerSights, left: dict[int, str], choices: tuple[int, float]
+    images: CaptureImages,
+    number: int,
+    side: float,
+    sights: MarkerSights,
+    left: dict[int, str],
+    choices: tuple[int, float],
+    finer: Finer | None,
 ) -> tuple[FittedMarker, MarkerSights]:
     seed, bleed = choices
     square, good = _consensus(sights, seed)
@@ -209,6 +220,8 @@ def _agreed(
             f"Only {len(agreeing)} of {len(sights)} images agree on where the marker {number} lies, and half are needed; not"
             f" {names_of(images, sights.images[~good])}: check that it lay still and that it is there only once."
         )
+    if finer is not None:
+        agreeing = finer(number, square, agreeing, left)
     found = fit_squares([(square, side)], [agreeing], bleed)
     fitted = found.squares[0]
     marker = FittedMarker(

@@ -7,7 +7,7 @@ so that one number is the scale. Errors that the corners of an image share, thos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from airworthy.capture.alignment.markers import marker_corners
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
 
-__all__ = ["BLEED", "NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit", "fit_squares", "image_errors"]
+__all__ = ["BLEED", "NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit", "fit_squares", "image_errors", "scale_bound"]
 
 NORMAL_95 = 1.959964
 """Half the width of the 95 % interval of a normal distribution, in standard deviations."""
@@ -27,6 +27,8 @@ BLEED = 0.1
 which is undone before edges are looked for. Ours: the project's film curve moves them by 0.17 px."""
 _CLUSTERS_MIN = 5
 """Images from which on their disagreement says how sure the fit is; of fewer it is no measure."""
+_GROUPS = 8
+"""Parts of a walk that are left out one after the other: a reconstruction bends slowly, so neighbours err alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,9 @@ class MarkerSights:
     """(n, 3) optical centres [unit of the capture]."""
     attitude: Array
     """(n, 4) camera to capture."""
+    root: Array | None = None
+    """(n, 8, 8) times the errors of an image's corners (u, v of one after the other) has independent entries, all as large;
+    rows of zeros are directions that are not seen. None: the coordinates are independent themselves."""
 
     def __len__(self) -> int:
         return len(self.images)
@@ -63,7 +68,8 @@ class MarkerSights:
     def some(self, keep: ArrayLike) -> MarkerSights:
         """Return those of a mask or of numbers."""
         which = np.asarray(keep)
-        return MarkerSights(*(getattr(self, name)[which] for name in ("images", "pixels", "lens", "position", "attitude")))
+        parts = (getattr(self, name)[which] for name in ("images", "pixels", "lens", "position", "attitude"))
+        return MarkerSights(*parts, root=None if self.root is None else self.root[which])
 
     def rays(self) -> Array:
         """Return unit directions (n, 4, 3) of the corners, frame of the capture."""
@@ -90,6 +96,9 @@ class Spread:
     by_image: Array | None
     """(p, p) covariance from leaving out one image after the other; None of too few images."""
     images: int
+    by_shape: float = 0.0
+    """Variance of the scale's logarithm by what the corners of a marker are off together in all images, as uneven light has it:
+    by how far they are from a square."""
 
     def half95(self, slope: ArrayLike) -> float:
         """Return half the width of the 95 % interval of a linear function of the numbers, slope (p,): the wider of the two."""
@@ -99,7 +108,9 @@ class Spread:
         widths = [float(student.ppf(0.975, max(self.freedom, 1)) * np.sqrt(max(float(g @ self.by_corner @ g), 0.0)))]
         if self.by_image is not None:
             widths.append(float(student.ppf(0.975, self.images - 1) * np.sqrt(max(float(g @ self.by_image @ g), 0.0))))
-        return max(widths)
+        # Of eight coordinates a square has four of its own, so that four are seen; that many degrees of freedom.
+        shape = float(student.ppf(0.975, 4) * abs(g[0]) * np.sqrt(self.by_shape))
+        return float(np.hypot(max(widths), shape))
 
 
 def image_errors(sights: MarkerSights, square: Square, bleed: float = 0.0) -> Array:
@@ -137,6 +148,9 @@ def fit_squares(
     squares, sides, bleed = [square for square, _ in starts], [side for _, side in starts], 0.0
     image = np.concatenate([np.repeat(s.images, 8) for s in sights])
     residual, slope = _linear(squares, sights, bleed)
+    seen = slope.any(axis=1)
+    image = _neighbours(image[seen]) if any(part.root is not None for part in sights) else image[seen]
+    residual, slope = residual[seen], slope[seen]
     for _ in range(_STEPS):
         weight, prior = _weights(residual), _prior(residual, bleed_sigma)
         root = np.sqrt(weight)
@@ -145,7 +159,7 @@ def fit_squares(
         cost = float(weight @ residual**2) + (prior * bleed) ** 2
         for share in (1.0, 0.5, 0.25, 0.0625):
             moved, tried = _moved(squares, sides, share * step[:-1]), bleed + share * float(step[-1])
-            new_residual, new_slope = _linear(moved, sights, tried)
+            new_residual, new_slope = (part[seen] for part in _linear(moved, sights, tried))
             if np.isfinite(new_residual).all() and float(weight @ new_residual**2) + (prior * tried) ** 2 < cost:
                 break
         else:
@@ -153,8 +167,72 @@ def fit_squares(
         squares, bleed, residual, slope = moved, tried, new_residual, new_slope
         if np.abs(step).max() < 1e-12:
             break
-    error = float(np.sqrt(2.0 * np.mean(residual**2)))
-    return SquareFit(tuple(squares), bleed, _spread(residual, slope, image, bleed_sigma), error)
+    off = np.concatenate([image_errors(part, square, bleed) for part, square in zip(sights, squares, strict=True)])
+    error = float(np.sqrt(np.mean(off**2)))
+    shape = 1.0 / sum(1.0 / max(_by_shape(part, square), 1e-12) for part, square in zip(sights, squares, strict=True))
+    spread = replace(_spread(residual, slope, image, bleed_sigma), by_shape=shape if shape > 1e-11 else 0.0)
+    return SquareFit(tuple(squares), bleed, spread, error)
+
+
+def _neighbours(image: ArrayIndex) -> ArrayIndex:
+    """Return for each row the number of a group of images that follow each other, whose poses are off alike."""
+    numbers = np.unique(image)
+    if len(numbers) < 2 * _GROUPS:
+        return image
+    group = np.arange(len(numbers)) * _GROUPS // len(numbers)
+    return np.asarray(group[np.searchsorted(numbers, image)])
+
+
+def _by_shape(seen: MarkerSights, square: Square) -> float:
+    """Return the variance of the scale's logarithm by what corners are off together, from their distances from a square.
+
+    Each corner's two coordinates on the marker are off by a number of their own, the same in all images. Place, turn and scale
+    of a square take up four of the eight; as large as the other four are on the mean, so large is the part in the scale.
+    Corners that were given have errors of their own only.
+    """
+    if seen.root is None or len(seen) < _CLUSTERS_MIN:
+        return 0.0
+    corners = square.corners()
+    off, eye = seen.off(corners)
+    axes = square.edge * frames.to_matrix(square.attitude)[:, :2].T
+    z = eye[..., 2:]
+    turned = frames.rotate_inverse(seen.attitude[:, None], axes[None])
+    # Pixels by a corner's way along the marker's axes, in sides.
+    slope = (turned[:, None, :, :2] / z[..., None] - turned[:, None, :, 2:] * (eye[..., None, :2] / z[..., None] ** 2)) * (
+        seen.lens[:, None, None, :2]
+    )
+    by_corner = np.zeros((len(seen), 8, 8))
+    for k in range(4):
+        by_corner[:, 2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = np.swapaxes(slope[:, k], 1, 2)
+    rows, left = (seen.root @ by_corner).reshape(-1, 8), (seen.root @ off.reshape(-1, 8, 1)).ravel()
+    matrix = rows.T @ rows
+    inverse = np.linalg.pinv(matrix)
+    move = -inverse @ (rows.T @ left)
+    own = marker_corners(1.0)[:, :2]
+    # What turns, moves and grows a square, orthogonal to each other.
+    square_like = np.stack(
+        (np.tile((1.0, 0.0), 4), np.tile((0.0, 1.0), 4), own.ravel(), np.stack((-own[:, 1], own[:, 0]), axis=-1).ravel())
+    )
+    square_like = square_like / np.linalg.norm(square_like, axis=1, keepdims=True)
+    rest = np.eye(8) - square_like.T @ square_like
+    scatter = float(left @ left) / max(len(left) - 8, 1)
+    noise = scatter * float(np.trace(rest @ inverse @ rest))
+    one = max(float(np.square(rest @ move).sum()) - noise, 0.0) / 4.0
+    # The corners are half of a diagonal, sqrt(1/2), from the middle: the scale is the mean of four pairs over 4 / 2.
+    return one / 2.0
+
+
+def scale_bound(square: Square, sights: MarkerSights, noise: float) -> float:
+    """Return the least standard deviation of a scale by a marker in images of exact poses, as a share (Cramer and Rao's bound).
+
+    Args:
+        square: Where it lies.
+        sights: Of it; only from where is used.
+        noise: Standard deviation of each coordinate of its corners [px]; edges are seen where they are.
+    """
+    # Without the last column, that of the bleed.
+    slope = _linear([square], [replace(sights, root=None)], 0.0)[1][:, :-1]
+    return noise * float(np.sqrt(np.linalg.inv(slope.T @ slope)[0, 0]))
 
 
 def _prior(residual: Array, bleed_sigma: float) -> float:
@@ -180,7 +258,7 @@ def _moved(squares: Sequence[Square], sides: Sequence[float], step: Array) -> li
 
 
 def _linear(squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: float) -> tuple[Array, Array]:
-    """Residuals (m,) [px] of all corners, and their slopes (m, 2 + 6 markers)."""
+    """Residuals (m,) of all corners [px, or deviations where these are known], and their slopes (m, 2 + 6 markers)."""
     residuals, slopes = [], []
     for index, (square, seen) in enumerate(zip(squares, sights, strict=True)):
         arm = frames.rotate(square.attitude, marker_corners(square.edge))
@@ -198,8 +276,11 @@ def _linear(squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: fl
         part[..., 4 + 6 * index : 7 + 6 * index] = np.cross(arm[None, :, None], point)
         outward = _outward(off + seen.pixels)
         part[..., -1] = outward
-        residuals.append((off + bleed * outward).ravel())
-        slopes.append(part.reshape(-1, part.shape[-1]))
+        left, rows = (off + bleed * outward).reshape(-1, 8, 1), part.reshape(len(seen), 8, -1)
+        if seen.root is not None:
+            left, rows = seen.root @ left, seen.root @ rows
+        residuals.append(left.ravel())
+        slopes.append(rows.reshape(-1, rows.shape[-1]))
     return np.concatenate(residuals), np.concatenate(slopes)
 
 

@@ -47,8 +47,8 @@ LEAST_PASSES = 3
 LEAST_THROUGH = 6
 """Cameras that must see what is behind its middle, where too few see through all of it: next to surfaces, in the fog that a
 training left before them."""
-LEAST_HITS = 2
-"""Cameras that must see a surface in a cell."""
+LEAST_HITS = 3
+"""Cameras that must see a surface in a cell: what two see may be the same mistake."""
 HIT_SHARE = 0.25
 """A cell that more cameras see through than hits over this is free: its hits are noise of depth."""
 REACH = 2.0

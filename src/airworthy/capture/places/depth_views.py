@@ -66,10 +66,10 @@ def depth_views(
 ) -> DepthViews:
     """Return depths of splats as the training cameras of a capture see them, in images of at most `DEPTH_WIDTH` pixels.
 
-    A ray ends where half of its light has been stopped. It is free up to before that by as much as the mean depth differs, or
-    up to a share of it before which next to no light is stopped (`SHARES`, `FOG`), whichever is farther: clouds that are not
-    trained to the end have fog before their surfaces. Where less than `OPAQUE` of the light is stopped, a ray ends at nothing
-    for certain and frees nothing.
+    A ray ends where half of its light has been stopped, where it meets that gaussian's plane. It is free up to before that by
+    as much as the mean depth differs, or up to a share of it before which next to no light is stopped (`SHARES`, `FOG`),
+    whichever is farther: clouds that are not trained to the end have fog before their surfaces. Where less than `OPAQUE` of
+    the light is stopped, a ray ends at nothing for certain and frees nothing.
 
     Args:
         splats: As trained, in the frame of the images.
@@ -94,11 +94,13 @@ def depth_views(
 
         mean, alpha = rendered("depth", "alpha", depth_mode="expected")
         (median,) = rendered("depth", depth_mode="median")
-        known = np.isfinite(mean) & np.isfinite(median) & (alpha >= OPAQUE)
+        (plane,) = rendered("depth", depth_mode="median", depth_at="plane")
+        known = np.isfinite(mean) & np.isfinite(median) & np.isfinite(plane) & (alpha >= OPAQUE)
         mean, median = np.where(known, mean, 0.0), np.where(known, median, 0.0)
         before = [rendered("alpha", limit=(share * median)[None].astype(np.float32))[0] for share in SHARES]
         certain, free = certain_depth(mean, median, before)
-        depth.append(certain)
+        # By means for what is free, as `limit` is; by planes for where surfaces lie: means of slanted ones are seen too near.
+        depth.append(np.where(certain > 0.0, plane, 0.0).astype(np.float32))
         freed.append(free)
         lenses.append(lens)
     return DepthViews(tuple(depth), tuple(freed), np.stack(lenses), images.position[chosen], images.attitude[chosen])

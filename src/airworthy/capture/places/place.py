@@ -39,7 +39,7 @@ from airworthy.core.schema import SHARE, Bound, check_fields
 from airworthy.geometry.distance import distance_field
 from airworthy.reports.page import page_of
 from airworthy.reports.pictures import data_uri
-from airworthy.scenes.carved import FREE, OCCUPIED, UNKNOWN, CarvedSpace, with_unknown
+from airworthy.scenes.carved import BACKGROUND, FREE, OCCUPIED, UNKNOWN, CarvedSpace, with_unknown
 from airworthy.scenes.files.scene_file import write_scene
 from airworthy.scenes.formats.write_plain import write_ply
 from airworthy.scenes.record import Instance, Scene, SplatPlacement
@@ -50,7 +50,7 @@ from airworthy.scenes.splats.record import Splats
 __all__ = ["PLACE_FILE", "CapturedPlace", "PlaceOptions", "made_place", "write_place"]
 
 PLACE_FILE, PAGE, CAMERAS, COLLISION = "place.json", "report.html", "cameras.json", "collision.ply"
-ROOM, BACKGROUND = "room", "background"
+ROOM = "room"
 """Names of the clouds: what stands in known space, and what is seen beyond it."""
 _BEHIND = 0.3
 """Gaussians farther than this from all known space are background [m]: those of a wall lie up to some centimetres in it."""

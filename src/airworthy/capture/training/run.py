@@ -20,7 +20,8 @@ from airworthy.splats.training import ImageLoss, SplatOptimizer
 from airworthy.splats.training.densify import densified, faded
 from airworthy.splats.training.engines import relocated
 from airworthy.splats.training.geometry_loss import GeometryLoss, SurfaceImages, edge_weights
-from airworthy.splats.training.plane_sweep import random_points, reach_of, splats_at, swept_points, visible_from
+from airworthy.splats.training.plane_sweep import random_points, reach_of, swept_points, visible_from
+from airworthy.splats.training.starting_splats import splats_at
 
 __all__ = ["CameraMotion", "ExposureMaps", "HeldOutQuality", "TrainingRun", "first_splats", "views_reach"]
 
@@ -52,12 +53,13 @@ def first_splats(images: CaptureImages, options: TrainOptions, quiet: bool) -> t
     points, colors, origin = _surface(images, options, quiet)
     some = rng.permutation(len(points))[: count - round(_FILL * count)]
     more = _random(images, count - len(some), rng)
-    position = np.concatenate([points[some], more])
-    color = np.concatenate([colors[some], observed_colors(images, more)])
     least = 1e-5 * views_reach(images)
-    return splats_at(position, color, _OPACITY, least), f"{len(some):,} {origin}, {len(more):,} at random" if len(
-        some
-    ) else origin
+    parts = [splats_at(more, observed_colors(images, more), _OPACITY, least)] if len(more) else []
+    if len(some):
+        # Round ones stop light before their surface, and those that must first find their direction seldom do.
+        parts.insert(0, splats_at(points[some], colors[some], _OPACITY, least, flat=True))
+        origin = f"{len(some):,} {origin}, {len(more):,} at random"
+    return merged(parts), origin
 
 
 def _surface(images: CaptureImages, options: TrainOptions, quiet: bool) -> tuple[ArrayFloat, ArrayFloat, str]:

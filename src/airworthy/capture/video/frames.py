@@ -23,6 +23,7 @@ from airworthy.core.jobs.progress import progress
 
 __all__ = [
     "FRAMES_FILE",
+    "LARGER",
     "FrameLook",
     "TakenFrame",
     "choose_frames",
@@ -33,7 +34,7 @@ __all__ = [
     "take_frames",
 ]
 
-FRAMES_FILE, IMAGES = "frames.json", "images"
+FRAMES_FILE, IMAGES, LARGER = "frames.json", "images", "larger"
 Rule = Literal["spread", "published", "all"]
 LEAST = 8
 """Pictures under which no place is reconstructed. Ours: two see a point, and a loop of fewer leaves gaps."""
@@ -338,8 +339,12 @@ def _written(
         if k is None:
             continue
         name = f"{f'{index}_' if prefixed else ''}{Path(picture.name).stem}.jpg"
-        pixels = _sized(cv2, picture.rgb(), side)
+        whole = picture.rgb()
+        pixels = _sized(cv2, whole, side)
         write_bytes(folder / name, jpeg_bytes(pixels))
+        if max(whole.shape[:2]) > side:
+            # Cells of a marker across the room are a pixel or two: what tells the metres is looked for at twice the size.
+            write_bytes(make_folder(folder.parent / LARGER) / name, jpeg_bytes(_sized(cv2, whole, 2 * side)))
         size = (pixels.shape[1], pixels.shape[0])
         taken.append(_frame(name, index, size, look, k, float(relative[k]), source.kind == "film"))
     return taken

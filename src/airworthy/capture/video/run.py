@@ -32,7 +32,7 @@ from airworthy.capture.training.train import TrainResult, train_splats
 from airworthy.capture.video.advice import judged_reconstruction
 from airworthy.capture.video.decoding import open_source
 from airworthy.capture.video.evidence import coverage_map, depth_against_leftovers, read_leftovers, shutter_of
-from airworthy.capture.video.frames import read_frames_record, take_frames
+from airworthy.capture.video.frames import LARGER, read_frames_record, take_frames
 from airworthy.capture.video.moving import write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
 from airworthy.capture.video.reconstruction import LEFTOVERS, reconstruct
@@ -303,7 +303,7 @@ def _digest(path: str | Path) -> dict[str, str]:
 def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> ScaledCapture:
     """Return the posed pictures of a reconstruction in the frame of the place: level, and in metres where something tells them.
 
-    Markers are looked for in the pictures at their full size; what is trained on is reduced after.
+    Markers are looked for in the pictures at up to twice the size that poses were found in; what is trained on is reduced.
 
     Args:
         folder: Of the capture.
@@ -316,13 +316,14 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
     root, warning = Path(folder), ""
     small, full = (read_capture(root, width=width, aligned=False, quiet=quiet) for width in (plan.train_width, None))
     small, full = (replace(images, names=tuple(Path(name).name for name in images.names)) for images in (small, full))
+    larger = _larger(root, full, quiet)
     try:
-        found = align_capture(full, plan.options.aligning(), quiet=quiet)
+        found = align_capture(full, plan.options.aligning(), quiet=quiet, larger=larger)
     except AirworthyError as error:
         # Poses and splats are worth having without metres; other options, or `capture align`, can give them later.
         warning = f"The place has no known scale: {error}"
         try:
-            found = align_capture(full, plan.options.aligning(unscaled=True), quiet=quiet)
+            found = align_capture(full, plan.options.aligning(unscaled=True), quiet=quiet, larger=larger)
         except AirworthyError as second:
             return ScaledCapture(small, None, f"{warning} Nor is it level: {second}")
     record = found.record(full)
@@ -336,3 +337,12 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
         )
     # Both were read from one set, so their frames are the same.
     return ScaledCapture(aligned(small, found), record, warning)
+
+
+def _larger(root: Path, images: CaptureImages, quiet: bool) -> CaptureImages | None:
+    """Return larger copies of the same images; None where the film has no more pixels, or one of them cannot be read."""
+    if not (root / LARGER).is_dir():
+        return None
+    found = read_capture(root, width=None, images=LARGER, quiet=quiet)
+    found = replace(found, names=tuple(Path(name).name for name in found.names))
+    return found if found.names == images.names else None

@@ -1,8 +1,8 @@
 """Betaflight's blackbox as comma-separated text, as its decoder and its explorer write it.
 
-Columns carry indices (`gyroADC[0]`) and sometimes units (`vbatLatest (V)`). What scales them stands in header lines `"key","value"`
-above the column names, which the decoder leaves out: then the user gives them. Signs of axes and the order of motors have changed
-with versions, so they are the file's own here.
+Columns carry indices (`gyroADC[0]`) and sometimes units (`vbatLatest (V)`). What scales them stands in header lines
+`"key","value"` above the column names, which the decoder leaves out: then the user gives them. Signs of axes and the order of
+motors have changed with versions, so they are the file's own here.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def read_blackbox(data: bytes, draft: LogDraft, settings: Mapping[str, str]) -> 
             draft.found.append(Found(kind, stamps, columns[name] * _UNITS[units[name]], origin=name))
         elif name is not None:
             draft.note(f"Column {name!r} does not say its unit, as in '{name} (V)', and stays a raw variable.")
-    draft.note("Signs of axes and order of motors are the file's own and unchecked: they have changed with Betaflight's versions.")
+    draft.note(
+        "Signs of axes and order of motors are the file's own and unchecked: they have changed with Betaflight's versions."
+    )
 
 
 def _headers(data: bytes) -> dict[str, str]:

@@ -23,7 +23,8 @@ COLUMNS_MAX = 4096
 UNPACKED_SHARE, UNPACKED_BYTES = 4, 64 << 20
 """What a packed file may take unpacked: this many times its size, and so many bytes more."""
 _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*|\s*[-+]?(nan|inf)\s*|", re.IGNORECASE)
-_DAMAGE = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, ValueError, OSError, EOFError, KeyError)
+_DAMAGE: tuple[type[Exception], ...] = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError)
+_DAMAGE += (ValueError, OSError, EOFError, KeyError)
 _DAMAGE += (RuntimeError, NotImplementedError, OverflowError, SyntaxError, TypeError, MemoryError, struct.error)
 """What the standard library raises at archives and headers that are damaged."""
 _ARROW_LIMITS = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 20}

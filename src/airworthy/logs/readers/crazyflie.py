@@ -77,7 +77,9 @@ def _header(cursor: ByteCursor) -> tuple[int, dict[int, _EventType]]:
         name = cursor.text(_NAME_MAX, "the name of an event type")
         (variables,) = cursor.unpack("H", f"the number of variables of {shown(name)}")
         if variables * 4 > cursor.left:  # "x(f)" and more, so that no list grows beyond the file
-            raise EndOfData(f"{cursor.name}: {shown(name)} declares {variables} variables at byte {cursor.at}, too many for the file.")
+            raise EndOfData(
+                f"{cursor.name}: {shown(name)} declares {variables} variables at byte {cursor.at}, too many for the file."
+            )
         fields = [("id", "<u2"), ("time", "<u4" if version == 1 else "<u8")]
         for _ in range(variables):
             at = cursor.at
@@ -112,7 +114,7 @@ def _records(cursor: ByteCursor, types: dict[int, _EventType], draft: LogDraft, 
         draft.note(f"{cursor.left} bytes from byte {cursor.at} on are no records and were left out.")
 
 
-# ---- Variables by name --------------------------------------------------------------------------------------------------------
+# ---- Variables by name -------------------------------------------------------------------------------------------------------
 
 
 def crazyflie_streams(event: str, stamps: ArrayAny, columns: Mapping[str, ArrayAny]) -> list[Found]:
@@ -151,7 +153,7 @@ def crazyflie_streams(event: str, stamps: ArrayAny, columns: Mapping[str, ArrayA
 
 def _numbered(columns: Mapping[str, ArrayAny], prefix: str, suffix: str) -> list[str]:
     """Return the names of motors 1 to n that are there; one that is not, so that nothing is found, where there is none."""
-    names = []
+    names: list[str] = []
     while f"{prefix}{len(names) + 1}{suffix}" in columns:
         names.append(f"{prefix}{len(names) + 1}{suffix}")
     return names or [f"{prefix}1{suffix}"]

@@ -1,7 +1,7 @@
 """MCAP, the container: schemas, channels and messages, in chunks or not. Its messages become streams in `ros_streams`.
 
-Layout (MCAP format specification, version 0): 8 bytes of magic, then records of uint8 opcode, uint64 length and content; texts and
-bytes have a length of uint32 before them. All numbers are little endian.
+Layout (MCAP format specification, version 0): 8 bytes of magic, then records of uint8 opcode, uint64 length and content;
+texts and bytes have a length of uint32 before them. All numbers are little endian.
 """
 
 from __future__ import annotations
@@ -170,5 +170,3 @@ def _lz4(data: memoryview, most: int) -> bytes:
     from lz4.frame import LZ4FrameDecompressor
 
     return bytes(LZ4FrameDecompressor().decompress(data, max_length=most))
-
-

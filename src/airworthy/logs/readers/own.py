@@ -63,7 +63,9 @@ def _state(columns: Mapping[str, ArrayAny], stamps: ArrayAny, draft: LogDraft) -
     measured = add("gyro", [f"imu_rate_{a}_rad_s" for a in _XYZ])
     add("gyro", [f"rate_{a}_rad_s" for a in _XYZ], "truth" if measured else "")
     if not add("accelerometer", [f"imu_force_{a}_m_s2" for a in _XYZ]) or not measured:
-        draft.note("The flight was recorded without its inertial sensor: the gyro is the true rate (airworthy fly --imu keeps it).")
+        draft.note(
+            "The flight was recorded without its inertial sensor: the gyro is the true rate (airworthy fly --imu keeps it)."
+        )
     add("attitude", [f"attitude_{a}" for a in (*_XYZ, "w")])
     add("position", [f"position_{a}_m" for a in _XYZ])
     add("velocity", [f"velocity_{a}_m_s" for a in _XYZ])
@@ -85,7 +87,7 @@ def _rotors(columns: Mapping[str, ArrayAny], stamps: ArrayAny, draft: LogDraft, 
         draft.found.append(Found("motor_speed", stamps, speeds, origin="rotor_speed_*"))
     if commands is not None and limits is None:
         draft.note("Commands of rotors stay raw: record/vehicle_0.toml, which has their largest speed, is not there.")
-    elif commands is not None:
+    elif commands is not None and limits is not None:
         draft.found.append(Found("motor_command", stamps, commands / limits, origin="rotor_command_* over speed_max"))
 
 
@@ -104,7 +106,7 @@ def _rotor_limits(folder: Path, count: int) -> tuple[ArrayAny | None, bool]:
     return (np.array(found, np.float64) if good else None), content.get("motor_state") == "thrust"
 
 
-# ---- Archives -----------------------------------------------------------------------------------------------------------------
+# ---- Archives ----------------------------------------------------------------------------------------------------------------
 
 
 def is_event_archive(arrays: Mapping[str, ArrayAny]) -> bool:
@@ -158,7 +160,9 @@ def read_own_archive(arrays: Mapping[str, ArrayAny], draft: LogDraft) -> None:
             raise draft.refuse(f"stream {k} has times that are not finite")
         stamps = np.rint(time * NS).astype(np.int64) + start
         low = item.get("filter")
-        low_pass = LowPass(int(low[0]), float(low[1])) if isinstance(low, list) and len(low) == 2 and all(map(_number, low)) else None
+        low_pass = (
+            LowPass(int(low[0]), float(low[1])) if isinstance(low, list) and len(low) == 2 and all(map(_number, low)) else None
+        )
         label = str(item.get("label", ""))[:64]
         origin = str(item.get("origin", ""))[:256]
         draft.found.append(Found(item["kind"], stamps, values, label, stamp=item["stamp"], filter=low_pass, origin=origin))
@@ -168,4 +172,3 @@ def read_own_archive(arrays: Mapping[str, ArrayAny], draft: LogDraft) -> None:
 
 def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-

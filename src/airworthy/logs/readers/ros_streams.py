@@ -1,7 +1,7 @@
 """Messages of ROS 2 as streams, from MCAP files and from bags in SQLite.
 
-Bodies are forward, left, up and worlds east, north, up (REP 103); px4_msgs keep PX4's FRD and NED. Stamps are those of the headers,
-not of the receipt; how far the two lie apart is noted.
+Bodies are forward, left, up and worlds east, north, up (REP 103); px4_msgs keep PX4's FRD and NED. Stamps are those of the
+headers, not of the receipt; how far the two lie apart is noted.
 """
 
 from __future__ import annotations
@@ -76,9 +76,15 @@ _TYPES: Mapping[str, tuple[_Part, ...]] = {
     "mav_msgs/msg/Actuators": (_Part("motor_speed", ("angular_velocities",)), _Part("motor_command", ("normalized",))),
     "px4_msgs/msg/VehicleAngularVelocity": (_Part("gyro", ("xyz",), "frd"),),
     "px4_msgs/msg/VehicleAcceleration": (_Part("accelerometer", ("xyz",), "frd"),),
-    "px4_msgs/msg/SensorCombined": (_Part("gyro", ("gyro_rad",), "frd"), _Part("accelerometer", ("accelerometer_m_s2",), "frd")),
+    "px4_msgs/msg/SensorCombined": (
+        _Part("gyro", ("gyro_rad",), "frd"),
+        _Part("accelerometer", ("accelerometer_m_s2",), "frd"),
+    ),
     "px4_msgs/msg/VehicleAttitude": (_Part("attitude", ("q",), "frd->ned"),),
-    "px4_msgs/msg/VehicleLocalPosition": (_Part("position", ("x", "y", "z"), "ned"), _Part("velocity", ("vx", "vy", "vz"), "ned")),
+    "px4_msgs/msg/VehicleLocalPosition": (
+        _Part("position", ("x", "y", "z"), "ned"),
+        _Part("velocity", ("vx", "vy", "vz"), "ned"),
+    ),
     "px4_msgs/msg/ActuatorMotors": (_Part("motor_command", ("control",)),),
     "px4_msgs/msg/BatteryStatus": (_Part("voltage", ("voltage_v",)), _Part("current", ("current_a",))),
 }
@@ -150,7 +156,9 @@ def read_mcap(data: bytes, draft: LogDraft, topics: Mapping[str, str]) -> None:
     _gather(file.messages(), file.channels, draft, topics)
 
 
-def _gather(messages: Iterator[BagMessage], channels: Mapping[int, McapChannel], draft: LogDraft, labels: Mapping[str, str]) -> None:
+def _gather(
+    messages: Iterator[BagMessage], channels: Mapping[int, McapChannel], draft: LogDraft, labels: Mapping[str, str]
+) -> None:
     found: dict[int, _Topic | None] = {}
     others: dict[str, str] = {}
     for message in messages:
@@ -230,7 +238,7 @@ def _made(part: _Part, topic: _Topic, values: Mapping[str, Array], draft: LogDra
     return own
 
 
-# ---- Bags in SQLite -----------------------------------------------------------------------------------------------------------
+# ---- Bags in SQLite ----------------------------------------------------------------------------------------------------------
 
 
 def is_rosbag(data: bytes) -> bool:
@@ -292,5 +300,3 @@ def _rows(base: sqlite3.Connection, draft: LogDraft) -> Iterator[BagMessage]:
                 yield BagMessage(topic, stamp, memoryview(data))
     except sqlite3.Error as error:
         draft.note(f"The bag is damaged ({harmless(str(error))[:80]}); what came before is read.")
-
-

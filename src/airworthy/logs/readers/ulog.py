@@ -1,8 +1,9 @@
 """ULog of PX4: the container. Its topics become streams in `ulog_streams`.
 
-Layout (PX4 user guide, "ULog File Format"): 7 bytes of magic, a version, uint64 us; then messages of uint16 size, uint8 type and
-so many bytes. F declares a format, A gives a topic a number, D holds a sample of it, I and P are facts and parameters, L is text,
-O a drop-out. All numbers are little endian, structures are packed, and padding at the end of a format is not written.
+Layout (PX4 user guide, "ULog File Format"): 7 bytes of magic, a version, uint64 us; then messages of uint16 size, uint8 type
+and so many bytes. F declares a format, A gives a topic a number, D holds a sample of it, I and P are facts and parameters, L
+is text, O a drop-out. All numbers are little endian, structures are packed, and padding at the end of a format is not
+written.
 """
 
 from __future__ import annotations
@@ -248,5 +249,6 @@ def _text(body: ByteCursor) -> str:
 def _without_end(row: np.dtype, size: int) -> np.dtype:
     """Return the layout without padding at its end, which files may leave out."""
     names = row.names or ()
-    kept = [name for name in names if (row.fields or {})[name][1] < size]
+    places = dict(row.fields or {})
+    kept = [name for name in names if places[name][1] < size]
     return row[kept] if len(kept) == len(names) else np.dtype([(name, row[name]) for name in kept])

@@ -13,8 +13,8 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.frames import flu_enu, from_wxyz
 from airworthy.logs.building import Found, LogDraft
-from airworthy.logs.record import LowPass, RotorGeometry
 from airworthy.logs.readers.ulog import Ulog, UlogTopic, read_container
+from airworthy.logs.record import LowPass, RotorGeometry
 from airworthy.logs.units import RPM
 
 MOTORS_MAX = 12
@@ -36,8 +36,8 @@ def read_ulog(data: bytes, draft: LogDraft) -> None:
     slow = [f for f in draft.found if f.kind == "motor_command" and _rate(f.stamps) < 100.0]
     if slow:
         draft.note(
-            f"Motor commands come at {_rate(slow[0].stamps):.0f} Hz, too slowly for the lag of rotors: set SDLOG_PROFILE to high"
-            " rate and system identification, and fly again."
+            f"Motor commands come at {_rate(slow[0].stamps):.0f} Hz, too slowly for the lag of rotors: set SDLOG_PROFILE to"
+            " high rate and system identification, and fly again."
         )
 
 

@@ -155,10 +155,8 @@ class LayerStack:
         start = given.inside - above * given.row - left * given.channels
         vectors, blocks, packed, offsets = self._pack(weight, bias)
         taps = {"rows": side, "length": side * weight.shape[1], "weights": offsets[0], "bias": offsets[1]}
-        where = {"from": start, "from_row": given.row, "from_pixel": given.channels}
-        where |= {"into": into.inside + channel, "into_row": into.row, "into_pixel": into.channels}
-        rest = {"columns": into.width, "count": into.height * into.width, "stride": stride}
-        rest |= {"rectified": RECTIFIED[rectifier]}
+        where = _between(given, into) | {"from": start, "into": into.inside + channel}
+        rest = {"stride": stride, "rectified": RECTIFIED[rectifier]}
         self.parts += packed
         self._add(
             kind=CONVOLVE, vectors=vectors, blocks=blocks, height=given.height, width=given.width, **where, **taps, **rest
@@ -181,9 +179,8 @@ class LayerStack:
         shift = np.zeros(channels, np.float32)
         shift[: len(bias)] = bias
         laid = np.ascontiguousarray(taps.reshape(side * side, -1, CPU_LANES).swapaxes(0, 1)).reshape(-1)
-        where = {"from": given.inside - above * given.row - left * channels, "from_row": given.row, "from_pixel": channels}
-        where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
-        size = {"columns": into.width, "count": into.height * into.width, "stride": stride, "rows": side, "length": side}
+        where = _between(given, into) | {"from": given.inside - above * given.row - left * channels}
+        size = {"stride": stride, "rows": side, "length": side}
         offsets = {"weights": self.weight_count, "bias": self.weight_count + laid.size}
         self.weight_count += laid.size + shift.size
         self.parts += [laid, shift]
@@ -191,17 +188,12 @@ class LayerStack:
 
     def add(self, given: Area, into: Area) -> None:
         """Add an image to another one of its size."""
-        where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
-        where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
-        size = {"columns": into.width, "count": into.height * into.width}
-        self._add(kind=ADD, blocks=given.channels // CPU_LANES, **where, **size)
+        self._add(kind=ADD, blocks=given.channels // CPU_LANES, **_between(given, into))
 
     def pool(self, given: Area, into: Area) -> None:
         """Add a pooling: the largest of 3 x 3, every second pixel, windows over the edge included."""
-        where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
-        where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
-        size = {"height": given.height, "width": given.width, "columns": into.width, "count": into.height * into.width}
-        self._add(kind=POOL, blocks=given.channels // CPU_LANES, **where, **size)
+        size = {"height": given.height, "width": given.width}
+        self._add(kind=POOL, blocks=given.channels // CPU_LANES, **_between(given, into), **size)
 
     def mean(self, given: Area, cells: int = 1) -> None:
         """Average over all pixels of each cell, to the scores, cell by cell.
@@ -249,6 +241,13 @@ class LayerStack:
 
     def _add(self, **row: int) -> None:
         self.rows.append(row)
+
+
+def _between(given: Area, into: Area) -> dict[str, int]:
+    """Return where a layer reads and writes, and how many pixels."""
+    read = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
+    written = {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
+    return {**read, **written, "columns": into.width, "count": into.height * into.width}
 
 
 def chain_layers(

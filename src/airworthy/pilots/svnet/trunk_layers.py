@@ -69,41 +69,53 @@ def _wide(weight: ArrayF32, channels: int) -> ArrayF32:
 
 def _lite0(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> LayerStack:
     net = LayerStack()
+    rooms = _Rooms(net, height, width, len(weights["classifier.1.bias"]))
     image = net.area(height, width, 3, border=1)
     net.normalise(image)
-    size = (-(-height // 2), -(-width // 2))
-    sizes = [size]
-    for block in BLOCKS:
-        size = (-(-size[0] // block.stride), -(-size[1] // block.stride))
-        sizes.append(size)
-    # Filters read from memory with a border of zeros, which is written within alone; blocks of one shape share it.
-    bordered: dict[tuple[int, ...], Area] = {}
-
-    def area(size: tuple[int, int], channels: int, kernel: int) -> Area:
-        key = (*size, _lanes(channels), kernel // 2)
-        if key not in bordered:
-            bordered[key] = net.area(*key)
-        return bordered[key]
-
-    def room(floats: list[int]) -> Area:
-        return net.area(1, max(floats) // CPU_LANES, CPU_LANES)
-
-    filtered = room([h * w * _lanes(b.expanded) for (h, w), b in zip(sizes[1:], BLOCKS, strict=True)])
-    outs = [_lanes(b.out) for b in BLOCKS] + [_lanes(len(weights["classifier.1.bias"]))]
-    made = [h * w * c for (h, w), c in zip((*sizes[1:], sizes[-1]), outs, strict=True)]
-    rooms = [room(made), room(made)]
-    x = area(sizes[0], STEM, BLOCKS[0].kernel)
-    padding = tuple(same_padding(n, 3, 2)[0] for n in (height, width))
-    net.convolve(image, x, *_tensors(weights, "features.stem"), stride=2, rectifier="relu6", padding=(padding[0], padding[1]))
+    x = rooms.bordered(0, STEM, BLOCKS[0].kernel)
+    above, left = (same_padding(side, 3, 2)[0] for side in (height, width))
+    net.convolve(image, x, *_tensors(weights, "features.stem"), stride=2, rectifier="relu6", padding=(above, left))
     for number, block in enumerate(BLOCKS):
-        rooms.reverse()
-        wide = x if block.expanded == block.given else area(sizes[number], block.expanded, block.kernel)
-        y = _within(rooms[0], *sizes[number + 1], _lanes(block.out))
-        small = _within(filtered, *sizes[number + 1], _lanes(block.expanded))
+        wide = x if block.expanded == block.given else rooms.bordered(number, block.expanded, block.kernel)
+        small, y = rooms.behind(number, block)
         _bottleneck(net, (x, wide, small, y), weights, f"features.{number}", block)
         x = y
-    _classify(net, x, rooms[1], weights, cells)
+    _classify(net, x, rooms.outs[len(BLOCKS) % 2], weights, cells)
     return net
+
+
+class _Rooms:
+    """Work memory of EfficientNet-Lite0: what comes out of blocks lies in two pieces in turn, what is filtered in a third."""
+
+    def __init__(self, net: LayerStack, height: int, width: int, classes: int):
+        self._net, self._bordered = net, dict[tuple[int, ...], Area]()
+        self._sizes = [(-(-height // 2), -(-width // 2))]
+        for block in BLOCKS:
+            rows, columns = self._sizes[-1]
+            self._sizes.append((-(-rows // block.stride), -(-columns // block.stride)))
+        pixels = [rows * columns for rows, columns in self._sizes[1:]]
+        made = [count * _lanes(block.out) for count, block in zip(pixels, BLOCKS, strict=True)]
+        made.append(pixels[-1] * _lanes(classes))
+        self._filtered = self._room(max(count * _lanes(b.expanded) for count, b in zip(pixels, BLOCKS, strict=True)))
+        self.outs = [self._room(max(made)) for _ in range(2)]
+
+    def _room(self, floats: int) -> Area:
+        return self._net.area(1, floats // CPU_LANES, CPU_LANES)
+
+    def bordered(self, number: int, channels: int, kernel: int) -> Area:
+        """Return what the filter of a block reads, with a border of zeros: it is written within alone, so that blocks of one
+        shape share it.
+        """
+        key = (*self._sizes[number], _lanes(channels), kernel // 2)
+        if key not in self._bordered:
+            self._bordered[key] = self._net.area(*key)
+        return self._bordered[key]
+
+    def behind(self, number: int, block: Bottleneck) -> tuple[Area, Area]:
+        """Return what a block's filter writes, and what the block gives."""
+        size = self._sizes[number + 1]
+        room = self.outs[number % 2]
+        return _within(self._filtered, *size, _lanes(block.expanded)), _within(room, *size, _lanes(block.out))
 
 
 def _bottleneck(

@@ -2,8 +2,6 @@
 
 Sources: Collins: A space-sweep approach to true multi-image matching (1996); Hirschmueller: Stereo processing by semiglobal
 matching (2008), equation 14, along rows and columns both ways. Coarse on purpose: a start for training, not a reconstruction.
-
-A cloud to begin with: from sparse points, or from nothing but the views.
 """
 
 from __future__ import annotations
@@ -17,28 +15,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, ArrayInt, ArrayLike, ArrayU8
 from airworthy.core.native_kernel import thread_limit
 from airworthy.core.threads import share
-from airworthy.scenes.splats.record import C0, Splats
 from airworthy.splats.cloud import rotation_matrices
-
-
-def splats_at(points: ArrayFloat, colors: ArrayFloat, opacity: float = 0.1, least: float = 1e-6) -> Splats:
-    """Round Gaussians at points, as wide as the root mean square distance to their three nearest neighbours.
-
-    Args:
-        points: (n, 3) [m].
-        colors: (n, 3) in [0, 1], sRGB-encoded.
-        opacity: Of each.
-        least: Standard deviation [m] where points coincide.
-    """
-    from scipy.spatial import cKDTree
-
-    n = len(points)
-    # Four: the nearest of all to a point is the point itself.
-    near = cKDTree(points).query(points, k=min(4, n))[0] if n > 1 else np.ones((n, 2))
-    width = np.maximum(np.sqrt(np.square(near[:, 1:]).mean(axis=1)), least)
-    turn = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
-    shade = ((np.asarray(colors, np.float64) - 0.5) / C0)[:, None]
-    return Splats(points, turn, np.repeat(width[:, None], 3, axis=1), np.full(n, opacity), shade)
 
 
 def views_radius(position: ArrayFloat) -> float:

@@ -1,0 +1,73 @@
+"""`airworthy logs`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.logs.small_files import CSV_MAPPING, blackbox_text, csv_table, ulog_file
+
+from airworthy.cli.main import main
+
+
+@pytest.fixture
+def ulog(tmp_path: Path) -> Path:
+    path = tmp_path / "a.ulg"
+    path.write_bytes(ulog_file())
+    return path
+
+
+def test_show(ulog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["logs", "show", str(ulog)]) == 0
+    said = capsys.readouterr().out
+    for part in ("ULog", "gyro", "motor_command", "What it tells of the vehicle", "gravity at rest: not known"):
+        assert part in said
+
+
+def test_show_json(ulog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["logs", "show", str(ulog), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert {s["name"] for s in record["streams"]} >= {"gyro", "attitude", "motor_speed"}
+    assert record["streams"][0]["filter"] == {"order": 2, "cutoff": 80.0}
+    assert record["source"]["format"] == "ULog"
+
+
+def test_map_then_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, mapping = tmp_path / "t.csv", tmp_path / "m.toml"
+    table.write_bytes(csv_table())
+    assert main(["logs", "show", str(table)]) == 2
+    assert "airworthy logs map" in capsys.readouterr().err
+    assert main(["logs", "map", str(table), "--out", str(mapping)]) == 0
+    assert 'columns = ["wx", "wy", "wz"]' in mapping.read_text()
+    mapping.write_text(CSV_MAPPING)
+    assert main(["logs", "show", str(table), "--map", str(mapping)]) == 0
+    assert "gyro" in capsys.readouterr().out
+
+
+def test_convert_says_what_it_wrote(ulog: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("b.mcap", "b.csv", "b.npz", "b.txt"):
+        assert main(["logs", "convert", str(ulog), "--out", str(tmp_path / name)]) == 0
+        assert f"Wrote {tmp_path / name}" in capsys.readouterr().out
+    assert main(["logs", "convert", str(ulog), "--out", str(tmp_path / "b.bin")]) == 2
+    assert "Unknown format of logs 'bin'" in capsys.readouterr().err
+
+
+def test_headers_of_a_bare_blackbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "b.csv"
+    path.write_bytes(blackbox_text(headers=""))
+    assert main(["logs", "show", str(path), "--set", "acc_1G=2048", "--set", "motorOutput=158,2047"]) == 0
+    assert "accelerometer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "acc_1G"], "expected NAME=VALUE"),
+        (["--use", "5"], "expected START:STOP"),
+        (["--skip", "5:1"], "expected a START before its STOP"),
+    ],
+)
+def test_options_that_do_not_fit(ulog: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["logs", "show", str(ulog), *arguments]) == 2
+    assert said in capsys.readouterr().err

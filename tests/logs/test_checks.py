@@ -1,0 +1,189 @@
+"""Checks, segments and findings on logs whose truth is known, and their words on the shared ones."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import conjugate, from_rotation_vector, rotate
+from airworthy.logs import Log, LogSource, LogStream, flight_segments, integrate_gyro, log_checks, log_findings, read_log
+
+RATE = 250.0
+
+
+def flight(seconds: float = 40.0, factor: float = 1.0, unit: float = 1.0) -> Log:
+    """Five seconds of rest, then a hover that rocks about x and y: specific force is g along the world's vertical.
+
+    Args:
+        seconds: Of the whole log.
+        factor: Error of the accelerometer's z in flight and at rest.
+        unit: Factor on all of the accelerometer: a wrong unit.
+    """
+    time = np.arange(0.0, seconds, 1.0 / RATE)
+    flying = time > 5.0
+    angle = np.where(flying, 0.3 * np.sin(2.0 * (time - 5.0)), 0.0)
+    rate = np.where(flying, 0.6 * np.cos(2.0 * (time - 5.0)), 0.0)
+    zero = np.zeros_like(time)
+    attitude = from_rotation_vector(np.stack([angle, zero, zero], axis=1))
+    force = rotate(conjugate(attitude), np.tile([0.0, 0.0, 9.81], (len(time), 1))) * [unit, unit, unit * factor]
+    command = np.where(flying, 0.5, 0.0)[:, None] * np.ones(4)
+    streams = (
+        LogStream("gyro", time, np.stack([rate, zero, zero], axis=1)),
+        LogStream("accelerometer", time, force),
+        LogStream("motor_command", time, command, stamp="held"),
+        LogStream("attitude", time[::5] + 0.010, attitude[::5]),
+    )
+    return Log("made", streams, LogSource("made", "", "test"))
+
+
+def check(log: Log, name: str):  # type: ignore[no-untyped-def]
+    return next(c for c in log_checks(log) if c.name.startswith(name))
+
+
+def test_gyro_integrates_a_steady_turn() -> None:
+    time = np.linspace(0.0, 2.0, 501)
+    turned = integrate_gyro(time, np.tile([0.3, -0.5, 1.2], (501, 1)))
+    expected = from_rotation_vector(time[:, None] * [0.3, -0.5, 1.2])
+    assert np.abs(np.abs(np.sum(turned * expected, axis=1)) - 1.0).max() < 1e-12
+
+
+def test_a_right_log_passes() -> None:
+    log = flight()
+    assert check(log, "gravity at rest").value == pytest.approx(9.81)
+    assert check(log, "gravity at rest").passed
+    # Trapezoids of a sine at 250 Hz: (w dt)^2/12 of it, far below 1e-4.
+    assert check(log, "gravity in flight").value == pytest.approx(9.81, rel=1e-4)
+    late = check(log, "gyro against attitude")
+    assert late.passed
+    assert late.value == pytest.approx(1.0, abs=2e-3)
+    match = re.search(r"come \+([\d.]+) ms late", late.said)
+    assert match is not None
+    # The rate jumps as the flight begins, which a trapezoid spreads over half a sample of the gyro: 2 ms.
+    assert float(match[1]) == pytest.approx(10.0, abs=2.0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        (1 / 9.81, "look in g"),
+        (1 / 0.3048, "look in ft/s^2"),
+        (2048 / 9.81, "2048 for one g"),
+        (4096 / 9.81, "4096 for one g"),
+        (1.3, "12.75"),
+    ],
+)
+def test_wrong_units_are_named(unit: float, said: str) -> None:
+    found = check(flight(unit=unit), "gravity at rest")
+    assert found.passed is False
+    assert said in found.said
+
+
+def test_an_axis_with_a_wrong_factor_is_found() -> None:
+    """Accelerometer z scaled by 0.936 (9.18 for 9.81)."""
+    log = flight(factor=0.936)
+    assert check(log, "gravity at rest").passed is False
+    assert check(log, "gravity in flight").passed is False
+
+
+def test_rates_in_degrees_are_found() -> None:
+    log = flight()
+    gyro = log.stream("gyro")
+    wrong = replace(log, streams=(replace(gyro, values=np.rad2deg(gyro.values)), *log.streams[1:]))
+    found = check(wrong, "gyro against attitude")
+    assert found.passed is False
+    assert "deg/s" in found.said
+
+
+def test_logs_without_rest_say_so() -> None:
+    log = flight()
+    late = replace(log, streams=tuple(s.between(6.0, 40.0) for s in log.streams))
+    assert check(late, "gravity at rest").passed is None
+    assert check(late, "gravity in flight").passed is None
+
+
+def test_segments_of_a_plain_flight() -> None:
+    found = flight_segments(flight())
+    assert len(found.flown) == 1
+    assert found.flown[0].start == pytest.approx(5.0, abs=2 / RATE)
+    (usable,) = found.usable
+    assert usable.start == pytest.approx(5.5, abs=3 / RATE)
+    assert usable.stop == pytest.approx(40.0 - 0.3, abs=3 / RATE)
+    assert {s.reason for s in found.rejected} == {"take-off or landing"}
+    assert found.crash is None
+
+
+def test_crash_gap_saturation_and_wishes() -> None:
+    log = flight()
+    force = log.stream("accelerometer")
+    values = force.values.copy()
+    values[int(35.0 * RATE)] = [0.0, 0.0, 80.0]
+    command = log.stream("motor_command")
+    pressed = command.values.copy()
+    pressed[int(10 * RATE) : int(10.2 * RATE), 0] = 1.0
+    keep = (log.stream("gyro").time < 20.0) | (log.stream("gyro").time > 20.1)
+    gyro = log.stream("gyro")
+    streams = (
+        replace(gyro, time=gyro.time[keep], values=gyro.values[keep]),
+        replace(force, values=values),
+        replace(command, values=pressed),
+    )
+    found = flight_segments(replace(log, streams=streams), skip=[(25.0, 26.0)])
+    assert found.crash == pytest.approx(35.0)
+    reasons = [s.reason for s in found.rejected]
+    assert "saturated command" in reasons
+    assert "--skip" in reasons
+    assert any(r.startswith("gap of 1") for r in reasons)
+    assert all(s.stop <= 35.0 for s in found.usable)
+    for bad in (10.1, 20.05, 25.5):
+        assert not any(s.start < bad < s.stop for s in found.usable)
+    with pytest.raises(AirworthyError, match="ends before it begins"):
+        flight_segments(log, use=[(3.0, 2.0)])
+
+
+def test_findings_of_a_hover() -> None:
+    """No vertical motion, no yaw, no speed, no voltage: each is said, with what would help."""
+    log = flight()
+    found = {f.parameter: f for f in log_findings(log, flight_segments(log))}
+    assert found["thrust over command / mass"].verdict == "partly"
+    assert found["torque / inertia zz"].verdict == "cannot tell"
+    assert "yaw steps" in found["torque / inertia zz"].helps
+    assert found["drag"].verdict == "cannot tell"
+    assert found["mass"].helps == "weigh the vehicle"
+
+
+def test_findings_by_rate_and_voltage() -> None:
+    log = flight()
+    time = log.stream("gyro").time
+    slow = log.stream("motor_command")
+    slow = replace(slow, time=slow.time[::13], values=slow.values[::13])
+    flat = LogStream("voltage", time, np.full((len(time), 1), 3.7))
+    changed = replace(log, streams=(*log.streams[:2], slow, flat))
+    found = {f.parameter: f for f in log_findings(changed, flight_segments(changed))}
+    assert found["lag and dead time"].verdict == "cannot tell"
+    assert "19 Hz" in found["lag and dead time"].reason
+    assert "constant" in found["battery"].reason
+
+
+def test_logs_without_commands_tell_no_vehicle(data_dir: Path) -> None:
+    log = read_log(data_dir / "flights/euroc_v101")
+    (only,) = log_findings(log, flight_segments(log))
+    assert only.reason == "there are no motor commands"
+
+
+@pytest.mark.parametrize(("name", "rest", "crashed"), [("log10", 9.812, True), ("log15", 9.815, False)])
+def test_shared_crazyflie_logs(data_dir: Path, name: str, rest: float, crashed: bool) -> None:
+    """Gravity at rest as the specification has it, in flight within 2 %, one crash."""
+    log = read_log(data_dir / "flights/crazyflie_sysid" / name)
+    assert check(log, "gravity at rest").value == pytest.approx(rest, abs=6e-4)
+    assert check(log, "gravity in flight").passed
+    segments = flight_segments(log)
+    assert (segments.crash is not None) is crashed
+    found = {f.parameter: f.verdict for f in log_findings(log, segments)}
+    assert found["thrust over command / mass"] == "can tell"
+    assert found["torque / inertia zz"] == "cannot tell"
+    assert found["drag"] == "cannot tell"

@@ -1,0 +1,167 @@
+"""Logs written and read back, and MCAP by an independent reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.logs.small_files import blackbox_text, tum_text, ulog_file
+
+from airworthy.core.errors import AirworthyError
+from airworthy.logs import Log, LogSource, LogStream, ReadOptions, read_log, write_log
+
+
+def made(folder: Path, name: str, data: bytes) -> Log:
+    (folder / name).write_bytes(data)
+    return read_log(folder / name)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """A log with everything that a ULog has."""
+    return made(tmp_path, "a.ulg", ulog_file())
+
+
+def same(first: Log, second: Log, names: list[str], exact: bool = True) -> None:
+    shift = (first.source.start_ns - second.source.start_ns) / 1e9
+    for name in names:
+        ours, theirs = first.stream(name), second.stream(name)
+        assert np.allclose(ours.time + (0.0 if exact else shift), theirs.time, atol=1e-9), name
+        assert np.array_equal(ours.values, theirs.values, equal_nan=True), name
+        assert ours.stamp == theirs.stamp
+
+
+def test_npz_keeps_every_bit(log: Log, tmp_path: Path) -> None:
+    (path,) = write_log(log, tmp_path / "b.npz")
+    back = read_log(path)
+    assert [s.name for s in back.streams] == [s.name for s in log.streams]
+    same(log, back, [s.name for s in log.streams])
+    assert back.stream("gyro").filter == log.stream("gyro").filter
+    assert back.source.start_ns == log.source.start_ns
+    assert back.parameters == log.parameters
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_come_back_with_their_mapping(log: Log, tmp_path: Path, kind: str) -> None:
+    path, mapping = write_log(log, tmp_path / f"b.{kind}")
+    back = read_log(path, ReadOptions(mapping=mapping))
+    same(log, back, ["gyro", "attitude", "position", "velocity", "motor_speed"])
+    # Disarmed commands are blank in a table, and blank rows are no samples.
+    assert np.array_equal(back.stream("motor_command").values, log.stream("motor_command").values[10:])
+
+
+def test_a_stamp_twice_keeps_both_samples(tmp_path: Path) -> None:
+    time = np.array([0.0, 0.1, 0.1, 0.2])
+    values = np.arange(12.0).reshape(4, 3)
+    log = Log("a", (LogStream("gyro", time, values),), LogSource("a", "", "test"))
+    path, mapping = write_log(log, tmp_path / "b.csv")
+    assert np.array_equal(read_log(path, ReadOptions(mapping=mapping)).stream("gyro").values, values)
+
+
+def test_tum(tmp_path: Path) -> None:
+    log = made(tmp_path, "a.txt", tum_text())
+    (path,) = write_log(log, tmp_path / "b.txt")
+    back = read_log(path)
+    same(log, back, ["position", "attitude"])
+    assert back.source.start_ns == log.source.start_ns == 100_500_000_000
+
+
+def test_mcap_comes_back(log: Log, tmp_path: Path) -> None:
+    (path,) = write_log(log, tmp_path / "b.mcap")
+    back = read_log(path)
+    same(log, back, ["gyro", "position", "velocity", "motor_speed", "motor_command"], exact=False)
+    assert np.allclose(np.abs(np.sum(back.stream("attitude").values * log.stream("attitude").values, axis=1)), 1.0)
+    assert not back.has("accelerometer")
+
+
+def test_imu_and_battery_in_mcap(tmp_path: Path) -> None:
+    log = made(tmp_path, "a.csv", blackbox_text())
+    write_log(log, tmp_path / "b.mcap")
+    back = read_log(tmp_path / "b.mcap")
+    same(log, back, ["gyro", "accelerometer", "motor_command"], exact=False)
+    assert np.allclose(back.stream("voltage").values, np.float32(16.8))
+
+
+def test_mcap_by_an_independent_reader(tmp_path: Path) -> None:
+    """rosbags finds the index, the counts, the definitions and the numbers."""
+    pytest.importorskip("rosbags")
+    from rosbags.rosbag2.storage_mcap import McapReader
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    log = made(tmp_path, "a.ulg", ulog_file())
+    write_log(log, tmp_path / "b.mcap")
+    store = get_typestore(Stores.EMPTY)
+    reader = McapReader(tmp_path / "b.mcap")
+    reader.open()
+    try:
+        assert reader.statistics is not None
+        seen: dict[str, list[tuple[int, Any]]] = {}
+        for connection in reader.connections:
+            # Types as the file defines them, not as the reader knows them.
+            types = get_types_from_msg(connection.msgdef.data, connection.msgtype)
+            store.register({name: value for name, value in types.items() if name not in store.fielddefs})
+        for connection, stamp, raw in reader.messages(reader.connections, None, None):
+            seen.setdefault(connection.topic, []).append((stamp, store.deserialize_cdr(raw, connection.msgtype)))
+        assert reader.statistics.message_count == sum(map(len, seen.values()))
+    finally:
+        reader.close()
+    gyro = log.stream("gyro")
+    assert [stamp for stamp, _ in seen["/imu"]] == np.rint(gyro.time * 1e9 + log.source.start_ns).astype(int).tolist()
+    for (_, message), row in zip(seen["/imu"], gyro.values, strict=True):
+        turn = message.angular_velocity
+        assert [turn.x, turn.y, turn.z] == row.tolist()
+        assert message.linear_acceleration_covariance[0] == -1.0
+    for (_, message), row in zip(seen["/motor_speed"], log.stream("motor_speed").values, strict=True):
+        assert np.array_equal(message.angular_velocities, row)
+        assert message.normalized.size == 0
+    for (_, message), row in zip(seen["/motor_command"], log.stream("motor_command").values, strict=True):
+        assert np.array_equal(message.normalized, row, equal_nan=True)
+    for (_, message), row in zip(seen["/pose"], log.stream("position").values, strict=True):
+        assert [message.pose.position.x, message.pose.position.y, message.pose.position.z] == row.tolist()
+        assert message.header.frame_id == "world"
+
+
+def test_battery_by_an_independent_reader(tmp_path: Path) -> None:
+    pytest.importorskip("rosbags")
+    from rosbags.rosbag2.storage_mcap import McapReader
+    from rosbags.typesys import Stores, get_typestore
+
+    write_log(made(tmp_path, "a.csv", blackbox_text()), tmp_path / "b.mcap")
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    reader = McapReader(tmp_path / "b.mcap")
+    reader.open()
+    try:
+        chosen = [c for c in reader.connections if c.topic == "/battery"]
+        found = [store.deserialize_cdr(raw, c.msgtype) for c, _, raw in reader.messages(chosen, None, None)]
+    finally:
+        reader.close()
+    assert len(found) == 20
+    assert all(m.voltage == np.float32(16.8) and np.isnan(m.current) and m.present and m.serial_number == "" for m in found)
+
+
+def test_large_files_have_several_chunks(tmp_path: Path) -> None:
+    time = np.arange(8000) * 0.001
+    log = Log("a", (LogStream("gyro", time, np.stack([time] * 3, axis=1)),), LogSource("a", "", "test"))
+    (path,) = write_log(log, tmp_path / "a.mcap")
+    data = path.read_bytes()
+    back = read_log(path)
+    assert np.array_equal(back.stream("gyro").values, log.stream("gyro").values)
+    # Cut where a kill would leave it: whole chunks are there, and the loss is told.
+    (tmp_path / "b.mcap").write_bytes(data[: int(0.6 * len(data))])
+    cut = read_log(tmp_path / "b.mcap")
+    count = len(cut.stream("gyro").time)
+    assert 2000 < count < 8000
+    assert np.array_equal(cut.stream("gyro").values, log.stream("gyro").values[:count])
+    assert any("were left out" in note for note in cut.notes)
+
+
+def test_what_cannot_be_written(log: Log, tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match="Unknown format of logs 'bag'"):
+        write_log(log, tmp_path / "a.bag")
+    gyro = Log("a", (log.stream("gyro"),), log.source)
+    with pytest.raises(AirworthyError, match="no positions with attitudes"):
+        write_log(gyro, tmp_path / "a.txt")
+    with pytest.raises(AirworthyError, match="no stream"):
+        write_log(Log("a", (), log.source), tmp_path / "a.npz")
