@@ -123,7 +123,7 @@ def px4(options):
 
 def ardupilot(options):
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    link.settimeout(5.0)
+    link.settimeout(60.0)  # a simulator that compiles its kernels may take a while
     to = ("127.0.0.1", options.port)
     hover, end, frame, pulses = Hover(SQUARE if options.square else SQUARE[:1]), End(options), 0, [1000] * 4
     while True:

@@ -45,7 +45,13 @@ class Home:
         return geodetic(origin + np.asarray(position, np.float64) @ self._axes())
 
     def local(self, latitude: ArrayLike, longitude: ArrayLike, altitude: ArrayLike) -> Array:
-        """Return world positions (..., 3) [m] of latitude [deg], longitude [deg], altitude [m]: the inverse of `geodetic`."""
+        """Return world positions (..., 3) [m] of places on the Earth: the inverse of `geodetic`.
+
+        Args:
+            latitude: [deg].
+            longitude: [deg].
+            altitude: Above the ellipsoid [m].
+        """
         origin = ecef(self.latitude, self.longitude, self.altitude)
         return np.asarray((ecef(latitude, longitude, altitude) - origin) @ self._axes().T)
 
@@ -63,7 +69,13 @@ class Home:
 
 
 def ecef(latitude: ArrayLike, longitude: ArrayLike, altitude: ArrayLike) -> Array:
-    """Return Earth-centred, Earth-fixed positions (..., 3) [m] of latitude [deg], longitude [deg] and altitude [m]."""
+    """Return Earth-centred, Earth-fixed positions (..., 3) [m] of places on the Earth.
+
+    Args:
+        latitude: [deg].
+        longitude: [deg].
+        altitude: Above the ellipsoid [m].
+    """
     phi, lam, height = np.radians(latitude), np.radians(longitude), np.asarray(altitude, np.float64)
     normal = SEMI_MAJOR_AXIS / np.sqrt(1.0 - FIRST_ECCENTRICITY_SQUARED * np.sin(phi) ** 2)
     return np.stack(
