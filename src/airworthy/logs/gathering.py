@@ -12,7 +12,7 @@ _ROWS = 4096
 """Ours: records that are gathered at once, so that indices stay small beside the file."""
 
 
-def gathered(data: bytes | memoryview, offsets: array[int], row: np.dtype) -> ArrayAny:
+def gathered(data: bytes | memoryview, offsets: array, row: np.dtype) -> ArrayAny:
     """Return records as one structured array, (n,).
 
     Args:

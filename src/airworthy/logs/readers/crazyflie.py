@@ -36,7 +36,7 @@ _STEP_MS, _STEP_US = 1_000_000, 1_000
 class _EventType:
     name: str
     row: np.dtype
-    offsets: array[int] = field(default_factory=lambda: array("q"))
+    offsets: array = field(default_factory=lambda: array("q"))
 
 
 def is_crazyflie(data: bytes) -> bool:

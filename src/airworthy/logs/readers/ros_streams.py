@@ -97,9 +97,9 @@ class _Topic:
     name: str
     type: str
     layout: MessageLayout
-    stamps: array[int] = field(default_factory=lambda: array("q"))
-    received: array[int] = field(default_factory=lambda: array("q"))
-    values: list[array[float]] = field(default_factory=list)
+    stamps: array = field(default_factory=lambda: array("q"))
+    received: array = field(default_factory=lambda: array("q"))
+    values: list[array] = field(default_factory=list)
     widths: list[int] = field(default_factory=list)
     bad: int = 0
 

@@ -71,7 +71,7 @@ class _Subscription:
     row: np.dtype
     short: int
     """Bytes that a sample has at least: without padding at the end."""
-    offsets: array[int] = field(default_factory=lambda: array("q"))
+    offsets: array = field(default_factory=lambda: array("q"))
 
 
 def is_ulog(data: bytes) -> bool:
