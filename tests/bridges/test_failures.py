@@ -40,10 +40,8 @@ def test_killed_in_mid_flight(flown: Callable[..., Any], kind: str) -> None:
 
 @EVERY
 def test_silent_in_mid_flight(flown: Callable[..., Any], kind: str) -> None:
-    began = time.monotonic()
     run, _ = flown(kind, 60.0, "--mute", "1.2")
     assert "within 1 s after" in run.pilot_error
-    assert time.monotonic() - began < 60.0
 
 
 @EVERY

@@ -199,6 +199,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "airworthy bench navigation": [
         (_nav(pairs=3, least_distance=2.0),),
+        (_nav(unknown="free"),),
         (_nav(scenes=("yard",), trials=2, configurations=(1, 2)),),
         (_nav(trials=2, configurations=(3, 4)),),
         (_nav(scenarios=("forest", "urban"), hard_repeats=3),),

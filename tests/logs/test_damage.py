@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -79,15 +78,11 @@ def mutated(data: bytes, draw: np.random.Generator) -> bytes:
     return bytes(made)
 
 
-def fuzz(name: str, data: bytes, folder: Path, count: int) -> tuple[int, float]:
+def fuzz(name: str, data: bytes, folder: Path, count: int) -> None:
     given = options(name, folder)
     draw = np.random.default_rng(len(name))
-    read, slowest = 0, 0.0
     for _ in range(count):
-        begin = time.process_time()
-        read += isinstance(outcome(folder / name, mutated(data, draw), given), Log)
-        slowest = max(slowest, time.process_time() - begin)
-    return read, slowest
+        outcome(folder / name, mutated(data, draw), given)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import least_squares
 
-from airworthy.benchmarks.validation.logs import PWM_FULL, RPM, FlightLog
+from airworthy.benchmarks.validation.logs import PWM_FULL, FlightLog
 from airworthy.benchmarks.validation.windows import GYRO_DELAY, TIME_STEP, LogWindows, past_speeds, sample_columns, window_times
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_text
+from airworthy.logs.units import RPM
 
 # ---- Load-cell benches: thrust over rotor speed, voltage over current, speed over PWM ---------------------------------------
 

@@ -68,8 +68,8 @@ class MarkerSights:
     def some(self, keep: ArrayLike) -> MarkerSights:
         """Return those of a mask or of numbers."""
         which = np.asarray(keep)
-        parts = (getattr(self, name)[which] for name in ("images", "pixels", "lens", "position", "attitude"))
-        return MarkerSights(*parts, root=None if self.root is None else self.root[which])
+        parts = {name: getattr(self, name)[which] for name in ("images", "pixels", "lens", "position", "attitude")}
+        return MarkerSights(**parts, root=None if self.root is None else self.root[which])
 
     def rays(self) -> Array:
         """Return unit directions (n, 4, 3) of the corners, frame of the capture."""

