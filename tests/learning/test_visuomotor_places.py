@@ -1,5 +1,6 @@
 """Several places and courses in one policy: their words, their data as one, and which of them a round is flown in."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -157,6 +158,18 @@ def test_courses_that_only_the_way_between_their_ends_tells_apart_are_refused(tm
     with pytest.raises(AirworthyError, match="have the same objective"):
         _check_together(VisuomotorOptions(course=("robustness", str(same))), VisuomotorProtocol())
     _check_together(VisuomotorOptions(course=("robustness", "sigmoid", "climbing_orbit")), VisuomotorProtocol())
+
+
+def test_a_course_that_no_rotor_is_strong_enough_for_is_refused(tmp_path: Path) -> None:
+    """Flown in an eighth of its time a course asks 64 times its accelerations."""
+    file = tmp_path / "hurried.json"
+    write_course(course("robustness"), file)
+    told = json.loads(file.read_text())
+    for keyframe in told["keyframes"]:
+        keyframe["time_s"] /= 8.0
+    file.write_text(json.dumps(told))
+    with pytest.raises(AirworthyError, match=r"asks \d+ % of what a rotor of 'carl' gives, at \d+\.\d\d s"):
+        _check_together(VisuomotorOptions(course=(str(file),)), VisuomotorProtocol())
 
 
 def test_a_course_out_of_the_place_and_a_condition_that_is_the_baseline_are_refused_before_anything_is_learnt(

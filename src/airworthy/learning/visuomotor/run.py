@@ -29,6 +29,7 @@ from airworthy.core.files import json_text, read_json, sha256
 from airworthy.core.jobs.progress import progress
 from airworthy.learning.folder_training import Rows, TorchFolder, plain_options, scalars_of
 from airworthy.learning.machine import Machine, TrainingRunOptions, machine_for
+from airworthy.learning.synthesis.config import RATE
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained
 from airworthy.learning.training_folder import (
     IDENTITY_FILE,
@@ -56,8 +57,9 @@ from airworthy.pilots.svnet.pilot import objective_of
 from airworthy.scenes import scene, scene_digest
 from airworthy.sensors.carried import policy_camera_name
 from airworthy.tasks.course_fit import check_course
-from airworthy.trajectories import course
-from airworthy.vehicles import named_vehicle
+from airworthy.tasks.course_room import course_margins
+from airworthy.trajectories import Course, Limits, course
+from airworthy.vehicles import Vehicle, named_vehicle
 from airworthy.vehicles.trim import hover_trim
 
 __all__ = ["EVALUATE_FOLDER", "train_visuomotor", "verdict_of"]
@@ -236,7 +238,22 @@ def _check_together(options: VisuomotorOptions, protocol: VisuomotorProtocol) ->
                 " `airworthy evaluate`."
             )
     policy_camera_name(flown)
+    for name in options.course:
+        _check_strength(course(name), flown)
     _check_told_apart(options.course, flown.gravity)
+
+
+def _check_strength(item: Course, flown: Vehicle) -> None:
+    """Refuse a course that asks more of a rotor than it gives: nobody could show how it is flown."""
+    path = item.trajectory()
+    # As often as the expert decides: what is shorter than that no pilot follows either.
+    found = course_margins(path, Limits(), flown, samples=max(2, round(path.duration * RATE) + 1))
+    worst = int(found.rotor_share.argmax())
+    if found.rotor_share[worst] > 1.0:
+        raise AirworthyError(
+            f"The course {item.name!r} asks {100.0 * found.rotor_share[worst]:.0f} % of what a rotor of {flown.name!r} gives, at"
+            f" {found.time[worst]:.2f} s and {found.speed[worst]:.1f} m/s: give it more time, or fly a stronger vehicle."
+        )
 
 
 def _check_told_apart(names: Sequence[str], gravity: float) -> None:
