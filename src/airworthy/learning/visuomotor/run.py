@@ -251,8 +251,8 @@ def _check_strength(item: Course, flown: Vehicle) -> None:
     worst = int(found.rotor_share.argmax())
     if found.rotor_share[worst] > 1.0:
         raise AirworthyError(
-            f"The course {item.name!r} asks {100.0 * found.rotor_share[worst]:.0f} % of what a rotor of {flown.name!r} gives, at"
-            f" {found.time[worst]:.2f} s and {found.speed[worst]:.1f} m/s: give it more time, or fly a stronger vehicle."
+            f"The course {item.name!r} asks {100.0 * found.rotor_share[worst]:.0f} % of what a rotor of {flown.name!r} gives,"
+            f" at {found.time[worst]:.2f} s and {found.speed[worst]:.1f} m/s: give it more time, or fly a stronger vehicle."
         )
 
 
