@@ -117,7 +117,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy evaluate": [
         (EvaluateConfig(rotors="rotors.toml"),),
         (EvaluateConfig(conditions=("extended",), course="line"),),
-        (EvaluateConfig(conditions=("extended",), scene="forest"),),
+        (EvaluateConfig(conditions=("extended",), scene="forest", unknown="free"),),
         (EvaluateConfig(conditions=("drones",), spread=VehicleSpread(mass=0.1)),),
         (EvaluateConfig(conditions=("drones",), spread=VehicleSpread(thrust=0.1)),),
         (EvaluateConfig(quick=True, conditions=("baseline",), flights=3),),

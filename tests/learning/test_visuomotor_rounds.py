@@ -142,7 +142,7 @@ def test_courses_are_looked_at_in_all_places_and_of_very_many_in_some_that_are_s
     """Also in places that a policy is only judged in, and not again in a folder in which they were looked at."""
     looked: list[tuple[str, str]] = []
 
-    def check(path: Any, where: str, vehicles: Any, name: str, kind: str, advice: str, *, bounds: bool) -> None:
+    def check(path: Any, where: str, vehicles: Any, name: str, kind: str, advice: str) -> None:
         looked.append((where, advice.split("another ")[2].split(maxsplit=1)[0]))
         if where == "m:7":
             raise AirworthyError("It leads through a post.")

@@ -18,6 +18,7 @@ from airworthy.bridges.external_pilot import ExternalPilot, MotorReply
 from airworthy.bridges.sockets import LOOPBACK, AutopilotFailure, UdpLink, parse_address
 from airworthy.bridges.vehicle_sample import VehicleSample
 from airworthy.core.frames import enu_ned_vector, from_axis_angle, from_wxyz, multiply, to_wxyz
+from airworthy.core.schema import check_fields
 from airworthy.sensors.navigation.atmosphere import pressure
 from airworthy.sensors.navigation.geodesy import Home
 
@@ -49,6 +50,9 @@ class Sticks:
     """Switch AUX1."""
     angle: bool = True
     """Switch AUX2: attitude by sticks."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Sticks.")
 
 
 def rc_packet(now: float, sticks: Sticks) -> bytes:

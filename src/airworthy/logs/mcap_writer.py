@@ -42,19 +42,19 @@ def mcap_bytes(log: Log) -> bytes:
 class McapWriter:
     """Messages one after the other; `closed` gives the file."""
 
-    out: bytearray = field(default_factory=bytearray)
-    chunk: bytearray = field(default_factory=bytearray)
-    channels: dict[tuple[str, str], int] = field(default_factory=dict)
-    kinds: dict[str, int] = field(default_factory=dict)
-    heads: list[bytes] = field(default_factory=list)
+    out: bytearray = field(default_factory=bytearray, init=False)
+    chunk: bytearray = field(default_factory=bytearray, init=False)
+    channels: dict[tuple[str, str], int] = field(default_factory=dict, init=False)
+    kinds: dict[str, int] = field(default_factory=dict, init=False)
+    heads: list[bytes] = field(default_factory=list, init=False)
     """Records of schemas and channels, for the summary."""
-    indices: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    counts: dict[int, int] = field(default_factory=dict)
-    chunks: list[bytes] = field(default_factory=list)
-    times: list[int] = field(default_factory=list)
+    indices: dict[int, list[tuple[int, int]]] = field(default_factory=dict, init=False)
+    counts: dict[int, int] = field(default_factory=dict, init=False)
+    chunks: list[bytes] = field(default_factory=list, init=False)
+    times: list[int] = field(default_factory=list, init=False)
     """Of the messages in the open chunk [ns]."""
-    first: int = 0
-    last: int = 0
+    first: int = field(default=0, init=False)
+    last: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.out += MAGIC + _record(HEADER, _text("ros2") + _text("airworthy"))

@@ -44,8 +44,12 @@ class NewestWorker(Generic[Wish]):
         with self._changed:
             return self._changed.wait_for(lambda: not self._busy and not self._wanted, timeout)
 
-    def close(self, timeout: float = 2.0) -> None:
-        """End the thread, which may be in the middle of a request [s]."""
+    def close(self, timeout: float = 30.0) -> None:
+        """End the thread; what it is in the middle of is waited for, as it may write to what is closed next.
+
+        Args:
+            timeout: Longest wait [s].
+        """
         with self._changed:
             self._ended = True
             self._changed.notify_all()

@@ -398,7 +398,7 @@ def test_captures_are_aligned(told: Transcript, monkeypatch: Patch) -> None:
         similarity=SimpleNamespace(scale=1.23456, splats=told.fake("turned", "turned splats")),
     )  # fmt: skip
     found.record = lambda images: {"scale": 1.5, "images_with_marker": 7}
-    monkeypatch.setattr(capture, "_read", lambda config, quiet: images())
+    monkeypatch.setattr(capture, "_read", lambda config, quiet, **_: images())
     monkeypatch.setattr(package, "write_capture", told.fake("write_capture"))
     monkeypatch.setattr(alignment, "aligned", lambda images, found: SimpleNamespace(source="source"))
     monkeypatch.setattr(alignment, "corners_by_name", lambda images, *more: told.fake("corners_by_name", "corners")(*more))
