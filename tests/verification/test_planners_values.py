@@ -41,8 +41,8 @@ CASES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_asked_and_judged(case: str, compare: Compare) -> None:
-    # Where EGO-Planner flies ends many descents, whose last bits each processor has its own: figures are compared, no paths, and
-    # not how much longer its way is (3.2 % on one processor, 4.2 % on another; `airworthy verify` holds both against 15 %).
+    # Where EGO-Planner flies ends many descents, whose last bits each processor has its own: figures are compared, no paths,
+    # and not how much longer its way is (3.2 % on one processor, 4.2 % on another; `airworthy verify` holds both against 15 %).
     flown = ("_side", "_through") if case == "ego" else ()
     compare(
         "planners.txt", case, MODULES, CASES[case], unsteady="planning time|longer than the straight flight", leave_out=flown
