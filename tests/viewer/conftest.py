@@ -17,13 +17,26 @@ Serve = Callable[[], Any]
 
 
 @pytest.fixture
-def server(loopback: None) -> Iterator[Any]:
-    """A running server on a free port."""
+def server(loopback: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A running server on a free port; viewers that a test leaves open are closed first, lest their threads write to none."""
     pytest.importorskip("viser")
+    from airworthy.viewer.playback import Viewer
     from airworthy.viewer.server import serve, stop
 
+    opened: list[Viewer] = []
+    begin = Viewer.__init__
+
+    def noted(self: Viewer, *args: Any, **options: Any) -> None:
+        opened.append(self)
+        begin(self, *args, **options)
+
+    monkeypatch.setattr(Viewer, "__init__", noted)
     running = serve(port=0)
     yield running
+    for viewer in opened:
+        for name in ("images", "plots", "colors", "_watch"):
+            if (thread := getattr(viewer, name, None)) is not None:
+                thread.close()
     stop(running)
 
 
