@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.logs.small_files import blackbox_text, tum_text, ulog_file
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.logs import Log, LogSource, LogStream, ReadOptions, read_log, write_log
 
 
@@ -74,6 +74,13 @@ def test_mcap_comes_back(log: Log, tmp_path: Path) -> None:
     same(log, back, ["gyro", "position", "velocity", "motor_speed", "motor_command"], exact=False)
     assert np.allclose(np.abs(np.sum(back.stream("attitude").values * log.stream("attitude").values, axis=1)), 1.0)
     assert not back.has("accelerometer")
+
+
+def test_what_a_format_has_no_place_for_is_told(log: Log, tmp_path: Path) -> None:
+    with pytest.warns(
+        AssetWarning, match=r"b\.tum: tum has no place for .*gyro.*, which are left out: \.npz holds"
+    ):
+        write_log(log, tmp_path / "b.tum")
 
 
 def test_imu_and_battery_in_mcap(tmp_path: Path) -> None:

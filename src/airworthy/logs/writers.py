@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import write_bytes
 from airworthy.core.table_schema import toml_key, toml_string
 from airworthy.logs.clock import NS
 from airworthy.logs.mcap_writer import mcap_bytes
 from airworthy.logs.readers.own import NPZ_HEAD
+from airworthy.logs.reading import read_log
 from airworthy.logs.record import Log, LogStream
 
 FORMATS = ("mcap", "csv", "parquet", "npz", "tum")
@@ -28,6 +30,7 @@ def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
 
     CSV and Parquet hold one table of all stamps, blank where a stream has none, and a `mapping.toml` beside it, with which
     `read_log` reads it back; .npz holds every stream to the bit; MCAP holds messages of ROS 2; TUM the first stream of poses.
+    Kinds of streams that MCAP or TUM have no place for are told in a warning.
 
     Args:
         log: The log.
@@ -55,11 +58,22 @@ def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
         "tum": _tum,
     }
     write_bytes(path, write[kind](log))
+    if kind in ("mcap", "tum"):
+        _tell_left_out(log, path, kind)
     if kind not in ("csv", "parquet"):
         return [path]
     mapping = path.with_name(f"{path.stem}.mapping.toml")
     write_bytes(mapping, _mapping(log).encode())
     return [path, mapping]
+
+
+def _tell_left_out(log: Log, path: Path, kind: str) -> None:
+    """Warn of kinds of streams that a format has no place for: what cannot be read back was not written."""
+    back = {stream.kind for stream in read_log(path).streams}
+    left = sorted({stream.kind for stream in log.streams if len(stream.time)} - back)
+    if left:
+        told = f"{path.name}: {kind} has no place for {', '.join(left)}, which {'is' if len(left) == 1 else 'are'} left out"
+        warnings.warn(f"{told}: .npz holds every stream.", AssetWarning, stacklevel=3)
 
 
 def _names(stream: LogStream) -> list[str]:
