@@ -77,9 +77,7 @@ def test_mcap_comes_back(log: Log, tmp_path: Path) -> None:
 
 
 def test_what_a_format_has_no_place_for_is_told(log: Log, tmp_path: Path) -> None:
-    with pytest.warns(
-        AssetWarning, match=r"b\.tum: tum has no place for .*gyro.*, which are left out: \.npz holds"
-    ):
+    with pytest.warns(AssetWarning, match=r"b\.tum: tum has no place for .*gyro.*, which are left out: \.npz holds"):
         write_log(log, tmp_path / "b.tum")
 
 
