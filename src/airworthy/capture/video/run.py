@@ -6,7 +6,7 @@ masks.json, masks/   what moves by itself in them, black
 colmap/, sparse/, reconstruction.json   poses and points; the folder is a COLMAP set that all other commands read
 alignment.json, alignment.html   the similarity into metres and level, its intervals, and what told them
 trained_as.json      the options of scale and training that splats/ was begun with
-splats/              the training, a folder of its own; splats/transients: masks of what passes by, and the training they are from
+splats/              the training, a folder of its own; in transients/ masks of what passes by
 place/               what can be flown in: known free space, bounds, start, goal, contact
 seconds.json         how long each step took
 report.html          what it all stands on
@@ -187,9 +187,7 @@ class _VideoRun:
             write_json(self.folder / TRAINED_FILE, self._later())
             if options.masks:
                 kept = self.folder / SPLATS_FOLDER / TRANSIENTS_FOLDER
-                images = self._step(
-                    "transients", lambda: with_transients_masked(scaled.images, kept, options.seed, self.quiet)
-                )
+                images = self._step("transients", lambda: with_transients_masked(scaled.images, kept, options.seed, self.quiet))
                 scaled = replace(scaled, images=images)
             trained = self._step(
                 "training", lambda: train_splats(scaled.images, self.folder / SPLATS_FOLDER, plan.training, self.quiet)

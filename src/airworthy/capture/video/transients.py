@@ -1,10 +1,11 @@
 """What is not there to stay - people, doors, shadows that pass - by how pictures differ from splats that were trained of all.
 
 A training for a few steps shows what most pictures agree on. What one of them shows beside that is left over, and so is what
-the splats do not hold yet: fine texture, edges. The two are told apart by the other pictures that see the same surface: what the
-splats lack is left over in all of them alike, what passes by in one. So the leftover of a pixel is held against the median of
-those at its surface in other pictures, in units of their scatter (robust in the manner of Sabour et al., RobustNeRF, 2023, and
-SpotLessSplats, 2024, with statistics over pictures in place of learnt features), and connected regions that stand out are masked.
+the splats do not hold yet: fine texture, edges. The two are told apart by the other pictures that see the same surface: what
+the splats lack is left over in all of them alike, what passes by in one. So the leftover of a pixel is held against the median
+of those at its surface in other pictures, in units of their scatter, and connected regions that stand out are masked. Leftovers
+of a robust training mask distractors in RobustNeRF (Sabour et al., 2023) and SpotLessSplats (2024); statistics over pictures
+stand in place of their learnt features.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def deviations(views: SeenViews, k: int) -> ArrayF32:
     """Return how far picture k is from other pictures of the same surfaces (h, w), in standard deviations.
 
     Scatter is that of the other pictures at the surface and that of the whole picture together. Where fewer than four others
-    see a surface, the leftover itself is held against twice the usual scatter. 0 where the picture is masked.
+    see a surface, the leftover itself is held against twice its scatter over the picture. 0 where the picture is masked.
 
     Args:
         views: All pictures.
@@ -144,11 +145,11 @@ def deviations(views: SeenViews, k: int) -> ArrayF32:
         others = np.stack([_at_surface(views, int(j), points) for j in chosen])
     median, scatter, count = _robust(others)
     few = count < _LEAST_OTHERS
-    usual = np.median(scatter[~few], axis=0) if (~few).any() else np.zeros(3, np.float32)
-    median[few], scatter[few] = 0.0, 2.0 * usual
-    off = np.abs(own - median)
-    if not np.isfinite(off).any():
+    if not np.isfinite(own).any():
         return np.zeros(views.depth[k].shape, np.float32)
+    # Nobody tells there what the splats lack; it is no larger than elsewhere.
+    median[few], scatter[few] = 0.0, 2.0 * _NORMAL * np.nanmedian(np.abs(own), axis=0)
+    off = np.abs(own - median)
     whole = _NORMAL * np.nanmedian(off, axis=0)
     found = (off / np.sqrt(whole**2 + scatter**2 + _LEVEL**2)).max(axis=1)
     return np.asarray(np.nan_to_num(found, nan=0.0), np.float32).reshape(views.depth[k].shape)
