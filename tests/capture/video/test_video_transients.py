@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
-from tests.capture.video.film_building import textured_picture
+from tests.capture.video.film_building import patterned_room, textured_picture
 
 from airworthy.capture import CaptureImages, CaptureVideoOptions, capture_video
+from airworthy.capture.video import FilmOptions, film
+from airworthy.capture.video.run import _VideoRun
 from airworthy.capture.video.transients import (
     TRANSIENTS_FILE,
     SeenViews,
@@ -20,6 +24,7 @@ from airworthy.capture.video.transients import (
     with_transients_masked,
 )
 from airworthy.core.errors import AirworthyError
+from airworthy.core.files import write_json
 
 HEIGHT, WIDTH, STEP, COUNT = 60, 80, 2, 9
 PERSON = (slice(20, 40), slice(30, 42))
@@ -149,3 +154,46 @@ def test_masks_that_nothing_could_find_are_refused(tmp_path: Path) -> None:
         Image.fromarray(textured_picture(64, 48, k)).save(tmp_path / "photographs" / f"{k}.jpg")
     with pytest.raises(AirworthyError, match=r"nothing would be masked.*Drop --masks, or --no-train"):
         capture_video(tmp_path / "photographs", tmp_path / "out", CaptureVideoOptions(masks=True, train=False))
+
+
+def test_what_is_told_as_masked_is_masked(tmp_path: Path) -> None:
+    """Of three pictures one has a mask by motion, one of what passes by over a fifth of it, and one none."""
+    write_json(tmp_path / "masks.json", {"masked": {"00000": 0.25}})
+    fifth = np.ones((40, 60), bool)
+    fifth[:8] = False
+    images = CaptureImages(
+        (np.zeros((40, 60, 3), np.uint8),) * 3, np.tile((50.0, 50.0, 30.0, 20.0), (3, 1)), np.zeros((3, 3)),
+        np.tile((0.0, 0.0, 0.0, 1.0), (3, 1)), (None, np.ones((40, 60), bool), fifth),
+    )  # fmt: skip
+    scaled: Any = SimpleNamespace(images=images)
+
+    def told(options: CaptureVideoOptions) -> dict[str, float]:
+        return _VideoRun([], tmp_path, options.plan(), 1, "", True)._masked(scaled)
+
+    assert told(CaptureVideoOptions(masks=True)) == {"00000": 0.25, "00002": pytest.approx(0.2)}
+    assert told(CaptureVideoOptions(masks=True, train=False)) == {"00000": 0.25}
+    assert told(CaptureVideoOptions()) == {}
+
+
+@pytest.mark.slow
+def test_a_thing_that_is_carried_through_a_film_is_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """24 pictures of a room with exact poses; a board of 26 x 40 px is elsewhere in each, and stands still in none."""
+    monkeypatch.setattr(film, "use_baked", lambda batch: None)
+    options = FilmOptions(seconds=12.0, rate=2.0, width=160, height=120, exposures=1, marker_side=0.0, laps=0.5)
+    position, attitude = film.film_rig(patterned_room(), options).walk.poses(np.arange(options.count) / options.rate)
+    pictures = [picture.copy() for picture in film.film_scene(patterned_room(), options)]
+    board, places = textured_picture(26, 40, 77), np.random.default_rng(4).integers(0, (80, 134), (options.count, 2))
+    carried = np.zeros((options.count, 120, 160), bool)
+    for picture, there, (y, x) in zip(pictures, carried, places, strict=True):
+        picture[y : y + 40, x : x + 26] = board
+        there[y : y + 40, x : x + 26] = True
+    lens = options.lens
+    intrinsics = np.tile((lens.fx, lens.fy, lens.cx, lens.cy), (options.count, 1))
+    images = CaptureImages(tuple(pictures), intrinsics, position, attitude, metric=True)
+    found = with_transients_masked(images, tmp_path)
+    hidden = np.stack([np.zeros((120, 160), bool) if mask is None else ~mask for mask in found.masks])
+    # Four fifths of it, and of the rest margins of 3 px alone are 3 % of a picture.
+    assert hidden[carried].mean() > 0.8
+    assert hidden[~carried].mean() < 0.1
+    again = with_transients_masked(images, tmp_path)
+    assert all(np.array_equal(a, b) for a, b in zip(again.masks, found.masks, strict=True))
