@@ -17,7 +17,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
 from airworthy.core.errors import AirworthyError
 
-__all__ = ["PoseSpread", "pixel_slopes", "pose_spread"]
+__all__ = ["BEYOND", "PoseSpread", "pixel_slopes", "pose_spread"]
 
 _OWN = 6
 """Numbers of a pose: its centre's way, its turn about the axes of the capture."""
@@ -25,6 +25,9 @@ _LENS = 2
 """Numbers of a lens: focal length [px], first radial coefficient."""
 _AT_ONCE = 500
 """Points whose rows are held in memory together."""
+BEYOND = 1.5
+"""Deviations that poses have against those told by the points' scatter. Ours: of two rendered halls (60 pictures each) the places
+were off 1.44 and 1.34 times as much, root mean square of all independent directions, since features of a texture err alike."""
 _LEAST = 3
 """Observations of a point that say something of poses beside the point itself."""
 
@@ -125,7 +128,7 @@ def pose_spread(
     own = np.linalg.qr(own)[0]
     inverse = np.linalg.pinv(np.block([[normal / np.outer(size, size), own], [own.T, zero]]), rcond=1e-13)
     inverse = inverse[: len(normal), : len(normal)] / np.outer(size, size)
-    return PoseSpread(inverse @ scatter @ inverse.T, lens)
+    return PoseSpread(BEYOND**2 * inverse @ scatter @ inverse.T, lens)
 
 
 def _rows(images: CaptureImages, k: ArrayIndex, points: Array) -> tuple[Array, Array]:
