@@ -101,9 +101,7 @@ def test_slopes_are_those_of_differences() -> None:
             (camera[..., axis], (way, 0.0, 0.0), (-way, 0.0, 0.0)),
             (camera[..., 3 + axis], (0.0, way, 0.0), (0.0, -way, 0.0)),
         ):
-            a, b = (
-                project(w.position + c, moved(w.attitude, np.zeros(3) + t), points + p) for c, t, p in (ahead, behind)
-            )
+            a, b = (project(w.position + c, moved(w.attitude, np.zeros(3) + t), points + p) for c, t, p in (ahead, behind))
             np.testing.assert_allclose(found, (a - b) / 2e-6, rtol=1e-5, atol=1e-3)
     focal = (project(w.position, w.attitude, points, 0.5) - project(w.position, w.attitude, points, -0.5)) / 1.0
     np.testing.assert_allclose(camera[..., 6], focal, rtol=1e-9, atol=1e-9)

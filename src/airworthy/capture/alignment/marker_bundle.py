@@ -332,9 +332,7 @@ def _second(rest: MarkerSights, square: Square, side: float, seed: int) -> tuple
 # ---- All markers together ---------------------------------------------------------------------------------------------------
 
 
-def _together(
-    groups: Sequence[tuple[FittedMarker, MarkerSights]], bleed: float, poses: PoseSpread | None
-) -> MarkerBundle:
+def _together(groups: Sequence[tuple[FittedMarker, MarkerSights]], bleed: float, poses: PoseSpread | None) -> MarkerBundle:
     weight = [1.0 / max(marker.own_half, 1e-9) ** 2 for marker, _ in groups]
     common = float(np.exp(np.average([np.log(marker.own_scale) for marker, _ in groups], weights=weight)))
     starts = [(Square(m.position, m.attitude, m.side / common), m.side) for m, _ in groups]

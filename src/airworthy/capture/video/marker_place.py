@@ -72,9 +72,7 @@ def _floor_places(batch: SceneBatch, loop: WalkLoop, hand: float) -> Array:
     return np.column_stack((free, height + LIFT))[flat][:_PLACES]
 
 
-def _seen(
-    batch: SceneBatch, points: Array, position: Array, attitude: Array, lens: Pinhole, asked: ArrayBool
-) -> ArrayBool:
+def _seen(batch: SceneBatch, points: Array, position: Array, attitude: Array, lens: Pinhole, asked: ArrayBool) -> ArrayBool:
     """Return which points (n, 3) are in the picture of which views (m), not too flat and with nothing before them (n, m)."""
     way = points[:, None] - position
     distance = np.linalg.norm(way, axis=-1)
@@ -95,7 +93,9 @@ def _distance(batch: SceneBatch, start: Array, target: Array) -> Array:
     way = target - start
     # Straight up and down no heading tells how a camera is held; along a ray it does not matter.
     aside = np.where(np.linalg.norm(way[:, :2], axis=1) < 1e-9, 1e-6, 0.0)
-    turn = np.stack([look_at(a, b) for a, b in zip(start, target + np.column_stack((aside, 0.0 * aside, 0.0 * aside)), strict=True)])
+    turn = np.stack(
+        [look_at(a, b) for a, b in zip(start, target + np.column_stack((aside, 0.0 * aside, 0.0 * aside)), strict=True)]
+    )
     ray = RayTable(np.array([[[0.0, 0.0, 1.0]]]))
     found = cast(batch.geometry, ray, start, turn, np.zeros(len(start), np.int32), ("depth",))["depth"]
     return np.asarray(found, np.float64).reshape(-1)

@@ -32,7 +32,13 @@ from airworthy.capture.training.train import TrainResult, train_splats
 from airworthy.capture.video.advice import judged_reconstruction
 from airworthy.capture.video.colmap_process import LOSS_PX
 from airworthy.capture.video.decoding import open_source
-from airworthy.capture.video.evidence import coverage_map, depth_against_leftovers, poses_by_leftovers, read_leftovers, shutter_of
+from airworthy.capture.video.evidence import (
+    coverage_map,
+    depth_against_leftovers,
+    poses_by_leftovers,
+    read_leftovers,
+    shutter_of,
+)
 from airworthy.capture.video.frames import LARGER, read_frames_record, take_frames
 from airworthy.capture.video.moving import write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
