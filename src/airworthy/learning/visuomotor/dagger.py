@@ -192,7 +192,9 @@ def dagger_flights(
         watched: Any = _ReadNetwork(network)
         objective = objective_of(course.trajectory(), simulator.vehicles[0].gravity)
         learner = SvNetPilot(contract, watched, objective, full, CAMERA, idle)
-        expert = expert_for(simulator, expert_reference(course, gravity=simulator.vehicles[0].gravity), search=SEARCH, by_progress=True)
+        expert = expert_for(
+            simulator, expert_reference(course, gravity=simulator.vehicles[0].gravity), search=SEARCH, by_progress=True
+        )
         made.append(DaggerPilot(learner, expert, simulator, points, full))
         return made[-1]
 
