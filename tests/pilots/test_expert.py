@@ -102,6 +102,7 @@ def test_flights_begin_with_hover_as_their_vehicles_believe_it() -> None:
         config=SimpleNamespace(rate=20.0),
         _tick=np.full(3, -1),
         _frame=None,
+        _found=None,
         _offset=np.array([0.0, 0.5, 1.0]),
         _mass=np.array([1.0, 2.0, 1.0]),
         _gravity=np.full(3, 10.0),
@@ -161,6 +162,37 @@ def test_an_expert_that_is_told_of_a_load_carries_it() -> None:
             pilot.weigh(mass)
 
 
+def test_whoever_is_late_is_found_by_its_progress_and_not_sent_across() -> None:
+    """Round a circle of 1 m at half the speed, half a circle late in the end: told what is done there, and no short cut."""
+    turns = np.linspace(0.0, 2.0 * np.pi, 13)
+    ring = minimum_snap([Keyframe(4.0 * a / np.pi, (np.cos(a),), (np.sin(a),), (1.0,), (0.0,)) for a in turns], 8)
+    reference = expert_reference(ring, CONFIG)
+    drone = vehicle("carl")
+    rows: dict[bool, list[Any]] = {}
+    for by_progress in (False, True):
+        pilot = ExpertPilot(
+            reference, [full_thrust_of(drone)] * 2, [drone.mass] * 2, search=1.5, by_progress=by_progress, offset=(0.0, 1.0)
+        )
+        rows[by_progress], solve = [], pilot.solver.solve
+
+        def solved(*given: Any, kept: Any = rows[by_progress], solve: Any = solve) -> Any:
+            kept.append(np.array(given[2]))
+            return solve(*given)
+
+        setattr(pilot.solver, "solve", solved)  # noqa: B010
+        for again in range(2):  # the second flight begins anew, where it begins and not where the first one ended
+            for tick in range(1 if again else 161):
+                place = reference.table.states[[tick // 2, 20 + tick // 2]]
+                seen: dict[str, Any] = {"position": place[:, :3], "velocity": place[:, 3:6], "attitude": place[:, 6:]}
+                pilot.command(Observation(np.full(2, tick / CONFIG.rate), seen))
+    there = np.array([[tick // 2, 20 + tick // 2] for tick in [*range(161), 0]])
+    np.testing.assert_array_equal(rows[True], there)
+    # By the clock it is found as long as it is no later than is searched, and then far ahead of where it is.
+    late = np.array([*np.arange(161) / 40.0, 0.0])
+    np.testing.assert_array_equal(np.array(rows[False])[late <= 1.5], there[late <= 1.5])
+    assert np.array(rows[False])[160, 0] == 160 - 30
+
+
 @pytest.mark.parametrize("dynamics", ["rigid", "semi_kinematic"])
 def test_full_thrust_is_that_of_all_rotors_along_body_z(dynamics: Any) -> None:
     flyer = vehicle("carl")
@@ -189,7 +221,8 @@ def test_a_failed_problem_keeps_the_last_command_and_is_counted_once() -> None:
         cut_off = np.array([True, False, True, False])
         return SimpleNamespace(inputs=inputs, failed=failed, cut_off=cut_off, iterations=np.array([3, 4, 5, 6]))
 
-    def nearest(state: Any, time: Any, path: Any, search: Any) -> Any:
+    def nearest(state: Any, time: Any, path: Any, search: Any, expected: Any) -> Any:
+        assert expected is None
         asked.update(looked_up=state)
         return np.arange(count)
 
@@ -202,6 +235,7 @@ def test_a_failed_problem_keeps_the_last_command_and_is_counted_once() -> None:
         _believed=np.full(count, 0.5),
         _path=np.array([0, 1, 1, 0]),
         _search=None,
+        _found=None,
         _command=before.copy(),
         failures=np.array([0, 5, 0, 0]),
         cut_off=np.array([7, 0, 0, 0]),

@@ -62,7 +62,9 @@ class ExpertReference:
     rate: float
     """Rows per second [Hz]."""
 
-    def nearest(self, state: Array, time: Array, path: ArrayInt, search: float = SEARCH) -> ArrayInt:
+    def nearest(
+        self, state: Array, time: Array, path: ArrayInt, search: float = SEARCH, expected: ArrayInt | None = None
+    ) -> ArrayInt:
         """Return the row (n,) of each vehicle's path that is nearest to it in all ten components, near the clock; the earliest
         of equals.
 
@@ -71,10 +73,13 @@ class ExpertReference:
             time: (n,) since the path's beginning [s].
             path: (n,) which path.
             search: Before and after the clock [s].
+            expected: (n,) row around which is looked instead of the clock's, where it is not negative.
         """
         # A tolerance far below a row, so that 0.2 s at 20 Hz is four rows although the product is not exact.
         reach = int(np.floor(search * self.rate + 1e-9))
         clock = self.first[path] + np.rint(time * self.rate).astype(np.int64)
+        if expected is not None:
+            clock = np.where(expected < 0, clock, expected)
         rows = np.clip(clock[:, None] + np.arange(-reach, reach + 1), self.first[path][:, None], self.last[path][:, None])
         wanted = self.table.states[rows]
         # q and -q are one attitude: the row's sign is turned to the vehicle's before components are compared.
@@ -144,6 +149,8 @@ class ExpertPilot:
         config: Of the MPC.
         gravity: (env,) or one [m/s^2].
         search: How far from the clock a vehicle is looked for on its path [s].
+        by_progress: A vehicle is looked for as far from where it was found last, and not from the clock: whoever is late
+            flies on from where it is, however late that is, and is never sent across to where it ought to be.
         device: Of the MPC.
 
     Raises:
@@ -167,6 +174,7 @@ class ExpertPilot:
         device: str = "cpu",
         believed: ArrayLike | None = None,
         frame: HoverFrame | None = None,
+        by_progress: bool = False,
     ):
         self._full, self._mass = np.atleast_1d(np.asarray(full, float)), np.atleast_1d(np.asarray(mass, float))
         count = len(self._full)
@@ -187,6 +195,7 @@ class ExpertPilot:
         self._gravity = np.broadcast_to(np.asarray(gravity, float), count)
         self.solver = MpcSolver(count, reference.table, self.config, device)
         self._tick = np.full(count, -1, np.int64)
+        self._found = np.full(count, -1, np.int64) if by_progress else None
         self._command = np.zeros((count, 4))
         self.failures = np.zeros(count, np.int64)
         """(env,) ticks at which no solution was found, since the flight began."""
@@ -228,13 +237,18 @@ class ExpertPilot:
         self.solver.reset(ids)
         self.failures[ids] = self.cut_off[ids] = 0
         self._command[ids] = 0.0
+        if self._found is not None:
+            self._found[ids] = -1
         # Hover, in the thrust that the vehicle's own allocation believes in, until the first problem is solved.
         self._command[ids, 0] = (self._mass * self._gravity * self._believed / self._full)[ids]
 
     def _solve(self, state: Array, time: Array, new: ArrayBool) -> None:
         # A diverged flight still looks a row up; its own problem fails in the solver and nobody else's does.
         usable = np.where(np.isfinite(state), state, 0.0)
-        row = self.reference.nearest(usable, time, self._path, self._search)
+        expected = None if self._found is None else np.where(self._found < 0, -1, self._found + 1)
+        row = self.reference.nearest(usable, time, self._path, self._search, expected)
+        if self._found is not None:
+            self._found = np.where(new, row, self._found)
         found = self.solver.solve(state, self._full / self._mass, row, self.reference.last[self._path], self._gravity, new)
         first = found.inputs[:, 0].astype(np.float64)
         # A failed problem keeps the last command: the rest of the old plan is better than any made-up one.

@@ -32,9 +32,10 @@ from airworthy.vehicles import Vehicle
 
 __all__ = ["SEARCH", "TAKEN_BACK", "TAKEN_OVER", "DaggerFlights", "dagger_flights"]
 
-# [M] Labels by the clock failed; within 1.5 s of it they follow the vehicle's progress.
+# [M] Labels by the clock failed; searched by 1.5 s they follow the vehicle's progress. Searched around the clock a policy that is
+# later than that was told to cut across, on an orbit through the pillar.
 SEARCH = 1.5
-"""How far from the clock the expert looks for the vehicle on its course [s]."""
+"""How far from where it was last the expert looks for the vehicle on its course [s]."""
 TAKEN_OVER, TAKEN_BACK = 0.7, 0.3
 """Distances from the course at which the expert takes over, and hands back [m]; the first as in the prototype's labels."""
 _STEP = 0.02
@@ -191,7 +192,9 @@ def dagger_flights(
         watched: Any = _ReadNetwork(network)
         objective = objective_of(course.trajectory(), simulator.vehicles[0].gravity)
         learner = SvNetPilot(contract, watched, objective, full, CAMERA, idle)
-        expert = expert_for(simulator, expert_reference(course, gravity=simulator.vehicles[0].gravity), search=SEARCH)
+        expert = expert_for(
+            simulator, expert_reference(course, gravity=simulator.vehicles[0].gravity), search=SEARCH, by_progress=True
+        )
         made.append(DaggerPilot(learner, expert, simulator, points, full))
         return made[-1]
 
