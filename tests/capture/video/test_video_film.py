@@ -118,3 +118,18 @@ def test_a_folder_goes_on_and_belongs_to_one_film(room: Scene, tmp_path: Path) -
     assert (tmp_path / "frames" / "00001.jpg").exists()
     with pytest.raises(AirworthyError, match="holds another film"):
         render_film(room, tmp_path, replace(options, seed=5))
+
+
+def test_the_marker_lies_on_floor_that_the_walk_sees(room: Scene) -> None:
+    """Neither on a table over the middle of the floor nor under it."""
+    room = replace(room, instances=room.instances[:6])
+    options = replace(SMALL, seconds=20.0, rate=1.0, width=320, height=180, marker_side=0.2)
+    bare = film_rig(room, options).marker
+    assert bare is not None
+    x, y, z = bare["position"]
+    table = Instance("table", (x, y, 0.75), materials=("m0",))
+    full = replace(room, shapes={**room.shapes, "table": Box((0.4, 0.4, 0.01))}, instances=(*room.instances, table))
+    moved = film_rig(full, options).marker
+    assert moved is not None
+    assert max(abs(moved["position"][0] - x), abs(moved["position"][1] - y)) > 0.4
+    assert moved["position"][2] == pytest.approx(z, abs=1e-4)

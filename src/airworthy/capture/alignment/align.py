@@ -27,6 +27,7 @@ from airworthy.capture.alignment.marker_bundle import MarkerBundle, fit_markers,
 from airworthy.capture.alignment.marker_fit import BLEED, NORMAL_95
 from airworthy.capture.alignment.marker_refinement import PictureRefiner
 from airworthy.capture.alignment.markers import SIDE, find_all_markers, find_markers, refined_corners
+from airworthy.capture.alignment.pose_spread import PoseSpread
 from airworthy.capture.alignment.record import Alignment, AlignOptions
 from airworthy.capture.alignment.similarity import Similarity
 from airworthy.capture.alignment.verticals import CONE, seen_segments, up_by_segments
@@ -93,6 +94,7 @@ def align_capture(
     accelerations: Accelerations | None = None,
     quiet: bool = True,
     larger: CaptureImages | None = None,
+    poses: PoseSpread | None = None,
 ) -> Alignment:
     """Return the similarity that makes a capture metric and level.
 
@@ -103,6 +105,7 @@ def align_capture(
         accelerations: What was recorded while filming.
         quiet: Show no progress.
         larger: The same images with more pixels, in which markers are looked for; None: there are none.
+        poses: How sure poses are (`pose_spread`), for the intervals of what markers tell; None: they are taken as exact.
 
     Raises:
         AirworthyError: Larger images are not the same ones; nothing tells the scale, or what tells it contradicts itself: the
@@ -116,7 +119,7 @@ def align_capture(
             f"The larger images are {len(larger)} and others than the {len(images)} of the capture: give the same ones, in the"
             " same order."
         )
-    bundle = _markers(images, larger or images, options, corners, quiet, notes)
+    bundle = _markers(images, larger or images, options, corners, poses, quiet, notes)
     distances = tuple(measured_scale(images, *one) for one in options.known_distance)
     scale, half, by = _scale(images, options, bundle, distances, notes)
     level, floor = _level(images, options, bundle, accelerations, quiet, notes)
@@ -138,6 +141,7 @@ def _markers(
     larger: CaptureImages,
     options: AlignOptions,
     corners: Corners | None,
+    poses: PoseSpread | None,
     quiet: bool,
     notes: list[str],
 ) -> MarkerBundle | None:
@@ -170,7 +174,7 @@ def _markers(
     # Given corners are taken as they are; what was found in pictures is looked at again.
     finer = PictureRefiner(larger, options.dictionary, lens) if corners is None else None
     bundle = fit_markers(
-        images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed, options.bleed, finer
+        images, seen, {number: sides.get(number, options.side) for number in seen}, options.seed, options.bleed, finer, poses
     )
     order = sorted(range(len(bundle.markers)), key=lambda k: bundle.markers[k].number != first)
     if bundle.markers[order[0]].number != first:
@@ -202,6 +206,7 @@ def _ordered(bundle: MarkerBundle, order: list[int]) -> MarkerBundle:
         spread,
         by_corner=spread.by_corner[np.ix_(rows, rows)],
         by_image=None if spread.by_image is None else spread.by_image[np.ix_(rows, rows)],
+        by_pose=None if spread.by_pose is None else spread.by_pose[np.ix_(rows, rows)],
     )
     return replace(bundle, markers=tuple(bundle.markers[k] for k in order), spread=turned)
 

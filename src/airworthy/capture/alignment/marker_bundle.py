@@ -16,6 +16,7 @@ import numpy as np
 
 from airworthy.capture.alignment.marker_fit import BLEED, NORMAL_95, MarkerSights, Spread, Square, fit_squares, image_errors
 from airworthy.capture.alignment.markers import marker_corners
+from airworthy.capture.alignment.pose_spread import PoseSpread
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayLike
@@ -132,6 +133,7 @@ def fit_markers(
     seed: int = 0,
     bleed: float = BLEED,
     finer: Finer | None = None,
+    poses: PoseSpread | None = None,
 ) -> MarkerBundle:
     """Return where markers lie and how many metres a unit of the capture is.
 
@@ -142,6 +144,7 @@ def fit_markers(
         seed: Of the choice of pairs.
         bleed: Standard deviation of how far edges are seen outside of where they are [px].
         finer: Looks at a marker's pictures once it is known where it lies; None: the corners are what they are.
+        poses: How sure those of the capture are, for the intervals; None: exact.
 
     Raises:
         AirworthyError: No marker is seen from two places, or what is seen contradicts itself; the images are named.
@@ -153,10 +156,10 @@ def fit_markers(
         sights, left = seen_squares(images, corners[number])
         if len(sights) < 2:
             continue
-        groups.append(_agreed(images, number, sides[number], sights, left, (seed, bleed), finer))
+        groups.append(_agreed(images, number, sides[number], sights, left, (seed, bleed, poses), finer))
     if not groups:
         raise AirworthyError(_too_few(images, corners))
-    bundle = _together(groups, bleed)
+    bundle = _together(groups, bleed, poses)
     _check_scales(images, bundle)
     return bundle
 
@@ -192,10 +195,10 @@ def _agreed(
     side: float,
     sights: MarkerSights,
     left: dict[int, str],
-    choices: tuple[int, float],
+    choices: tuple[int, float, PoseSpread | None],
     finer: Finer | None,
 ) -> tuple[FittedMarker, MarkerSights]:
-    seed, bleed = choices
+    seed, bleed, poses = choices
     square, good = _consensus(sights, seed)
     if square is None:
         raise AirworthyError(
@@ -222,7 +225,7 @@ def _agreed(
         )
     if finer is not None:
         agreeing = finer(number, square, agreeing, left)
-    found = fit_squares([(square, side)], [agreeing], bleed)
+    found = fit_squares([(square, side)], [agreeing], bleed, poses)
     fitted = found.squares[0]
     marker = FittedMarker(
         number=number,
@@ -329,11 +332,11 @@ def _second(rest: MarkerSights, square: Square, side: float, seed: int) -> tuple
 # ---- All markers together ---------------------------------------------------------------------------------------------------
 
 
-def _together(groups: Sequence[tuple[FittedMarker, MarkerSights]], bleed: float) -> MarkerBundle:
+def _together(groups: Sequence[tuple[FittedMarker, MarkerSights]], bleed: float, poses: PoseSpread | None) -> MarkerBundle:
     weight = [1.0 / max(marker.own_half, 1e-9) ** 2 for marker, _ in groups]
     common = float(np.exp(np.average([np.log(marker.own_scale) for marker, _ in groups], weights=weight)))
     starts = [(Square(m.position, m.attitude, m.side / common), m.side) for m, _ in groups]
-    found = fit_squares(starts, [sights for _, sights in groups], bleed)
+    found = fit_squares(starts, [sights for _, sights in groups], bleed, poses)
     markers = tuple(
         replace(m, position=square.position, attitude=square.attitude, error=image_errors(sights, square, found.bleed))
         for (m, sights), square in zip(groups, found.squares, strict=True)

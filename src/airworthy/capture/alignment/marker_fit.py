@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.capture.alignment.markers import marker_corners
+from airworthy.capture.alignment.pose_spread import PoseSpread, pixel_slopes
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
 
@@ -99,9 +100,12 @@ class Spread:
     by_shape: float = 0.0
     """Variance of the scale's logarithm by what the corners of a marker are off together in all images, as uneven light has it:
     by how far they are from a square."""
+    by_pose: Array | None = None
+    """(p, p) covariance by the bend of the reconstruction, which neighbouring images share; None: poses are taken as exact."""
 
     def half95(self, slope: ArrayLike) -> float:
-        """Return half the width of the 95 % interval of a linear function of the numbers, slope (p,): the wider of the two."""
+        """Return half the width of the 95 % interval of a linear function of the numbers, slope (p,): the wider of corners and
+        images, and what all images share on top."""
         from scipy.stats import t as student
 
         g = np.asarray(slope, np.float64)
@@ -110,7 +114,8 @@ class Spread:
             widths.append(float(student.ppf(0.975, self.images - 1) * np.sqrt(max(float(g @ self.by_image @ g), 0.0))))
         # Of eight coordinates a square has four of its own, so that four are seen; that many degrees of freedom.
         shape = float(student.ppf(0.975, 4) * abs(g[0]) * np.sqrt(self.by_shape))
-        return float(np.hypot(max(widths), shape))
+        bend = 0.0 if self.by_pose is None else NORMAL_95 * np.sqrt(max(float(g @ self.by_pose @ g), 0.0))
+        return float(np.linalg.norm((max(widths), shape, bend)))
 
 
 def image_errors(sights: MarkerSights, square: Square, bleed: float = 0.0) -> Array:
@@ -135,7 +140,10 @@ class SquareFit:
 
 
 def fit_squares(
-    starts: Sequence[tuple[Square, float]], sights: Sequence[MarkerSights], bleed_sigma: float = BLEED
+    starts: Sequence[tuple[Square, float]],
+    sights: Sequence[MarkerSights],
+    bleed_sigma: float = BLEED,
+    poses: PoseSpread | None = None,
 ) -> SquareFit:
     """Return the squares that fit all corners best: Gauss-Newton with Huber's weights on a common scale, six numbers of each
     square, and how far edges bleed.
@@ -144,6 +152,7 @@ def fit_squares(
         starts: Squares, and their sides [m]; their edges are taken in proportion to these.
         sights: Of each.
         bleed_sigma: Standard deviation of how far edges are seen outside of where they are [px]; 0: they are where they are.
+        poses: How sure those of the capture are, for the intervals; None: exact.
     """
     squares, sides, bleed = [square for square, _ in starts], [side for _, side in starts], 0.0
     image = np.concatenate([np.repeat(s.images, 8) for s in sights])
@@ -171,7 +180,31 @@ def fit_squares(
     error = float(np.sqrt(np.mean(off**2)))
     shape = 1.0 / sum(1.0 / max(_by_shape(part, square), 1e-12) for part, square in zip(sights, squares, strict=True))
     spread = replace(_spread(residual, slope, image, bleed_sigma), by_shape=shape if shape > 1e-11 else 0.0)
+    if poses is not None:
+        weight = np.zeros(len(seen))
+        weight[seen] = _weights(residual)
+        spread = replace(spread, by_pose=_by_pose(squares, sights, (bleed, _prior(residual, bleed_sigma)), weight, poses))
     return SquareFit(tuple(squares), bleed, spread, error)
+
+
+def _by_pose(
+    squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: tuple[float, float], weight: Array, poses: PoseSpread
+) -> Array:
+    """Return the covariance (p, p) of a fit's numbers by that of the poses: to first order a fit moves with each pose."""
+    slope = _linear(squares, sights, bleed[0])[1] * weight[:, None] ** 0.5
+    matrix = slope.T @ slope
+    matrix[-1, -1] += bleed[1] ** 2
+    inverse, moves, first = np.linalg.pinv(matrix), [], 0
+    for square, seen in zip(squares, sights, strict=True):
+        views = (seen.position[:, None], seen.attitude[:, None], seen.lens[:, None])
+        by_view = pixel_slopes(square.corners()[None], *views)[1].reshape(len(seen), 8, -1)
+        if seen.root is not None:
+            by_view = seen.root @ by_view
+        rows = slice(first, first + 8 * len(seen))
+        by_view = by_view * weight[rows].reshape(-1, 8, 1) ** 0.5
+        moves.append(-inverse @ np.swapaxes(slope[rows].reshape(len(seen), 8, -1), 1, 2) @ by_view)
+        first += 8 * len(seen)
+    return poses.of(np.concatenate([seen.images for seen in sights]), np.swapaxes(np.concatenate(moves), 0, 1))
 
 
 def _neighbours(image: ArrayIndex) -> ArrayIndex:

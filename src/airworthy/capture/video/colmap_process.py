@@ -19,7 +19,7 @@ import numpy as np
 
 from airworthy.capture.video.pairs import likely_pairs, likeness, sequential_pairs, visual_words
 
-__all__ = ["STEPS", "main"]
+__all__ = ["LOSS_PX", "STEPS", "main"]
 
 Progress = Callable[[int, int], None]
 _IMAGES_AT_ONCE, _PAIRS_AT_ONCE = 4, 40
@@ -28,7 +28,7 @@ _FOCAL = 0.8
 _VERIFIED = 30
 """Matches that agree on two views from where on a pair is looked at. COLMAP's 15 let carpets and posters that repeat place two
 of 60 pictures of a hall metres off."""
-_OFF_PX, _LOSS_PX = 2.0, 0.5
+_OFF_PX, LOSS_PX = 2.0, 0.5
 """In the last adjustment: points are dropped that are off by more, and the Cauchy loss bends there. A hall's 60 places are
 within 3 mm then, and within 11 mm by COLMAP's own squares."""
 _ANGLE_DEG = 1.5
@@ -184,7 +184,7 @@ def _settled(model: Any) -> None:
     options = pycolmap.BundleAdjustmentOptions()
     options.print_summary = False
     options.ceres.loss_function_type = pycolmap.LossFunctionType.CAUCHY
-    options.ceres.loss_function_scale = _LOSS_PX
+    options.ceres.loss_function_scale = LOSS_PX
     for _ in range(2):
         pycolmap.ObservationManager(model).filter_all_points3D(_OFF_PX, _ANGLE_DEG)
         pycolmap.bundle_adjustment(model, options)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from airworthy.capture.alignment.pose_spread import PoseSpread, pose_spread
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.video.shutter import NO_TEST, RollingShutterTest, rolling_shutter
 from airworthy.core import frames as rotations
@@ -18,7 +19,7 @@ from airworthy.scenes import Region, Scene, SceneBatch
 from airworthy.scenes.record import SplatPlacement
 from airworthy.scenes.splats import Splats
 
-__all__ = ["coverage_map", "depth_against_leftovers", "read_leftovers", "shutter_of"]
+__all__ = ["coverage_map", "depth_against_leftovers", "poses_by_leftovers", "read_leftovers", "shutter_of"]
 
 _VIEWS = 8
 """Pictures in which depth is compared."""
@@ -47,6 +48,26 @@ def shutter_of(poses: Mapping[str, Any]) -> RollingShutterTest:
         poses: Of reconstruction.json.
     """
     return rolling_shutter(**poses["shutter"]) if poses["shutter"] else NO_TEST
+
+
+def poses_by_leftovers(
+    images: CaptureImages, leftovers: Mapping[str, ArrayAny], names: Sequence[str], loss: float
+) -> PoseSpread | None:
+    """Return how sure the poses of a reconstruction are; None where its observations do not tell.
+
+    Args:
+        images: With a pose, in any frame.
+        leftovers: Of the reconstruction.
+        names: Of the reconstruction's pictures, whose places number them.
+        loss: Of Cauchy, under which it was adjusted [px].
+    """
+    if not leftovers:
+        return None
+    own = {Path(name).name: k for k, name in enumerate(images.names)}
+    which = np.array([own.get(name, -1) for name in names])[leftovers["picture"]]
+    seen, source = which >= 0, images.source
+    points = source.scale * rotations.rotate(np.array(source.rotation), leftovers["position"]) + np.array(source.translation)
+    return pose_spread(images, which[seen], points[seen], leftovers["leftover"][seen], loss)
 
 
 def depth_against_leftovers(

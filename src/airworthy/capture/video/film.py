@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from airworthy.capture.alignment.marker_sheet import draw_marker
+from airworthy.capture.video.marker_place import marker_place
 from airworthy.capture.video.walk import HandWalk, WalkLoop, find_loop
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32, ArrayU8
@@ -23,7 +24,7 @@ from airworthy.core.files import lock_folder, make_folder, read_json, write_byte
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import Bound, check_fields
-from airworthy.geometry import Mesh, RayTable, cast
+from airworthy.geometry import Mesh
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
 from airworthy.rendering import ShadingOptions, render, use_baked
@@ -39,8 +40,6 @@ from airworthy.sensors.realism.chain import noisy
 __all__ = ["FilmOptions", "film_rig", "film_scene", "marked_scene", "render_film"]
 
 TRUTH = "truth.json"
-_LIFT = 0.004
-"""Of a marker over the floor [m]: the thickness of cardboard, so that no ray confuses the two."""
 _SHIRTS = ((0.75, 0.12, 0.08), (0.1, 0.35, 0.6), (0.15, 0.5, 0.2), (0.7, 0.6, 0.1))
 
 
@@ -160,13 +159,14 @@ def film_rig(scene: Scene, options: FilmOptions) -> FilmRig:
     """Return what is filmed, and from where.
 
     Raises:
-        AirworthyError: There is no free room for a walk.
+        AirworthyError: There is no free room for a walk, or none of its floor is seen from there.
     """
     bare = SceneBatch(scene)
     loop = find_loop(bare, options.hand_height)
+    walk = HandWalk(loop, options.seconds, options.laps, options.hand_height, options.tremor, options.seed)
     marker = None
     if options.marker_side:
-        where, yaw = _marker_place(bare, loop, options), 0.4
+        where, yaw = marker_place(bare, walk, options.lens, options.marker_side), 0.4
         scene = marked_scene(scene, where, options.marker_side, yaw)
         attitude = [0.0, 0.0, float(np.sin(0.5 * yaw)), float(np.cos(0.5 * yaw))]
         marker = {"number": 0, "side": options.marker_side, "position": where.tolist(), "attitude": attitude}
@@ -174,20 +174,7 @@ def film_rig(scene: Scene, options: FilmOptions) -> FilmRig:
         scene = add_actor(scene, _walker(loop, k))
     batch = SceneBatch(scene)
     use_baked(batch)
-    walk = HandWalk(loop, options.seconds, options.laps, options.hand_height, options.tremor, options.seed)
     return FilmRig(batch, walk, marker)
-
-
-def _marker_place(batch: SceneBatch, loop: WalkLoop, options: FilmOptions) -> Array:
-    """On the floor, as near to the middle of the room as is free."""
-    nearest = loop.free[np.argmin(np.linalg.norm(loop.free - loop.centre, axis=1))]
-    eye = np.array([*nearest, loop.floor + options.hand_height])
-    down = RayTable(np.array([[[0.0, 0.0, 1.0]]]))
-    turn = frames.from_axis_angle((1.0, 0.0, 0.0), np.array(np.pi))
-    depth = float(cast(batch.geometry, down, eye[None], turn[None], np.zeros(1, np.int32), ("depth",))["depth"].ravel()[0])
-    # Nothing below: the floor of the bounds.
-    height = eye[2] - depth if np.isfinite(depth) and depth < 2.0 * options.hand_height else loop.floor
-    return np.array([*nearest, height + _LIFT])
 
 
 def _walker(loop: WalkLoop, number: int) -> Any:

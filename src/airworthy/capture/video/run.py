@@ -30,8 +30,15 @@ from airworthy.capture.places.place import PlaceOptions, write_place
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.train import TrainResult, train_splats
 from airworthy.capture.video.advice import judged_reconstruction
+from airworthy.capture.video.colmap_process import LOSS_PX
 from airworthy.capture.video.decoding import open_source
-from airworthy.capture.video.evidence import coverage_map, depth_against_leftovers, read_leftovers, shutter_of
+from airworthy.capture.video.evidence import (
+    coverage_map,
+    depth_against_leftovers,
+    poses_by_leftovers,
+    read_leftovers,
+    shutter_of,
+)
 from airworthy.capture.video.frames import LARGER, read_frames_record, take_frames
 from airworthy.capture.video.moving import write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
@@ -345,13 +352,15 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
     small, full = (read_capture(root, width=width, aligned=False, quiet=quiet) for width in (plan.train_width, None))
     small, full = (replace(images, names=tuple(Path(name).name for name in images.names)) for images in (small, full))
     larger = _larger(root, full, quiet)
+    names = [frame.name for frame in read_frames_record(root)[1]]
+    poses = poses_by_leftovers(full, read_leftovers(root / LEFTOVERS), names, LOSS_PX)
     try:
-        found = align_capture(full, plan.options.aligning(), quiet=quiet, larger=larger)
+        found = align_capture(full, plan.options.aligning(), quiet=quiet, larger=larger, poses=poses)
     except AirworthyError as error:
         # Poses and splats are worth having without metres; other options, or `capture align`, can give them later.
         warning = f"The place has no known scale: {error}"
         try:
-            found = align_capture(full, plan.options.aligning(unscaled=True), quiet=quiet, larger=larger)
+            found = align_capture(full, plan.options.aligning(unscaled=True), quiet=quiet, larger=larger, poses=poses)
         except AirworthyError as second:
             return ScaledCapture(small, None, f"{warning} Nor is it level: {second}")
     record = found.record(full)

@@ -1,0 +1,142 @@
+"""How sure poses are: against adjustments of drawn observations, made another way, whose errors are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from airworthy.capture import CaptureImages, best_similarity
+from airworthy.capture.alignment.marker_bundle import fit_markers
+from airworthy.capture.alignment.pose_spread import BEYOND, PoseSpread, pixel_slopes, pose_spread
+from airworthy.core import frames
+from airworthy.core.errors import AirworthyError
+from tests.capture.alignment_building import LENS, SIDE, Walk, walk
+
+COUNT, POINTS, VIEWS, NOISE = 18, 150, 6, 0.3
+LOSS = 1e6
+"""Of the drawn adjustments, whose noise is normal: that of least squares."""
+
+
+def project(position: np.ndarray, attitude: np.ndarray, points: np.ndarray, focal: np.ndarray | float = 0.0) -> np.ndarray:
+    """Pixels of points by cameras, one each."""
+    eye = frames.rotate_inverse(attitude, points - position)
+    return eye[..., :2] / eye[..., 2:] * (LENS[:2] + focal) + LENS[2:]
+
+
+def moved(attitude: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    return frames.multiply(frames.from_rotation_vector(turn), attitude)
+
+
+class Adjusted:
+    """A walk whose poses come from drawn observations: points of a hall that each a few neighbouring images see."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.walk: Walk = walk(COUNT, seed)
+        w = self.walk
+        first = rng.integers(0, COUNT, POINTS)
+        self.picture = ((first[:, None] + np.arange(VIEWS)) % COUNT).ravel()
+        self.point = np.repeat(np.arange(POINTS), VIEWS)
+        # About where the first of its images looks.
+        ahead = frames.rotate(w.attitude[first], np.array([0.0, 0.0, 1.0]))
+        self.points = w.position[first] + rng.uniform(1.5, 4.0, (POINTS, 1)) * ahead + rng.normal(0.0, 0.6, (POINTS, 3))
+        eye = frames.rotate_inverse(w.attitude[self.picture], self.points[self.point] - w.position[self.picture])
+        seen = eye[:, 2] > 0.4
+        self.picture, self.point = self.picture[seen], self.point[seen]
+        noise = NOISE * rng.normal(size=(len(self.picture), 2))
+        self._adjust(noise)
+
+    def _rows(self, x: np.ndarray) -> np.ndarray:
+        """Pixels with centres, turns, points and the focal length moved by x."""
+        n, k, p = COUNT, self.picture, self.point
+        centre, turn = x[: 3 * n].reshape(n, 3), x[3 * n : 6 * n].reshape(n, 3)
+        points = self.points + x[6 * n : -1].reshape(-1, 3)
+        return project(self.walk.position[k] + centre[k], moved(self.walk.attitude[k], turn[k]), points[p], x[-1])
+
+    def _adjust(self, noise: np.ndarray) -> None:
+        """Gauss and Newton with slopes by differences of all numbers; no gauge but the least of the moves."""
+        size = 6 * COUNT + 3 * POINTS + 1
+        true, x = self._rows(np.zeros(size)), np.zeros(size)
+        slope = np.zeros((2 * len(self.picture), size))
+        for column in range(size):
+            step = np.zeros(size)
+            step[column] = 1e-5
+            slope[:, column] = ((self._rows(step) - self._rows(-step)) / 2e-5).ravel()
+        normal = slope.T @ slope
+        normal[np.diag_indices(size)] += 1e-9 * np.diagonal(normal) + 1e-9
+        for _ in range(3):
+            x = x + np.linalg.solve(normal, slope.T @ (true + noise - self._rows(x)).ravel())
+        n, w = COUNT, self.walk
+        back = w.truth.inverse
+        position = back.points(w.position + x[: 3 * n].reshape(n, 3))
+        attitude = frames.multiply(back.rotation, moved(w.attitude, x[3 * n : 6 * n].reshape(n, 3)))
+        lens = np.tile(LENS + [x[-1], x[-1], 0.0, 0.0], (n, 1))
+        self.images: CaptureImages = replace(w.images, position=position, attitude=attitude, intrinsics=lens)
+        self.leftover = true + noise - self._rows(x)
+        self.position = back.points(self.points + x[6 * n : -1].reshape(-1, 3))[self.point]
+        self.metres = best_similarity(position, w.position)
+
+    def spread(self) -> PoseSpread:
+        found = pose_spread(self.images, self.picture, self.position, self.leftover, LOSS)
+        assert found is not None
+        return found
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[Adjusted]:
+    return [Adjusted(seed) for seed in range(40)]
+
+
+def test_slopes_are_those_of_differences() -> None:
+    rng = np.random.default_rng(1)
+    w = walk(8, 1)
+    points = rng.normal(0.0, 0.3, (8, 3))
+    point, camera, _ = pixel_slopes(points, w.position, w.attitude, np.tile(LENS, (8, 1)))
+    for axis in range(3):
+        way = 1e-6 * np.eye(3)[axis]
+        for found, ahead, behind in (
+            (point[..., axis], (0.0, 0.0, way), (0.0, 0.0, -way)),
+            (camera[..., axis], (way, 0.0, 0.0), (-way, 0.0, 0.0)),
+            (camera[..., 3 + axis], (0.0, way, 0.0), (0.0, -way, 0.0)),
+        ):
+            a, b = (project(w.position + c, moved(w.attitude, np.zeros(3) + t), points + p) for c, t, p in (ahead, behind))
+            np.testing.assert_allclose(found, (a - b) / 2e-6, rtol=1e-5, atol=1e-3)
+    focal = (project(w.position, w.attitude, points, 0.5) - project(w.position, w.attitude, points, -0.5)) / 1.0
+    np.testing.assert_allclose(camera[..., 6], focal, rtol=1e-9, atol=1e-9)
+
+
+def test_centres_are_off_as_much_as_is_told(drawn: list[Adjusted]) -> None:
+    """Without the factor for what errors of features share: drawn ones share nothing."""
+    shares = []
+    for case in drawn:
+        off = case.metres.points(case.images.position) - case.walk.position
+        told = case.metres.scale * case.spread().centres / BEYOND
+        shares.append(np.square(off).sum() / np.square(told).sum())
+    # 40 times 47 directions, a few of which hold most of the bend.
+    assert 0.8 < np.sqrt(np.mean(shares)) < 1.2
+
+
+def test_the_scale_by_a_marker_is_within_its_interval_where_the_reconstruction_bends(drawn: list[Adjusted]) -> None:
+    inside, alone, sizes = 0, 0, []
+    for case in drawn:
+        near = {k: case.walk.corners()[k] for k in range(6)}
+        found = fit_markers(case.images, {0: near}, {0: SIDE}, bleed=0.0, poses=case.spread())
+        error = np.log(found.scale / case.metres.scale)
+        inside += abs(error) <= found.scale_half
+        plain = replace(found.spread, by_pose=None)
+        alone += abs(error) <= plain.half95(np.eye(len(plain.by_corner))[0])
+        assert found.spread.by_pose is not None
+        sizes.append(error / np.sqrt(found.spread.by_pose[0, 0]) * BEYOND)
+    # By the bend alone, without its factor: a standard normal variable, whose deviation 40 draws tell within 11 %.
+    assert 0.7 < np.sqrt(np.mean(np.square(sizes))) < 1.3
+    assert inside >= 38
+    assert inside > alone
+
+
+def test_too_few_observations_tell_nothing() -> None:
+    case = walk(6)
+    assert pose_spread(case.images, [0, 1, 2], np.ones((3, 3)), np.zeros((3, 2)), 0.5) is None
+    with pytest.raises(AirworthyError, match=r"3 observations have places \(2, 3\)"):
+        pose_spread(case.images, [0, 1, 2], np.ones((2, 3)), np.zeros((3, 2)), 0.5)
