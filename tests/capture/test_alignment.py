@@ -261,6 +261,16 @@ def test_markers_whose_sides_contradict_each_other_are_refused() -> None:
     assert "00000" in str(error.value)
 
 
+def test_a_marker_that_one_image_shows_does_not_forbid_to_do_without_it() -> None:
+    made = walk()
+    once = {0: {3: made.corners()[3]}}
+    found = align_capture(made.images, AlignOptions(unscaled=True), once)
+    assert found.bundle is None
+    assert "the marker 0 was not used: it is seen in one image alone" in found.notes
+    with pytest.raises(AirworthyError, match="seen in 1 image, and 2 from different places are needed"):
+        align_capture(made.images, AlignOptions(), once)
+
+
 def test_a_mirrored_marker_is_named() -> None:
     made = walk()
     flipped = {k: c[[1, 0, 3, 2]] for k, c in made.corners().items()}

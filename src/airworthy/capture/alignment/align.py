@@ -155,6 +155,11 @@ def _markers(
         found = {}
         notes.append(f"markers were not looked for: {_clause(error)}")
     seen = {number: some for number, some in found.items() if len(some)}
+    if optional:
+        # Once is not enough to tell where a marker lies, and is nothing against what tells the scale without it.
+        once = [number for number, some in seen.items() if len(some) < 2]
+        notes += [f"the marker {number} was not used: it is seen in one image alone" for number in once]
+        seen = {number: some for number, some in seen.items() if number not in once}
     if not seen and optional:
         return None
     if not seen:

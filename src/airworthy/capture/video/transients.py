@@ -22,7 +22,7 @@ from airworthy.capture.training.options import TrainOptions
 from airworthy.capture.training.run import views_reach
 from airworthy.capture.training.train import train_splats
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, write_bytes
 from airworthy.core.jobs.progress import progress
@@ -122,7 +122,7 @@ def seen_views(splats: Splats, images: CaptureImages) -> SeenViews:
         one, (height, width) = slice(k, k + 1), photograph.shape[:2]
         camera = (width, height, images.intrinsics[one], images.position[one], images.attitude[one])
         found = renderer.render(*camera, channels=("rgb", "depth"), depth_mode="median", near=near)
-        leftover.append(leftover_colors(found["rgb"][0], photograph / np.float32(255.0), images.masks[k]))
+        leftover.append(leftover_colors(found["rgb"][0], (photograph / np.float32(255.0)).astype(np.float32), images.masks[k]))
         depth.append(np.where(np.isfinite(found["depth"][0]), found["depth"][0], 0.0).astype(np.float32))
     return SeenViews(tuple(leftover), tuple(depth), images.intrinsics, images.position, images.attitude)
 
@@ -155,7 +155,7 @@ def deviations(views: SeenViews, k: int) -> ArrayF32:
     return np.asarray(np.nan_to_num(found, nan=0.0), np.float32).reshape(views.depth[k].shape)
 
 
-def _nearest(views: SeenViews, k: int) -> Array:
+def _nearest(views: SeenViews, k: int) -> ArrayIndex:
     """Numbers of other pictures, those that look the same way from near by first."""
     ahead = frames.rotate(views.attitude, np.array([0.0, 0.0, 1.0]))
     apart = np.linalg.norm(views.position - views.position[k], axis=1)
@@ -279,7 +279,8 @@ def _reduced(images: CaptureImages) -> CaptureImages:
         rgb.append(np.round(blocks.mean(axis=(1, 3))).astype(np.uint8))
         mask = images.masks[k]
         if mask is not None:
-            mask = mask[: height * factor, : width * factor].reshape(height, factor, width, factor).all(axis=(1, 3))
+            parts = mask[: height * factor, : width * factor].reshape(height, factor, width, factor)
+            mask = np.asarray(parts.all(axis=(1, 3)), bool)
         masks.append(mask)
         lenses[k] /= factor
     return replace(images, rgb=tuple(rgb), masks=tuple(masks), intrinsics=lenses)
