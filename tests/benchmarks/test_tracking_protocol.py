@@ -303,6 +303,12 @@ def test_people_walk_beside_the_path_and_never_on_it(known: dict[str, Scene]) ->
     speed = np.linalg.norm(np.diff(place, axis=0), axis=-1) / 0.1
     assert speed.max() <= PERSON_SPEED * (1 + 1e-6)
     assert speed.mean() > 0.9 * PERSON_SPEED
+    turned = np.stack([walkers.at(np.full(3, t))[1] for t in times])
+    ahead = frames.rotate(turned[:-1], (1.0, 0.0, 0.0))  # whoever walks on between two looks faces where that leads
+    going = np.diff(place, axis=0) / (0.1 * PERSON_SPEED)
+    straight = np.linalg.norm(going, axis=-1) > 0.999
+    assert straight.sum() > 500
+    np.testing.assert_allclose(ahead[straight], going[straight], atol=2e-3)
     away = np.linalg.norm(place.reshape(-1, 1, 3)[..., :2] - here.points.position[None, ::4, :2], axis=-1).min(1)
     assert away.min() > 0.9 * NEAR
     assert away.max() < FAR + 0.6

@@ -121,7 +121,7 @@ class Stranger:
         width, height = self.contract["view"]["width"], self.contract["view"]["height"]
         if image.shape != (height, width, 3):
             small = self.resized(image, rule["resized"][1], 0)
-            small = np.rint(self.resized(small, rule["resized"][0], 1))
+            small = np.floor(self.resized(small, rule["resized"][0], 1) + 0.500001)
             left, top = rule["corner"]
             image = small[top : top + rule["size"][1], left : left + rule["size"][0]]
         mean, std = (np.array(image_rule[name], np.float32) for name in ("mean", "std"))
@@ -135,8 +135,8 @@ class Stranger:
         for i in range(new):
             w = np.array([max(0.0, 1 - abs(h + 0.5 - (i + 0.5) * s) / max(s, 1)) for h in range(old)])
             rows.append(w / w.sum())
-        moved = np.moveaxis(image.astype(np.float32), axis, 0)
-        out = np.tensordot(np.array(rows, np.float32), moved, axes=1)
+        moved = np.moveaxis(image.astype(np.float64), axis, 0)
+        out = np.tensordot(np.array(rows), moved, axes=1)
         return np.moveaxis(out, 0, axis)
 
     # ---- the network --------------------------------------------------------------------------------------------------------

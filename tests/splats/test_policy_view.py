@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,29 @@ def test_resizing_is_that_of_pillow(kind: Any) -> None:
     assert np.abs(ours.astype(float) - theirs.astype(float)).max() <= (1.0 if kind == np.uint8 else 1e-3)
     np.testing.assert_array_equal(PolicyView().of(image[None])[0], ours)
     np.testing.assert_allclose(triangle_matrix(3, 6).sum(axis=1), 1.0)
+
+
+def exact_weights(size: int, number: int) -> dict[int, Fraction]:
+    """Weights of a triangle filter from `size` to 256, of new pixel `number`, as ratios."""
+    scale = Fraction(size, 256)
+    reach, middle = max(scale, Fraction(1)), (number + Fraction(1, 2)) * scale
+    weights = {h: 1 - abs(h + Fraction(1, 2) - middle) / reach for h in range(size)}
+    weights = {h: w for h, w in weights.items() if w > 0}
+    return {h: w / sum(weights.values()) for h, w in weights.items()}
+
+
+@pytest.mark.parametrize("size", [(360, 640), (480, 640), (448, 448), (91, 203)])
+def test_counts_do_not_depend_on_the_order_of_sums(size: tuple[int, int]) -> None:
+    """Halves, of which 448 to 256 and 640 to 256 make many, go up: as exact ratios say, and along the rows first."""
+    image = np.random.default_rng(1).integers(0, 256, (*size, 3), np.uint8)
+    found = PolicyView().of(image)
+    for row, column in np.random.default_rng(2).integers(0, 224, (100, 2)).tolist():
+        down, across = exact_weights(size[0], row + 16), exact_weights(size[1], column + 16)
+        for colour in range(3):
+            value = sum(a * b * int(image[i, j, colour]) for i, a in down.items() for j, b in across.items())
+            assert found[row, column, colour] == math.floor(value + Fraction(1, 2))
+    turned = PolicyView((256, 256), (224, 224)).of(image.swapaxes(0, 1)).swapaxes(0, 1)
+    np.testing.assert_array_equal(turned, found)
 
 
 def scattered(rng: np.random.Generator, least: float, most: float) -> Splats:

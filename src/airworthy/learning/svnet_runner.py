@@ -34,8 +34,7 @@ def _resized(image: Array, old: int, new: int) -> Array:
     scale = old / new
     away = np.abs(np.arange(old) + 0.5 - (np.arange(new)[:, None] + 0.5) * scale) / max(scale, 1.0)
     weights = np.maximum(1.0 - away, 0.0)
-    weights = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
-    return np.tensordot(weights, image, axes=(1, 0))
+    return np.tensordot(weights / weights.sum(axis=1, keepdims=True), image, axes=(1, 0))
 
 
 class Runner:
@@ -122,9 +121,9 @@ class Runner:
         if image.shape[:2] == (view["height"], view["width"]):
             return image
         (wide, tall), (left, top) = rule["resized"], rule["corner"]
-        down = _resized(image.astype(np.float32), image.shape[0], tall)[top : top + view["height"]]
+        down = _resized(image.astype(np.float64), image.shape[0], tall)[top : top + view["height"]]
         across = _resized(down.swapaxes(0, 1), image.shape[1], wide)[left : left + view["width"]]
-        return np.clip(np.rint(across.swapaxes(0, 1)), 0, 255).astype(np.uint8)
+        return np.clip(np.floor(across.swapaxes(0, 1) + 0.500001), 0, 255).astype(np.uint8)
 
 
 def check(path: str) -> tuple[float, float]:

@@ -22,6 +22,8 @@ from airworthy.splats.renderer import SplatRenderer
 CAMERA_SIZE = (640, 360)
 CAMERA_INTRINSICS = (462.956, 463.002, 323.076, 181.184)
 """Of the reference drone's camera: fx, fy, cx, cy [px]. Source: SOUS VIDE's configs/frame/carl.json."""
+_HALF = 0.500001
+"""A half and far more than sums of float64 are off by, so that halves go up however they are summed [counts]."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,9 @@ class PolicyView:
     def of(self, images: ArrayAny) -> ArrayAny:
         """Return the view of whole images (..., H, W, 3), resized with a triangle filter as wide as the new pixels are apart.
 
-        That is the antialiased bilinear filter of Pillow and torchvision. 8-bit images stay so, others become float32.
+        That is the antialiased bilinear filter of Pillow and torchvision. 8-bit images stay so, others become float32. Those
+        of 8 bits are summed up in float64 and rounded so that halves, which whole ratios of sizes make many of, all go up:
+        every program that does the same gets the same counts, in whatever order it adds.
 
         Raises:
             AirworthyError: If the last axis is not 3.
@@ -94,18 +98,20 @@ class PolicyView:
             raise AirworthyError(f"A policy's view got images of shape {given.shape}; expected (..., H, W, 3).")
         height, width = given.shape[-3:-1]
         (left, top), (wide, tall) = self.corner, self.size
-        down = triangle_matrix(height, self.resized[1])[top : top + tall]
-        across = triangle_matrix(width, self.resized[0])[left : left + wide]
-        rows = np.einsum("ih,...hwc->...iwc", down, given.astype(np.float32), optimize=True)
+        counts = given.dtype == np.uint8
+        kind = np.float64 if counts else np.float32
+        down = triangle_matrix(height, self.resized[1])[top : top + tall].astype(kind)
+        across = triangle_matrix(width, self.resized[0])[left : left + wide].astype(kind)
+        rows = np.einsum("ih,...hwc->...iwc", down, given.astype(kind), optimize=True)
         found = np.einsum("jw,...iwc->...ijc", across, rows, optimize=True)
-        return np.clip(np.rint(found), 0, 255).astype(np.uint8) if given.dtype == np.uint8 else found
+        return np.clip(np.floor(found + _HALF), 0, 255).astype(np.uint8) if counts else found
 
 
-def triangle_matrix(size: int, resized: int) -> ArrayF32:
+def triangle_matrix(size: int, resized: int) -> Array:
     """Return weights (resized, size) of an antialiased linear resize along one axis; rows sum to 1."""
     scale = size / resized
     reach = max(scale, 1.0)
     middle = (np.arange(resized) + 0.5) * scale
     away = np.abs(np.arange(size) + 0.5 - middle[:, None]) / reach
     weights = np.maximum(1.0 - away, 0.0)
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

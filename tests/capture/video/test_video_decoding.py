@@ -104,6 +104,19 @@ def test_a_film_that_was_cut_off_gives_what_is_there_or_a_sentence(tmp_path: Pat
     assert reached == sorted(reached, reverse=True)
 
 
+def test_a_film_whose_head_tells_of_more_pictures_is_said_to_be_cut_off(tmp_path: Path) -> None:
+    """The head comes first in what we write, so that a film that is half copied can be opened."""
+    whole = write_film(tmp_path / "a.mp4", textured_film(40)).read_bytes()
+    (tmp_path / "b.mp4").write_bytes(whole[: len(whole) * 4 // 5])
+    source = open_source(tmp_path / "b.mp4")
+    count = len(list(source.pictures()))
+    assert 0 < count < 36
+    assert f"{count} pictures can be read of the 40 that its head tells of: it was cut off or is damaged" in source.notes
+    intact = open_source(tmp_path / "a.mp4")
+    assert len(list(intact.pictures())) == 40
+    assert intact.notes == []
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_damaged_bytes_never_raise_anything_else(tmp_path: Path, seed: int) -> None:
     data = bytearray(write_film(tmp_path / "a.mp4", textured_film(12)).read_bytes())

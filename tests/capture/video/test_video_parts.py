@@ -170,3 +170,11 @@ def test_what_is_poor_is_said(arguments: dict[str, Any], said: str) -> None:
     found = advice(**arguments)
     assert found.refused == ""
     assert re.search(said, " ".join(found.warnings))
+
+
+def test_a_damaged_film_that_shows_no_place_is_to_be_copied_again() -> None:
+    found = advice([], notes=["11 pictures can be read of the 40 that its head tells of: it was cut off or is damaged"])
+    assert "only turned" in found.refused
+    assert "First, though, copy or export the film again (walk.mp4: 11 pictures can be read" in found.refused
+    # What is no damage has nothing to do with it.
+    assert "copy" not in advice([], notes=["the film is HDR"]).refused

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airworthy.capture.video.reconstruction import ReconstructionOptions, reconstruct
     from airworthy.capture.video.run import VideoResult, capture_video
     from airworthy.capture.video.shutter import RollingShutterTest, rolling_shutter
+    from airworthy.capture.video.transients import with_transients_masked
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
@@ -31,5 +32,6 @@ __all__ = [
     "render_film",
     "rolling_shutter",
     "take_frames",
+    "with_transients_masked",
     "write_masks",
 ]  # fmt: skip

@@ -39,6 +39,15 @@ def judged_reconstruction(result: Mapping[str, Any], record: Mapping[str, Any], 
         record: Of frames.json.
         frames: Those of it.
     """
+    found = _judged(result, record, frames)
+    notes = [(source["name"], note) for source in record["sources"] for note in source["notes"]]
+    damage = [f"{name}: {note}" for name, note in notes if "cut off" in note or "damaged" in note]
+    if not found.refused or not damage:
+        return found
+    return FilmAdvice(f"{found.refused} First, though, copy or export the film again ({'; '.join(damage)}).", found.warnings)
+
+
+def _judged(result: Mapping[str, Any], record: Mapping[str, Any], frames: Sequence[TakenFrame]) -> FilmAdvice:
     total, models = result["pictures"], result["models"]
     warnings = [*_about_films(record)]
     if not models or len(models[0]["images"]) < 3 or models[0]["points"] < _POINTS // 4:

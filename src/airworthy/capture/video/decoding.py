@@ -28,6 +28,8 @@ PHOTO_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 _PHOTO_FOLDERS = ("", "images", "frames", "input")
 # Playlists and scripts, which name other files and addresses, are in no demuxer of this list.
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,asf,h264,hevc,ogg,flv"
+_WHOLE = 0.9
+"""Share of the pictures that a film's head tells of, under which it was cut off: heads are often a few off."""
 _SECONDS_MAX = 4 * 3600.0
 _MESSAGE_MAX = 120
 
@@ -216,6 +218,9 @@ def _film_pictures(source: Source) -> Iterator[Picture]:
             number += 1
     if damaged:
         source.say(f"{damaged} pictures without a time of their own were passed over")
+    told = int(stream.frames or 0)
+    if number + damaged < _WHOLE * told:
+        source.say(f"{number} pictures can be read of the {told} that its head tells of: it was cut off or is damaged")
 
 
 def _decoded(container: Any, stream: Any, source: Source) -> Iterator[Any]:

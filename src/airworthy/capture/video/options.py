@@ -46,8 +46,8 @@ class CaptureVideoOptions:
     rule: Literal["spread", "published"] = "spread"
     """Which pictures: sharp ones spread in time and motion, or the published 20 with the marker in view and 280 without."""
     masks: bool = False
-    """Look for what moves by itself in films, and leave it out: what moves across the motion of everything else is found, who
-    walks along with it is not."""
+    """Look for people and other things that do not stay, and leave them out: before poses what moves across the motion of
+    everything else, and before the training what other pictures of the same surface do not show."""
     side: Annotated[float, Bound(0.001, 100.0, "m")] = SIDE
     """Side of the markers' black squares, measured on paper [m]; 0.16 is what `airworthy capture marker` draws."""
     markers: tuple[str, ...] = ("0",)

@@ -22,6 +22,7 @@ _STEP_NAMES = {
     "masks": "masking what moves",
     "poses": "finding poses",
     "scale": "scale and level",
+    "transients": "masking what passes by",
     "training": "training",
     "place": "making the place",
 }
@@ -125,7 +126,7 @@ def _facts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     readout = f"{1000 * shutter['readout_s']:.1f} +- {1000 * shutter['deviation_s']:.1f} ms"
     facts = [
         fact("camera", f"{found['model']} {', '.join(f'{value:.4g}' for value in found['parameters'])}"),
-        fact("pictures with something that moves", summary["masked_pictures"]),
+        fact("pictures of which something is masked", summary["masked_pictures"]),
         fact("rolling shutter", readout if shutter["deviation_s"] else "not tested (photographs, or too few pictures)"),
     ]
     return [*facts, fact("command", summary["command"])] if summary["command"] else facts

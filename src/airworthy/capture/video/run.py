@@ -6,7 +6,7 @@ masks.json, masks/   what moves by itself in them, black
 colmap/, sparse/, reconstruction.json   poses and points; the folder is a COLMAP set that all other commands read
 alignment.json, alignment.html   the similarity into metres and level, its intervals, and what told them
 trained_as.json      the options of scale and training that splats/ was begun with
-splats/              the training, a folder of its own
+splats/              the training, a folder of its own; in transients/ masks of what passes by
 place/               what can be flown in: known free space, bounds, start, goal, contact
 seconds.json         how long each step took
 report.html          what it all stands on
@@ -44,6 +44,7 @@ from airworthy.capture.video.moving import write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
 from airworthy.capture.video.reconstruction import LEFTOVERS, reconstruct
 from airworthy.capture.video.report import write_video_report
+from airworthy.capture.video.transients import with_transients_masked
 from airworthy.capture.writer import ALIGNMENT
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, read_json, sha256, sha256_file, write_json
@@ -55,6 +56,7 @@ __all__ = ["IDENTITY_FILE", "SUMMARY_FILE", "ScaledCapture", "VideoResult", "cap
 
 IDENTITY_FILE, SUMMARY_FILE, SECONDS_FILE, REPORT_FILE = "video.json", "summary.json", "seconds.json", "report.html"
 ALIGNMENT_PAGE, SPLATS_FOLDER, PLACE_FOLDER = "alignment.html", "splats", "place"
+TRANSIENTS_FOLDER = "transients"
 TRAINED_FILE = "trained_as.json"
 _LATER = ("side", "markers", "dictionary", "marker_on", "known_distance", "train", "train_width", "steps", "gaussians")
 """Options that poses do not depend on: a distance, for one, is measured between points of pictures that have poses. Splats
@@ -169,6 +171,7 @@ class _VideoRun:
                 return self._result(held)
         # Before anything is written: alignment, splats and place of one folder tell of the same metres.
         self._check_trained()
+        self._check_masks()
         self._step(
             "frames", lambda: take_frames(self.inputs, self.folder, plan.frames, plan.side, options.rule, self.quiet)
         )  # fmt: skip
@@ -189,13 +192,21 @@ class _VideoRun:
         trained, place, why = None, None, ""
         if options.train:
             write_json(self.folder / TRAINED_FILE, self._later())
+            if options.masks:
+                kept = self.folder / SPLATS_FOLDER / TRANSIENTS_FOLDER
+                images = self._step("transients", lambda: with_transients_masked(scaled.images, kept, options.seed, self.quiet))
+                scaled = replace(scaled, images=images)
             trained = self._step(
                 "training", lambda: train_splats(scaled.images, self.folder / SPLATS_FOLDER, plan.training, self.quiet)
             )
             place, why = self._step("place", lambda: self._place(scaled, trained))
             self._say(why)
-        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning, why))]
-        summary = self._summary(poses, record, frames, scaled, trained, leftovers, shutter, warnings) | {"place": place}
+        masked = self._masked(scaled)
+        unmasked = "" if masked or not options.masks else "Nothing that moves or passes by was found: nothing is masked."
+        self._say(unmasked)
+        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning, why, unmasked))]
+        found = self._summary(poses, record, frames, scaled, trained, leftovers, shutter, warnings)
+        summary = found | {"place": place, "masked_pictures": len(masked), "masked_share": masked}
         write_video_report(
             self.folder / REPORT_FILE, self.folder, summary, scaled.images, coverage_map(scaled.images, leftovers)
         )
@@ -219,6 +230,25 @@ class _VideoRun:
                 f"{str(self.folder)!r} holds splats that were trained with other options ({'; '.join(changed[:3])}): repeat"
                 f" those, {kept}, or choose another --out."
             )
+
+    def _check_masks(self) -> None:
+        """Refuse masks that nothing could find."""
+        options = self.plan.options
+        if options.masks and not options.train and all(open_source(path).kind != "film" for path in self.inputs):
+            raise AirworthyError(
+                "Masks were asked for of photographs that are not trained on, and nothing would be masked: motion is seen in"
+                " films alone, and what passes by is told while training. Drop --masks, or --no-train."
+            )
+
+    def _masked(self, scaled: ScaledCapture) -> dict[str, float]:
+        """Return the masked share of each picture in which something is, where masks were asked for."""
+        if not self.plan.options.masks:
+            return {}
+        shares = dict(read_json(self.folder / "masks.json"))["masked"]
+        if self.plan.options.train:
+            own = zip(scaled.images.names, scaled.images.masks, strict=True)
+            shares |= {name: float(1.0 - mask.mean()) for name, mask in own if mask is not None and not mask.all()}
+        return dict(sorted(shares.items()))
 
     def _place(self, scaled: ScaledCapture, trained: TrainResult) -> tuple[dict[str, Any] | None, str]:
         """Write the place; its record, or None and why there is none."""
@@ -265,7 +295,6 @@ class _VideoRun:
         trained: TrainResult | None, leftovers: Mapping[str, Any], shutter: Any, warnings: list[str],
     ) -> dict[str, Any]:  # fmt: skip
         model = poses["models"][0]
-        masked = dict(read_json(self.folder / "masks.json"))["masked"] if self.plan.options.masks else {}
         values: dict[str, Any] = {
             "inputs": [source["name"] for source in record["sources"]],
             "command": self.command,
@@ -277,7 +306,6 @@ class _VideoRun:
             "reprojection_px": model["reprojection_px"],
             "track_length": model["track_length"],
             "cameras": model["cameras"],
-            "masked_pictures": len(masked),
             "rolling_shutter": {"readout_s": shutter.readout, "deviation_s": shutter.deviation, "rolling": shutter.rolling},
             "metric": scaled.images.metric,
             "alignment": scaled.record,

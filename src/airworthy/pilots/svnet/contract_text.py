@@ -175,11 +175,11 @@ def resize_table(resized: tuple[int, int], corner: tuple[int, int], size: tuple[
         "size": list(size),
         "rule": (
             "a whole image of any size, 8 bits, is resized to `resized` (width, height; its aspect is not kept), and `size` cut"
-            " out of it from column and row `corner` on. Resized is first down the columns, then along the rows, in float32,"
+            " out of it from column and row `corner` on. Resized is first down the columns, then along the rows, in float64,"
             " by weights w[i, h] = max(0, 1 - |h + 0.5 - (i + 0.5) s| / max(s, 1)), s = old size / new size, each row i of the"
-            " weights divided by its sum: a triangle filter, antialiased; then rounded to the nearest integer, halves to even,"
-            " once, at the end. An image that has the view's size already is taken as it is, and must have the view's"
-            " intrinsics"
+            " weights divided by its sum: a triangle filter, antialiased; then x becomes floor(x + 0.500001), once, at the end,"
+            " so that halves go up in whatever order sums are taken. An image that has the view's size already is taken as it"
+            " is, and must have the view's intrinsics"
         ),
     }
 
