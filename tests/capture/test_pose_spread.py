@@ -108,7 +108,7 @@ def test_slopes_are_those_of_differences() -> None:
 
 
 def test_centres_are_off_as_much_as_is_told(drawn: list[Adjusted]) -> None:
-    """Without the factor for what errors of features share: drawn ones share nothing."""
+    """Without the factor, which is for rendered pictures: drawn errors are independent."""
     shares = []
     for case in drawn:
         off = case.metres.points(case.images.position) - case.walk.position
