@@ -90,7 +90,7 @@ def report(asked: argparse.Namespace, name: str, photographs: Path, truth: dict[
 
 
 def processor_seconds() -> float:
-    """Seconds of all processors that this process and those it waited for (COLMAP's) have used: hardly longer on a busy machine."""
+    """Seconds of all processors that this process and those it waited for (COLMAP's) have used: alike on a busy machine."""
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))
 

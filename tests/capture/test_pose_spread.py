@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.capture.alignment_building import LENS, SIDE, Walk, walk
 
 from airworthy.capture import CaptureImages, best_similarity
 from airworthy.capture.alignment.marker_bundle import fit_markers
 from airworthy.capture.alignment.pose_spread import BEYOND, PoseSpread, pixel_slopes, pose_spread
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
-from tests.capture.alignment_building import LENS, SIDE, Walk, walk
 
 COUNT, POINTS, VIEWS, NOISE = 18, 150, 6, 0.3
 LOSS = 1e6
@@ -72,7 +72,7 @@ class Adjusted:
         back = w.truth.inverse
         position = back.points(w.position + x[: 3 * n].reshape(n, 3))
         attitude = frames.multiply(back.rotation, moved(w.attitude, x[3 * n : 6 * n].reshape(n, 3)))
-        lens = np.tile(LENS + [x[-1], x[-1], 0.0, 0.0], (n, 1))
+        lens = np.tile(LENS + np.array([x[-1], x[-1], 0.0, 0.0]), (n, 1))
         self.images: CaptureImages = replace(w.images, position=position, attitude=attitude, intrinsics=lens)
         self.leftover = true + noise - self._rows(x)
         self.position = back.points(self.points + x[6 * n : -1].reshape(-1, 3))[self.point]
@@ -108,7 +108,7 @@ def test_slopes_are_those_of_differences() -> None:
 
 
 def test_centres_are_off_as_much_as_is_told(drawn: list[Adjusted]) -> None:
-    """Without the factor for what errors of features share: drawn ones share nothing."""
+    """Without the factor, which is for rendered pictures: drawn errors are independent."""
     shares = []
     for case in drawn:
         off = case.metres.points(case.images.position) - case.walk.position

@@ -181,7 +181,7 @@ def fit_squares(
     shape = 1.0 / sum(1.0 / max(_by_shape(part, square), 1e-12) for part, square in zip(sights, squares, strict=True))
     spread = replace(_spread(residual, slope, image, bleed_sigma), by_shape=shape if shape > 1e-11 else 0.0)
     if poses is not None:
-        weight = np.zeros(len(seen))
+        weight = np.zeros(seen.shape)
         weight[seen] = _weights(residual)
         spread = replace(spread, by_pose=_by_pose(squares, sights, (bleed, _prior(residual, bleed_sigma)), weight, poses))
     return SquareFit(tuple(squares), bleed, spread, error)

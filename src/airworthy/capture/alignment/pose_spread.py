@@ -26,8 +26,8 @@ _LENS = 2
 _AT_ONCE = 500
 """Points whose rows are held in memory together."""
 BEYOND = 1.5
-"""Deviations that poses have against those told by the points' scatter. Ours: of two rendered halls (60 pictures each) the places
-were off 1.44 and 1.34 times as much, root mean square of all independent directions, since features of a texture err alike."""
+"""Deviations that poses have against those told by the points' scatter. Ours: of two rendered halls (60 pictures each) places
+were off 1.44 and 1.34 times as much, root mean square over all independent directions."""
 _LEAST = 3
 """Observations of a point that say something of poses beside the point itself."""
 
@@ -142,7 +142,7 @@ def _rows(images: CaptureImages, k: ArrayIndex, points: Array) -> tuple[Array, A
 def _reduced(
     count: int, lens: ArrayIndex, k: ArrayIndex, point: ArrayIndex, rows: tuple[Array, Array, Array], loss: float
 ) -> tuple[Array, Array]:
-    """Normal matrix of poses and lenses without the points, and the scatter of its gradient from point to point."""
+    """Return the normal matrix of poses and lenses without the points, and the scatter of its gradient over the points."""
     by_pose, by_point, r = rows
     size = np.square(r).sum(axis=1) / loss**2
     weight = 1.0 / (1.0 + size)
@@ -163,19 +163,17 @@ def _reduced(
     values, vectors = np.linalg.eigh(own)
     # Along a direction that a point's observations do not tell it says nothing of poses either.
     half = vectors / np.sqrt(np.maximum(values, 1e-12 * values[:, -1:]))[:, None, :]
+    left = np.einsum("pij,pi->pj", half, left)
+    both = np.swapaxes(half[point], 1, 2) @ both
     gradient = np.einsum("kij,ki->kj", a, e)
     order = np.argsort(point, kind="stable")
-    edge = np.searchsorted(point[order], np.arange(0, points + _AT_ONCE, _AT_ONCE))
-    for first, (begin, end) in enumerate(zip(edge[:-1], edge[1:], strict=True)):
-        some = order[begin:end]
-        base = first * _AT_ONCE
-        which = point[some] - base
-        crossed = np.zeros((min(_AT_ONCE, points - base), 3, total))
+    for first in range(0, points, _AT_ONCE):
+        some = order[slice(*np.searchsorted(point[order], (first, first + _AT_ONCE)))]
+        which, length = point[some] - first, min(_AT_ONCE, points - first)
+        crossed, pulls = np.zeros((length, 3, total)), np.zeros((length, total))
         np.add.at(crossed, (which[:, None, None], np.arange(3)[:, None], column[some][:, None, :]), both[some])
-        crossed = np.swapaxes(half[base : base + len(crossed)], 1, 2) @ crossed
-        pulls = np.zeros((len(crossed), total))
         np.add.at(pulls, (which[:, None], column[some]), gradient[some])
-        pulls -= np.einsum("pij,pi->pj", crossed, np.einsum("pij,pi->pj", half[base : base + len(crossed)], left[base : base + len(crossed)]))  # fmt: skip
+        pulls -= np.einsum("pij,pi->pj", crossed, left[first : first + length])
         flat = crossed.reshape(-1, total)
         normal -= flat.T @ flat
         scatter += pulls.T @ pulls
