@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _socket
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +31,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("airworthy")
+
+# A shell starts what it puts into the background with Ctrl-C ignored, and every child inherits that: a command that a test
+# interrupts would then fly on to its end, minutes of a processor for each. A handler, unlike "ignore", is not inherited.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _NO_DATA = "AIRWORTHY_DATA is unset"
 
