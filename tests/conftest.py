@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _socket
+import gc
 import os
 import signal
 import socket
@@ -140,6 +141,12 @@ def _local_only(name: str, refused: Callable[..., Any]) -> Callable[..., Any]:
         return (allowed if local else refused)(self, *arguments)
 
     return call
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting made out of every later search for garbage: jobs search behind each block, 0.4 s with all tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
