@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import _socket
+import gc
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +32,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("airworthy")
+
+# A shell starts what it puts into the background with Ctrl-C ignored, and every child inherits that: a command that a test
+# interrupts would then fly on to its end, minutes of a processor for each. A handler, unlike "ignore", is not inherited.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _NO_DATA = "AIRWORTHY_DATA is unset"
 
@@ -134,6 +141,12 @@ def _local_only(name: str, refused: Callable[..., Any]) -> Callable[..., Any]:
         return (allowed if local else refused)(self, *arguments)
 
     return call
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting made out of every later search for garbage: jobs search behind each block, 0.4 s with all tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
