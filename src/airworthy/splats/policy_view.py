@@ -99,7 +99,7 @@ class PolicyView:
         height, width = given.shape[-3:-1]
         (left, top), (wide, tall) = self.corner, self.size
         counts = given.dtype == np.uint8
-        kind = np.float64 if counts else np.float32
+        kind: Any = np.float64 if counts else np.float32
         down = triangle_matrix(height, self.resized[1])[top : top + tall].astype(kind)
         across = triangle_matrix(width, self.resized[0])[left : left + wide].astype(kind)
         rows = np.einsum("ih,...hwc->...iwc", down, given.astype(kind), optimize=True)

@@ -32,8 +32,8 @@ from airworthy.vehicles import Vehicle
 
 __all__ = ["SEARCH", "TAKEN_BACK", "TAKEN_OVER", "DaggerFlights", "dagger_flights"]
 
-# [M] Labels by the clock failed; searched by 1.5 s they follow the vehicle's progress. Searched around the clock a policy that is
-# later than that was told to cut across, on an orbit through the pillar.
+# [M] Labels by the clock failed; searched by 1.5 s they follow the vehicle's progress. Searched around the clock a policy that
+# is later than that was told to cut across, on an orbit through the pillar.
 SEARCH = 1.5
 """How far from where it was last the expert looks for the vehicle on its course [s]."""
 TAKEN_OVER, TAKEN_BACK = 0.7, 0.3
