@@ -77,7 +77,54 @@ def _judged(result: Mapping[str, Any], record: Mapping[str, Any], frames: Sequen
             f"Points are off by {first['reprojection_px']:.1f} px, and {_ERROR_PX:g} px or less is usual: something moved, or"
             " the film is shaken; walk more slowly."
         )
+    warnings += _about_consistency(result, frames)
     return FilmAdvice("", tuple(warnings))
+
+
+def _about_consistency(result: Mapping[str, Any], frames: Sequence[TakenFrame]) -> list[str]:
+    """What parts that contradict each other, or hardly hang together, are told."""
+    # Folders of before have no such figures.
+    found = result.get("consistency") or {}
+    posed = set(result["models"][0]["images"])
+    taken, said = [frame for frame in frames if frame.name in posed], []
+    split, cut = found.get("split"), found.get("cut")
+    if split and split["contradictory"]:
+        one, other = _two_parts(split["first"], taken)
+        said.append(
+            f"Two places may lie in one another here: {one} look through things of {other}, or the other way round"
+            f" ({split['points']} points, in {100 * split['across']:.1f} % of looks; within each part in"
+            f" {100 * split['within']:.1f} %). Either two rooms look alike and were taken for one: film each by itself; or"
+            " things were moved: film again, and leave everything where it is until you are done."
+        )
+    if cut and cut["thin"]:
+        one, other = _two_parts(cut["first"], taken)
+        said.append(
+            f"{one[0].upper()}{one[1:]} and {other} share only {cut['shared']} points, of {cut['fewest']} and more in each: how"
+            " they lie to each other is hardly known. Film the way from one to the other again, slowly and looking back, so"
+            " that both are seen at once."
+        )
+    return said
+
+
+def _two_parts(first: Sequence[str], frames: Sequence[TakenFrame]) -> tuple[str, str]:
+    """Name two parts of the pictures: by their seconds, or by how many there are of which sources."""
+    names, runs = set(first), list[tuple[bool, list[TakenFrame]]]()
+    for frame in frames:
+        inside = frame.name in names
+        if not runs or runs[-1][0] != inside:
+            runs.append((inside, []))
+        runs[-1][1].append(frame)
+    one_film = len({frame.source for frame in frames}) == 1 and frames[-1].time > frames[0].time
+    said = []
+    for side in (True, False):
+        own = [run for inside, run in runs if inside == side]
+        if one_film and len(own) <= 2:
+            said.append("pictures of " + " and ".join(map(_span, own)))
+        elif len(own) <= 2:
+            said.append("pictures " + " and ".join(f"{run[0].name} to {run[-1].name}" for run in own))
+        else:
+            said.append(f"{sum(map(len, own))} pictures ({', '.join(run[0].name for run in own[:3])}, ...)")
+    return said[0], said[1]
 
 
 def _about_films(record: Mapping[str, Any]) -> list[str]:

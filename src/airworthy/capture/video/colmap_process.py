@@ -17,6 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.capture.video.consistency import (
+    consistency_record,
+    contradictions,
+    split_by_contradictions,
+    thinnest_cut,
+)
 from airworthy.capture.video.pairs import likely_pairs, likeness, sequential_pairs, visual_words
 
 __all__ = ["LOSS_PX", "STEPS", "main"]
@@ -33,6 +39,8 @@ _OFF_PX, LOSS_PX = 2.0, 0.5
 within 3 mm then, and within 11 mm by COLMAP's own squares."""
 _ANGLE_DEG = 1.5
 """Under which rays of a point must meet (COLMAP's own)."""
+_EDGE = 0.04
+"""Of the width: SIFT finds less at the edge of a picture, and what is not found there says nothing."""
 _FEW = 0.2
 """Of the median of observations, below which a picture's pose is not believed."""
 
@@ -272,6 +280,46 @@ def _observed(model: Any, image: Any) -> tuple[Any, Any, Any, Any]:
     return pixels, found, points, eye[:, 2]
 
 
+def _consistency(o: dict[str, Any], tell: Progress) -> dict[str, Any]:
+    """Count what parts of a model's pictures see through each other, and what they share.
+
+    The order: `model` (a folder), `names` (of pictures, in the order in which they were taken).
+    """
+    import pycolmap
+
+    model = pycolmap.Reconstruction(o["model"])
+    posed = {model.image(k).name: model.image(k) for k in model.reg_image_ids()}
+    images = [posed[name] for name in o["names"] if name in posed]
+    row = {k: n for n, k in enumerate(sorted(model.points3D))}
+    points = np.array([model.point3D(k).xyz for k in row]).reshape(-1, 3)
+    tracks = [[row[p.point3D_id] for p in image.points2D if p.has_point3D()] for image in images]
+    picture, point = np.repeat(np.arange(len(images)), [len(one) for one in tracks]), np.concatenate(tracks).astype(np.int64)
+    centres = np.array([image.projection_center() for image in images])
+
+    def project(k: int) -> tuple[Any, Any]:
+        tell(k + 1, len(images))
+        return _projected(model, images[k], points)
+
+    split = split_by_contradictions(contradictions(centres, points, picture, point, project))
+    return consistency_record([image.name for image in images], split, thinnest_cut(len(images), picture, point))
+
+
+def _projected(model: Any, image: Any, points: Any) -> tuple[Any, Any]:
+    """Where an image shows points, in shares of its width (n, 2), NaN near its edge and outside; their depths (n,)."""
+    pose, camera = image.cam_from_world(), model.camera(image.camera_id)
+    eye = points @ pose.rotation.matrix().T + pose.translation
+    # Far off the axis a polynomial of distortion folds points back into the picture.
+    front = (eye[:, 2] > 1e-6) & (np.abs(eye[:, :2]).max(axis=1) < 2.0 * np.maximum(eye[:, 2], 1e-6))
+    found = np.full((len(points), 2), np.nan)
+    if front.any():
+        found[front] = camera.img_from_cam(eye[front])
+    size = np.array([camera.width, camera.height])
+    with np.errstate(invalid="ignore"):
+        inside = ((found > _EDGE * camera.width) & (found < size - _EDGE * camera.width)).all(axis=1)
+    found[~inside] = np.nan
+    return found / camera.width, eye[:, 2]
+
+
 def _shutter(o: dict[str, Any], tell: Progress) -> dict[str, Any]:
     """Adjust a model again for several readout times of a rolling shutter, and tell what is left over at each.
 
@@ -309,6 +357,7 @@ STEPS: dict[str, Callable[[dict[str, Any], Progress], dict[str, Any]]] = {
     "matches": _matches,
     "mapping": _mapping,
     "leftovers": _leftovers,
+    "consistency": _consistency,
     "shutter": _shutter,
 }
 

@@ -211,10 +211,12 @@ def reconstruct(
             threads=count, seed=o.seed,
         )  # fmt: skip
         shutil.rmtree(root / SPARSE / "raw", ignore_errors=True)
-        shutter = None
+        shutter, consistency = None, None
         if mapped["models"]:
             order = {"model": str(root / SPARSE / "0"), "names": names, "out": str(root / LEFTOVERS)}
             colmap.run("leftovers", "Looking at what is left over", **order)
+            order = {"model": str(root / SPARSE / "0"), "names": names}
+            consistency = colmap.run("consistency", "Looking whether it is one place", **order)
             rates = {one.name: [max(one.size) * part for part in one.rate] for one in frames if any(one.rate)}
             if rates:
                 shutter = colmap.run(
@@ -227,6 +229,7 @@ def reconstruct(
         "pairs": {"tried": len(pairs), "by_time": chosen["by_time"], "alike": chosen["alike"], **matched},
         "models": mapped["models"],
         "shutter": shutter,
+        "consistency": consistency,
     }
     write_json(root / RECONSTRUCTION_FILE, result)
     return dict(read_json(root / RECONSTRUCTION_FILE))
