@@ -122,9 +122,16 @@ def model(first: int, last: int, points: int = 5000, error: float = 0.5) -> dict
     return {"images": [f"{k:06d}.jpg" for k in range(first, last)], "points": points, "reprojection_px": error}
 
 
-def advice(models: list[dict[str, Any]], features: int = 2000, verified: int = 300, shaken: int = 0, **more: Any) -> Any:
+def advice(
+    models: list[dict[str, Any]],
+    features: int = 2000,
+    verified: int = 300,
+    shaken: int = 0,
+    consistency: Any = None,
+    **more: Any,
+) -> Any:
     result = {"pictures": 60, "models": models, "features": dict.fromkeys(map(str, range(60)), features)}
-    result["pairs"] = {"tried": 400, "verified": verified}
+    result |= {"pairs": {"tried": 400, "verified": verified}, "consistency": consistency}
     source = {"name": "walk.mp4", "notes": [], "shaken": shaken, "pictures": 60, **more}
     return judged_reconstruction(result, {"sources": [source]}, taken(60))
 
