@@ -30,10 +30,10 @@ def board_of(side: float) -> tuple[float, tuple[float, float], tuple[float, floa
 
 
 def drawn_rooms(second: np.ndarray, seed: int = 0, found: float = 0.6) -> Contradictions:
-    """Contradictions of pictures of one hall with one board, left or right, in each of which a share of what is in view is found.
+    """Contradictions of pictures of one hall with one of two boards, each of which finds a share of what is in view.
 
-    Cameras sweep along y four times, two metres to each side, before a wall of points at x = 6 m; boards stand at x = 1.5 or at x = 3 m, and hide what is
-    behind them. A camera sees 90 degrees.
+    Cameras sweep along y four times, two metres to each side, before a wall of points at x = 6 m; boards stand at x = 1.5 or
+    at x = 3 m, and hide what is behind them. A camera sees 90 degrees.
 
     Args:
         second: Pictures in which the second board stands instead of the first, (PICTURES,).
@@ -176,7 +176,7 @@ def test_few_pictures_have_no_parts() -> None:
     assert thinnest_cut(10, np.zeros(0, np.int64), np.zeros(0, np.int64)) is None
 
 
-# ---- A reconstruction of COLMAP -----------------------------------------------------------------------------------------------
+# ---- A reconstruction of COLMAP ---------------------------------------------------------------------------------------------
 
 
 def test_points_are_projected_as_colmap_does_and_a_drawn_model_is_one_place(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def _judged(result: Mapping[str, Any], record: Mapping[str, Any], frames: Sequen
 
 
 def _about_consistency(result: Mapping[str, Any], frames: Sequence[TakenFrame]) -> list[str]:
-    """What parts that contradict each other, or hardly hang together, are told."""
+    """Return what is said of parts that contradict each other, or hardly hang together."""
     # Folders of before have no such figures.
     found = result.get("consistency") or {}
     posed = set(result["models"][0]["images"])
