@@ -46,7 +46,7 @@ _PART = 0.05
 """Share of the pictures that is a part; at least three."""
 _POINTS, _SHARE, _RATIO = 60, 0.03, 4.0
 """Points looked through, their share of what both parts could see, and how many times the share within the parts; all three
-are needed. Ours: nine good reconstructions at 480 and 640 px have at most 41 points (rows read over 30 ms; others 21) and 1.4 %;
+are needed. Ours: nine good reconstructions at 480 and 640 px have 41 points or fewer (rows over 30 ms; others 21) and 1.4 %;
 two arrangements of one hall in one film have 221 points, 4.2 %, and 20 times the share within."""
 _MIXED = 1.2
 """Excess of parts in any order over that of a run, from where on they are believed: cuts of films are rare. Ours."""
