@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.capture.video.film_building import textured_film, write_film
+from PIL import Image
+from tests.capture.video.film_building import textured_film, textured_picture, write_film
 
 from airworthy.capture.video.frames import (
     choose_frames,
@@ -105,3 +106,16 @@ def test_too_short_and_still_films_are_told(tmp_path: Path) -> None:
     still = write_film(tmp_path / "still.mp4", textured_film(1) * 20, rate=12.0)
     with pytest.raises(AirworthyError, match=r"hardly moves in still\.mp4: walk through the room"):
         take_frames([still], tmp_path / "b")
+
+
+def test_photographs_keep_their_order_and_a_name_each(tmp_path: Path) -> None:
+    """Names with blanks, which COLMAP's lists are parted by, and one name with two suffixes; 2 comes before 10."""
+    shots = tmp_path / "shots"
+    shots.mkdir()
+    names = [f"Büro Bild {k}.png" for k in (1, 2, 9, 10, 11, 12, 13)]
+    for k, name in enumerate([*names, "Büro Bild 2.jpg"]):
+        Image.fromarray(textured_picture(120, 80, k)).save(shots / name)
+    record = take_frames([shots], tmp_path / "out", 10, 64, "all")
+    found = [frame["name"] for frame in record["frames"]]
+    assert found == [f"Büro_Bild_{k}.jpg" for k in ("1", "2", "2-2", "9", "10", "11", "12", "13")]
+    assert sorted(path.name for path in (tmp_path / "out" / "images").iterdir()) == sorted(found)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PIL import Image
 from tests.capture.video.film_building import patterned_room, textured_film, write_film
 
 from airworthy.capture import CaptureVideoOptions, best_similarity, capture_video, read_capture
@@ -81,7 +82,28 @@ def test_other_metres_than_those_of_trained_splats_are_refused_before_anything_i
     assert scaled == [0.2, 0.2, 0.3]
 
 
+def test_photographs_are_not_written_over(tmp_path: Path) -> None:
+    """A folder of photographs, or the one above it, is no place to write their smaller copies into."""
+    shots = tmp_path / "shots" / "images"
+    shots.mkdir(parents=True)
+    for k in range(3):
+        Image.fromarray(np.full((64, 96, 3), 80 * k, np.uint8)).save(shots / f"{k}.jpg")
+    before = {path: path.read_bytes() for path in shots.iterdir()}
+    for given, out in ((shots.parent, shots.parent), (shots, shots.parent), (shots, shots), (shots, tmp_path)):
+        with pytest.raises(AirworthyError, match=r"the photographs of .* lie in it.*choose another --out"):
+            capture_video(given, out, CaptureVideoOptions(train=False))
+    assert {path: path.read_bytes() for path in shots.iterdir()} == before
+    assert sorted(path.name for path in (tmp_path / "shots").iterdir()) == ["images"]
+
+
 def test_what_cannot_be_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match=r"by -3 threads; expected 1 or more, or 0"):
+        capture_video("a.mp4", tmp_path / "out", threads=-3)
+    # Whoever does without a scale does without the distance that would give one.
+    distance = ("0,0,0", "1,0,0", 2.0)
+    asked = CaptureVideoOptions(known_distance=(distance,))
+    assert asked.aligning().known_distance == (distance,)
+    assert asked.aligning(unscaled=True).known_distance == ()
     with pytest.raises(AirworthyError, match="No film was named"):
         capture_video([], tmp_path / "out")
     with pytest.raises(AirworthyError, match="give one of them"):

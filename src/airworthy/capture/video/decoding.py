@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -305,7 +306,9 @@ def _from_hdr(encoded: ArrayF32, curve: int) -> ArrayU8:
 def _photographs(folder: Path, limits: CaptureLimits) -> Source:
     for inside in _PHOTO_FOLDERS:
         here = folder / inside if inside else folder
-        names = sorted(p.name for p in here.iterdir() if p.suffix.lower() in PHOTO_SUFFIXES) if here.is_dir() else []
+        # Neighbours in time are matched: 2 comes before 10, as telephones and cameras number their pictures.
+        names = [p.name for p in here.iterdir() if p.suffix.lower() in PHOTO_SUFFIXES] if here.is_dir() else []
+        names.sort(key=lambda name: ([part.zfill(20) if part.isdigit() else part for part in re.split(r"(\d+)", name)], name))
         if names:
             break
     else:

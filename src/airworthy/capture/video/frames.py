@@ -6,6 +6,7 @@ images/         the pictures, upright, JPEG of quality 95 without subsampled col
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -267,8 +268,9 @@ def take_frames(
     _check_enough(sources, looks, chosen)
     make_folder(root / IMAGES)
     taken: list[TakenFrame] = []
+    names: set[str] = set()
     for k, source in enumerate(sources):
-        taken += _written(source, k, looks[k], chosen[k], root / IMAGES, side, len(sources) > 1, quiet)
+        taken += _written(source, k, looks[k], chosen[k], root / IMAGES, side, len(sources) > 1, names, quiet)
     record = {
         "rule": rule,
         "side_px": side,
@@ -323,8 +325,9 @@ def _check_enough(sources: list[Source], looks: list[list[FrameLook]], chosen: l
 
 
 def _written(
-    source: Source, index: int, look: list[FrameLook], chosen: ArrayInt, folder: Path, side: int, prefixed: bool, quiet: bool
-) -> list[TakenFrame]:
+    source: Source, index: int, look: list[FrameLook], chosen: ArrayInt, folder: Path, side: int, prefixed: bool,
+    names: set[str], quiet: bool,
+) -> list[TakenFrame]:  # fmt: skip
     cv2, _ = packages()
     relative = relative_sharpness([o.time for o in look], [o.sharpness for o in look])
     if source.kind == "photographs":
@@ -338,7 +341,7 @@ def _written(
         k = wanted.get(picture.number)
         if k is None:
             continue
-        name = f"{f'{index}_' if prefixed else ''}{Path(picture.name).stem}.jpg"
+        name = _free_name(f"{index}_{picture.name}" if prefixed else picture.name, names)
         whole = picture.rgb()
         pixels = _sized(cv2, whole, side)
         write_bytes(folder / name, jpeg_bytes(pixels))
@@ -348,6 +351,18 @@ def _written(
         size = (pixels.shape[1], pixels.shape[0])
         taken.append(_frame(name, index, size, look, k, float(relative[k]), source.kind == "film"))
     return taken
+
+
+def _free_name(name: str, names: set[str]) -> str:
+    """Return under what a picture is written, and keep it: no blanks, since COLMAP's lists of pairs are parted by them, and no
+    name twice, as of 1.png beside 1.jpg, also where capitals are the same."""
+    stem = re.sub(r"\s+", "_", Path(name).stem)
+    found, number = f"{stem}.jpg", 1
+    while found.lower() in names:
+        number += 1
+        found = f"{stem}-{number}.jpg"
+    names.add(found.lower())
+    return found
 
 
 def _frame(

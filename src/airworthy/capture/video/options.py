@@ -87,7 +87,8 @@ class CaptureVideoOptions:
             markers=self.markers,
             dictionary=self.dictionary,
             marker_on=self.marker_on,
-            known_distance=self.known_distance,
+            # A distance beside it would make doing without a scale an option without effect, which is refused.
+            known_distance=() if unscaled else self.known_distance,
             unscaled=unscaled,
             seed=self.seed,
         )

@@ -124,11 +124,28 @@ def capture_video(
     if options is not None and plan is not None:
         raise AirworthyError("Both options and a plan were given for a film; a plan has its options in it: give one of them.")
     resolved = plan or (options or CaptureVideoOptions()).plan()
+    if threads < 0:
+        raise AirworthyError(f"Poses were to be found by {threads} threads; expected 1 or more, or 0 for all that there are.")
+    _refuse_own_inputs(paths, Path(out))
     refuse_foreign(out, IDENTITY_FILE)
     with lock_folder(out) as folder:
         run = _VideoRun(paths, folder, resolved, threads, command, quiet)
         run.check_identity()
         return run.result()
+
+
+def _refuse_own_inputs(inputs: Sequence[str | Path], out: Path) -> None:
+    """Refuse a folder in which the photographs themselves would be written over, or stand among what is made of them."""
+    kept = out.resolve()
+    for path in map(Path, inputs):
+        if not path.is_dir():
+            continue
+        folder = open_source(path).path.resolve()
+        if kept in (path.resolve(), folder, *folder.parents):
+            raise AirworthyError(
+                f"{str(out)!r} was named to keep the place in, and the photographs of {str(path)!r} lie in it, which its own"
+                " smaller copies would be written over: choose another --out."
+            )
 
 
 class _VideoRun:
@@ -362,6 +379,9 @@ def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> S
         try:
             found = align_capture(full, plan.options.aligning(unscaled=True), quiet=quiet, larger=larger, poses=poses)
         except AirworthyError as second:
+            # Of an earlier run with other options: nothing tells metres now.
+            for name in (ALIGNMENT, ALIGNMENT_PAGE):
+                (root / name).unlink(missing_ok=True)
             return ScaledCapture(small, None, f"{warning} Nor is it level: {second}")
     record = found.record(full)
     write_json(root / ALIGNMENT, record)
