@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.capture.alignment.markers import marker_corners
-from airworthy.capture.alignment.shared_errors import CLUSTERS_MIN, left_out, shared_fit
 from airworthy.capture.alignment.pose_spread import PoseSpread, pixel_slopes
+from airworthy.capture.alignment.shared_errors import CLUSTERS_MIN, left_out, shared_fit
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayLike
 
@@ -22,8 +22,8 @@ __all__ = ["BLEED", "NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit"
 NORMAL_95 = 1.959964
 """Half the width of the 95 % interval of a normal distribution, in standard deviations."""
 _STEPS = 30
-LEAST_NOISE = 0.05
-"""Least deviation that corners have from where poses, as they may be off, put them [px]; ours: of rendered pictures the best."""
+_LEAST_NOISE = 0.05
+"""Least deviation of corners from where poses, as they may be off, put them [px]; ours: of rendered pictures the best."""
 _HUBER = 3.0
 """Standard deviations from which on a corner counts less (Huber, 1964)."""
 BLEED = 0.1
@@ -211,14 +211,14 @@ def _with_poses(
     left, size, _ = np.linalg.svd(ways, full_matrices=False)
     ways = left * size
     residual, slope = (part[seen] for part in _linear(squares, sights, bleed))
-    sigma, weight = max(_sigma(residual), LEAST_NOISE), np.ones(len(residual))
+    sigma, weight = max(_sigma(residual), _LEAST_NOISE), np.ones(len(residual))
     expected = (np.zeros(slope.shape[1]), np.zeros(slope.shape[1]))
     expected[1][-1] = max(bleed_sigma, 1e-6) ** -2
     for _ in range(_STEPS):
         expected[0][-1] = -bleed
         found = shared_fit(residual, slope, ways, weight / sigma**2, expected)
         squares, bleed = _moved(squares, sides, found.step[:-1]), bleed + float(found.step[-1])
-        before, sigma = sigma, max(found.noise * sigma, LEAST_NOISE)
+        before, sigma = sigma, max(found.noise * sigma, _LEAST_NOISE)
         weight = _weights(found.own, sigma)
         residual, slope = (part[seen] for part in _linear(squares, sights, bleed))
         if np.abs(found.step).max() < 1e-9 and abs(sigma / before - 1.0) < 1e-3:

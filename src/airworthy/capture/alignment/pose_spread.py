@@ -130,6 +130,7 @@ def pose_spread(
     own = np.linalg.qr(own)[0]
     inverse = np.linalg.pinv(np.block([[normal / np.outer(size, size), own], [own.T, zero]]), rcond=1e-13)
     inverse = inverse[: len(normal), : len(normal)] / np.outer(size, size)
+    scatter = _steadied(normal, inverse, scatter, int(point.max()) + 1)
     return PoseSpread(BEYOND**2 * inverse @ scatter @ inverse.T, lens)
 
 
@@ -180,6 +181,18 @@ def _reduced(
         normal -= flat.T @ flat
         scatter += pulls.T @ pulls
     return curved * normal, scatter
+
+
+def _steadied(normal: Array, inverse: Array, scatter: Array, points: int) -> Array:
+    """Return the scatter of the gradient, drawn towards what independent observations would have, as large on the whole.
+
+    A scatter over a few points knows hardly more directions than there are points, and weights by it follow its chance. As if
+    as many points as there are numbers had been seen to scatter as the normal matrix says (the mean of a covariance under the
+    inverse Wishart distribution): thousands of points decide by themselves.
+    """
+    numbers = float((inverse * normal).sum())
+    expected = float((inverse * scatter).sum()) / max(numbers, 1.0) * normal
+    return (points * scatter + numbers * expected) / (points + numbers)
 
 
 def _gauge(images: CaptureImages, total: int) -> Array:
