@@ -8,7 +8,7 @@ from pathlib import Path
 
 import airworthy as aw
 from airworthy.capture import CaptureVideoOptions, FilmOptions, capture_video, read_poses, render_film
-from airworthy.tasks import CourseRoom, walk_course
+from airworthy.tasks import CourseRoom, WalkOptions, walk_course
 from airworthy.trajectories import Limits, write_course
 
 out = Path("runs/22_captured_place")
@@ -22,7 +22,8 @@ print(f"{made['place']['space_m3']['free']:.0f} m3 are known to be free")
 place = str(room / "place")
 if not course.exists():
     fits = CourseRoom(aw.scene(place), aw.vehicle("carl"))
-    write_course(walk_course(read_poses(room).position, fits, limits=Limits(speed=1.5)).draft.course(), course)
+    walk = walk_course(read_poses(room).position, fits, WalkOptions(clear=0.2), Limits(speed=1.5))
+    write_course(walk.draft.course(), course)
 path = aw.course(str(course)).trajectory()
 print(f"{course}: {path.length():.1f} m in {path.duration:.1f} s")
 
