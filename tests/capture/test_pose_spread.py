@@ -121,16 +121,12 @@ def test_centres_are_off_as_much_as_is_told(drawn: list[Adjusted]) -> None:
 
 
 def test_the_scale_by_a_marker_is_within_its_interval_where_the_reconstruction_bends(drawn: list[Adjusted]) -> None:
-    inside, narrower = 0, 0
+    inside = 0
     for case in drawn:
         near = {k: case.walk.corners()[k] for k in range(6)}
         found = fit_markers(case.images, {0: near}, {0: SIDE}, bleed=0.0, poses=case.spread())
         inside += abs(np.log(found.scale / case.metres.scale)) <= found.scale_half
-        exact = fit_markers(case.images, {0: near}, {0: SIDE}, bleed=0.0)
-        narrower += found.scale_half < exact.scale_half
     assert inside >= 38
-    # Bends that poses are known to have are no scatter of the images.
-    assert narrower > len(drawn) / 2
 
 
 def test_weights_by_the_poses_halve_the_error_where_these_bend_as_is_known(drawn: list[Adjusted]) -> None:

@@ -3,8 +3,8 @@
 Corners are triangulated from the rays of two images, for many pairs; the square of the pair on which most images agree is kept
 (random sample consensus, Fischler and Bolles, 1981). Then all corners of all markers are fitted together: a marker is a rigid
 square with a place and an attitude, its side in units of the capture is its side in metres times one common factor. Poses of
-images stay as they are, or move as far as is told that they may (`pose_spread`): their bend is then weighed in. Errors that the corners of an image share, those of its pose above all, are counted by
-image in the covariance, not by corner.
+images stay as they are, or move as far as is told that they may (`pose_spread`): their bend is then weighed in. Errors that the
+corners of an image share, those of its pose above all, are counted by image in the covariance, not by corner.
 """
 
 from __future__ import annotations

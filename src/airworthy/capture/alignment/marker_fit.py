@@ -159,8 +159,8 @@ def fit_squares(
     squares, sides, bleed = [square for square, _ in starts], [side for _, side in starts], 0.0
     image = np.concatenate([np.repeat(s.images, 8) for s in sights])
     residual, slope = _linear(squares, sights, bleed)
-    seen = slope.any(axis=1)
-    image = _neighbours(image[seen]) if any(part.root is not None for part in sights) else image[seen]
+    seen = np.asarray(slope.any(axis=1), bool)
+    image = _neighbours(image[seen]) if any(part.root is not None for part in sights) else np.asarray(image[seen])
     residual, slope = residual[seen], slope[seen]
     for _ in range(_STEPS):
         weight, prior = _weights(residual), _prior(residual, bleed_sigma)
@@ -372,7 +372,7 @@ def _weights(residual: Array, sigma: float | None = None) -> Array:
 def _spread(residual: Array, slope: Array, image: ArrayIndex, bleed_sigma: float) -> Spread:
     """Covariances of a fit: of independent errors, and by images (`left_out`)."""
     root = np.sqrt(_weights(residual))
-    rows, off = slope * root[:, None], residual * root
+    rows, off = np.asarray(slope * root[:, None]), np.asarray(residual * root)
     matrix = rows.T @ rows
     matrix[-1, -1] += _prior(residual, bleed_sigma) ** 2
     inverse = np.linalg.pinv(matrix)
