@@ -375,7 +375,7 @@ def _spread(residual: Array, slope: Array, image: ArrayIndex, bleed_sigma: float
     rows, off = np.asarray(slope * root[:, None]), np.asarray(residual * root)
     matrix = rows.T @ rows
     matrix[-1, -1] += _prior(residual, bleed_sigma) ** 2
-    inverse = np.linalg.pinv(matrix)
+    inverse = np.asarray(np.linalg.pinv(matrix), np.float64)
     freedom = len(residual) - slope.shape[1]
     by_corner = inverse * float(off @ off) / max(freedom, 1)
     by_image, images = left_out(rows, off, inverse, image)
