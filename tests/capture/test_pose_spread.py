@@ -10,6 +10,8 @@ from tests.capture.alignment_building import LENS, SIDE, Walk, walk
 
 from airworthy.capture import CaptureImages, best_similarity
 from airworthy.capture.alignment.marker_bundle import fit_markers
+from airworthy.capture.alignment.marker_fit import MarkerSights, Square, fit_squares
+from airworthy.capture.alignment.markers import marker_corners
 from airworthy.capture.alignment.pose_spread import BEYOND, PoseSpread, pixel_slopes, pose_spread
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
@@ -119,20 +121,39 @@ def test_centres_are_off_as_much_as_is_told(drawn: list[Adjusted]) -> None:
 
 
 def test_the_scale_by_a_marker_is_within_its_interval_where_the_reconstruction_bends(drawn: list[Adjusted]) -> None:
-    inside, alone, sizes = 0, 0, []
+    inside = 0
     for case in drawn:
         near = {k: case.walk.corners()[k] for k in range(6)}
         found = fit_markers(case.images, {0: near}, {0: SIDE}, bleed=0.0, poses=case.spread())
-        error = np.log(found.scale / case.metres.scale)
-        inside += abs(error) <= found.scale_half
-        plain = replace(found.spread, by_pose=None)
-        alone += abs(error) <= plain.half95(np.eye(len(plain.by_corner))[0])
-        assert found.spread.by_pose is not None
-        sizes.append(error / np.sqrt(found.spread.by_pose[0, 0]) * BEYOND)
-    # By the bend alone, without its factor: a standard normal variable, whose deviation 40 draws tell within 11 %.
-    assert 0.7 < np.sqrt(np.mean(np.square(sizes))) < 1.3
+        inside += abs(np.log(found.scale / case.metres.scale)) <= found.scale_half
     assert inside >= 38
-    assert inside > alone
+
+
+def test_weights_by_the_poses_lessen_the_error_where_these_bend_as_is_told(drawn: list[Adjusted]) -> None:
+    """Poses that are drawn from the covariance, thrice as large as the adjustment's: corners are surer than these."""
+    case, inside = drawn[0], 0
+    spread = replace(case.spread(), covariance=9.0 * case.spread().covariance)
+    values, vectors = np.linalg.eigh(spread.covariance)
+    w, own = case.walk, vectors * np.sqrt(np.maximum(values, 0.0))
+    back, rng = w.truth.inverse, np.random.default_rng(3)
+    true = Square(back.points(np.zeros((1, 3)))[0], back.rotation, SIDE * back.scale)
+    position, attitude = back.points(w.position), frames.multiply(back.rotation, w.attitude)
+    errors = []
+    for _ in range(40):
+        x = own @ rng.normal(size=own.shape[1])
+        pose = x[: 6 * COUNT].reshape(COUNT, 6)
+        lens = np.tile(LENS + np.array([1.0, 1.0, 0.0, 0.0]) * x[6 * COUNT], (COUNT, 1))
+        centres = position + pose[:, :3]
+        pixels = w.seen(marker_corners(SIDE)) + 0.1 * rng.normal(size=(COUNT, 4, 2))
+        sights = MarkerSights(np.arange(COUNT), pixels, lens, centres, moved(attitude, pose[:, 3:]))
+        unit = best_similarity(centres, w.position).scale
+        fits = [fit_squares([(true, SIDE)], [sights], 0.0, poses) for poses in (None, spread)]
+        errors.append([np.log(SIDE / fit.squares[0].edge / unit) for fit in fits])
+        inside += abs(errors[-1][1]) <= fits[1].spread.half95(np.eye(8)[0])
+    exact, weighed = np.sqrt(np.square(errors).mean(axis=0))
+    # By Gauss and Markov's theorem; both see the same draws.
+    assert weighed < exact
+    assert inside >= 36
 
 
 def test_too_few_observations_tell_nothing() -> None:

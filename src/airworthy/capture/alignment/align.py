@@ -105,7 +105,7 @@ def align_capture(
         accelerations: What was recorded while filming.
         quiet: Show no progress.
         larger: The same images with more pixels, in which markers are looked for; None: there are none.
-        poses: How sure poses are (`pose_spread`), for the intervals of what markers tell; None: they are taken as exact.
+        poses: How sure poses are (`pose_spread`), for weights and intervals of markers; None: they are taken as exact.
 
     Raises:
         AirworthyError: Larger images are not the same ones; nothing tells the scale, or what tells it contradicts itself: the

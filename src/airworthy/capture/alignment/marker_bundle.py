@@ -2,9 +2,9 @@
 
 Corners are triangulated from the rays of two images, for many pairs; the square of the pair on which most images agree is kept
 (random sample consensus, Fischler and Bolles, 1981). Then all corners of all markers are fitted together: a marker is a rigid
-square with a place and an attitude, its side in units of the capture is its side in metres times one common factor, and the
-poses of the images stay as they are. Errors that the corners of an image share, those of its pose above all, are counted by
-image in the covariance, not by corner.
+square with a place and an attitude, its side in units of the capture is its side in metres times one common factor. Poses of
+images stay as they are, or move as far as is told that they may (`pose_spread`): their bend is then weighed in. Errors that the
+corners of an image share, those of its pose above all, are counted by image in the covariance, not by corner.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def fit_markers(
         seed: Of the choice of pairs.
         bleed: Standard deviation of how far edges are seen outside of where they are [px].
         finer: Looks at a marker's pictures once it is known where it lies; None: the corners are what they are.
-        poses: How sure those of the capture are, for the intervals; None: exact.
+        poses: How sure those of the capture are, for weights and intervals; None: exact.
 
     Raises:
         AirworthyError: No marker is seen from two places, or what is seen contradicts itself; the images are named.

@@ -13,21 +13,22 @@ import numpy as np
 
 from airworthy.capture.alignment.markers import marker_corners
 from airworthy.capture.alignment.pose_spread import PoseSpread, pixel_slopes
+from airworthy.capture.alignment.shared_errors import CLUSTERS_MIN, left_out, shared_fit
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayIndex, ArrayLike
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayLike
 
 __all__ = ["BLEED", "NORMAL_95", "MarkerSights", "Spread", "Square", "SquareFit", "fit_squares", "image_errors", "scale_bound"]
 
 NORMAL_95 = 1.959964
 """Half the width of the 95 % interval of a normal distribution, in standard deviations."""
 _STEPS = 30
+_LEAST_NOISE = 0.05
+"""Least deviation of corners from where poses, as they may be off, put them [px]; ours: of rendered pictures the best."""
 _HUBER = 3.0
 """Standard deviations from which on a corner counts less (Huber, 1964)."""
 BLEED = 0.1
 """Standard deviation of how far edges are seen outside of where they are [px]: tone curves of telephones are not that of sRGB,
 which is undone before edges are looked for. Ours: the project's film curve moves them by 0.17 px."""
-_CLUSTERS_MIN = 5
-"""Images from which on their disagreement says how sure the fit is; of fewer it is no measure."""
 _GROUPS = 8
 """Parts of a walk that are left out one after the other: a reconstruction bends slowly, so neighbours err alike."""
 
@@ -152,13 +153,14 @@ def fit_squares(
         starts: Squares, and their sides [m]; their edges are taken in proportion to these.
         sights: Of each.
         bleed_sigma: Standard deviation of how far edges are seen outside of where they are [px]; 0: they are where they are.
-        poses: How sure those of the capture are, for the intervals; None: exact.
+        poses: How sure those of the capture are: images whose poses are surer count more, and a bend that they share is not
+            averaged as if each had its own (generalised least squares, Aitken, 1936); None: exact.
     """
     squares, sides, bleed = [square for square, _ in starts], [side for _, side in starts], 0.0
     image = np.concatenate([np.repeat(s.images, 8) for s in sights])
     residual, slope = _linear(squares, sights, bleed)
-    seen = slope.any(axis=1)
-    image = _neighbours(image[seen]) if any(part.root is not None for part in sights) else image[seen]
+    seen = np.asarray(slope.any(axis=1), bool)
+    image = _neighbours(image[seen]) if any(part.root is not None for part in sights) else np.asarray(image[seen])
     residual, slope = residual[seen], slope[seen]
     for _ in range(_STEPS):
         weight, prior = _weights(residual), _prior(residual, bleed_sigma)
@@ -176,35 +178,64 @@ def fit_squares(
         squares, bleed, residual, slope = moved, tried, new_residual, new_slope
         if np.abs(step).max() < 1e-12:
             break
+    if poses is None:
+        spread = _spread(residual, slope, image, bleed_sigma)
+    else:
+        squares, bleed, spread = _with_poses((squares, sides, bleed), sights, (seen, image), bleed_sigma, poses)
     off = np.concatenate([image_errors(part, square, bleed) for part, square in zip(sights, squares, strict=True)])
     error = float(np.sqrt(np.mean(off**2)))
     shape = 1.0 / sum(1.0 / max(_by_shape(part, square), 1e-12) for part, square in zip(sights, squares, strict=True))
-    spread = replace(_spread(residual, slope, image, bleed_sigma), by_shape=shape if shape > 1e-11 else 0.0)
-    if poses is not None:
-        weight = np.zeros(seen.shape)
-        weight[seen] = _weights(residual)
-        spread = replace(spread, by_pose=_by_pose(squares, sights, (bleed, _prior(residual, bleed_sigma)), weight, poses))
+    spread = replace(spread, by_shape=shape if shape > 1e-11 else 0.0)
     return SquareFit(tuple(squares), bleed, spread, error)
 
 
-def _by_pose(
-    squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: tuple[float, float], weight: Array, poses: PoseSpread
-) -> Array:
-    """Return the covariance (p, p) of a fit's numbers by that of the poses: to first order a fit moves with each pose."""
-    slope = _linear(squares, sights, bleed[0])[1] * weight[:, None] ** 0.5
-    matrix = slope.T @ slope
-    matrix[-1, -1] += bleed[1] ** 2
-    inverse, moves, first = np.linalg.pinv(matrix), [], 0
-    for square, seen in zip(squares, sights, strict=True):
-        views = (seen.position[:, None], seen.attitude[:, None], seen.lens[:, None])
-        by_view = pixel_slopes(square.corners()[None], *views)[1].reshape(len(seen), 8, -1)
-        if seen.root is not None:
-            by_view = seen.root @ by_view
-        rows = slice(first, first + 8 * len(seen))
-        by_view = by_view * weight[rows].reshape(-1, 8, 1) ** 0.5
-        moves.append(-inverse @ np.swapaxes(slope[rows].reshape(len(seen), 8, -1), 1, 2) @ by_view)
-        first += 8 * len(seen)
-    return poses.of(np.concatenate([seen.images for seen in sights]), np.swapaxes(np.concatenate(moves), 0, 1))
+def _with_poses(
+    start: tuple[list[Square], Sequence[float], float],
+    sights: Sequence[MarkerSights],
+    rows: tuple[ArrayBool, ArrayIndex],
+    bleed_sigma: float,
+    poses: PoseSpread,
+) -> tuple[list[Square], float, Spread]:
+    """Return squares, bleed and spread where poses may be off too: to first order about a fit to them as they are.
+
+    Args:
+        start: Squares of that fit, their sides, the bleed.
+        sights: Of each.
+        rows: Which coordinates are seen (m,), and the group of images of each of these.
+        bleed_sigma: As of `fit_squares`.
+        poses: How sure they are.
+    """
+    (squares, sides, bleed), (seen, group) = start, rows
+    ways = np.concatenate([_ways(square, part, poses) for square, part in zip(squares, sights, strict=True)])[seen]
+    # Together they make up what the covariance says; as many as there are coordinates are enough.
+    left, size, _ = np.linalg.svd(ways, full_matrices=False)
+    ways = left * size
+    residual, slope = (part[seen] for part in _linear(squares, sights, bleed))
+    sigma, weight = max(_sigma(residual), _LEAST_NOISE), np.ones(len(residual))
+    expected = (np.zeros(slope.shape[1]), np.zeros(slope.shape[1]))
+    expected[1][-1] = max(bleed_sigma, 1e-6) ** -2
+    for _ in range(_STEPS):
+        expected[0][-1] = -bleed
+        found = shared_fit(residual, slope, ways, weight / sigma**2, expected)
+        squares, bleed = _moved(squares, sides, found.step[:-1]), bleed + float(found.step[-1])
+        before, sigma = sigma, max(found.noise * sigma, _LEAST_NOISE)
+        weight = _weights(found.own, sigma)
+        residual, slope = (part[seen] for part in _linear(squares, sights, bleed))
+        if np.abs(found.step).max() < 1e-9 and abs(sigma / before - 1.0) < 1e-3:
+            break
+    by_image, images = left_out(found.rows, found.errors, found.inverse, group)
+    count = slope.shape[1]
+    by_image = None if by_image is None else by_image[:count, :count]
+    return squares, bleed, Spread(found.by_noise, max(int(found.freedom), 1), by_image, images, by_pose=found.by_ways)
+
+
+def _ways(square: Square, seen: MarkerSights, poses: PoseSpread) -> Array:
+    """Return by how much coordinates (8 n, q) are off [px, or deviations] by each independent way in which poses may be off."""
+    views = (seen.position[:, None], seen.attitude[:, None], seen.lens[:, None])
+    by_view = pixel_slopes(square.corners()[None], *views)[1].reshape(len(seen), 8, -1)
+    if seen.root is not None:
+        by_view = seen.root @ by_view
+    return np.concatenate([rows @ poses.ways(k) for k, rows in zip(seen.images.tolist(), by_view, strict=True)])
 
 
 def _neighbours(image: ArrayIndex) -> ArrayIndex:
@@ -223,7 +254,7 @@ def _by_shape(seen: MarkerSights, square: Square) -> float:
     of a square take up four of the eight; as large as the other four are on the mean, so large is the part in the scale.
     Corners that were given have errors of their own only.
     """
-    if seen.root is None or len(seen) < _CLUSTERS_MIN:
+    if seen.root is None or len(seen) < CLUSTERS_MIN:
         return 0.0
     corners = square.corners()
     off, eye = seen.off(corners)
@@ -332,31 +363,20 @@ def _outward(corners: Array) -> Array:
     return np.nan_to_num(moved)
 
 
-def _weights(residual: Array) -> Array:
+def _weights(residual: Array, sigma: float | None = None) -> Array:
     """Huber's weight of each coordinate."""
-    limit = _HUBER * _sigma(residual)
-    return np.minimum(1.0, limit / np.maximum(np.abs(residual), limit))
+    limit = _HUBER * (_sigma(residual) if sigma is None else sigma)
+    return np.asarray(np.minimum(1.0, limit / np.maximum(np.abs(residual), limit)))
 
 
 def _spread(residual: Array, slope: Array, image: ArrayIndex, bleed_sigma: float) -> Spread:
-    """Covariances of a fit: of independent errors, and by images (the jackknife to first order, MacKinnon and White, 1985, HC3
-    for groups)."""
+    """Covariances of a fit: of independent errors, and by images (`left_out`)."""
     root = np.sqrt(_weights(residual))
-    rows, off = slope * root[:, None], residual * root
+    rows, off = np.asarray(slope * root[:, None]), np.asarray(residual * root)
     matrix = rows.T @ rows
     matrix[-1, -1] += _prior(residual, bleed_sigma) ** 2
-    inverse = np.linalg.pinv(matrix)
+    inverse = np.asarray(np.linalg.pinv(matrix), np.float64)
     freedom = len(residual) - slope.shape[1]
     by_corner = inverse * float(off @ off) / max(freedom, 1)
-    numbers = np.unique(image)
-    if len(numbers) < _CLUSTERS_MIN:
-        return Spread(by_corner, freedom, None, len(numbers))
-    moves = []
-    for number in numbers:
-        part, error = rows[image == number], off[image == number]
-        # What the fit would move by without this image.
-        rest = np.eye(len(error)) - part @ inverse @ part.T
-        moves.append(inverse @ (part.T @ np.linalg.lstsq(rest, error, rcond=1e-9)[0]))
-    moved = np.array(moves)
-    share = (len(numbers) - 1) / len(numbers)
-    return Spread(by_corner, freedom, share * moved.T @ moved, len(numbers))
+    by_image, images = left_out(rows, off, inverse, image)
+    return Spread(by_corner, freedom, by_image, images)

@@ -9,6 +9,7 @@ are off is told by the scatter of whole points, whose observations err together,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -48,19 +49,20 @@ class PoseSpread:
         own = np.diagonal(self.covariance)[: _OWN * len(self.lens)].reshape(-1, _OWN)
         return np.sqrt(np.maximum(own[:, :3], 0.0))
 
-    def of(self, images: ArrayIndex, slopes: Array) -> Array:
-        """Return the covariance (p, p) of numbers that depend on poses and lenses.
+    @cached_property
+    def _root(self) -> Array:
+        """(6 n + 2 m, q) independent ways in which all may be off, as far as one standard deviation."""
+        # Numbers of all sizes: brought to a diagonal of ones first.
+        size = np.sqrt(np.maximum(np.diagonal(self.covariance), 1e-300))
+        values, vectors = np.linalg.eigh(self.covariance / np.outer(size, size))
+        kept = values > 1e-12 * values[-1]
+        return np.asarray(size[:, None] * vectors[:, kept] * np.sqrt(values[kept]))
 
-        Args:
-            images: (k,) numbers of images.
-            slopes: (p, k, 7) of the numbers by each image's centre, turn and focal length.
-        """
-        count = len(self.lens)
-        matrix = np.zeros((len(slopes), len(self.covariance)))
-        for row, k in enumerate(images.tolist()):
-            matrix[:, _OWN * k : _OWN * k + _OWN] += slopes[:, row, :_OWN]
-            matrix[:, _OWN * count + _LENS * self.lens[k]] += slopes[:, row, _OWN]
-        return np.asarray(matrix @ self.covariance @ matrix.T)
+    def ways(self, image: int) -> Array:
+        """Return how far an image's centre, turn and focal length (7, q) are off by each independent way, of one standard
+        deviation; the ways are the same for all images."""
+        focal = _OWN * len(self.lens) + _LENS * int(self.lens[image])
+        return self._root[[*range(_OWN * image, _OWN * image + _OWN), focal]]
 
 
 def pixel_slopes(points: Array, position: Array, attitude: Array, lens: Array) -> tuple[Array, Array, Array]:
@@ -128,6 +130,7 @@ def pose_spread(
     own = np.linalg.qr(own)[0]
     inverse = np.linalg.pinv(np.block([[normal / np.outer(size, size), own], [own.T, zero]]), rcond=1e-13)
     inverse = inverse[: len(normal), : len(normal)] / np.outer(size, size)
+    scatter = _steadied(normal, inverse, scatter, int(point.max()) + 1)
     return PoseSpread(BEYOND**2 * inverse @ scatter @ inverse.T, lens)
 
 
@@ -178,6 +181,18 @@ def _reduced(
         normal -= flat.T @ flat
         scatter += pulls.T @ pulls
     return curved * normal, scatter
+
+
+def _steadied(normal: Array, inverse: Array, scatter: Array, points: int) -> Array:
+    """Return the scatter of the gradient, drawn towards what independent observations would have, as large on the whole.
+
+    A scatter over a few points knows hardly more directions than there are points, and weights by it follow its chance. As if
+    as many points as there are numbers had been seen to scatter as the normal matrix says (the mean of a covariance under the
+    inverse Wishart distribution): thousands of points decide by themselves.
+    """
+    numbers = float((inverse * normal).sum())
+    expected = float((inverse * scatter).sum()) / max(numbers, 1.0) * normal
+    return (points * scatter + numbers * expected) / (points + numbers)
 
 
 def _gauge(images: CaptureImages, total: int) -> Array:
