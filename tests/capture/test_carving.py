@@ -17,7 +17,7 @@ from airworthy.capture.places.carving import (
     known_states,
 )
 from airworthy.capture.places.depth_views import DepthViews, certain_depth, depth_views
-from airworthy.capture.places.free_space import enclosure, free_room, reachable_states
+from airworthy.capture.places.free_space import HEIGHT, enclosure, free_room, reachable_states
 from airworthy.capture.places.place_surface import coverage_picture, depth_against_points, occupied_mesh
 from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError
@@ -180,6 +180,11 @@ def test_start_and_goal_lie_in_the_room_and_see_each_other(views: DepthViews, st
         assert within(np.array(end), LOW, HIGH, -0.3)
         assert not within(np.array(end), *PILLAR, 0.3)
     assert np.linalg.norm(np.subtract(room.goal.position, room.start.position)) > 2.5
+    # Both look along the way, and are at flying height above the lowest that is free.
+    ahead = np.subtract(room.goal.position, room.start.position)[:2]
+    for end in (room.start, room.goal):
+        np.testing.assert_allclose([np.cos(end.yaw), np.sin(end.yaw)], ahead / np.linalg.norm(ahead), atol=1e-9)
+        assert abs(end.position[2] - room.bounds.lower[2] - HEIGHT) <= 0.3
     steps = np.linspace(0.0, 1.0, 500)[:, None]
     way = np.array(room.start.position) + steps * np.subtract(room.goal.position, room.start.position)
     cells = ((way - LOWER) / CELL).astype(int)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from alignment_building import SIDE, Walk, walk
 
-from airworthy.capture import AlignOptions, align_capture, measured_scale
-from airworthy.capture.alignment.known_distance import combined_scale, picked_point
+from airworthy.capture import AlignOptions, CaptureVideoOptions, align_capture, measured_scale
+from airworthy.capture.alignment.known_distance import PICK_NOISE, TAPE_NOISE, combined_scale, picked_point
 from airworthy.core.errors import AirworthyError
 
 ENDS = np.array([[-0.8, 0.1, 0.2], [0.9, -0.3, 0.4]])
@@ -39,6 +39,18 @@ def test_noisy_picks_are_within_a_percent_and_their_intervals() -> None:
     assert max(off) < 0.01
     # Of 40, an interval of 95 % misses 6 or more once in 70 times; seeds are fixed.
     assert inside >= 35
+
+
+def test_an_interval_is_of_95_percent() -> None:
+    """Of two places by their coordinates: how sure a pick is in the image of the nearest camera, along the distance, and a tape."""
+    made = walk()
+    places = made.truth.inverse.points(ENDS)
+    found = measured_scale(made.images, *(",".join(map(str, place)) for place in places), LENGTH)
+    away = np.linalg.norm(made.images.position[:, None] - places, axis=-1)
+    near, lens = away.argmin(axis=0), made.images.intrinsics[:, 0]
+    off = PICK_NOISE * np.hypot(*(away[near[k], k] / lens[near[k]] for k in range(2)))
+    length = np.linalg.norm(places[1] - places[0])
+    assert found.scale_half == pytest.approx(1.96 * np.hypot(off / length, TAPE_NOISE / LENGTH), rel=1e-3)
 
 
 def test_it_goes_with_a_marker_and_is_held_against_it() -> None:
@@ -86,3 +98,12 @@ def test_distances_that_are_none() -> None:
         measured_scale(made.images, one, two, -1.0)
     with pytest.raises(AirworthyError, match="choose points farther apart"):
         measured_scale(made.images, one, one, 1.0)
+
+
+@pytest.mark.parametrize("metres", [0.0, -2.0])
+def test_a_distance_that_is_none_is_refused_before_anything_is_looked_at(metres: float) -> None:
+    for options in (AlignOptions, CaptureVideoOptions):
+        with pytest.raises(
+            AirworthyError, match=r"The known distance between '0,0,0' and '1,0,0' is .* m; expected more than 0"
+        ):
+            options(known_distance=(("0,0,0", "1,0,0", metres),))

@@ -54,6 +54,11 @@ class AlignOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        for first, second, metres in self.known_distance:
+            if not metres > 0.0:
+                raise AirworthyError(
+                    f"The known distance between {first!r} and {second!r} is {metres:g} m; expected more than 0."
+                )
         dictionary_cells(self.dictionary)
         _ = self.sides
 

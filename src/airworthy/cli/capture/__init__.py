@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -218,7 +219,9 @@ def _render(config: RenderCaptureConfig) -> int:
     if config.json:
         emit_json({"scene": loaded.name, "transforms": path, "images": len(list((config.out / "images").glob("*.png")))})
     else:
-        print(f"Wrote {path}. Next: airworthy capture train {config.out} --out {config.out.name}_splats")
+        print(
+            f"Wrote {path}. Next: airworthy capture train {quote(str(config.out))} --out {quote(config.out.name + '_splats')}"
+        )
     return 0
 
 
@@ -272,5 +275,5 @@ def train(config: TrainConfig, images: CaptureImages) -> int:
     evaluated_on = f"{result.held_out} held-out images" if result.held_out else "images it was trained on"
     print(f"{result.splats}: {result.gaussians:,} gaussians after {result.steps:,} steps, {result.seconds:.0f} s.")
     print(f"PSNR {result.psnr:.2f} dB, SSIM {result.ssim:.3f} on {evaluated_on}; see {result.report.with_suffix('.html')}.")
-    print(f"Next: airworthy view {result.splats}")
+    print(f"Next: airworthy view {quote(str(result.splats))}")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
@@ -77,7 +78,7 @@ def make_place(config: PlaceConfig) -> int:
         f"{left}: PSNR {psnr['before']:.2f} dB before, {psnr['after']:.2f} dB after; {some['background']:,} lie beyond known"
         " space and are seen only."
     )
-    print(f"Next: airworthy scenes show {config.out}; airworthy fly --scene {config.out}")
+    print(f"Next: airworthy scenes show {quote(str(config.out))}; airworthy fly --scene {quote(str(config.out))}")
     return 0
 
 

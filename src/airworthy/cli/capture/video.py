@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from tyro.conf import OmitArgPrefixes, Positional
@@ -64,7 +65,9 @@ def film(config: CaptureFilmConfig) -> int:
     if config.json:
         emit_json({"film": config.out, "truth": truth, "frames": config.film.count})
     else:
-        print(f"Wrote {config.out} and {truth}. Next: airworthy capture video {config.out} --out {config.out.stem}_place")
+        print(
+            f"Wrote {config.out} and {truth}. Next: airworthy capture video {quote(str(config.out))} --out {quote(config.out.stem + '_place')}"
+        )
     return 0
 
 
@@ -119,6 +122,6 @@ def _show(done: VideoResult) -> None:
     for line in found["warnings"]:
         print(f"Note: {line}")
     if done.place is not None:
-        print(f"Next: airworthy fly --scene {done.place}; airworthy view {done.place}")
+        print(f"Next: airworthy fly --scene {quote(str(done.place))}; airworthy view {quote(str(done.place))}")
     elif done.splats is not None:
-        print(f"Next: airworthy view {done.splats}")
+        print(f"Next: airworthy view {quote(str(done.splats))}")

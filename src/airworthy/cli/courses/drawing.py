@@ -6,6 +6,7 @@ import sys
 import webbrowser
 from dataclasses import dataclass, fields
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from airworthy.cli.common import emit_json
@@ -199,12 +200,13 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
             print(f"{walk.around:.1f} m of the walk leave no such room: they are led round, and left out at its ends.")
     if clearance is not None:
         print(f"In {clearance.scene!r} {clearance.vehicle!r} {clearance.room()}.")
-    print(f"Next: airworthy fly --vehicle {config.vehicle} {_scene_word(config)}--course {config.out} --out runs/{draft.name}")
+    flown = f"--course {quote(str(config.out))} --out {quote(f'runs/{draft.name}')}"
+    print(f"Next: airworthy fly --vehicle {quote(str(config.vehicle))} {_scene_word(config)}{flown}")
     return 0
 
 
 def _scene_word(config: DrawCourseConfig) -> str:
-    return "" if config.scene is None else f"--scene {config.scene} "
+    return "" if config.scene is None else f"--scene {quote(str(config.scene))} "
 
 
 # ---- In the browser ---------------------------------------------------------------------------------------------------------
