@@ -219,9 +219,8 @@ def _render(config: RenderCaptureConfig) -> int:
     if config.json:
         emit_json({"scene": loaded.name, "transforms": path, "images": len(list((config.out / "images").glob("*.png")))})
     else:
-        print(
-            f"Wrote {path}. Next: airworthy capture train {quote(str(config.out))} --out {quote(config.out.name + '_splats')}"
-        )
+        trained = quote(f"{config.out.name}_splats")
+        print(f"Wrote {path}. Next: airworthy capture train {quote(str(config.out))} --out {trained}")
     return 0
 
 

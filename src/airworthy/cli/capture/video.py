@@ -65,9 +65,8 @@ def film(config: CaptureFilmConfig) -> int:
     if config.json:
         emit_json({"film": config.out, "truth": truth, "frames": config.film.count})
     else:
-        print(
-            f"Wrote {config.out} and {truth}. Next: airworthy capture video {quote(str(config.out))} --out {quote(config.out.stem + '_place')}"
-        )
+        made = f"{quote(str(config.out))} --out {quote(f'{config.out.stem}_place')}"
+        print(f"Wrote {config.out} and {truth}. Next: airworthy capture video {made}")
     return 0
 
 
