@@ -22,7 +22,7 @@ print(f"{made['place']['space_m3']['free']:.0f} m3 are known to be free")
 place = str(room / "place")
 if not course.exists():
     fits = CourseRoom(aw.scene(place), aw.vehicle("carl"))
-    walk = walk_course(read_poses(room).position, fits, WalkOptions(clear=0.2), Limits(speed=1.5))
+    walk = walk_course(read_poses(room).position, fits, WalkOptions(clear=0.25), Limits(speed=1.5))
     write_course(walk.draft.course(), course)
 path = aw.course(str(course)).trajectory()
 print(f"{course}: {path.length():.1f} m in {path.duration:.1f} s")
