@@ -46,6 +46,16 @@ def _walk(folder: Path, metric: bool) -> None:
     write_capture(images, folder)
 
 
+@pytest.mark.parametrize(("acceleration", "beyond"), [(3.0, False), (60.0, True)])
+def test_what_no_rotor_gives_is_told(acceleration: float, beyond: bool, place: Path, capsys: Output) -> None:
+    """Full thrust of 'carl' is 2.46 times its weight: 3 m/s^2 ask 1.05 times the weight, 60 m/s^2 six times."""
+    points = ["--points", "0 0 1; 12 0 1; 24 0 1", "--speed", "20", "--acceleration", str(acceleration)]
+    assert main(["courses", "draw", *points, "--out", "fast.json"]) == 0
+    assert (" % of what a rotor of 'carl' gives, at " in capsys.readouterr().out) == beyond
+    assert main(["courses", "draw", *points, "--out", "again.json", "--json"]) == 0
+    assert (json.loads(capsys.readouterr().out)["rotor_percent"] > 100.0) == beyond
+
+
 def test_points_become_a_course(place: Path, capsys: Output) -> None:
     assert main(["courses", "draw", "--scene", "hut", "--points", POINTS, "--speed", "1.5", "--out", "round.json"]) == 0
     out = capsys.readouterr().out

@@ -174,6 +174,7 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
     """Plan, look at its room, write, and say what came of it."""
     from airworthy.tasks import course_clearance
     from airworthy.tasks.course_fit import check_course
+    from airworthy.tasks.course_room import course_margins
 
     course = draft.course()
     path = course.trajectory()
@@ -189,6 +190,9 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
         facts["gap_m"] = clearance.gap if clearance.gap < float("inf") else None
     if walk is not None:
         facts |= {"cameras": walk.recorded, "moved": walk.moved, "moved_most_m": walk.farthest, "around_m": walk.around}
+    margins = course_margins(path, _limits(config), vehicle, samples=max(2, round(20.0 * path.duration) + 1))
+    worst = int(margins.rotor_share.argmax())
+    facts["rotor_percent"] = 100.0 * float(margins.rotor_share[worst])
     if config.json:
         emit_json(facts)
         return 0
@@ -200,6 +204,11 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
             print(f"{walk.around:.1f} m of the walk leave no such room: they are led round, and left out at its ends.")
     if clearance is not None:
         print(f"In {clearance.scene!r} {clearance.vehicle!r} {clearance.room()}.")
+    if facts["rotor_percent"] > 100.0:
+        print(
+            f"Note: it asks {facts['rotor_percent']:.0f} % of what a rotor of {vehicle.name!r} gives, at"
+            f" {margins.time[worst]:.2f} s, and cannot be flown as it is: draw it slower or rounder there, or keep other room."
+        )
     flown = f"--course {quote(str(config.out))} --out {quote(f'runs/{draft.name}')}"
     print(f"Next: airworthy fly --vehicle {quote(str(config.vehicle))} {_scene_word(config)}{flown}")
     return 0
