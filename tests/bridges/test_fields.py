@@ -11,8 +11,8 @@ import pytest
 
 from airworthy.bridges.ardupilot import ServoPacket, servo_packet, state_line
 from airworthy.bridges.betaflight import Sticks, rc_packet, state_packet
-from airworthy.bridges.stick_pilot import stick_for_rate
 from airworthy.bridges.px4 import hil_gps, hil_sensor, hil_state
+from airworthy.bridges.stick_pilot import stick_for_rate
 from airworthy.bridges.vehicle_sample import VehicleSample, vehicle_sample
 from airworthy.core.frames import to_matrix
 from airworthy.sensors.navigation.geodesy import Home
@@ -127,7 +127,7 @@ def test_betaflight(number: int, form: str) -> None:
     turn, wanted = turn_of(*v[7:11]), north_west_up @ state.turn
     if form == "gazebo":  # half a turn about x on both sides, then a quarter turn to the left
         turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]) @ FRD @ turn @ FRD
-    if form == "before_2026":  # roll, pitch and yaw are read from the first column and the last row, two signs of which are turned
+    if form == "before_2026":  # angles are read from the first column and the last row, two signs of which it turns
         turn[1:, 0] *= -1.0
         np.testing.assert_allclose([*turn[:, 0], *turn[2]], [*wanted[:, 0], *wanted[2]], atol=1e-12)
     else:

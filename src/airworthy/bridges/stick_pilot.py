@@ -24,13 +24,15 @@ MOTOR_IDLE = 0.055
 """Betaflight's motor_idle, its default: share of the motors' range at throttle zero."""
 # Ours: sticks move an attitude loop of some 5 rad/s, below which the outer loop has to stay.
 _POSITION_GAIN, _VELOCITY_GAIN = 2.0, 2.8  # [1/s^2], [1/s]: damped with a ratio of 1
-# Throttle curve and idle speed may have been changed in the firmware, and an accelerometer that is off tilts what it takes for level.
+# Throttle curve and idle speed may have been changed in the firmware, and an accelerometer that is off tilts what it takes
+# for level.
 _INTEGRAL, _INTEGRAL_MAX = np.array([0.4, 0.4, 0.8]), np.array([1.0, 1.0, 4.0])  # [1/s^3], [m/s^2]
 _TILT_MAX = math.radians(35.0)
-# Ours, flown with Betaflight 2026.6.1: with its default gains the yaw of x500 swings at 7 rad/s and is hardly damped, and an outer
-# loop of more than 1/s makes it swing for ever.
+# Ours, flown with Betaflight 2026.6.1: with its default gains the yaw of x500 swings at 7 rad/s and is hardly damped, and an
+# outer loop of more than 1/s makes it swing for ever.
 _YAW_GAIN, _YAW_RATE_MAX = 0.8, math.radians(60.0)  # [1/s], [rad/s]
-_ARM_OFF, _ARM_PERIOD = 1.0, 4.0  # [s]: Betaflight arms on a switch that it has seen off since it was ready, 5 s after its start
+# Betaflight arms on a switch that it has seen off since it was ready, some 5 s after its start.
+_ARM_OFF, _ARM_PERIOD = 1.0, 4.0  # [s]
 _LIFT_MIN = 0.2  # of the weight: a copter without thrust has no attitude control
 
 
