@@ -30,9 +30,11 @@ def layers_source(prefix: str = "") -> str:
     folder = files("airworthy.pilots.svnet").joinpath("native")
     convolve = folder.joinpath("convolve.h").read_text()
     convolutions = [convolve.replace("VECTORS", str(number)) for number in (1, 2, 3, 4)]
-    texts = (folder.joinpath(name).read_text() for name in ("layers.h", "task.h"))
-    layers, task = texts
-    return "\n".join([prefix, shared_source("prelude.h"), layers, *convolutions, task])
+    filtered = folder.joinpath("depthwise.h").read_text()
+    filters = [filtered.replace("KERNEL", str(side)).replace("STRIDE", str(stride)) for side in (3, 5) for stride in (1, 2)]
+    texts = (folder.joinpath(name).read_text() for name in ("layers.h", "filter.h", "task.h"))
+    layers, filter_, task = texts
+    return "\n".join([prefix, shared_source("prelude.h"), layers, *convolutions, *filters, filter_, task])
 
 
 _ARGUMENTS = """

@@ -6,11 +6,19 @@ struct ConvolveVECTORS {
     const float* source[PIXELS];
     F sum[PIXELS][VECTORS];
     const F least = N::c(layer.rectified ? 0.0f : -3.4e38f), most = N::c(layer.rectified == 2 ? 6.0f : MOST);
+    // One division for all pixels: they follow each other.
+    const int row_first = first / layer.columns, column_first = first - row_first * layer.columns;
+    const int ahead = layer.stride * layer.from_pixel, wrap = layer.stride * layer.from_row - (layer.columns - 1) * ahead;
+    const float* at = from + row_first * layer.stride * layer.from_row + column_first * ahead;
+    int column = column_first;
     UNROLL for (int p = 0; p < PIXELS; ++p) {
       // Behind the last pixel the last one is computed again, and not written.
-      const int pixel = first + (p < count ? p : count - 1);
-      const int y = pixel / layer.columns, x = pixel - y * layer.columns;
-      source[p] = from + y * layer.stride * layer.from_row + x * layer.stride * layer.from_pixel;
+      source[p] = at;
+      if (p + 1 < count) {
+        const bool more = ++column < layer.columns;
+        at += more ? ahead : wrap;
+        column = more ? column : 0;
+      }
     }
     UNROLL for (int v = 0; v < VECTORS; ++v) {
       const F start = N::load(bias + 16 * v + lane);
@@ -28,15 +36,19 @@ struct ConvolveVECTORS {
       }
       UNROLL for (int p = 0; p < PIXELS; ++p) source[p] += layer.from_row;
     }
+    float* to = into + row_first * layer.into_row + column_first * layer.into_pixel + lane;
+    const int end = layer.into_row - (layer.columns - 1) * layer.into_pixel;
+    column = column_first;
     UNROLL for (int p = 0; p < PIXELS; ++p) {
       if (p >= count) break;
-      const int y = (first + p) / layer.columns, x = first + p - y * layer.columns;
-      float* to = into + y * layer.into_row + x * layer.into_pixel;
       // What is no number stays so.
       UNROLL for (int v = 0; v < VECTORS; ++v) {
         const F low = N::select(sum[p][v] < least, least, sum[p][v]);
-        N::store(to + 16 * v + lane, N::select(most < low, most, low));
+        N::store(to + 16 * v, N::select(most < low, most, low));
       }
+      const bool more = ++column < layer.columns;
+      to += more ? layer.into_pixel : end;
+      column = more ? column : 0;
     }
   }
 };

@@ -16,11 +16,11 @@ struct L {
 };
 // Pixels that are computed together with 1, 2, 3 or 4 vectors of channels: their sums fill the registers and do not spill.
 #if LANES == 1
-enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6 };
+enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6, PIXELS_FILTER = 1 };
 #elif defined(__AVX512F__)
-enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 8, PIXELS_4 = 6 };
+enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 8, PIXELS_4 = 6, PIXELS_FILTER = 7 };
 #else
-enum { PIXELS_1 = 6, PIXELS_2 = 3, PIXELS_3 = 2, PIXELS_4 = 1 };
+enum { PIXELS_1 = 6, PIXELS_2 = 3, PIXELS_3 = 2, PIXELS_4 = 1, PIXELS_FILTER = 3 };
 #endif
 #define UNROLL _Pragma("unroll")
 enum { NORMALISE = 0, CONVOLVE = 1, POOL = 2, MEAN = 3, DEPTHWISE = 4, ADD = 5 };
@@ -45,6 +45,7 @@ struct Layer {
   INLINE int items() const {
     if (kind == NORMALISE) return height;
     if (kind == CONVOLVE) return tiles() * blocks * (16 / LANES);
+    if (kind == DEPTHWISE && LANES != 1) return count / columns * blocks;
     return count * blocks * (16 / LANES);
   }
 };

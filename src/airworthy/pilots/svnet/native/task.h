@@ -36,18 +36,14 @@ for (int image = whole ? task : task / items; image < count; image += whole ? sl
         continue;
       }
       if (layer.kind == DEPTHWISE) {
-        // Every channel alone; pixel after pixel, so that a vector's taps stay close.
-        const int vector = part / layer.count, pixel = part - vector * layer.count, at = 16 * vector + lane;
-        const int y = pixel / layer.columns, x = pixel - y * layer.columns, taps = layer.rows * layer.length;
-        const float* w = weights.data + layer.weights + 16 * vector * taps + lane;
-        const float* source = from + y * layer.stride * layer.from_row + x * layer.stride * layer.from_pixel + at;
-        F sum = N::load(weights.data + layer.bias + at);
-        for (int row = 0; row < layer.rows; ++row, source += layer.from_row)
-          for (int column = 0; column < layer.length; ++column, w += 16)
-            sum = L::fma(N::load(source + column * layer.from_pixel), N::load(w), sum);
-        const F least = N::c(0.0f), most = N::c(6.0f);
-        sum = N::select(sum < least, least, sum);
-        N::store(into + y * layer.into_row + x * layer.into_pixel + at, N::select(most < sum, most, sum));
+        // Every channel alone; a vector's taps stay close, as all its pixels come one after another.
+#if LANES == 1
+        const int vector = part / layer.count, pixel = part - vector * layer.count;
+        Filter::run(layer, from, into, weights.data, 16 * vector + lane, pixel / layer.columns, pixel % layer.columns, 1);
+#else
+        const int rows = layer.count / layer.columns, vector = part / rows;
+        Filter::run(layer, from, into, weights.data, 16 * vector, part - vector * rows, 0, layer.columns);
+#endif
         continue;
       }
       const int vector = part % layer.blocks, at = 16 * vector + lane;

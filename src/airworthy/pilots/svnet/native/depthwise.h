@@ -1,0 +1,33 @@
+// A filter of KERNEL x KERNEL taps of each channel alone, at every STRIDE-th pixel: of some neighbouring pixels of a row together,
+// so that a vector of what is read serves all sums that want it, and the sums do not wait for each other.
+struct FilterKERNEL_STRIDE {
+  enum { WIDE = PIXELS_FILTER };
+  static INLINE void run(const Layer& layer, const float* from, float* into, const float* weights, F start) {
+    F sum[WIDE];
+    UNROLL for (int p = 0; p < WIDE; ++p) sum[p] = start;
+    PRAGMA_NOUNROLL for (int row = 0; row < KERNEL; ++row, from += layer.from_row, weights += 16 * KERNEL) {
+      F weight[KERNEL];
+      UNROLL for (int k = 0; k < KERNEL; ++k) weight[k] = N::load(weights + 16 * k);
+      UNROLL for (int column = 0; column < STRIDE * (WIDE - 1) + KERNEL; ++column) {
+        const F given = N::load(from + column * layer.from_pixel);
+        // Each sum goes over its taps in their order.
+        UNROLL for (int p = 0; p < WIDE; ++p) {
+          const int k = column - STRIDE * p;
+          if (k >= 0 && k < KERNEL) sum[p] = L::fma(given, weight[k], sum[p]);
+        }
+      }
+    }
+    const F least = N::c(0.0f), most = N::c(6.0f);
+    UNROLL for (int p = 0; p < WIDE; ++p) {
+      const F low = N::select(sum[p] < least, least, sum[p]);
+      N::store(into + p * layer.into_pixel, N::select(most < low, most, low));
+    }
+  }
+  // Of a whole row; the last ones begin earlier, and some pixels are computed twice.
+  static INLINE void row(const Layer& layer, const float* from, float* into, const float* weights, F start, int count) {
+    for (int p = 0; p < count; p += WIDE) {
+      const int first = p + WIDE <= count ? p : count - WIDE;
+      run(layer, from + first * STRIDE * layer.from_pixel, into + first * layer.into_pixel, weights, start);
+    }
+  }
+};
