@@ -29,7 +29,7 @@ def layers_source(prefix: str = "") -> str:
     """Return the native text of the kernel."""
     folder = files("airworthy.pilots.svnet").joinpath("native")
     convolve = folder.joinpath("convolve.h").read_text()
-    convolutions = [convolve.replace("VECTORS", str(number)) for number in (1, 2, 3, 4)]
+    convolutions = [convolve.replace("VECTORS", str(number)) for number in (1, 2, 3, 4, 5, 7)]
     filtered = folder.joinpath("depthwise.h").read_text()
     filters = [filtered.replace("KERNEL", str(side)).replace("STRIDE", str(stride)) for side in (3, 5) for stride in (1, 2)]
     texts = (folder.joinpath(name).read_text() for name in ("layers.h", "filter.h", "task.h"))
@@ -228,7 +228,7 @@ class LayerStack:
     def _pack(self, weight: ArrayF32, bias: ArrayF32) -> tuple[int, int, list[ArrayF32], tuple[int, int]]:
         """Vectors computed together, groups of so many, the weights laid by group, tap and channel, and their offsets."""
         out = len(weight)
-        vectors = next(v for v in (4, 3, 2, 1) if -(-out // CPU_LANES) % v == 0 or v == 1)
+        vectors = next(v for v in (4, 3, 5, 7, 2, 1) if -(-out // CPU_LANES) % v == 0 or v == 1)
         wide = vectors * CPU_LANES
         blocks = -(-out // wide)
         taps = np.moveaxis(weight, (0, 1), (3, 2)).reshape(-1, out)  # row, column, channel; out

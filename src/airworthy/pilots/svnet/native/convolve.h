@@ -51,4 +51,9 @@ struct ConvolveVECTORS {
       column = more ? column : 0;
     }
   }
+  // All pixels of a group of channels.
+  static APART void all(const Layer& layer, const float* from, float* into, const float* weights, const float* bias) {
+    for (int first = 0; first < layer.count; first += PIXELS)
+      run(layer, from, into, weights, bias, first, layer.count - first < PIXELS ? layer.count - first : PIXELS, 0);
+  }
 };

@@ -23,11 +23,14 @@ struct FilterKERNEL_STRIDE {
       N::store(into + p * layer.into_pixel, N::select(most < low, most, low));
     }
   }
-  // Of a whole row; the last ones begin earlier, and some pixels are computed twice.
-  static INLINE void row(const Layer& layer, const float* from, float* into, const float* weights, F start, int count) {
-    for (int p = 0; p < count; p += WIDE) {
-      const int first = p + WIDE <= count ? p : count - WIDE;
-      run(layer, from + first * STRIDE * layer.from_pixel, into + first * layer.into_pixel, weights, start);
-    }
+  // All pixels of a vector of channels; the last ones of a row begin earlier, and some are computed twice.
+  static APART void all(const Layer& layer, const float* from, float* into, const float* weights, const float* bias) {
+    const F start = N::load(bias);
+    for (int row = 0; row < layer.count / layer.columns; ++row)
+      for (int p = 0; p < layer.columns; p += WIDE) {
+        const int first = p + WIDE <= layer.columns ? p : layer.columns - WIDE;
+        run(layer, from + row * STRIDE * layer.from_row + first * STRIDE * layer.from_pixel,
+            into + row * layer.into_row + first * layer.into_pixel, weights, start);
+      }
   }
 };

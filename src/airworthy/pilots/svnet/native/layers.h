@@ -16,11 +16,17 @@ struct L {
 };
 // Pixels that are computed together with 1, 2, 3 or 4 vectors of channels: their sums fill the registers and do not spill.
 #if LANES == 1
-enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6, PIXELS_FILTER = 1 };
+enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6, PIXELS_5 = 5, PIXELS_7 = 3, PIXELS_FILTER = 1 };
 #elif defined(__AVX512F__)
-enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 8, PIXELS_4 = 6, PIXELS_FILTER = 7 };
+enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 8, PIXELS_4 = 6, PIXELS_5 = 5, PIXELS_7 = 3, PIXELS_FILTER = 7 };
 #else
-enum { PIXELS_1 = 6, PIXELS_2 = 3, PIXELS_3 = 2, PIXELS_4 = 1, PIXELS_FILTER = 3 };
+enum { PIXELS_1 = 6, PIXELS_2 = 3, PIXELS_3 = 2, PIXELS_4 = 1, PIXELS_5 = 1, PIXELS_7 = 1, PIXELS_FILTER = 3 };
+#endif
+// A function of its own on a CPU, whose sums no other's numbers drive out of the registers.
+#if defined(__CUDA_ARCH__) || defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define APART INLINE
+#else
+#define APART __attribute__((noinline))
 #endif
 #define UNROLL _Pragma("unroll")
 enum { NORMALISE = 0, CONVOLVE = 1, POOL = 2, MEAN = 3, DEPTHWISE = 4, ADD = 5 };
@@ -38,14 +44,14 @@ struct Layer {
   int vectors, blocks;             // 16 channels each: computed together, and groups of so many
   int rectified;                   // 0 not, 1 at 0, 2 at 0 and at 6
   INLINE int pixels() const {
-    return vectors == 1 ? PIXELS_1 : vectors == 2 ? PIXELS_2 : vectors == 3 ? PIXELS_3 : PIXELS_4;
+    return vectors == 1 ? PIXELS_1 : vectors == 2 ? PIXELS_2 : vectors == 3 ? PIXELS_3 : vectors == 4 ? PIXELS_4 : vectors == 5 ? PIXELS_5 : PIXELS_7;
   }
   INLINE int tiles() const { return (count + pixels() - 1) / pixels(); }
-  // Parts that do not depend on each other.
+  // Parts that do not depend on each other; those of a CPU are larger, for what is alike in a part is not found out again.
   INLINE int items() const {
     if (kind == NORMALISE) return height;
+    if (LANES != 1 && (kind == CONVOLVE || kind == DEPTHWISE)) return blocks;
     if (kind == CONVOLVE) return tiles() * blocks * (16 / LANES);
-    if (kind == DEPTHWISE && LANES != 1) return count / columns * blocks;
     return count * blocks * (16 / LANES);
   }
 };

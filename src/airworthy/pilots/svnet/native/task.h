@@ -22,27 +22,38 @@ for (int image = whole ? task : task / items; image < count; image += whole ? sl
       // Of channels: lane, then vector or group of vectors.
       const int lane = item % (16 / LANES), part = item / (16 / LANES);
       if (layer.kind == CONVOLVE) {
-        const int tiles = layer.tiles(), block = part / tiles, wide = 16 * layer.vectors;
-        const int first = (part - block * tiles) * layer.pixels();
-        const int left = layer.count - first;
+        const int tiles = LANES == 1 ? layer.tiles() : 1, block = part / tiles, wide = 16 * layer.vectors;
         const float* w = weights.data + layer.weights + (size_t)block * layer.rows * layer.length * wide;
         const float* b = weights.data + layer.bias + block * wide;
         float* to = into + block * wide;
+#if LANES == 1
+        const int first = (part - block * tiles) * layer.pixels(), left = layer.count - first;
         const int some = left < layer.pixels() ? left : layer.pixels();
-        if (layer.vectors == 4) Convolve4::run(layer, from, to, w, b, first, some, lane);
-        else if (layer.vectors == 3) Convolve3::run(layer, from, to, w, b, first, some, lane);
-        else if (layer.vectors == 2) Convolve2::run(layer, from, to, w, b, first, some, lane);
-        else Convolve1::run(layer, from, to, w, b, first, some, lane);
+#define CONVOLVE_BY(NUMBER) Convolve##NUMBER::run(layer, from, to, w, b, first, some, lane)
+#else
+#define CONVOLVE_BY(NUMBER) Convolve##NUMBER::all(layer, from, to, w, b)
+#endif
+        if (layer.vectors == 7) CONVOLVE_BY(7);
+        else if (layer.vectors == 5) CONVOLVE_BY(5);
+        else if (layer.vectors == 4) CONVOLVE_BY(4);
+        else if (layer.vectors == 3) CONVOLVE_BY(3);
+        else if (layer.vectors == 2) CONVOLVE_BY(2);
+        else CONVOLVE_BY(1);
         continue;
       }
       if (layer.kind == DEPTHWISE) {
-        // Every channel alone; a vector's taps stay close, as all its pixels come one after another.
+        const int pixels = LANES == 1 ? layer.count : 1, vector = part / pixels, at = 16 * vector + lane;
+        const float* w = weights.data + layer.weights + 16 * vector * layer.rows * layer.length + lane;
+        const float* b = weights.data + layer.bias + at;
 #if LANES == 1
-        const int vector = part / layer.count, pixel = part - vector * layer.count;
-        Filter::run(layer, from, into, weights.data, 16 * vector + lane, pixel / layer.columns, pixel % layer.columns, 1);
+        Filter::run(layer, from + at, into + at, w, b, part - vector * pixels, 1);
 #else
-        const int rows = layer.count / layer.columns, vector = part / rows;
-        Filter::run(layer, from, into, weights.data, 16 * vector, part - vector * rows, 0, layer.columns);
+        const bool wide = layer.columns >= PIXELS_FILTER;
+        if (wide && layer.rows == 3 && layer.stride == 1) Filter3_1::all(layer, from + at, into + at, w, b);
+        else if (wide && layer.rows == 3 && layer.stride == 2) Filter3_2::all(layer, from + at, into + at, w, b);
+        else if (wide && layer.rows == 5 && layer.stride == 1) Filter5_1::all(layer, from + at, into + at, w, b);
+        else if (wide && layer.rows == 5 && layer.stride == 2) Filter5_2::all(layer, from + at, into + at, w, b);
+        else Filter::run(layer, from + at, into + at, w, b, 0, layer.count);
 #endif
         continue;
       }
