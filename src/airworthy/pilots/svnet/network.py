@@ -14,7 +14,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
+from airworthy.core.native_kernel import Launcher, on_cache_line, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
 from airworthy.pilots.svnet.layers import LayerStack, chain_layers, layers_kernel
@@ -57,8 +57,9 @@ class _Runner:
         self.whole = device == "cpu" and not single
         self._kernel = layers_kernel(_SINGLE if single else "")
         self._items = layers.items()
-        self.work = np.zeros((slots, layers.size), np.float32)
-        self._fixed = [_shared(array, device) for array in (layers.weights(), layers.table(), self.work)]
+        self.work = on_cache_line(np.zeros((slots, layers.size), np.float32))
+        weights = on_cache_line(layers.weights())
+        self._fixed = [_shared(array, device) for array in (weights, layers.table(), self.work)]
 
     def launchers(self, images: Any, colors: Any, scores: Any, count: int, image_stride: int) -> list[Launcher]:
         """Return launches over `count` images, in order."""

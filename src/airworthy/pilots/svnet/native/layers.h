@@ -18,7 +18,7 @@ struct L {
 #if LANES == 1
 enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6, PIXELS_5 = 5, PIXELS_7 = 3, PIXELS_FILTER = 1 };
 #elif defined(__AVX512F__)
-enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 8, PIXELS_4 = 6, PIXELS_5 = 5, PIXELS_7 = 3, PIXELS_FILTER = 7 };
+enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 7, PIXELS_4 = 6, PIXELS_5 = 5, PIXELS_7 = 3, PIXELS_FILTER = 7 };
 #else
 enum { PIXELS_1 = 6, PIXELS_2 = 3, PIXELS_3 = 2, PIXELS_4 = 1, PIXELS_5 = 1, PIXELS_7 = 1, PIXELS_FILTER = 3 };
 #endif
