@@ -17,7 +17,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import Launcher, on_cache_line, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
-from airworthy.pilots.svnet.layers import LayerStack, chain_layers, layers_kernel
+from airworthy.pilots.svnet.layers import GROUPS, GROUPS_ALONE, LayerStack, chain_layers, layers_kernel
 from airworthy.pilots.svnet.trunk_layers import backbone_layers
 from airworthy.pilots.svnet.variants import (
     COMMAND_HIDDEN,
@@ -107,8 +107,9 @@ class Backbone:
         self.size = size
         self._classes, self._cells = len(weights["classifier.1.bias"]), cells**2
         at_once = thread_limit() if threads is None else threads
-        slots = at_once if device == "cpu" and not single else _AT_ONCE_GPU
-        self._runner = _Runner(backbone_layers(weights, *size, cells, trunk), slots, device, threads, single)
+        whole = device == "cpu" and not single
+        layers = backbone_layers(weights, *size, cells, trunk, GROUPS if whole else GROUPS_ALONE)
+        self._runner = _Runner(layers, at_once if whole else _AT_ONCE_GPU, device, threads, single)
         # 8-bit images have 256 values: a table per channel normalises them exactly, without a division per pixel.
         shades = np.arange(256, dtype=np.float32) / np.float32(255.0)
         table = (shades - np.asarray(mean, np.float32)[:, None]) / np.asarray(std, np.float32)[:, None]
@@ -172,7 +173,8 @@ class LinearChain:
         threads: int | None = None,
         single: bool = False,
     ):
-        self._layers, self._from, self._into = chain_layers(weights, ROWS, rectified)
+        groups = GROUPS_ALONE if single else GROUPS
+        self._layers, self._from, self._into = chain_layers(weights, ROWS, rectified, groups)
         self._out, self._threads, self._single = len(weights[-1][0]), threads, single
         self._held: tuple[int, _Runner, list[Launcher]] | None = None
 

@@ -1,8 +1,8 @@
 // A convolution of PIXELS pixels and VECTORS times 16 channels, all of whose sums stay in registers.
 struct ConvolveVECTORS {
   enum { PIXELS = PIXELS_VECTORS };
-  static INLINE void run(const Layer& layer, const float* from, float* into, const float* weights, const float* bias, int first,
-                         int count, int lane) {
+  static INLINE void run(const Layer& layer, const float* from, const float* also, float* into, const float* weights,
+                         const float* bias, int first, int count, int lane) {
     const float* source[PIXELS];
     F sum[PIXELS][VECTORS];
     const F least = N::c(layer.rectified ? 0.0f : -3.4e38f), most = N::c(layer.rectified == 2 ? 6.0f : MOST);
@@ -36,24 +36,33 @@ struct ConvolveVECTORS {
       }
       UNROLL for (int p = 0; p < PIXELS; ++p) source[p] += layer.from_row;
     }
-    float* to = into + row_first * layer.into_row + column_first * layer.into_pixel + lane;
+    const int written = row_first * layer.into_row + column_first * layer.into_pixel + lane;
+    float* to = into + written;
+    also += written;
     const int end = layer.into_row - (layer.columns - 1) * layer.into_pixel;
     column = column_first;
     UNROLL for (int p = 0; p < PIXELS; ++p) {
       if (p >= count) break;
-      // What is no number stays so.
       UNROLL for (int v = 0; v < VECTORS; ++v) {
-        const F low = N::select(sum[p][v] < least, least, sum[p][v]);
-        N::store(to + 16 * v, N::select(most < low, most, low));
+        const F found = L::within(sum[p][v], least, most);
+        N::store(to + 16 * v, layer.adds ? found + N::load(also + 16 * v) : found);
       }
       const bool more = ++column < layer.columns;
       to += more ? layer.into_pixel : end;
+      also += more ? layer.into_pixel : end;
       column = more ? column : 0;
     }
   }
-  // All pixels of a group of channels.
-  static APART void all(const Layer& layer, const float* from, float* into, const float* weights, const float* bias) {
-    for (int first = 0; first < layer.count; first += PIXELS)
-      run(layer, from, into, weights, bias, first, layer.count - first < PIXELS ? layer.count - first : PIXELS, 0);
+  // A group of channels: all pixels, or, on a GPU, those from `first` on.
+  static APART void group(const Layer& layer, float* memory, const float* weights, int block, int first, int lane) {
+    const int wide = 16 * VECTORS * block;
+    const float* w = weights + layer.weights + (size_t)wide * layer.rows * layer.length;
+    const float* b = weights + layer.bias + wide;
+    const float* from = memory + layer.from;
+    const float* also = memory + layer.also + wide;
+    float* into = memory + layer.into + wide;
+    const int end = LANES == 1 ? first + 1 : layer.count;
+    for (; first < end; first += PIXELS)
+      run(layer, from, also, into, w, b, first, layer.count - first < PIXELS ? layer.count - first : PIXELS, lane);
   }
 };
