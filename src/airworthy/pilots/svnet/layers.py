@@ -18,6 +18,7 @@ from airworthy.core.native_kernel import CPU_LANES, native_kernel, shared_source
 from airworthy.pilots.svnet.lite0 import same_padding
 
 __all__ = [
+    "COUNT",
     "GROUPS",
     "GROUPS_ALONE",
     "PIXELS_ALONE",
@@ -84,6 +85,8 @@ _FIELDS = (
     *("width", "rows", "length", "weights", "bias", "vectors", "blocks", "rectified", "adds", "also"),
 )
 """`Layer` of native/layers.h."""
+COUNT = _FIELDS.index("count")
+"""Column of the table that tells how many pixels a layer writes."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import Launcher, on_cache_line, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
-from airworthy.pilots.svnet.layers import GROUPS, GROUPS_ALONE, LayerStack, chain_layers, layers_kernel
+from airworthy.pilots.svnet.layers import COUNT, GROUPS, GROUPS_ALONE, LayerStack, chain_layers, layers_kernel
 from airworthy.pilots.svnet.trunk_layers import backbone_layers
 from airworthy.pilots.svnet.variants import (
     COMMAND_HIDDEN,
@@ -34,7 +34,7 @@ __all__ = ["Backbone", "Decision", "LinearChain", "Reading", "SvNetwork", "norma
 # ---- Runs layers natively: images through the backbone, rows through chains of linear layers --------------------------------
 
 ROWS = 24
-"""Rows that a chain handles together: a multiple of every number of pixels in native/layers.h."""
+"""Most rows that a chain handles together: a multiple of most numbers of pixels in native/layers.h."""
 _SINGLE = "#define SCALAR_PATH\n"
 # Ours: bounds the work memory; a batch of more is done in parts, which the results do not show.
 _AT_ONCE_GPU = 32
@@ -58,8 +58,16 @@ class _Runner:
         self._kernel = layers_kernel(_SINGLE if single else "")
         self._items = layers.items()
         self.work = on_cache_line(np.zeros((slots, layers.size), np.float32))
+        self._table = layers.table()
         weights = on_cache_line(layers.weights())
-        self._fixed = [_shared(array, device) for array in (weights, layers.table(), self.work)]
+        self._fixed = [_shared(array, device) for array in (weights, self._table, self.work)]
+
+    def handle(self, rows: int) -> int:
+        """Have a chain's layers compute `rows` rows and no more; return how many they do."""
+        if not self.whole:
+            return ROWS
+        self._table[:, COUNT] = rows
+        return rows
 
     def launchers(self, images: Any, colors: Any, scores: Any, count: int, image_stride: int) -> list[Launcher]:
         """Return launches over `count` images, in order."""
@@ -184,13 +192,14 @@ class LinearChain:
         if not count:
             return np.zeros((0, self._out), np.float32)
         runner, launchers = self._ready(groups)
-        given, found = self._view(runner, self._from), self._view(runner, self._into)
-        filled = np.zeros((groups * ROWS, given.shape[-1]), np.float32)
+        each = runner.handle(-(-count // groups))
+        given, found = (self._view(runner, area)[:, :each] for area in (self._from, self._into))
+        filled = np.zeros((groups * each, given.shape[-1]), np.float32)
         filled[:count] = rows
         given[...] = filled.reshape(given.shape)
         for launcher in launchers:
             launcher.launch()
-        return np.array(found.reshape(-1, found.shape[-1])[:count, : self._out])
+        return found.reshape(-1, found.shape[-1])[:count, : self._out].copy()
 
     def _ready(self, groups: int) -> tuple[_Runner, list[Launcher]]:
         if self._held is None or self._held[0] != groups:
