@@ -46,9 +46,10 @@ def layers_source(prefix: str = "") -> str:
     convolve, filtered, layers, channelwise, task = (folder.joinpath(name).read_text() for name in names)
     convolutions = [convolve.replace("VECTORS", str(number)) for number in sorted(GROUPS)]
     filters = [filtered.replace("KERNEL", str(side)).replace("STRIDE", str(stride)) for side in (3, 5) for stride in (1, 2)]
-    # Larger groups and filters of several pixels are a CPU's alone, whose lanes are vectors.
-    lanes = ["#if LANES != 1", *convolutions[len(GROUPS_ALONE) :], *filters, "#endif"]
-    parts = [layers, *convolutions[: len(GROUPS_ALONE)], *lanes, channelwise, task]
+    # What NARROW leaves out, and what is a CPU's alone, is not even compiled elsewhere.
+    few, alone = convolutions[:1], convolutions[1 : len(GROUPS_ALONE)]
+    several = ["#if !NARROW", *alone, "#if LANES != 1", *convolutions[len(GROUPS_ALONE) :], "#endif", "#endif"]
+    parts = [layers, *few, *several, "#if LANES != 1", *filters, "#endif", channelwise, task]
     return "\n".join([prefix, shared_source("prelude.h"), *parts])
 
 

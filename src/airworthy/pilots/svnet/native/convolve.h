@@ -24,6 +24,7 @@ struct ConvolveVECTORS {
       const F start = N::load(bias + 16 * v + lane);
       UNROLL for (int p = 0; p < PIXELS; ++p) sum[p][v] = start;
     }
+    const int step = NARROW ? 16 * layer.vectors : 16 * VECTORS;
     for (int row = 0; row < layer.rows; ++row) {
       PRAGMA_NOUNROLL for (int k = 0; k < layer.length; ++k) {
         F weight[VECTORS];
@@ -32,7 +33,7 @@ struct ConvolveVECTORS {
           const F given = N::c(source[p][k]);
           UNROLL for (int v = 0; v < VECTORS; ++v) sum[p][v] = L::fma(given, weight[v], sum[p][v]);
         }
-        weights += 16 * VECTORS;
+        weights += step;
       }
       UNROLL for (int p = 0; p < PIXELS; ++p) source[p] += layer.from_row;
     }
@@ -53,14 +54,14 @@ struct ConvolveVECTORS {
       column = more ? column : 0;
     }
   }
-  // A group of channels: all pixels, or, on a GPU, those from `first` on.
-  static APART void group(const Layer& layer, float* memory, const float* weights, int block, int first, int lane) {
-    const int wide = 16 * VECTORS * block;
-    const float* w = weights + layer.weights + (size_t)wide * layer.rows * layer.length;
-    const float* b = weights + layer.bias + wide;
+  // Channels from `channel` on: all pixels, or, on a GPU, those from `first` on.
+  static APART void group(const Layer& layer, float* memory, const float* weights, int channel, int first, int lane) {
+    const int wide = 16 * layer.vectors, within = channel % wide;
+    const float* w = weights + layer.weights + (size_t)(channel - within) * layer.rows * layer.length + within;
+    const float* b = weights + layer.bias + channel;
     const float* from = memory + layer.from;
-    const float* also = memory + layer.also + wide;
-    float* into = memory + layer.into + wide;
+    const float* also = memory + layer.also + channel;
+    float* into = memory + layer.into + channel;
     const int end = LANES == 1 ? first + 1 : layer.count;
     for (; first < end; first += PIXELS)
       run(layer, from, also, into, w, b, first, layer.count - first < PIXELS ? layer.count - first : PIXELS, lane);

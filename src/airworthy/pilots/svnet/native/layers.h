@@ -19,14 +19,18 @@ struct L {
     return N::select(most < low, most, low);
   }
 };
-// Pixels that are computed together with so many vectors of channels: their sums fill the registers and do not spill. Those of a
-// filter, and groups of 5 and 7 vectors, are a CPU's alone.
+// Pixels that are computed together with so many vectors of channels: their sums fill the registers and do not spill. Where a
+// vector takes several registers, groups are computed a vector at a time (NARROW). Filters of several pixels, and groups of 5 and
+// 7 vectors, are a CPU's alone.
 #if LANES == 1
+#define NARROW 0
 enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6 };
 #elif defined(__AVX512F__)
+#define NARROW 0
 enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 7, PIXELS_4 = 6, PIXELS_5 = 5, PIXELS_7 = 3, PIXELS_FILTER = 7 };
 #else
-enum { PIXELS_1 = 6, PIXELS_2 = 3, PIXELS_3 = 2, PIXELS_4 = 1, PIXELS_5 = 1, PIXELS_7 = 1, PIXELS_FILTER = 3 };
+#define NARROW 1
+enum { PIXELS_1 = 6, PIXELS_FILTER = 3 };
 #endif
 // A function of its own on a CPU, whose sums no other's numbers drive out of the registers.
 #if defined(__CUDA_ARCH__) || defined(__CUDACC__) || defined(__CUDACC_RTC__)
@@ -52,6 +56,12 @@ struct Layer {
   int adds, also;                  // whether what lies at the offset `also`, in the steps of `into`, is added at last
   // Parts of a CPU, which runs them one after the other: what is alike in all pixels of a group of channels is found out once.
   INLINE int items() const {
-    return kind == NORMALISE ? height : kind == CONVOLVE || kind == DEPTHWISE ? blocks : kind == POOL ? count : count * blocks;
+    switch (kind) {
+      case NORMALISE: return height;
+      case CONVOLVE: return NARROW ? blocks * vectors : blocks;
+      case DEPTHWISE: return blocks;
+      case POOL: return count;
+      default: return count * blocks;
+    }
   }
 };

@@ -23,14 +23,16 @@ for (int image = alone ? task / items : task; image < count; image += alone ? co
       const int lane = item % (16 / LANES), part = item / (16 / LANES);
       if (layer.kind == CONVOLVE) {
         const int tiles = alone ? (layer.count + PIXELS_1 - 1) / PIXELS_1 : 1, block = part / tiles;
-        const int first = (part - block * tiles) * PIXELS_1;
-        if (layer.vectors == 1) Convolve1::group(layer, memory, weights.data, block, first, lane);
-        else if (layer.vectors == 2) Convolve2::group(layer, memory, weights.data, block, first, lane);
-        else if (layer.vectors == 3) Convolve3::group(layer, memory, weights.data, block, first, lane);
-        else if (layer.vectors == 4) Convolve4::group(layer, memory, weights.data, block, first, lane);
+        const int first = (part - block * tiles) * PIXELS_1, channel = block * 16 * (NARROW ? 1 : layer.vectors);
+        if (NARROW || layer.vectors == 1) Convolve1::group(layer, memory, weights.data, channel, first, lane);
+#if !NARROW
+        else if (layer.vectors == 2) Convolve2::group(layer, memory, weights.data, channel, first, lane);
+        else if (layer.vectors == 3) Convolve3::group(layer, memory, weights.data, channel, first, lane);
+        else if (layer.vectors == 4) Convolve4::group(layer, memory, weights.data, channel, first, lane);
 #if LANES != 1
-        else if (layer.vectors == 5) Convolve5::group(layer, memory, weights.data, block, first, lane);
-        else Convolve7::group(layer, memory, weights.data, block, first, lane);
+        else if (layer.vectors == 5) Convolve5::group(layer, memory, weights.data, channel, first, lane);
+        else Convolve7::group(layer, memory, weights.data, channel, first, lane);
+#endif
 #endif
         continue;
       }
