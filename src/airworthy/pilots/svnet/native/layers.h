@@ -30,7 +30,7 @@ enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6 };
 enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 7, PIXELS_4 = 6, PIXELS_5 = 5, PIXELS_7 = 3, PIXELS_FILTER = 7 };
 #else
 #define NARROW 1
-enum { PIXELS_1 = 6, PIXELS_FILTER = 3 };
+enum { PIXELS_1 = 6, PIXELS_FILTER = 4 };
 #endif
 // A function of its own on a CPU, whose sums no other's numbers drive out of the registers.
 #if defined(__CUDA_ARCH__) || defined(__CUDACC__) || defined(__CUDACC_RTC__)
