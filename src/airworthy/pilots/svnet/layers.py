@@ -165,7 +165,7 @@ class LayerStack:
         Args:
             given: What it reads.
             into: What it writes, `channel` being the first.
-            weight: As torch has it; of more channels that `given` has, a convolution of 1 x 1 reads the first.
+            weight: As torch has it; of `given`'s channels, 1 x 1 may read the first ones alone.
             bias: (out,)
             stride: Pixels of `given` from one to the next.
             channel: Of `into`.
@@ -175,6 +175,7 @@ class LayerStack:
             also: An image of the shape of `into` that is added at last.
         """
         side = weight.shape[-1]
+        assert side == 1 or weight.shape[1] == given.channels
         above, left = padding or ((given.border, given.border) if side > 1 else (0, 0))
         start = given.inside - above * given.row - left * given.channels
         vectors, blocks, packed, offsets = self._pack(weight, bias)
