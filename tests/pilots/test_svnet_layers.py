@@ -70,15 +70,13 @@ SIZES = [(1, 1), (1, 24), (7, 7), (5, 13), (9, 8)]
 @pytest.mark.parametrize("out", [16, 24, 40, 64, 80, 112, 176])
 @pytest.mark.parametrize("size", SIZES)
 def test_a_convolution_of_one_pixel_by_its_definition(size: tuple[int, int], out: int) -> None:
-    """Every group of vectors (1, 2, 3, 4, 5, 7, 1 eleven times), channels that nobody reads, and another image added at last."""
+    """Every group of vectors (1, 2, 3, 4, 5, 7, 1 eleven times), channels nobody reads, and another image added at last."""
     image, weight, bias = case(size, 21, out, 1)
     other = np.random.default_rng(1).normal(size=(*size, out)).astype(np.float32)
 
     def build(net: LayerStack) -> tuple[Area, Area, Area]:
         areas = net.area(*size, 32), net.area(*size, lanes(out)), net.area(*size, lanes(out))
-        net.convolve(
-            areas[0], areas[1], weight.astype(np.float32), bias.astype(np.float32), rectifier="relu6", also=areas[2]
-        )
+        net.convolve(areas[0], areas[1], weight.astype(np.float32), bias.astype(np.float32), rectifier="relu6", also=areas[2])
         return areas
 
     found, alone = (run(build, image.astype(np.float32), other, single)[..., :out] for single in (False, True))
@@ -119,7 +117,7 @@ def test_a_convolution_with_a_border_by_its_definition(
 @pytest.mark.parametrize(("side", "stride"), [(3, 1), (3, 2), (5, 1), (5, 2), (7, 1), (3, 3)])
 @pytest.mark.parametrize("size", [(1, 1), (2, 6), (7, 7), (5, 8), (14, 15), (9, 29), (28, 14)])
 def test_a_filter_of_each_channel_by_its_definition(size: tuple[int, int], side: int, stride: int) -> None:
-    """Rows shorter than what is filtered together, as long, and longer by every remainder; two filters that have no own form."""
+    """Rows shorter than what is filtered together, as long, and longer by every remainder; two filters of other sizes."""
     image, weight, bias = case(size, 40, 40, side, seed=3)
     taps = weight[:, :1]
     paddings = tuple(same_padding(n, side, stride) for n in size)
@@ -175,7 +173,8 @@ def test_what_is_no_number_stays_so() -> None:
 def test_a_row_has_the_same_bits_whatever_stands_beside_it(out: int) -> None:
     """As many rows as are handled together, fewer and more, in whatever order the counts come."""
     rng = np.random.default_rng(5)
-    layers = [(rng.normal(size=(o, i)).astype(np.float32), rng.normal(size=o).astype(np.float32)) for i, o in ((75, 64), (64, out))]
+    drawn = [(rng.normal(size=(to, given)), rng.normal(size=to)) for given, to in ((75, 64), (64, out))]
+    layers = [(matrix.astype(np.float32), bias.astype(np.float32)) for matrix, bias in drawn]
     rows, chain = rng.normal(size=(2 * ROWS + 3, 75)), LinearChain(layers)
     wanted = chain(rows)
     for count in (1, ROWS + 1, 5, ROWS, 2, 2 * ROWS + 3, ROWS - 1):
