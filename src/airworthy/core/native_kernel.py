@@ -341,7 +341,7 @@ def _argument(line: str) -> tuple[str, str]:
 
 
 def on_cache_line(array: ArrayF32) -> ArrayF32:
-    """Return a copy that begins on a cache line: no vector of 16 lanes then lies in two of them, which costs twice the time."""
+    """Return a copy that begins on a cache line, so that no vector of 16 lanes lies in two of them; NumPy promises 16 bytes."""
     room = np.empty(array.nbytes + _CACHE_LINE, np.uint8)
     first = -room.ctypes.data % _CACHE_LINE
     made = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)

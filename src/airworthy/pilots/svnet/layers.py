@@ -44,12 +44,13 @@ def layers_source(prefix: str = "") -> str:
     folder = files("airworthy.pilots.svnet").joinpath("native")
     names = ("convolve.h", "filter.h", "layers.h", "channelwise.h", "task.h")
     convolve, filtered, layers, channelwise, task = (folder.joinpath(name).read_text() for name in names)
-    convolutions = [convolve.replace("VECTORS", str(number)) for number in sorted(GROUPS)]
+    convolutions = {number: convolve.replace("VECTORS", str(number)) for number in GROUPS}
     filters = [filtered.replace("KERNEL", str(side)).replace("STRIDE", str(stride)) for side in (3, 5) for stride in (1, 2)]
-    # What NARROW leaves out, and what is a CPU's alone, is not even compiled elsewhere.
-    few, alone = convolutions[:1], convolutions[1 : len(GROUPS_ALONE)]
-    several = ["#if !NARROW", *alone, "#if LANES != 1", *convolutions[len(GROUPS_ALONE) :], "#endif", "#endif"]
-    parts = [layers, *few, *several, "#if LANES != 1", *filters, "#endif", channelwise, task]
+    shared = [convolutions[number] for number in GROUPS_ALONE if number > 1]
+    wide = [convolutions[number] for number in GROUPS if number not in GROUPS_ALONE]
+    # Forms that a device does not call are not compiled for it.
+    groups = ["#if !NARROW", *shared, "#endif", "#if !NARROW && LANES != 1", *wide, "#endif"]
+    parts = [layers, convolutions[1], *groups, "#if LANES != 1", *filters, "#endif", channelwise, task]
     return "\n".join([prefix, shared_source("prelude.h"), *parts])
 
 

@@ -29,10 +29,10 @@ for (int image = alone ? task / items : task; image < count; image += alone ? co
         else if (layer.vectors == 2) Convolve2::group(layer, memory, weights.data, channel, first, lane);
         else if (layer.vectors == 3) Convolve3::group(layer, memory, weights.data, channel, first, lane);
         else if (layer.vectors == 4) Convolve4::group(layer, memory, weights.data, channel, first, lane);
-#if LANES != 1
+#endif
+#if !NARROW && LANES != 1
         else if (layer.vectors == 5) Convolve5::group(layer, memory, weights.data, channel, first, lane);
         else Convolve7::group(layer, memory, weights.data, channel, first, lane);
-#endif
 #endif
         continue;
       }
