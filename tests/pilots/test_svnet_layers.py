@@ -1,4 +1,4 @@
-"""Layers of the native kernel one by one: each against its definition in float64, and to the bit in the form of a GPU."""
+"""Layers of the native kernel one by one: each against its definition in float64, and to the bit in its other forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.native_kernel import on_cache_line, quiet_warp
-from airworthy.pilots.svnet.layers import GROUPS, GROUPS_ALONE, Area, LayerStack
+from airworthy.pilots.svnet.layers import GROUPS, GROUPS_ALONE, Area, LayerStack, layers_kernel
 from airworthy.pilots.svnet.lite0 import same_padding
 from airworthy.pilots.svnet.network import ROWS, LinearChain, _Runner
 
@@ -35,11 +35,20 @@ def windows(image: Array, side: int, stride: int, padding: tuple[tuple[int, int]
     return np.lib.stride_tricks.sliding_window_view(padded, (side, side), axis=(0, 1))[::stride, ::stride]
 
 
-def run(build: Build, image: ArrayF32, also: ArrayF32 | None, single: bool) -> ArrayF32:
-    """Return what a layer writes; borders stay 0, and what is not written is no number."""
-    net = LayerStack(groups=GROUPS_ALONE if single else GROUPS)
+def run(build: Build, image: ArrayF32, also: ArrayF32 | None = None) -> ArrayF32:
+    """Return what a layer writes, the same to the bit in all forms; what is not written is no number."""
+    found = [in_form(form, build, image, also) for form in ("lanes", "narrow", "gpu")]
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+    return found[0]
+
+
+def in_form(form: str, build: Build, image: ArrayF32, also: ArrayF32 | None) -> ArrayF32:
+    net = LayerStack(groups=GROUPS_ALONE if form == "gpu" else GROUPS)
     given, into, other = build(net)
-    runner = _Runner(net, 1, "cpu", 1, single)
+    runner = _Runner(net, 1, "cpu", 1, form == "gpu")
+    if form == "narrow":
+        runner._kernel = layers_kernel("#define NARROW_PATH\n")
     runner.work[...] = np.nan
     for area, content in ((given, image), (other, also)):
         if area is not None and content is not None:
@@ -79,11 +88,10 @@ def test_a_convolution_of_one_pixel_by_its_definition(size: tuple[int, int], out
         net.convolve(areas[0], areas[1], weight.astype(np.float32), bias.astype(np.float32), rectifier="relu6", also=areas[2])
         return areas
 
-    found, alone = (run(build, image.astype(np.float32), other, single)[..., :out] for single in (False, True))
+    found = run(build, image.astype(np.float32), other)[..., :out]
     wanted = np.clip(image @ weight[:, :, 0, 0].T + bias, 0.0, 6.0) + other
     sizes = np.abs(image) @ np.abs(weight[:, :, 0, 0].T) + np.abs(bias) + np.abs(other)
     np.testing.assert_array_less(np.abs(found - wanted), 23 * ROUND * sizes)
-    np.testing.assert_array_equal(found, alone)
 
 
 @pytest.mark.parametrize(("rectifier", "least", "most"), [(None, -np.inf, np.inf), ("relu", 0.0, np.inf), ("relu6", 0.0, 6.0)])
@@ -104,13 +112,12 @@ def test_a_convolution_with_a_border_by_its_definition(
         net.convolve(given, into, *tensors, stride=stride, channel=16, rectifier=rectifier)
         return given, into, None
 
-    found, alone = (run(build, image.astype(np.float32), None, single) for single in (False, True))
+    found = run(build, image.astype(np.float32))
     seen = windows(image, side, stride, padding)
     wanted = np.clip(np.einsum("yxcij,ocij->yxo", seen, weight) + bias, least, most)
     sizes = np.einsum("yxcij,ocij->yxo", np.abs(seen), np.abs(weight)) + np.abs(bias)
     written = found[1:-1, 1:-1, 16:64]
     np.testing.assert_array_less(np.abs(written - wanted), (3 * side**2 + 1) * ROUND * sizes)
-    np.testing.assert_array_equal(found, alone)
     assert np.isnan(found).sum() == found.size - written.size
 
 
@@ -128,12 +135,11 @@ def test_a_filter_of_each_channel_by_its_definition(size: tuple[int, int], side:
         net.depthwise(given, into, taps.astype(np.float32), bias.astype(np.float32), stride)
         return given, into, None
 
-    found, alone = (run(build, image.astype(np.float32), None, single) for single in (False, True))
+    found = run(build, image.astype(np.float32))
     seen = windows(image, side, stride, (paddings[0], paddings[1]))[:rows, :columns]
     wanted = np.clip(np.einsum("yxcij,cij->yxc", seen, taps[:, 0]) + bias, 0.0, 6.0)
     sizes = np.einsum("yxcij,cij->yxc", np.abs(seen), np.abs(taps[:, 0])) + np.abs(bias)
     np.testing.assert_array_less(np.abs(found[..., :40] - wanted), (side**2 + 1) * ROUND * sizes)
-    np.testing.assert_array_equal(found, alone)
 
 
 @pytest.mark.parametrize("size", [(3, 3), (4, 9), (13, 6)])
@@ -148,8 +154,7 @@ def test_a_pooling_by_its_definition(size: tuple[int, int]) -> None:
         return given, into, None
 
     wanted = [[image[2 * y : 2 * y + 3, 2 * x : 2 * x + 3].max((0, 1)) for x in range(columns)] for y in range(rows)]
-    for single in (False, True):
-        np.testing.assert_array_equal(run(build, image, None, single), np.array(wanted))
+    np.testing.assert_array_equal(run(build, image), np.array(wanted))
 
 
 def test_what_is_no_number_stays_so() -> None:
@@ -163,10 +168,9 @@ def test_what_is_no_number_stays_so() -> None:
         net.convolve(between, into, np.ones((16, 16, 1, 1), np.float32), np.zeros(16, np.float32), rectifier="relu6")
         return given, into, None
 
-    for single in (False, True):
-        lost = np.isnan(run(build, image, None, single)[1:-1, 1:-1])
-        assert lost[3:6, 3:6].all()
-        assert lost.sum() == 9 * 16
+    lost = np.isnan(run(build, image)[1:-1, 1:-1])
+    assert lost[3:6, 3:6].all()
+    assert lost.sum() == 9 * 16
 
 
 @pytest.mark.parametrize("out", [33, 112])

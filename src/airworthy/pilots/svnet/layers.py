@@ -74,7 +74,12 @@ _ARGUMENTS = """
 
 @cache
 def layers_kernel(prefix: str = "") -> Any:
-    """Return the Warp kernel; with `#define SCALAR_PATH` as prefix, a CPU runs the form of a GPU."""
+    """Return the Warp kernel.
+
+    Args:
+        prefix: `#define SCALAR_PATH`, and a CPU runs the form of a GPU; `#define NARROW_PATH`, and it runs that of a CPU whose
+            registers hold fewer than 16 lanes.
+    """
     return native_kernel("layers", layers_source(prefix), _ARGUMENTS)
 
 

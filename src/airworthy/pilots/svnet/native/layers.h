@@ -20,12 +20,12 @@ struct L {
   }
 };
 // Pixels that are computed together with so many vectors of channels: their sums fill the registers and do not spill. Where a
-// vector takes several registers, groups are computed a vector at a time (NARROW). Filters of several pixels, and groups of 5 and
+// vector takes several registers, groups are computed a vector at a time (NARROW; NARROW_PATH asks for it). Filters of several pixels, and groups of 5 and
 // 7 vectors, are a CPU's alone.
 #if LANES == 1
 #define NARROW 0
 enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6 };
-#elif defined(__AVX512F__)
+#elif defined(__AVX512F__) && !defined(NARROW_PATH)
 #define NARROW 0
 enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 7, PIXELS_4 = 6, PIXELS_5 = 5, PIXELS_7 = 3, PIXELS_FILTER = 7 };
 #else
