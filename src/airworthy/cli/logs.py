@@ -21,6 +21,7 @@ from airworthy.logs import (
     log_checks,
     log_findings,
     read_log,
+    refuse_input,
     table_of,
     write_log,
 )
@@ -221,6 +222,7 @@ def _map(config: MapLogConfig) -> int:
     if config.out is None:
         print(text, end="")
         return 0
+    refuse_input(config.out, [config.table], "table")
     write_text(config.out, text)
     print(f"Wrote {config.out}: read it, correct it, and give it with --map.")
     return 0
@@ -228,6 +230,8 @@ def _map(config: MapLogConfig) -> int:
 
 def _convert(config: ConvertLogConfig) -> int:
     refuse_unwritable(config.out)
+    refuse_input(config.out, [config.log], "log")
+    refuse_input(config.out, [] if config.map is None else [config.map], "mapping")
     log = read_log(config.log, read_options(config))
     for note in log.notes:
         print(f"  {note}")

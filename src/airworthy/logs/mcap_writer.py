@@ -14,6 +14,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.logs.clock import NS
+from airworthy.logs.pairing import beside
 from airworthy.logs.readers.mcap import CHANNEL, CHUNK, DATA_END, MAGIC, MESSAGE, SCHEMA
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.ros_types import schema_text
@@ -28,8 +29,9 @@ _UNKNOWN = -1.0
 def mcap_bytes(log: Log) -> bytes:
     """Return a log as an MCAP file.
 
-    Gyro and accelerometer become Imu, poses PoseStamped, velocities TwistStamped, motors mav_msgs/Actuators, the battery
-    BatteryState, and the others of sensor_msgs what they are called there. Kinds that ROS 2 has no message for are left out.
+    Gyro and accelerometer become Imu, poses PoseStamped, positions alone PointStamped, velocities TwistStamped, motors
+    mav_msgs/Actuators, the battery BatteryState, and the others of sensor_msgs what they are called there. What belongs
+    together is told by labels (`pairing`). Kinds that ROS 2 has no message for are left out.
     """
     writer = McapWriter()
     found = [(int(stamp), topic, kind, data) for topic, kind, messages in _topics(log) for stamp, data in messages]
@@ -147,10 +149,13 @@ def _topics(log: Log) -> Iterator[tuple[str, str, Messages]]:
     yield from _imus(log, start)
     done: set[str] = set()
     for place in log.of_kind("position"):
-        turn = next((t for t in log.of_kind("attitude") if np.array_equal(t.time, place.time)), None)
-        turns = turn.values if turn is not None else np.tile([0.0, 0.0, 0.0, 0.0], (len(place.time), 1))
-        done |= {turn.name} if turn is not None else set()
-        yield _topic("pose", place), "geometry_msgs/msg/PoseStamped", _vectors(place, start, "world", place.values, turns)
+        turn = beside(log, place, "attitude")
+        if turn is None:  # a pose would claim an orientation
+            yield _topic("position", place), "geometry_msgs/msg/PointStamped", _vectors(place, start, "world", place.values)
+            continue
+        done.add(turn.name)
+        poses = _vectors(place, start, "world", place.values, turn.values)
+        yield _topic("pose", place), "geometry_msgs/msg/PoseStamped", poses
     for turn in log.of_kind("attitude"):
         if turn.name not in done:
             values = _imu_values(np.full((len(turn.time), 3), np.nan), np.full((len(turn.time), 3), np.nan), turn.values)
@@ -207,16 +212,16 @@ def _imu_values(rates: Array, forces: Array, turns: Array | None) -> Array:
 
 
 def _imus(log: Log, start: int) -> Iterator[tuple[str, str, Messages]]:
-    """Gyros with the accelerometer of the same stamps; either alone where stamps differ."""
+    """Gyros with the accelerometer of the same device; either alone where stamps differ."""
     kind = "sensor_msgs/msg/Imu"
-    forces = list(log.of_kind("accelerometer"))
+    forces = {force.name: force for force in log.of_kind("accelerometer")}
     for gyro in log.of_kind("gyro"):
-        force = next((f for f in forces if np.array_equal(f.time, gyro.time)), None)
+        force = beside(log, gyro, "accelerometer")
         if force is not None:
-            forces.remove(force)
-        beside = force.values if force is not None else np.full_like(gyro.values, np.nan)
-        yield _topic("imu", gyro), kind, _vectors(gyro, start, "base_link", _imu_values(gyro.values, beside, None))
-    for force in forces:
+            forces.pop(force.name, None)
+        forced = force.values if force is not None else np.full_like(gyro.values, np.nan)
+        yield _topic("imu", gyro), kind, _vectors(gyro, start, "base_link", _imu_values(gyro.values, forced, None))
+    for force in forces.values():
         values = _imu_values(np.full_like(force.values, np.nan), force.values, None)
         yield _topic("accelerometer", force), kind, _vectors(force, start, "base_link", values)
 
@@ -242,15 +247,24 @@ def _actuators(stream: LogStream, start: int) -> Messages:
 
 
 def _batteries(log: Log, start: int) -> Iterator[tuple[str, str, Messages]]:
+    """Voltages with the current of the same battery; either alone, the other NaN, where stamps differ."""
+    kind = "sensor_msgs/msg/BatteryState"
+    currents = {current.name: current for current in log.of_kind("current")}
     for voltage in log.of_kind("voltage"):
-        current = next((c for c in log.of_kind("current") if np.array_equal(c.time, voltage.time)), None)
-        amperes = -current.values[:, 0] if current is not None else np.full(len(voltage.time), np.nan)
-        yield _topic("battery", voltage), "sensor_msgs/msg/BatteryState", _battery(voltage, amperes, start)
+        current = beside(log, voltage, "current")
+        amperes = np.full(len(voltage.time), np.nan)
+        if current is not None:
+            currents.pop(current.name, None)
+            amperes = -current.values[:, 0]
+        yield _topic("battery", voltage), kind, _battery(voltage, voltage.values[:, 0], amperes, start)
+    for current in currents.values():
+        volts = np.full(len(current.time), np.nan)
+        yield _topic("battery_current", current), kind, _battery(current, volts, -current.values[:, 0], start)
 
 
-def _battery(voltage: LogStream, amperes: Array, start: int) -> Messages:
+def _battery(stream: LogStream, voltage: Array, amperes: Array, start: int) -> Messages:
     nan = float("nan")
-    for stamp, volts, ampere in zip(_stamps(voltage, start), voltage.values[:, 0].tolist(), amperes.tolist(), strict=True):
+    for stamp, volts, ampere in zip(_stamps(stream, start), voltage.tolist(), amperes.tolist(), strict=True):
         floats = struct.pack("<7f", volts, nan, ampere, nan, nan, nan, nan)
         # Status, health and technology unknown, present; then two empty sequences, and two empty texts.
         rest = (

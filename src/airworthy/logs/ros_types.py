@@ -25,6 +25,7 @@ DEFINITIONS: Mapping[str, str] = {
     "geometry_msgs/msg/Pose": "Point position\nQuaternion orientation",
     "geometry_msgs/msg/Twist": "Vector3 linear\nVector3 angular",
     "geometry_msgs/msg/Transform": "Vector3 translation\nQuaternion rotation",
+    "geometry_msgs/msg/PointStamped": "std_msgs/Header header\nPoint point",
     "geometry_msgs/msg/PoseStamped": "std_msgs/Header header\nPose pose",
     "geometry_msgs/msg/TwistStamped": "std_msgs/Header header\nTwist twist",
     "geometry_msgs/msg/Vector3Stamped": "std_msgs/Header header\nVector3 vector",

@@ -17,6 +17,8 @@ from airworthy.core.files import write_bytes
 from airworthy.core.table_schema import toml_key, toml_string
 from airworthy.logs.clock import NS
 from airworthy.logs.mcap_writer import mcap_bytes
+from airworthy.logs.outputs import refuse_input, refuse_other_mapping
+from airworthy.logs.pairing import beside
 from airworthy.logs.readers.own import NPZ_HEAD
 from airworthy.logs.reading import read_log
 from airworthy.logs.record import Log, LogStream
@@ -41,7 +43,8 @@ def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
         The files that were written.
 
     Raises:
-        AirworthyError: The format is unknown, or the log holds nothing that it can hold.
+        AirworthyError: The format is unknown, the log holds nothing that it can hold, the file is the log itself, or another
+            mapping lies where this table's would be written.
     """
     path = Path(path)
     ending = path.suffix.lower().removeprefix(".")
@@ -57,13 +60,18 @@ def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
         "npz": _npz,
         "tum": _tum,
     }
+    refuse_input(path, [log.source.path], "log")
+    mapping = path.with_name(f"{path.stem}.mapping.toml")
+    meaning = _mapping(log).encode()
+    if kind in ("csv", "parquet"):
+        refuse_input(mapping, [log.source.path], "log")
+        refuse_other_mapping(mapping, meaning)
     write_bytes(path, write[kind](log))
     if kind in ("mcap", "tum"):
         _tell_left_out(log, path, kind)
     if kind not in ("csv", "parquet"):
         return [path]
-    mapping = path.with_name(f"{path.stem}.mapping.toml")
-    write_bytes(mapping, _mapping(log).encode())
+    write_bytes(mapping, meaning)
     return [path, mapping]
 
 
@@ -159,17 +167,17 @@ def _npz(log: Log) -> bytes:
 
 
 def poses(log: Log) -> tuple[Array, Array, Array]:
-    """Return times (n,), positions (n, 3) and attitudes (n, 4) of the first position stream that has attitudes at its stamps.
+    """Return times (n,), positions (n, 3) and attitudes (n, 4) of the first position stream with attitudes beside it.
 
     Raises:
         AirworthyError: There is none.
     """
     for place in log.of_kind("position"):
-        for turn in log.of_kind("attitude"):
-            if np.array_equal(place.time, turn.time):
-                known = np.isfinite(place.values).all(axis=1) & np.isfinite(turn.values).all(axis=1)
-                if known.any():
-                    return place.time[known], place.values[known], turn.values[known]
+        turn = beside(log, place, "attitude")
+        if turn is not None:
+            known = np.isfinite(place.values).all(axis=1) & np.isfinite(turn.values).all(axis=1)
+            if known.any():
+                return place.time[known], place.values[known], turn.values[known]
     raise AirworthyError(f"Log {log.name!r} has no positions with attitudes at the same stamps, which poses need.")
 
 

@@ -37,6 +37,8 @@ class _Part:
     shift: float = 0.0
     unknown: str = ""
     """Covariance whose first entry is -1 where there is no such measurement."""
+    nan_unknown: bool = False
+    """Whether NaN throughout means that there is no such measurement, as sensor_msgs has it for batteries."""
 
 
 def _vector(head: str, axes: str = "xyz") -> tuple[str, ...]:
@@ -58,6 +60,7 @@ _TYPES: Mapping[str, tuple[_Part, ...]] = {
         _Part("position", _vector("pose.position")),
         _Part("attitude", _vector("pose.orientation", "xyzw")),
     ),
+    "geometry_msgs/msg/PointStamped": (_Part("position", _vector("point")),),
     "geometry_msgs/msg/PoseWithCovarianceStamped": (
         _Part("position", _vector("pose.pose.position")),
         _Part("attitude", _vector("pose.pose.orientation", "xyzw")),
@@ -68,7 +71,10 @@ _TYPES: Mapping[str, tuple[_Part, ...]] = {
     ),
     "geometry_msgs/msg/TwistStamped": (_Part("velocity", _vector("twist.linear")),),
     # ROS counts current that flows out of a battery as negative.
-    "sensor_msgs/msg/BatteryState": (_Part("voltage", ("voltage",)), _Part("current", ("current",), scale=-1.0)),
+    "sensor_msgs/msg/BatteryState": (
+        _Part("voltage", ("voltage",), nan_unknown=True),
+        _Part("current", ("current",), scale=-1.0, nan_unknown=True),
+    ),
     "sensor_msgs/msg/MagneticField": (_Part("magnetometer", _vector("magnetic_field")),),
     "sensor_msgs/msg/FluidPressure": (_Part("pressure", ("fluid_pressure",)),),
     "sensor_msgs/msg/Temperature": (_Part("temperature", ("temperature",), shift=273.15),),
@@ -215,7 +221,7 @@ def _streams(topics: Sequence[_Topic], draft: LogDraft, labels: Mapping[str, str
                 continue
             made = _made(part, topic, values, draft)
             known = np.isfinite(made).any(axis=1)
-            if not known.any() and part.unknown:
+            if not known.any() and (part.unknown or part.nan_unknown):
                 continue
             label = labels.get(topic.name, topic.name.strip("/") if counts[part.kind] > 1 else "")
             kept = (stamps[known], made[known]) if part.unknown else (stamps, made)
