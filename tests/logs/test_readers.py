@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -21,8 +22,8 @@ from tests.logs.small_files import (
     ulog_file,
 )
 
-from airworthy.core.errors import AssetError
-from airworthy.logs import ReadOptions, read_log
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.logs import ReadOptions, read_log, write_log
 
 
 def saved(folder: Path, name: str, data: bytes) -> Path:
@@ -158,6 +159,76 @@ def test_bare_blackbox_says_what_it_needs(tmp_path: Path) -> None:
         read_log(path, ReadOptions(settings={"acc_1G": "much"}))
 
 
+def headed(time: str, gyro: str, force: str, rows: list[str]) -> bytes:
+    """A blackbox whose columns tell their units, as `blackbox_decode --unit-...` names them."""
+    names = ["loopIteration", f"time{time}", *(f"gyroADC[{k}]{gyro}" for k in range(3))]
+    names += [f"accSmooth[{k}]{force}" for k in range(3)]
+    return ("\n".join([", ".join(names), *rows]) + "\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("time", "gyro", "force", "step", "rate", "up"),
+    [
+        (" (us)", " (deg/s)", " (g)", "500", "90", "2"),
+        (" (s)", " (rad/s)", " (m/s2)", "0.0005", "1.5707963267948966", "19.62"),
+        (" (ms)", " (rad/s)", " (m/s/s)", "0.5", "1.5707963267948966", "19.62"),
+    ],
+)
+def test_units_in_heads_of_a_blackbox(tmp_path: Path, time: str, gyro: str, force: str, step: str, rate: str, up: str) -> None:
+    """A quarter turn a second and two g at 2 kHz, whatever the units are."""
+    rows = [f"{k},{k * float(step):.10g},{rate},0,0,0,0,{up}" for k in range(8)]
+    log = read_log(saved(tmp_path, "a.csv", headed(time, gyro, force, rows)))
+    assert np.allclose(log.stream("gyro").values, [np.pi / 2, 0.0, 0.0])
+    assert np.allclose(log.stream("accelerometer").values, [0.0, 0.0, 2 * 9.81])
+    assert np.allclose(log.stream("gyro").time, 0.0005 * np.arange(8))
+
+
+def test_unknown_units_in_heads_of_a_blackbox(tmp_path: Path) -> None:
+    rows = [f"{k},{k},1,0,0,0,0,1" for k in range(8)]
+    log = read_log(saved(tmp_path, "a.csv", headed("", " (rpm)", " (stone)", [*rows])))
+    assert not log.streams
+    assert any("'gyroADC[0]' and on have the unit 'rpm', none of deg/s, rad/s" in note for note in log.notes)
+    assert any("the unit 'stone'" in note for note in log.notes)
+    with pytest.raises(AssetError, match=r"'time \(h\)' has a unit that is none of us, ms, s"):
+        read_log(saved(tmp_path, "b.csv", headed(" (h)", "", "", rows)))
+
+
+def test_headers_that_scale_nothing(tmp_path: Path) -> None:
+    path = saved(tmp_path, "a.csv", blackbox_text(headers='"acc_1G",0\n"motorOutput","2047,158"\n'))
+    log = read_log(path)
+    assert not log.has("accelerometer")
+    assert not log.has("motor_command")
+    assert any("header 'acc_1G' is '0'" in note for note in log.notes)
+    for name, value in (("acc_1G", "0"), ("motorOutput", "2047,158"), ("motor_poles", "-14")):
+        with pytest.raises(AssetError, match=f"header '{name}' is '{value}'; expected as in"):
+            read_log(path, ReadOptions(settings={name: value}))
+    with pytest.raises(AirworthyError, match=r"Unknown header that scales a blackbox 'acc_1g'\. Closest: 'acc_1G'"):
+        read_log(path, ReadOptions(settings={"acc_1g": "2048"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("a.ulg", ReadOptions(mapping="m.toml"), "--map gives a mapping, which only plain tables can have, and this is ULog"),
+        ("a.ulg", ReadOptions(settings={"acc_1G": "2048"}), "--set gives a header line"),
+        ("a.ulg", ReadOptions(topics={"/imu": "front"}), "--topic gives a topic, which only bags can have"),
+        ("a.ulg", ReadOptions(env=3), "--env gives an environment, which only recorded runs can have"),
+        ("b.csv", ReadOptions(topics={"/imu": "front"}), "this is Betaflight blackbox CSV: leave it out"),
+        ("c.mcap", ReadOptions(settings={"acc_1G": "2048"}), "this is MCAP"),
+        ("c.mcap", ReadOptions(topics={"/imuu": "front"}), "Unknown topic '/imuu'. Closest: '/imu'"),
+        ("d.npz", ReadOptions(mapping="m.toml"), "this is .npz of Airworthy"),
+    ],
+)
+def test_options_that_a_format_has_no_use_for(tmp_path: Path, name: str, given: ReadOptions, said: str) -> None:
+    files = {"a.ulg": ulog_file(), "b.csv": blackbox_text(), "c.mcap": mcap_file()}
+    if name == "d.npz":
+        write_log(read_log(saved(tmp_path, "e.ulg", ulog_file())), tmp_path / name)
+    else:
+        saved(tmp_path, name, files[name])
+    with pytest.raises(AssetError, match=re.escape(said)):
+        read_log(tmp_path / name, given)
+
+
 def test_second_sessions_are_told(tmp_path: Path) -> None:
     log = read_log(saved(tmp_path, "a.csv", blackbox_text() + blackbox_text(headers="")))
     assert len(log.stream("gyro").time) == 20
@@ -172,6 +243,29 @@ def test_euroc_and_tum(tmp_path: Path) -> None:
     tum = read_log(saved(tmp_path, "t.txt", tum_text()))
     assert tum.stream("position").values[3].tolist() == [1.0, 2.0, 3.0]
     assert np.allclose(tum.stream("attitude").time, 0.05 * np.arange(10))
+
+
+def test_euroc_as_published(tmp_path: Path) -> None:
+    """The ground truth's head has no [ns]: '#timestamp, p_RS_R_x [m], ...'."""
+    for name, text in (("imu0", euroc_text().decode()), ("state_groundtruth_estimate0", euroc_truth())):
+        (tmp_path / "mav0" / name).mkdir(parents=True)
+        (tmp_path / "mav0" / name / "data.csv").write_text(text)
+    for place in (tmp_path, tmp_path / "mav0", tmp_path / "mav0/state_groundtruth_estimate0/data.csv"):
+        log = read_log(place)
+        assert log.stream("position:truth").values[0].tolist() == [4.0, 5.0, 6.0]
+        # w comes first in the file.
+        assert np.allclose(log.stream("attitude").values, [0.0, 0.0, 0.6, 0.8])
+    assert read_log(tmp_path).stream("velocity").values[0].tolist() == [0.1, 0.2, 0.3]
+    (tmp_path / "mav0/state_groundtruth_estimate0/data.csv").write_text("time,a\n1,2\n")
+    with pytest.raises(AssetError, match=r"state_groundtruth_estimate0/data\.csv"):
+        read_log(tmp_path)
+
+
+def euroc_truth() -> str:
+    head = "#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], q_RS_z []"
+    head += ", v_RS_R_x [m s^-1], v_RS_R_y [m s^-1], v_RS_R_z [m s^-1]\n"
+    rows = [f"{1403715273262142976 + 5_000_000 * k},4,5,6,0.8,0,0,0.6,0.1,0.2,0.3\n" for k in range(10)]
+    return head + "".join(rows)
 
 
 def test_euroc_shared(data_dir: Path) -> None:

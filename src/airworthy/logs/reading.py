@@ -80,7 +80,7 @@ def read_log(path: str | Path, options: ReadOptions | None = None) -> Log:
 def _folder(folder: Path, options: ReadOptions) -> LogDraft:
     if is_run(folder):
         data = read_bytes(folder / FLIGHT_FILE, LOG_BYTES_MAX)
-        draft = draft_of(folder, data, "run")
+        draft = _draft(folder, data, "run", options)
         read_run(data, draft, folder, options.env)
         return draft
     bags = sorted([*folder.glob("*.db3"), *folder.glob("*.mcap")])
@@ -90,18 +90,23 @@ def _folder(folder: Path, options: ReadOptions) -> LogDraft:
         return _file(bags[0], options)
     parts = [(folder / name, label) for name, label in _EUROC_FILES if (folder / name).is_file()]
     if parts:
-        return _euroc_folder(folder, parts)
+        return _euroc_folder(folder, parts, options)
     raise AssetError(
         f"Folder {str(folder)!r} is no log: expected a run of Airworthy ({FLIGHT_FILE}), a ROS 2 bag or EuRoC's imu0.csv."
     )
 
 
-def _euroc_folder(folder: Path, parts: list[tuple[Path, str]]) -> LogDraft:
+def _euroc_folder(folder: Path, parts: list[tuple[Path, str]], options: ReadOptions) -> LogDraft:
     contents = [read_bytes(path, LOG_BYTES_MAX) for path, _ in parts]
-    draft = draft_of(folder, b"".join(contents) if len(contents) > 1 else contents[0], "EuRoC")
-    for data, (_, label) in zip(contents, parts, strict=True):
+    whole = _draft(folder, b"".join(contents) if len(contents) > 1 else contents[0], "EuRoC", options)
+    for data, (path, label) in zip(contents, parts, strict=True):
+        # Each file by itself, so that a refusal names it.
+        draft = LogDraft(str(path), "EuRoC", "")
         read_euroc(data, draft, label)
-    return draft
+        whole.found += draft.found
+        whole.raw |= draft.raw
+        whole.notes += [note for note in draft.notes if note not in whole.notes]
+    return whole
 
 
 def _file(path: Path, options: ReadOptions) -> LogDraft:
@@ -110,7 +115,7 @@ def _file(path: Path, options: ReadOptions) -> LogDraft:
         raise AssetError(f"Log {str(path)!r} is empty.")
     for found, name, read in _BINARY:
         if found(data):
-            draft = draft_of(path, data, name)
+            draft = _draft(path, data, name, options)
             read(data, draft, options)
             return draft
     if data[:4] in (b"PK\x03\x04", b"PAR1"):
@@ -119,6 +124,25 @@ def _file(path: Path, options: ReadOptions) -> LogDraft:
         first = data[:8].hex(" ")
         raise AssetError(f"Log {str(path)!r} begins with {first}, which no format that is read does: {FORMATS}.")
     return _text(path, data, options)
+
+
+def _draft(path: Path, data: bytes, kind: str, options: ReadOptions) -> LogDraft:
+    draft = draft_of(path, data, kind)
+    _refuse_idle(draft, options)
+    return draft
+
+
+def _refuse_idle(draft: LogDraft, options: ReadOptions) -> None:
+    """Refuse what a user says about a file where nothing of it would be used: a silent typo, or the wrong file."""
+    given = (
+        ("a mapping", "--map", options.mapping is not None, ("CSV", "Parquet", ".npz"), "plain tables"),
+        ("a header line", "--set", bool(options.settings), ("Betaflight blackbox CSV",), "a blackbox as CSV"),
+        ("a topic", "--topic", bool(options.topics), ("MCAP", "ROS 2 bag"), "bags"),
+        ("an environment", "--env", options.env != 0, ("run",), "recorded runs"),
+    )
+    for what, option, used, formats, where in given:
+        if used and draft.format not in formats:
+            raise draft.refuse(f"{option} gives {what}, which only {where} can have, and this is {draft.format}: leave it out")
 
 
 FORMATS = "ULog, Crazyflie micro-SD, blackbox CSV, MCAP, ROS 2 bag, EuRoC, TUM, a run, CSV, Parquet, .npz"
@@ -134,34 +158,37 @@ _BINARY: tuple[tuple[Callable[[bytes], bool], str, Callable[[bytes, LogDraft, Re
 
 def _text(path: Path, data: bytes, options: ReadOptions) -> LogDraft:
     if is_blackbox(data) and options.mapping is None:
-        draft = draft_of(path, data, "Betaflight blackbox CSV")
+        draft = _draft(path, data, "Betaflight blackbox CSV", options)
         read_blackbox(data, draft, options.settings)
     elif is_euroc(data) and options.mapping is None:
-        draft = draft_of(path, data, "EuRoC")
+        draft = _draft(path, data, "EuRoC", options)
         read_euroc(data, draft)
     elif is_tum(data) and options.mapping is None:
-        draft = draft_of(path, data, "TUM")
+        draft = _draft(path, data, "TUM", options)
         read_tum(data, draft)
     else:
-        draft = draft_of(path, data, "CSV")
+        draft = _draft(path, data, "CSV", options)
         _mapped(text_columns(data, draft), draft, options)
     return draft
 
 
 def _packed_table(path: Path, data: bytes, options: ReadOptions) -> LogDraft:
     if data[:4] == b"PAR1":
-        draft = draft_of(path, data, "Parquet")
+        draft = _draft(path, data, "Parquet", options)
         _mapped(parquet_columns(data, draft), draft, options)
         return draft
     draft = draft_of(path, data, ".npz")
     arrays = npz_arrays(data, draft)
     if NPZ_HEAD in arrays:
         draft.format = ".npz of Airworthy"
+        _refuse_idle(draft, options)
         read_own_archive(arrays, draft)
     elif is_event_archive(arrays) and options.mapping is None:
         draft.format = "Crazyflie events, .npz"
+        _refuse_idle(draft, options)
         read_event_archive(arrays, draft)
     else:
+        _refuse_idle(draft, options)
         _mapped(flat(arrays), draft, options)
     return draft
 

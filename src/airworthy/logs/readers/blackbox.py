@@ -8,11 +8,12 @@ motors have changed with versions, so they are the file's own here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.errors import unknown_name
 from airworthy.core.files import harmless
 from airworthy.logs.building import Found, LogDraft, table
 from airworthy.logs.clock import nanoseconds, unwrapped
@@ -23,7 +24,16 @@ _HEAD_BYTES = 1 << 20
 _UNIT = re.compile(r"(.+?) \(([^)]*)\)$")
 _SESSION_STEP = 1.0
 """A step back by more than this begins another session [s]."""
-_UNITS = {"V": 1.0, "mV": 1e-3, "A": 1.0, "mA": 1e-3}
+_UNITS: Mapping[str, Mapping[str, float]] = {
+    "rad/s": {"deg/s": DEGREE, "rad/s": 1.0},
+    "m/s^2": {"g": STANDARD_GRAVITY, "m/s2": 1.0, "m/s/s": 1.0, "m/s^2": 1.0},
+    "V": {"V": 1.0, "mV": 1e-3},
+    "A": {"A": 1.0, "mA": 1e-3},
+}
+"""SI unit -> unit in a column's name -> factor."""
+_TIMES = {"us": "us", "ms": "ms", "s": "s", "": "us"}
+SETTINGS = ("acc_1G", "motorOutput", "motor_poles", "blackbox_high_resolution")
+"""Header lines that scale columns, and that a user may give."""
 
 
 def is_blackbox(data: bytes) -> bool:
@@ -41,8 +51,12 @@ def read_blackbox(data: bytes, draft: LogDraft, settings: Mapping[str, str]) -> 
         settings: Header lines by the user, over those of the file: "acc_1G", "motorOutput", "motor_poles".
 
     Raises:
-        AssetError: The table cannot be read, or a header that is needed is no number.
+        AssetError: The table cannot be read, its time is in an unknown unit, or a header that is needed is no number.
+        UnknownNameError: The user gave a header that scales nothing.
     """
+    for name in settings:
+        if name not in SETTINGS:
+            raise unknown_name("header that scales a blackbox", name, SETTINGS, "Given with --set.")
     match = re.search(rb'(?m)^"?loopIteration"?\s*,', data[:_HEAD_BYTES])
     assert match is not None
     headers = {**_headers(data[: match.start()]), **settings}
@@ -50,17 +64,20 @@ def read_blackbox(data: bytes, draft: LogDraft, settings: Mapping[str, str]) -> 
     columns, units = _named(text_columns(_first_session(data, match.start(), draft), draft, match.start()))
     if "time" not in columns:
         raise draft.refuse("its columns have no 'time (us)'")
-    stamps, rows = _clock(columns["time"], draft)
+    stamps, rows = _clock(columns["time"], units.get("time", ""), draft)
     columns = {name: values[:rows] for name, values in columns.items()}
     draft.raw |= {name: (stamps, values) for name, values in columns.items()}
-    scale = _Scales(headers, draft)
-    draft.found += _inertial(columns, units, stamps, scale) + _motors(columns, stamps, scale)
+    scale = _Scales(headers, units, draft, tuple(settings))
+    draft.found += _inertial(columns, stamps, scale) + _motors(columns, stamps, scale)
     for kind, names in (("voltage", ("vbatLatest", "vbat")), ("current", ("amperageLatest", "amperage"))):
         name = next((n for n in names if n in columns), None)
-        if name is not None and units.get(name) in _UNITS:
-            draft.found.append(Found(kind, stamps, columns[name] * _UNITS[units[name]], origin=name))
-        elif name is not None:
-            draft.note(f"Column {name!r} does not say its unit, as in '{name} (V)', and stays a raw variable.")
+        if name is None:
+            continue
+        unit = "V" if kind == "voltage" else "A"
+        if name not in units:
+            draft.note(f"Column {name!r} does not say its unit, as in '{name} ({unit})', and stays a raw variable.")
+        elif (factor := scale.factor([name], unit)) is not None:
+            draft.found.append(Found(kind, stamps, columns[name] * factor, origin=name))
     draft.note(
         "Signs of axes and order of motors are the file's own and unchecked: they have changed with Betaflight's versions."
     )
@@ -96,14 +113,17 @@ def _named(columns: Mapping[str, ArrayAny]) -> tuple[dict[str, ArrayAny], dict[s
     return named, units
 
 
-def _clock(time: ArrayAny, draft: LogDraft) -> tuple[ArrayAny, int]:
+def _clock(time: ArrayAny, unit: str, draft: LogDraft) -> tuple[ArrayAny, int]:
+    if unit not in _TIMES:
+        raise draft.refuse(f"column 'time ({unit})' has a unit that is none of us, ms, s")
     known = np.isfinite(time)
     if not known.all():
         raise draft.refuse(f"row {int(np.argmin(known))} of its table has no time")
-    wide = time.astype(np.int64)
-    # The counter has 32 bits; a step back by less than half of that is another session.
-    wide = unwrapped(wide) if np.all(wide >= 0) and np.all(wide < 1 << 32) else wide
-    stamps = nanoseconds(wide, "us", f"Log {draft.path!r}, column 'time'")
+    if _TIMES[unit] == "us":
+        time = time.astype(np.int64)
+        # The counter has 32 bits; a step back by less than half of that is another session.
+        time = unwrapped(time) if np.all(time >= 0) and np.all(time < 1 << 32) else time
+    stamps = nanoseconds(time, _TIMES[unit], f"Log {draft.path!r}, column 'time'")
     back = np.flatnonzero(np.diff(stamps) < -_SESSION_STEP * 1e9)
     if back.size:
         draft.note(f"Time goes back in row {int(back[0]) + 1}: another session begins there, and the first one is read.")
@@ -112,11 +132,13 @@ def _clock(time: ArrayAny, draft: LogDraft) -> tuple[ArrayAny, int]:
 
 
 class _Scales:
-    """What header lines say about scales."""
+    """What header lines and units in the names of columns say about scales."""
 
-    def __init__(self, headers: Mapping[str, str], draft: LogDraft) -> None:
+    def __init__(self, headers: Mapping[str, str], units: Mapping[str, str], draft: LogDraft, given: tuple[str, ...]) -> None:
         self.headers = headers
+        self.units = units
         self.draft = draft
+        self.given = given
 
     def numbers(self, name: str, count: int) -> list[float] | None:
         """Return the numbers of a header line, None where it is missing; raises AssetError where they are none."""
@@ -130,61 +152,98 @@ class _Scales:
             raise self.draft.refuse(f"header {name!r} is {self.headers[name]!r}; expected {count} number(s)")
         return found
 
-    def lacks(self, name: str, example: str, what: str) -> None:
-        """Note which header is needed for what."""
-        self.draft.note(f"{what} stays raw, since the file has no header {name!r}: give it with --set {name}={example}.")
+    def needed(self, name: str, example: str, what: str) -> list[float] | None:
+        """Return the numbers of a header that scales something: one above 0, or two that rise.
+
+        None, and a note, where the file has none or one that scales nothing; raises AssetError where the user gave it.
+        """
+        found = self.numbers(name, 1 + example.count(","))
+        if found is None:
+            told = f"the file has no header {name!r}"
+        elif found[0] > 0.0 if len(found) == 1 else found[1] > found[0]:
+            return found
+        else:
+            told = f"header {name!r} is {self.headers[name]!r}; expected as in {example}"
+            if name in self.given:
+                raise self.draft.refuse(told)
+        self.draft.note(f"{what} stays raw, since {told}: give it with --set {name}={example}.")
+        return None
+
+    def factor(self, names: Sequence[str], unit: str) -> float | None:
+        """Return what makes SI of columns whose names tell one unit; None, and a note, where it is unknown or not the same."""
+        told = sorted({self.units.get(name, "") for name in names})
+        if len(told) == 1 and told[0] in _UNITS[unit]:
+            return _UNITS[unit][told[0]]
+        known = ", ".join(_UNITS[unit])
+        listed = " and ".join(repr(harmless(text)) for text in told)
+        self.draft.note(f"Columns {names[0]!r} and on have the unit {listed}, none of {known}: they stay raw variables.")
+        return None
+
+    def bare(self, names: Sequence[str]) -> bool:
+        """Tell whether no column tells a unit; where one does that is not read, it is noted."""
+        told = next((self.units[name] for name in names if self.units.get(name, "")), "")
+        if told:
+            self.draft.note(
+                f"Columns {names[0]!r} and on have the unit {harmless(told)!r}, none that is read there: they stay raw."
+            )
+        return not told
 
 
-def _inertial(columns: Mapping[str, ArrayAny], units: Mapping[str, str], stamps: ArrayAny, scale: _Scales) -> list[Found]:
+def _inertial(columns: Mapping[str, ArrayAny], stamps: ArrayAny, scale: _Scales) -> list[Found]:
     found = []
     high = (scale.numbers("blackbox_high_resolution", 1) or [0.0])[0] == 1.0
     for name, label in (("gyroADC", ""), ("gyroUnfilt", "unfiltered")):
-        values = table(columns, [f"{name}[{k}]" for k in range(3)])
-        if values is not None:
-            factor = DEGREE * (0.1 if high else 1.0)
+        names = _axes(name)
+        values = table(columns, names)
+        if values is None:
+            continue
+        # Without a unit: whole deg/s, or tenths of them.
+        told = any(scale.units.get(n, "") for n in names)
+        factor = scale.factor(names, "rad/s") if told else DEGREE * (0.1 if high else 1.0)
+        if factor is not None:
             found.append(Found("gyro", stamps, values * factor, label, origin=f"{name}[0..2]"))
-    values = table(columns, [f"accSmooth[{k}]" for k in range(3)])
+    names = _axes("accSmooth")
+    values = table(columns, names)
     if values is not None:
-        unit = units.get("accSmooth[0]", "")
-        counts = scale.numbers("acc_1G", 1)
-        if unit in ("g", "m/s/s", "m/s^2"):
-            factor = STANDARD_GRAVITY if unit == "g" else 1.0
-        elif counts is not None and counts[0] > 0.0:
-            factor = STANDARD_GRAVITY / counts[0]
+        if any(scale.units.get(n, "") for n in names):
+            factor = scale.factor(names, "m/s^2")
         else:
-            scale.lacks("acc_1G", "2048", "The accelerometer")
-            return found
-        found.append(Found("accelerometer", stamps, values * factor, origin="accSmooth[0..2]"))
+            counts = scale.needed("acc_1G", "2048", "The accelerometer")
+            factor = None if counts is None else STANDARD_GRAVITY / counts[0]
+        if factor is not None:
+            found.append(Found("accelerometer", stamps, values * factor, origin="accSmooth[0..2]"))
     return found
 
 
-def _indexed(columns: Mapping[str, ArrayAny], name: str) -> Array | None:
-    count = 0
-    while f"{name}[{count}]" in columns:
-        count += 1
-    return table(columns, [f"{name}[{k}]" for k in range(count)]) if count else None
+def _axes(name: str) -> list[str]:
+    return [f"{name}[{k}]" for k in range(3)]
+
+
+def _indexed(columns: Mapping[str, ArrayAny], name: str, scale: _Scales) -> Array | None:
+    """Return name[0], name[1] and on side by side; None without any, or in a unit that is not read."""
+    names: list[str] = []
+    while f"{name}[{len(names)}]" in columns:
+        names.append(f"{name}[{len(names)}]")
+    return table(columns, names) if names and scale.bare(names) else None
 
 
 def _motors(columns: Mapping[str, ArrayAny], stamps: ArrayAny, scale: _Scales) -> list[Found]:
     found = []
-    motors = _indexed(columns, "motor")
-    if motors is not None:
-        ends = scale.numbers("motorOutput", 2)
-        if ends is None or not ends[1] > ends[0]:
-            scale.lacks("motorOutput", "158,2047", "The motors' command")
-        else:
-            commands = np.clip((motors - ends[0]) / (ends[1] - ends[0]), 0.0, 1.0)
-            found.append(Found("motor_command", stamps, commands, origin="motor[]"))
-    speeds = _indexed(columns, "eRPM")
-    if speeds is not None and (poles := scale.numbers("motor_poles", 1)) is not None and poles[0] > 0.0:
+    motors = _indexed(columns, "motor", scale)
+    if motors is not None and (ends := scale.needed("motorOutput", "158,2047", "The motors' command")) is not None:
+        commands = np.clip((motors - ends[0]) / (ends[1] - ends[0]), 0.0, 1.0)
+        found.append(Found("motor_command", stamps, commands, origin="motor[]"))
+    speeds = _indexed(columns, "eRPM", scale)
+    if speeds is not None and (poles := scale.needed("motor_poles", "14", "The motors' speed")) is not None:
         # eRPM is electrical turns per minute / 100; one mechanical turn is half of the poles of them.
         found.append(Found("motor_speed", stamps, speeds * (100.0 / (0.5 * poles[0]) * RPM), origin="eRPM[]"))
-    elif speeds is not None:
-        scale.lacks("motor_poles", "14", "The motors' speed")
-    sticks = _indexed(columns, "rcCommand")
+    sticks = _indexed(columns, "rcCommand", scale)
     if sticks is not None:
         found.append(Found("stick", stamps, sticks, origin="rcCommand[]"))
-    wanted = table(columns, [f"setpoint[{k}]" for k in range(3)])
+    names = _axes("setpoint")
+    wanted = table(columns, names)
     if wanted is not None:
-        found.append(Found("rate_setpoint", stamps, wanted * DEGREE, origin="setpoint[0..2]"))
+        factor = scale.factor(names, "rad/s") if any(scale.units.get(n, "") for n in names) else DEGREE
+        if factor is not None:
+            found.append(Found("rate_setpoint", stamps, wanted * factor, origin="setpoint[0..2]"))
     return found

@@ -15,12 +15,13 @@ from airworthy.logs.readers.columns import text_columns
 
 _TUM_LINE = re.compile(rb"[ \t]*[-+\d.eE]+([ \t]+[-+\d.eE]+){7}[ \t]*\r?\n?")
 _TUM = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
-_EUROC_HEAD = re.compile(rb"#\s*time(stamp)?\s*[\[(\s]+ns", re.IGNORECASE)
+_EUROC_HEAD = re.compile(rb"#\s*time(stamp)?\s*([\[(\s]+ns|,\s*(p_RS_R|w_RS_S|a_RS_S|q_RS)_)", re.IGNORECASE)
+"""Stamps in ns, or, as the published ground truth has it, stamps and then a column with one of EuRoC's own names."""
 
 
 def is_euroc(data: bytes) -> bool:
     """Tell whether text begins with EuRoC's line of column names, stamps in ns."""
-    return _EUROC_HEAD.match(data) is not None
+    return _EUROC_HEAD.match(data.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def is_tum(data: bytes) -> bool:
@@ -41,8 +42,8 @@ def read_euroc(data: bytes, draft: LogDraft, label: str = "") -> None:
     """
     columns = text_columns(data, draft)
     names = list(columns)
-    if not names or not _EUROC_HEAD.match(b"#" + names[0].encode()):
-        raise draft.refuse("its first column holds no stamps")
+    if len(names) < 2 or not _EUROC_HEAD.match(b"#" + ",".join(names[:2]).encode()):
+        raise draft.refuse("its first columns are not '#timestamp [ns]' and one of EuRoC's")
     stamps = nanoseconds(_whole(columns[names[0]], draft), "ns", f"Log {draft.path!r}, column 1")
     draft.raw |= {f"{label or 'table'}.{name}": (stamps, columns[name]) for name in names[1:]}
     lower = [name.lower() for name in names]

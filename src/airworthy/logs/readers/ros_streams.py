@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.core.errors import AssetError
+from airworthy.core.errors import AssetError, unknown_name
 from airworthy.core.files import harmless, shown
 from airworthy.core.frames import from_wxyz, normalize, rotate
 from airworthy.logs.building import Found, LogDraft
@@ -173,6 +173,10 @@ def _gather(
         topic = found[message.channel]
         if topic is not None:
             topic.take(min(message.received, 1 << 62), message.data)
+    known = {channel.topic for channel in channels.values()}
+    for name in labels:
+        if name not in known:
+            raise AssetError(str(unknown_name("topic", name, known, "Given with --topic.")))
     if others:
         listed = ", ".join(f"{shown(t)} ({k})" for t, k in list(others.items())[:12])
         draft.note(f"Topics that are no stream: {listed}.")
