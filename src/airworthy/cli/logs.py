@@ -147,6 +147,8 @@ def _show(config: ShowLogConfig) -> int:
             "jitter [ms]",
             "gaps",
             "longest [s]",
+            "back",
+            "twice",
             "missing [%]",
             "stamp",
             "of",
@@ -167,12 +169,13 @@ def _stream_row(stream: Any) -> tuple[object, ...]:
     longest = q.gap_longest if q.gaps else None
     return (
         stream.name, stream.values.shape[1], stream.unit, q.count, q.rate or None, 1e3 * q.jitter, q.gaps, longest,
-        100.0 * q.missing, stream.stamp, stream.origin[:48],
+        q.backward, q.duplicates, 100.0 * q.missing, stream.stamp, stream.origin[:48],
     )  # fmt: skip
 
 
 def _flight_lines(segments: LogSegments) -> list[str]:
-    lines = [f"in the air {s.start:.2f} to {s.stop:.2f} s" for s in segments.flown] or ["none was found"]
+    told = f", by its {segments.told_by}" if segments.told_by else ""
+    lines = [f"in the air {s.start:.2f} to {s.stop:.2f} s{told}" for s in segments.flown] or [f"none was found{told}"]
     if segments.crash is not None:
         lines.append(f"crash at {segments.crash:.3f} s")
     lines.append(f"{segments.usable_time:.1f} s in {len(segments.usable)} parts are usable")

@@ -82,6 +82,7 @@ def build(draft: LogDraft) -> Log:
         raise draft.refuse("it holds no sample of anything")
     start = min(int(np.min(s)) for s in stamps)
     streams = tuple(_stream(f, start, draft) for f in draft.found if len(f.stamps))
+    _tell_steps(streams, draft)
     times: dict[int, Array] = {}
     raw = {}
     for name, (series, values) in draft.raw.items():
@@ -101,6 +102,24 @@ def build(draft: LogDraft) -> Log:
         notes=tuple(draft.notes),
         raw_series=raw,
     )
+
+
+def _tell_steps(streams: Sequence[LogStream], draft: LogDraft) -> None:
+    """Note streams whose stamps go back or come twice; those of one sentence share one."""
+    told: dict[str, list[str]] = {}
+    for stream in streams:
+        steps = np.diff(stream.time)
+        back = np.flatnonzero(steps < 0.0)
+        parts = []
+        if back.size:
+            first, by = float(stream.time[back[0]]), -float(steps[back[0]])
+            parts.append(f"stamps go back {back.size} times (first by {by:.6g} s, at {first:.6g} s)")
+        if twice := int((steps == 0.0).sum()):
+            parts.append(f"{twice} stamps are those of the sample before")
+        if parts:
+            told.setdefault(" and ".join(parts), []).append(stream.name)
+    for sentence, names in told.items():
+        draft.note(f"In {', '.join(names)} {sentence}.")
 
 
 def _seconds(stamps: ArrayAny, start: int) -> Array:

@@ -15,11 +15,10 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, normalize, rotate, to_rotation_vector
 from airworthy.logs.clock import gyro_lag
 from airworthy.logs.kinematics import integrate_gyro
+from airworthy.logs.quality import REST_RATE
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.segments import command_at, flight_segments
 
-REST_RATE = 0.02
-"""Largest deviation of a gyro at rest [rad/s]."""
 REST_TIME = 1.0
 """Shortest rest that counts [s]."""
 GRAVITY_REST = (9.7, 9.9)
@@ -63,7 +62,25 @@ class RestNoise:
 def log_checks(log: Log) -> tuple[LogCheck, ...]:
     """Check units and gravity of a log."""
     rest = rest_noise(log)
-    return (_at_rest(log, rest), _in_flight(log, rest), *_against_attitude(log))
+    return (_stamps(log), _at_rest(log, rest), _in_flight(log, rest), *_against_attitude(log))
+
+
+def _stamps(log: Log) -> LogCheck:
+    """Whether the stamps of every stream go on."""
+    back = [f"{stream.name} ({stream.quality.backward} times)" for stream in log.streams if stream.quality.backward]
+    if not log.streams:
+        return LogCheck("stamps", None, "There is no stream.")
+    if not back:
+        return LogCheck("stamps", True, "Those of all streams go on.", 0.0)
+    count = float(sum(stream.quality.backward for stream in log.streams))
+    return LogCheck("stamps", False, f"They go back in {', '.join(back)}: two moments share a time there.", count)
+
+
+def _went_back(log: Log, *kinds: str) -> str:
+    """Return why a check cannot be made, the first stream of the kinds or names whose stamps go back; empty without any."""
+    known = {name for stream in log.streams for name in (stream.kind, stream.name)}
+    names = [log.stream(kind).name for kind in kinds if kind in known and log.stream(kind).quality.backward]
+    return f"Stamps of {names[0]} go back." if names else ""
 
 
 def rest_noise(log: Log) -> RestNoise | None:
@@ -125,6 +142,8 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
         return LogCheck(name, None, "There is no accelerometer.")
     if rest is None:
         return LogCheck(name, None, "The log holds no rest of a second: gyro still, no motor commanded.")
+    if told := _went_back(log, "gyro", "accelerometer"):
+        return LogCheck(name, None, told)
     value = float(np.linalg.norm(rest.force))
     low, high = GRAVITY_REST
     if low <= value <= high:
@@ -150,6 +169,8 @@ def _in_flight(log: Log, rest: RestNoise | None) -> LogCheck:
     span = next((s for s in spans if s.start >= rest.start), None)
     if span is None:
         return LogCheck(name, None, "The flight comes before the rest.")
+    if told := _went_back(log, "gyro", "accelerometer"):
+        return LogCheck(name, None, told)
     value = vertical_force(log, rest, span.start, span.stop)
     passed = abs(value / GRAVITY - 1.0) <= GRAVITY_FLIGHT_SHARE
     said = f"mean vertical specific force over {span.stop - span.start:.0f} s of flight is {value:.3f} m/s^2"
@@ -187,6 +208,9 @@ def _against_attitude(log: Log) -> list[LogCheck]:
     for stream in log.of_kind("attitude"):
         name = f"gyro against {stream.name}"
         if not log.has("gyro"):
+            continue
+        if told := _went_back(log, "gyro", stream.name):
+            checks.append(LogCheck(name, None, told))
             continue
         gyro = _ascending(log.stream("gyro"))
         poses = _ascending(stream)

@@ -10,6 +10,8 @@ from airworthy.core.arrays import Array, ArrayAny
 
 GAP_PERIODS = 3.0
 """A step longer than this many periods is a gap."""
+REST_RATE = 0.02
+"""Largest deviation of a gyro at rest [rad/s]."""
 _QUANTUM_ROWS = 1 << 16
 """Ours: rows that are sorted for the least step; more would only take time."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
+from airworthy.logs.motion import in_motion
 from airworthy.logs.quality import GAP_PERIODS, saturated_rows
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.units import STANDARD_GRAVITY
@@ -22,6 +23,10 @@ SATURATED_TIME = 0.05
 """A command or sensor at its end for longer than this spoils what is around it [s]."""
 CRASH_ANY, CRASH_SIDE = 6.0 * STANDARD_GRAVITY, 2.5 * STANDARD_GRAVITY
 """Specific force that no flight has, and one that thrust along body z cannot give across or against it [m/s^2]."""
+FITTED = ("gyro", "accelerometer", "motor_command")
+"""Kinds of streams that a vehicle is fitted to."""
+JUMPS_MAX = 1000
+"""Ours: gaps and jumps of a stream that are listed."""
 FLIGHT_MIN = 1.0
 """Flights and usable parts under a second are left out [s]."""
 
@@ -49,6 +54,8 @@ class LogSegments:
     """Parts of the flights that are not usable, each with its reason."""
     crash: float | None = None
     """[s]"""
+    told_by: str = ""
+    """What told flight: "motor commands", "events" or "motion"; empty where nothing could."""
 
     @property
     def usable_time(self) -> float:
@@ -62,7 +69,9 @@ def command_at(log: Log, time: Array) -> Array | None:
         return None
     stream = log.stream("motor_command")
     mean = np.nan_to_num(stream.values).mean(axis=1)
-    index = np.searchsorted(stream.time, time, side="right") - 1
+    order = np.argsort(stream.time, kind="stable")
+    mean = mean[order]
+    index = np.searchsorted(stream.time[order], time, side="right") - 1
     return np.where(index >= 0, mean[np.clip(index, 0, len(mean) - 1)], 0.0)
 
 
@@ -70,7 +79,8 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
     """Find the parts of a log that are flight without contact, gaps, saturation or crash.
 
     Args:
-        log: The log; flight is found from motor commands, without any from its events "in_air" and "landed".
+        log: The log; flight is found from motor commands, without any from its events "in_air" and "landed", without these
+            from the motion of its positions and sensors (`motion`).
         use: Only these parts, (start, stop) [s]; empty: all.
         skip: Not these parts [s].
 
@@ -83,7 +93,7 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
     clock = _clock(log)
     if clock is None:
         return LogSegments((), (), ())
-    airborne = _airborne(log, clock)
+    airborne, told_by = _airborne(log, clock)
     crash = _crash(log, clock, airborne)
     if crash is not None:
         airborne &= clock < crash
@@ -95,7 +105,7 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
     for reason, bad in _spoiled(log, clock, flown, use, skip):
         rejected += [Span(s.start, s.stop, reason) for s in _spans(clock, bad & usable)]
         usable &= ~bad
-    for span in _gaps(log):
+    for span in (*_gaps(log), *_jumps(log)):
         inside = (clock >= span.start) & (clock <= span.stop)
         if usable[inside].any():
             rejected.append(span)
@@ -103,7 +113,7 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
     whole = _spans(clock, usable)
     rejected += [Span(s.start, s.stop, "under 1 s between others") for s in whole if s.stop - s.start < FLIGHT_MIN]
     good = tuple(s for s in whole if s.stop - s.start >= FLIGHT_MIN)
-    return LogSegments(flown, good, tuple(sorted(rejected, key=lambda s: s.start)), crash)
+    return LogSegments(flown, good, tuple(sorted(rejected, key=lambda s: s.start)), crash, told_by)
 
 
 def _clock(log: Log) -> Array | None:
@@ -123,24 +133,24 @@ def hover_command(log: Log) -> float:
     return float(np.median(mean[running])) if running.any() and mean.max() > 0.0 else float("nan")
 
 
-def _airborne(log: Log, clock: Array) -> ArrayAny:
+def _airborne(log: Log, clock: Array) -> tuple[ArrayAny, str]:
+    """Return where the vehicle is in the air, and what told it."""
     command = command_at(log, clock)
     if command is not None:
         hover = hover_command(log)
         if not np.isfinite(hover):
-            return np.zeros(len(clock), bool)
+            return np.zeros(len(clock), bool), "motor commands"
         flying = command > HOVER_SHARE * hover
         for span in _spans(clock, ~flying):
             # Pulses of thrust dip below; a vehicle is still in the air then.
             if span.start > clock[0] and span.stop < clock[-1] and span.stop - span.start < DIP_TIME:
                 flying |= (clock >= span.start) & (clock <= span.stop)
-        return flying
+        return flying, "motor commands"
     state = [(e.time, e.kind == "in_air") for e in log.events if e.kind in ("in_air", "landed")]
     if not state:
-        # Poses alone: whatever moves is taken for flight.
-        return np.full(len(clock), log.has("position"))
+        return in_motion(log, clock), "motion" if log.has("position") else ""
     index = np.searchsorted([t for t, _ in state], clock, side="right") - 1
-    return np.where(index >= 0, np.array([flag for _, flag in state])[np.maximum(index, 0)], False)
+    return np.where(index >= 0, np.array([flag for _, flag in state])[np.maximum(index, 0)], False), "events"
 
 
 def _crash(log: Log, clock: Array, airborne: ArrayAny) -> float | None:
@@ -206,13 +216,27 @@ def _saturated(stream: LogStream, clock: Array) -> ArrayAny:
 def _gaps(log: Log) -> list[Span]:
     """Gaps of the streams that everything is fitted to."""
     found = []
-    for kind in ("gyro", "accelerometer", "motor_command"):
+    for kind in FITTED:
         if not log.has(kind):
             continue
         stream = log.stream(kind)
         if not stream.quality.rate:
             continue
         steps = np.diff(stream.time)
-        for k in np.flatnonzero(steps > GAP_PERIODS / stream.quality.rate)[:1000]:
+        for k in np.flatnonzero(steps > GAP_PERIODS / stream.quality.rate)[:JUMPS_MAX]:
             found.append(Span(float(stream.time[k]), float(stream.time[k + 1]), f"gap of {1e3 * steps[k]:.0f} ms in {kind}"))
+    return found
+
+
+def _jumps(log: Log) -> list[Span]:
+    """Return times that a stream holds twice: from where its clock went back to, to the furthest it had been."""
+    found = []
+    for kind in (*FITTED, "position"):
+        if not log.has(kind) or not log.stream(kind).quality.backward:
+            continue
+        time = log.stream(kind).time
+        furthest = np.maximum.accumulate(time)
+        for k in np.flatnonzero(np.diff(time) < 0.0)[:JUMPS_MAX]:
+            start, stop = float(time[k + 1]), float(furthest[k])
+            found.append(Span(start, stop, f"clock back by {1e3 * (time[k] - time[k + 1]):.4g} ms in {kind}"))
     return found

@@ -63,6 +63,8 @@ def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
     refuse_input(path, [log.source.path], "log")
     mapping = path.with_name(f"{path.stem}.mapping.toml")
     meaning = _mapping(log).encode()
+    if kind != "npz":
+        _tell_sorted(log, path)
     if kind in ("csv", "parquet"):
         refuse_input(mapping, [log.source.path], "log")
         refuse_other_mapping(mapping, meaning)
@@ -82,6 +84,18 @@ def _tell_left_out(log: Log, path: Path, kind: str) -> None:
     if left:
         told = f"{path.name}: {kind} has no place for {', '.join(left)}, which {'is' if len(left) == 1 else 'are'} left out"
         warnings.warn(f"{told}: .npz holds every stream.", AssetWarning, stacklevel=3)
+
+
+def _tell_sorted(log: Log, path: Path) -> None:
+    """Warn of streams whose stamps go back: all formats but .npz have samples in the order of their stamps."""
+    back = [stream.name for stream in log.streams if stream.quality.backward]
+    if back:
+        warnings.warn(
+            f"{path.name}: stamps of {', '.join(back)} go back, and samples are written in the order of their stamps: .npz"
+            " keeps the file's order.",
+            AssetWarning,
+            stacklevel=3,
+        )
 
 
 def _names(stream: LogStream) -> list[str]:
@@ -183,6 +197,8 @@ def poses(log: Log) -> tuple[Array, Array, Array]:
 
 def _tum(log: Log) -> bytes:
     time, places, turns = poses(log)
+    order = np.argsort(time, kind="stable")
+    time, places, turns = time[order], places[order], turns[order]
     stamps = np.rint(time * NS).astype(np.int64) + log.source.start_ns
     lines = ["# stamp [s], position [m], attitude x y z w, body FLU in world ENU"]
     for stamp, place, turn in zip(stamps.tolist(), places.tolist(), turns.tolist(), strict=True):

@@ -69,15 +69,7 @@ def read_blackbox(data: bytes, draft: LogDraft, settings: Mapping[str, str]) -> 
     draft.raw |= {name: (stamps, values) for name, values in columns.items()}
     scale = _Scales(headers, units, draft, tuple(settings))
     draft.found += _inertial(columns, stamps, scale) + _motors(columns, stamps, scale)
-    for kind, names in (("voltage", ("vbatLatest", "vbat")), ("current", ("amperageLatest", "amperage"))):
-        name = next((n for n in names if n in columns), None)
-        if name is None:
-            continue
-        unit = "V" if kind == "voltage" else "A"
-        if name not in units:
-            draft.note(f"Column {name!r} does not say its unit, as in '{name} ({unit})', and stays a raw variable.")
-        elif (factor := scale.factor([name], unit)) is not None:
-            draft.found.append(Found(kind, stamps, columns[name] * factor, origin=name))
+    draft.found += _battery(columns, stamps, scale)
     draft.note(
         "Signs of axes and order of motors are the file's own and unchecked: they have changed with Betaflight's versions."
     )
@@ -163,7 +155,8 @@ class _Scales:
         elif found[0] > 0.0 if len(found) == 1 else found[1] > found[0]:
             return found
         else:
-            told = f"header {name!r} is {self.headers[name]!r}; expected as in {example}"
+            wanted = "two numbers that rise" if len(found) == 2 else "a number above 0"
+            told = f"header {name!r} is {self.headers[name]!r}; expected {wanted}, as {example}"
             if name in self.given:
                 raise self.draft.refuse(told)
         self.draft.note(f"{what} stays raw, since {told}: give it with --set {name}={example}.")
@@ -212,6 +205,17 @@ def _inertial(columns: Mapping[str, ArrayAny], stamps: ArrayAny, scale: _Scales)
             factor = None if counts is None else STANDARD_GRAVITY / counts[0]
         if factor is not None:
             found.append(Found("accelerometer", stamps, values * factor, origin="accSmooth[0..2]"))
+    return found
+
+
+def _battery(columns: Mapping[str, ArrayAny], stamps: ArrayAny, scale: _Scales) -> list[Found]:
+    found = []
+    for kind, unit, names in (("voltage", "V", ("vbatLatest", "vbat")), ("current", "A", ("amperageLatest", "amperage"))):
+        name = next((n for n in names if n in columns), "")
+        if name and name not in scale.units:
+            scale.draft.note(f"Column {name!r} does not say its unit, as in '{name} ({unit})', and stays a raw variable.")
+        elif name and (factor := scale.factor([name], unit)) is not None:
+            found.append(Found(kind, stamps, columns[name] * factor, origin=name))
     return found
 
 
