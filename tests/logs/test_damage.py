@@ -7,10 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.logs.small_files import CSV_MAPPING, crazyflie_file, every_format, mcap_record, mcap_text, ulog_file, ulog_message
+from tests.logs.small_files import (
+    CSV_MAPPING,
+    crazyflie_file,
+    every_format,
+    mcap_file,
+    mcap_record,
+    mcap_text,
+    ulog_file,
+    ulog_message,
+)
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.logs import Log, ReadOptions, read_log
+from airworthy.logs import Log, LogSource, LogStream, ReadOptions, read_log, write_log
 
 FORMATS = (
     "crazyflie",
@@ -198,6 +207,36 @@ def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 64 << 20
+
+
+@pytest.mark.parametrize("place", ["topic", "size", "channel"])
+def test_a_damaged_first_chunk_costs_itself_alone(tmp_path: Path, place: str) -> None:
+    """It held the only schemas and channels but for those of the summary."""
+    time = np.arange(8000) * 0.001
+    streams = (LogStream("gyro", time, np.stack([time] * 3, axis=1)),)
+    (path,) = write_log(Log("a", streams, LogSource("a", "", "test")), tmp_path / "a.mcap")
+    data = bytearray(path.read_bytes())
+    # In the chunk's records; in its uncompressed size; in the number of its channel, the checksum taken away.
+    chunk = data.index(b"\x06", 8 + 9)
+    at = {"topic": data.index(b"/imu") + 1, "size": chunk + 9 + 16, "channel": data.index(b"/imu") - 8}[place]
+    if place == "channel":
+        data[chunk + 9 + 24 : chunk + 9 + 28] = bytes(4)
+    data[at] ^= 0x40
+    log = outcome(path, bytes(data), None)
+    assert isinstance(log, Log)
+    count = len(log.stream("gyro").time)
+    assert count == 8000 if place == "channel" else 4000 < count < 8000
+    assert np.array_equal(log.stream("gyro").values, streams[0].values[-count:])
+    assert place == "channel" or any("chunk" in note for note in log.notes)
+    assert log.stream("gyro").origin == "/imu"
+
+
+def test_messages_that_nothing_describes_are_counted(tmp_path: Path) -> None:
+    stray = mcap_record(5, (77).to_bytes(2, "little") + bytes(20) + b"?")
+    data = mcap_file()
+    log = outcome(tmp_path / "a.mcap", data[:8] + stray * 3 + data[8:], None)
+    assert isinstance(log, Log)
+    assert "3 messages are of 1 channels that nothing describes, and were left out." in log.notes
 
 
 def test_missing_files_are_refused(tmp_path: Path) -> None:

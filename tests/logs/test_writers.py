@@ -10,7 +10,7 @@ import pytest
 from tests.logs.small_files import blackbox_text, tum_text, ulog_file
 
 from airworthy.core.errors import AirworthyError, AssetWarning
-from airworthy.logs import Log, LogSource, LogStream, ReadOptions, read_log, write_log
+from airworthy.logs import Log, LogSource, LogStream, ReadOptions, guess_mapping, read_log, table_of, write_log
 
 
 def made(folder: Path, name: str, data: bytes) -> Log:
@@ -50,6 +50,24 @@ def test_tables_come_back_with_their_mapping(log: Log, tmp_path: Path, kind: str
     same(log, back, ["gyro", "attitude", "position", "velocity", "motor_speed"])
     # Disarmed commands are blank in a table, and blank rows are no samples.
     assert np.array_equal(back.stream("motor_command").values, log.stream("motor_command").values[10:])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_with_blank_columns_come_back(tmp_path: Path, kind: str) -> None:
+    """Commands that were never armed, and a sensor that was never there."""
+    time = np.arange(4) * 0.1
+    voltage = LogStream("voltage", time, np.arange(4.0)[:, None])
+    blank = [LogStream("motor_command", time, np.full((4, 4), np.nan), stamp="held")]
+    blank.append(LogStream("range", time, np.full((4, 1), np.nan)))
+    half = LogStream("magnetometer", time, np.array([[1.0, np.nan, 3.0]] * 4))
+    log = Log("a", (voltage, *blank, half), LogSource("a", "", "test"))
+    path, mapping = write_log(log, tmp_path / f"b.{kind}")
+    back = read_log(path, ReadOptions(mapping=mapping))
+    same(log, back, ["voltage", "magnetometer"])
+    assert "Stream 'motor_command' is left out: its columns are blank throughout." in back.notes
+    assert not back.has("range")
+    # A first guess passes over them.
+    assert "motor" not in guess_mapping(table_of(path)[0]).text("b")
 
 
 def test_a_stamp_twice_keeps_both_samples(tmp_path: Path) -> None:

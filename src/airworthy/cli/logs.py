@@ -175,7 +175,9 @@ def _stream_row(stream: Any) -> tuple[object, ...]:
 
 def _flight_lines(segments: LogSegments) -> list[str]:
     told = f", by its {segments.told_by}" if segments.told_by else ""
-    lines = [f"in the air {s.start:.2f} to {s.stop:.2f} s{told}" for s in segments.flown] or [f"none was found{told}"]
+    lines = [f"in the air {s.start:.2f} to {s.stop:.2f} s{told}" for s in segments.flown] or [
+        f"none was found{told.removeprefix(',')}"
+    ]
     if segments.crash is not None:
         lines.append(f"crash at {segments.crash:.3f} s")
     lines.append(f"{segments.usable_time:.1f} s in {len(segments.usable)} parts are usable")

@@ -80,6 +80,7 @@ def guess_mapping(columns: Mapping[str, ArrayAny]) -> TableGuess:
     Raises:
         AirworthyError: No column can be the time.
     """
+    columns = {name: values for name, values in columns.items() if np.isfinite(np.asarray(values, np.float64)).any()}
     time, unit, reason = _time(columns)
     left = [name for name in columns if name != time]
     found: list[MappingGuess] = []

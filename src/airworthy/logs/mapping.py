@@ -118,6 +118,8 @@ def apply_mapping(columns: Mapping[str, ArrayAny], mapping: Mapping[str, ColumnM
             time, values = time[known], values[known]
         # A blank row of a table of several streams is no sample of this one.
         there = ~np.isnan(values).all(axis=1)
+        if not there.any():
+            draft.note(f"Stream {name!r} is left out: its columns are blank throughout.")
         time, values = time[there], values[there]
         if KINDS[kind].frame == "flu->enu" and len(item.columns) == 3:
             values = from_euler(*(values * _ANGLES[item.unit or "rad"] * item.scale).T)

@@ -120,6 +120,9 @@ def _numbers(column: Any, name: str, draft: LogDraft) -> ArrayAny | None:
     import pyarrow.compute as pc
 
     kind = column.type
+    if len(column) and column.null_count == len(column):
+        # Blank throughout, as commands that were never armed: what it is of knows a mapping.
+        return np.full(len(column), np.nan)
     if pa.types.is_boolean(kind):
         return np.asarray(column.cast(pa.int8()).cast(pa.float64()).to_numpy())
     if pa.types.is_timestamp(kind):

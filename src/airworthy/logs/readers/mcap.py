@@ -18,6 +18,9 @@ from airworthy.logs.readers.columns import bytes_allowed
 
 MAGIC = b"\x89MCAP0\r\n"
 SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 3, 4, 5, 6, 15
+FOOTER = 2
+_FOOTER_BYTES = 9 + 20
+"""Head and content of the footer: place of the summary, of its offsets, and a checksum."""
 _IN_CHUNKS = (SCHEMA, CHANNEL, MESSAGE)
 
 
@@ -63,6 +66,7 @@ class McapFile:
         self._data = data
         self._draft = draft
         self._unpacked_left = bytes_allowed(len(data))
+        self._summary_read = False
 
     def messages(self) -> Iterator[BagMessage]:
         """Yield every message; a damaged tail ends it, and is noted."""
@@ -76,7 +80,7 @@ class McapFile:
                 body = ByteCursor(self._data, cursor.name, cursor.at, cursor.at + length)
                 cursor.take(length, f"record {opcode}")
                 if opcode == CHUNK:
-                    yield from self._chunk(body)
+                    yield from self._chunk_or_note(body, at)
                 elif opcode in _IN_CHUNKS:
                     yield from self._record(opcode, body)
                 elif opcode == DATA_END:
@@ -88,6 +92,35 @@ class McapFile:
                 self._draft.note(f"{lost} bytes from byte {at} on were left out: {str(error).partition(': ')[2].rstrip('.')}.")
                 return
         self._draft.note("The file has no end record: it was not closed.")
+
+    def _chunk_or_note(self, body: ByteCursor, at: int) -> Iterator[BagMessage]:
+        """Yield what a chunk holds; one that is damaged is noted and passed over, for its length leads to the next record."""
+        try:
+            yield from self._chunk(body)
+        except AssetError as error:
+            self._draft.note(f"The chunk at byte {at} is damaged: {str(error).partition(': ')[2].rstrip('.')}.")
+
+    def _read_summary(self) -> None:
+        """Take schemas and channels from the summary at the end, which repeats those that a damaged chunk held."""
+        self._summary_read = True
+        end = len(self._data) - len(MAGIC) - _FOOTER_BYTES
+        if end < len(MAGIC) or bytes(self._data[end + _FOOTER_BYTES :]) != MAGIC or self._data[end] != FOOTER:
+            return
+        cursor = ByteCursor(self._data, f"Log {self._draft.path!r}", end + 9)
+        (start,) = cursor.unpack("Q", "the place of the summary")
+        if not len(MAGIC) <= start < end:
+            return
+        cursor = ByteCursor(self._data, cursor.name, start, end)
+        try:
+            while cursor.left:
+                opcode, length = cursor.unpack("BQ", "the head of a record")
+                body = ByteCursor(self._data, cursor.name, cursor.at, cursor.at + length)
+                cursor.take(length, f"record {opcode}")
+                if opcode in (SCHEMA, CHANNEL):
+                    for _ in self._record(opcode, body):
+                        pass
+        except AssetError:
+            self._draft.note("The summary at the end of the file is damaged, too.")
 
     def _chunk(self, body: ByteCursor) -> Iterator[BagMessage]:
         _, _, size, crc = body.unpack("QQQI", "the head of a chunk")
@@ -112,6 +145,8 @@ class McapFile:
     def _record(self, opcode: int, body: ByteCursor) -> Iterator[BagMessage]:
         if opcode == MESSAGE:
             channel, _, received, _ = body.unpack("HIQQ", "the head of a message")
+            if channel not in self.channels and not self._summary_read:
+                self._read_summary()
             yield BagMessage(channel, received, body.take(body.left, "a message"))
         elif opcode == SCHEMA:
             (number,) = body.unpack("H", "a schema")

@@ -167,12 +167,19 @@ def _gather(
 ) -> None:
     found: dict[int, _Topic | None] = {}
     others: dict[str, str] = {}
+    unknown: dict[int, int] = {}
     for message in messages:
+        if message.channel not in channels:
+            unknown[message.channel] = unknown.get(message.channel, 0) + 1
+            continue
         if message.channel not in found:
-            found[message.channel] = _topic(channels.get(message.channel), draft, labels, others)
+            found[message.channel] = _topic(channels[message.channel], draft, labels, others)
         topic = found[message.channel]
         if topic is not None:
             topic.take(min(message.received, 1 << 62), message.data)
+    if unknown:
+        count = sum(unknown.values())
+        draft.note(f"{count} messages are of {len(unknown)} channels that nothing describes, and were left out.")
     known = {channel.topic for channel in channels.values()}
     for name in labels:
         if name not in known:
@@ -186,8 +193,8 @@ def _gather(
     _streams(good, draft, labels)
 
 
-def _topic(channel: McapChannel | None, draft: LogDraft, labels: Mapping[str, str], others: dict[str, str]) -> _Topic | None:
-    if channel is None or labels.get(channel.topic) == "-":
+def _topic(channel: McapChannel, draft: LogDraft, labels: Mapping[str, str], others: dict[str, str]) -> _Topic | None:
+    if labels.get(channel.topic) == "-":
         return None
     kind = full_name(channel.type) if "/" in channel.type else channel.type
     if kind not in _TYPES or channel.encoding != "cdr":
