@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,40 @@ def test_headers_of_a_bare_blackbox(tmp_path: Path, capsys: pytest.CaptureFixtur
     path.write_bytes(blackbox_text(headers=""))
     assert main(["logs", "show", str(path), "--set", "acc_1G=2048", "--set", "motorOutput=158,2047"]) == 0
     assert "accelerometer" in capsys.readouterr().out
+
+
+def test_memory_that_runs_out_is_told(ulog: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """While a log is read, and while it is judged."""
+
+    def out_of_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("airworthy.cli.logs.flight_segments", out_of_memory)
+    assert main(["logs", "show", str(ulog)]) == 2
+    assert "takes more memory than there is, or than the shell allows" in capsys.readouterr().err
+    monkeypatch.setattr("airworthy.logs.reading.build", out_of_memory)
+    assert main(["logs", "show", str(ulog)]) == 2
+    assert "a.ulg': it takes more memory than there is" in capsys.readouterr().err
+
+
+def test_names_beyond_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of ASCII gets a name of umlauts escaped."""
+    (tmp_path / "\xfc.ulg").write_bytes(ulog_file())
+    out = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["logs", "show", str(tmp_path / "\xfc.ulg")]) == 0
+    out.flush()
+    assert out.buffer.getvalue().startswith(b"\\xfc.ulg: ULog")
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    """A byte of a file's name that is no UTF-8 stands escaped in what is written."""
+    table = tmp_path / os.fsdecode(b"a\xff.csv")
+    table.write_bytes(csv_table())
+    assert main(["logs", "map", str(table), "--out", str(tmp_path / "m.toml")]) == 0
+    assert "A first guess for a\\udcff.csv" in (tmp_path / "m.toml").read_text()
+    (tmp_path / "m.toml").write_text(CSV_MAPPING)
+    assert main(["logs", "convert", str(table), "--map", str(tmp_path / "m.toml"), "--out", str(tmp_path / "b.csv")]) == 0
 
 
 @pytest.mark.parametrize(

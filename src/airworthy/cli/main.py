@@ -114,6 +114,8 @@ def main(argv: list[str]) -> int:
         return _fail("Interrupted.", 128 + stop.args[0] if stop.args else EXIT_INTERRUPTED)
     except AirworthyError as error:
         return _fail(str(error))
+    except MemoryError:
+        return _fail("This takes more memory than there is, or than the shell allows (ulimit -v): ask for less at once.")
     except ModuleNotFoundError as error:
         missing = _extra_of(error)
         if missing is None:
@@ -215,6 +217,9 @@ def _open_streams() -> None:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
             setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - until the process ends
+    # A terminal that has no umlauts gets names as '\\xfc' instead of nothing at all.
+    if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _silence_stdout() -> None:

@@ -59,6 +59,7 @@ class TableGuess:
 
     def text(self, source: str) -> str:
         """Return the mapping as TOML, a comment with the reason before each line."""
+        source = source.encode("utf-8", "backslashreplace").decode()  # a name need not be one of UTF-8
         lines = [f"# A first guess for {source}: read each line, and correct what is wrong.", f"# time: {self.time_reason}"]
         clock = f'time = {toml_string(self.time)}, time_unit = "{self.time_unit}"'
         for item in self.streams:

@@ -73,8 +73,11 @@ def read_log(path: str | Path, options: ReadOptions | None = None) -> Log:
     options = options or ReadOptions()
     place = Path(path)
     # Damaged numbers overflow; what comes of them is missing, which streams say.
-    with np.errstate(all="ignore"):
-        return build(_folder(place, options) if place.is_dir() else _file(place, options))
+    try:
+        with np.errstate(all="ignore"):
+            return build(_folder(place, options) if place.is_dir() else _file(place, options))
+    except MemoryError as error:
+        raise AssetError(f"Log {str(place)!r}: it takes more memory than there is; a part of it may fit.") from error
 
 
 def _folder(folder: Path, options: ReadOptions) -> LogDraft:
