@@ -67,6 +67,44 @@ def test_a_right_log_passes() -> None:
     assert float(match[1]) == pytest.approx(10.0, abs=2.0)
 
 
+def test_the_bias_of_a_gyro_does_not_tilt_gravity() -> None:
+    """0.03 rad/s over 35 s would turn the vertical by a radian: mean vertical force would fall under 8 m/s^2."""
+    log = flight()
+    gyro = log.stream("gyro")
+    biased = replace(log, streams=(replace(gyro, values=gyro.values + np.array([0.03, -0.02, 0.0])), *log.streams[1:]))
+    assert check(biased, "gravity in flight").value == pytest.approx(9.81, rel=1e-4)
+    assert check(biased, "gravity in flight").passed
+
+
+@pytest.mark.parametrize(
+    ("force", "crashed"),
+    [
+        ([0.0, 0.0, -25.0], True),  # against the thrust, over 2.5 g
+        ([0.0, 0.0, -24.0], False),
+        ([0.0, 25.0, 0.0], True),  # across it
+        ([24.0, 0.0, 9.8], False),
+        ([0.0, 0.0, 58.0], False),  # along it a strong vehicle has up to 6 g
+        ([0.0, 0.0, 59.0], True),
+    ],
+)
+def test_forces_of_a_crash(force: list[float], crashed: bool) -> None:
+    log = flight()
+    stream = log.stream("accelerometer")
+    values = stream.values.copy()
+    values[int(30.0 * RATE)] = force
+    hit = replace(log, streams=(log.streams[0], replace(stream, values=values), *log.streams[2:]))
+    assert flight_segments(hit).crash == (pytest.approx(30.0) if crashed else None)
+
+
+def test_parts_that_are_left_out_are_half_open() -> None:
+    """From START on, up to but without STOP; both are stamps of the log."""
+    first, second = flight_segments(flight(), skip=[(25.0, 26.0)]).usable
+    assert first.stop == pytest.approx(25.0 - 1 / RATE)
+    assert second.start == pytest.approx(26.0)
+    (used,) = flight_segments(flight(), use=[(25.0, 28.0)]).usable
+    assert (used.start, used.stop) == (pytest.approx(25.0), pytest.approx(28.0 - 1 / RATE))
+
+
 @pytest.mark.parametrize(
     ("unit", "said"),
     [

@@ -20,10 +20,12 @@ from tests.logs.small_files import (
     mcap_file,
     tum_text,
     ulog_file,
+    ulog_message,
 )
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.logs import ReadOptions, read_log, write_log
+from airworthy.logs import KINDS, ReadOptions, read_log, write_log
+from airworthy.logs.mapping import ColumnMapping
 
 
 def saved(folder: Path, name: str, data: bytes) -> Path:
@@ -120,6 +122,67 @@ def test_ulog_small(tmp_path: Path) -> None:
     assert armed.time == pytest.approx(0.0405)
     assert log.parameters["info.sys_name"] == "PX4"
     assert log.raw("esc_status.esc.esc_rpm").values[0].tolist() == [600, -1200, 0, 0]
+
+
+def test_ulog_magnetometer_is_in_tesla(tmp_path: Path) -> None:
+    """Half a gauss forward, a tenth right, 0.2 down are 50, -10 and -20 uT forward, left, up."""
+    text = "vehicle_magnetometer:uint64_t timestamp;float[3] magnetometer_ga;"
+    data = ulog_file(2) + ulog_message("F", text.encode())
+    data += ulog_message("A", struct.pack("<BH", 0, 50) + b"vehicle_magnetometer")
+    data += ulog_message("D", struct.pack("<HQ3f", 50, 1_000_000, 0.5, 0.1, 0.2))
+    log = read_log(saved(tmp_path, "a.ulg", data))
+    assert np.allclose(log.stream("magnetometer").values, [[5e-5, -1e-5, -2e-5]], rtol=1e-6, atol=0.0)
+
+
+def test_short_samples_of_ulog_are_left_out(tmp_path: Path) -> None:
+    """One lacks its last byte: what follows it in the file must not become its z."""
+    cut = struct.pack("<HQQ3f", 0, 1_002_000, 1_001_500, 7.0, 7.0, 7.0)[:-1]
+    log = read_log(
+        saved(tmp_path, "a.ulg", ulog_file() + ulog_message("D", cut) + ulog_message("D", struct.pack("<HQ", 99, 0)))
+    )
+    assert len(log.stream("gyro").time) == 40
+    assert not np.any(log.stream("gyro").values[:, 0] == 7.0)
+    assert "2 samples have another size than their format and were left out." in log.notes
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "value", "si"),
+    [
+        ("velocity", "km/h", 36.0, 10.0),
+        ("velocity", "cm/s", 250.0, 2.5),
+        ("velocity", "mm/s", 250.0, 0.25),
+        ("magnetometer", "mgauss", 500.0, 5e-5),
+        ("magnetometer", "gauss", 0.5, 5e-5),
+        ("magnetometer", "uT", 50.0, 5e-5),
+        ("gyro", "deg/s", 180.0, np.pi),
+        ("gyro", "rpm", 30.0, np.pi),
+        ("gyro", "mrad/s", 1500.0, 1.5),
+        ("accelerometer", "g", 1.0, 9.81),
+        ("accelerometer", "mg", 1000.0, 9.81),
+        ("accelerometer", "ft/s^2", 10.0, 3.048),
+        ("position", "ft", 10.0, 3.048),
+        ("position", "cm", 150.0, 1.5),
+        ("position", "mm", 150.0, 0.15),
+        ("motor_command", "%", 50.0, 0.5),
+        ("motor_command", "us", 1500.0, 0.5),
+        ("motor_command", "u16", 65535.0, 1.0),
+        ("motor_command", "u8", 51.0, 0.2),
+        ("voltage", "mV", 3700.0, 3.7),
+        ("current", "mA", 1500.0, 1.5),
+        ("current", "cA", 150.0, 1.5),
+        ("pressure", "hPa", 1013.25, 101325.0),
+        ("pressure", "mbar", 1013.25, 101325.0),
+        ("pressure", "kPa", 101.325, 101325.0),
+        ("temperature", "degC", 20.0, 293.15),
+    ],
+)
+def test_units_of_tables(tmp_path: Path, kind: str, unit: str, value: float, si: float) -> None:
+    width = KINDS[kind].width or 1
+    names = [f"v{k}" for k in range(width)]
+    table = ",".join(["t", *names]) + "\n" + "".join(",".join([str(t), *[str(value)] * width]) + "\n" for t in (0, 1))
+    mapping = {kind: ColumnMapping(tuple(names), unit=unit, time="t")}
+    log = read_log(saved(tmp_path, "a.csv", table.encode()), ReadOptions(mapping=mapping))
+    assert np.allclose(log.stream(kind).values, si, rtol=1e-12, atol=0.0)
 
 
 def test_ulog_shared_against_pyulog(data_dir: Path) -> None:

@@ -86,6 +86,18 @@ def test_tum(tmp_path: Path) -> None:
     assert back.source.start_ns == log.source.start_ns == 100_500_000_000
 
 
+def test_stamps_of_tum_have_nine_digits(tmp_path: Path) -> None:
+    """Five nanoseconds after the second are .000000005, not .5."""
+    time = np.array([0.0, 5e-9, 0.05])
+    streams = (
+        LogStream("position", time, np.zeros((3, 3))),
+        LogStream("attitude", time, np.tile([0.0, 0.0, 0.0, 1.0], (3, 1))),
+    )
+    (path,) = write_log(Log("a", streams, LogSource("a", "", "test", start_ns=100 * 10**9)), tmp_path / "a.txt")
+    stamps = [line.split()[0] for line in path.read_text().splitlines()[1:]]
+    assert stamps == ["100.000000000", "100.000000005", "100.050000000"]
+
+
 def test_mcap_comes_back(log: Log, tmp_path: Path) -> None:
     (path,) = write_log(log, tmp_path / "b.mcap")
     back = read_log(path)
@@ -162,6 +174,36 @@ def test_battery_by_an_independent_reader(tmp_path: Path) -> None:
         reader.close()
     assert len(found) == 20
     assert all(m.voltage == np.float32(16.8) and np.isnan(m.current) and m.present and m.serial_number == "" for m in found)
+
+
+def test_signs_and_units_in_mcap_by_an_independent_reader(tmp_path: Path) -> None:
+    """sensor_msgs has a discharge negative, temperatures in degrees Celsius, fields in tesla and pressures in pascal."""
+    pytest.importorskip("rosbags")
+    from rosbags.rosbag2.storage_mcap import McapReader
+    from rosbags.typesys import Stores, get_typestore
+
+    time = np.array([0.0, 1.0])
+
+    def twice(kind: str, *row: float) -> LogStream:
+        return LogStream(kind, time, np.tile(row, (2, 1)))
+
+    streams = (twice("voltage", 16.0), twice("current", 5.0), twice("temperature", 300.0), twice("pressure", 101325.0))
+    write_log(Log("a", (*streams, twice("magnetometer", 1e-5, 2e-5, 3e-5)), LogSource("a", "", "test")), tmp_path / "a.mcap")
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    reader = McapReader(tmp_path / "a.mcap")
+    reader.open()
+    try:
+        found = {c.topic: store.deserialize_cdr(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)}
+    finally:
+        reader.close()
+    assert (found["/battery"].voltage, found["/battery"].current) == (16.0, -5.0)
+    assert found["/temperature"].temperature == pytest.approx(26.85)
+    assert found["/pressure"].fluid_pressure == 101325.0
+    field = found["/magnetic_field"].magnetic_field
+    assert (field.x, field.y, field.z) == (1e-5, 2e-5, 3e-5)
+    back = read_log(tmp_path / "a.mcap")
+    assert back.stream("current").values[0, 0] == 5.0
+    assert back.stream("temperature").values[0, 0] == pytest.approx(300.0)
 
 
 def test_large_files_have_several_chunks(tmp_path: Path) -> None:
