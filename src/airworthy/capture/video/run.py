@@ -268,7 +268,7 @@ class _VideoRun:
         return dict(sorted(shares.items()))
 
     def _place(self, scaled: ScaledCapture, trained: TrainResult) -> tuple[dict[str, Any] | None, str]:
-        """Write the place; its record, or None and why there is none."""
+        """Write the place; its record, or None, and what is to be said of it, or why there is none."""
         if not scaled.images.metric:
             return None, "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known."
         root = self.folder / PLACE_FOLDER
@@ -280,7 +280,7 @@ class _VideoRun:
         except AirworthyError as error:
             # Poses and splats are worth having without it.
             return None, f"No place was made: {error}"
-        return dict(plain(made.record)), ""
+        return dict(plain(made.record)), " ".join(made.record["warnings"])
 
     def _step(self, name: str, work: Callable[[], Any]) -> Any:
         """Do a step, and keep how long it took, all runs together."""
