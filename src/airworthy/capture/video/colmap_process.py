@@ -1,4 +1,4 @@
-"""COLMAP's steps in a process of their own: `python -m airworthy.capture.video.colmap_process`.
+"""COLMAP's steps in a process of their own: `python -m airworthy.capture.video.colmap_process PARENT`.
 
 COLMAP ends its whole process where it meets what it does not expect, and does not look for Ctrl-C in its loops. Here both
 cost one step, and what is in the database by then is kept. Orders come as lines of JSON on standard input; progress, the
@@ -24,6 +24,7 @@ from airworthy.capture.video.consistency import (
     thinnest_cut,
 )
 from airworthy.capture.video.pairs import likely_pairs, likeness, sequential_pairs, visual_words
+from airworthy.core.jobs.parent_watch import die_with_parent, watch_parent
 
 __all__ = ["LOSS_PX", "STEPS", "main"]
 
@@ -363,7 +364,11 @@ STEPS: dict[str, Callable[[dict[str, Any], Progress], dict[str, Any]]] = {
 
 
 def main() -> int:
-    """Carry out orders until standard input ends."""
+    """Carry out orders until standard input ends, or the process that gives them, whose number is the only argument."""
+    # Killed at once it could not end this one, which would go on with its step, and write, for as long as that takes.
+    parent = int(sys.argv[1])
+    die_with_parent(parent)
+    watch_parent(parent)
     # Whoever gave the orders decides what Ctrl-C means, and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")

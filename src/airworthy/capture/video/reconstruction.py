@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -76,7 +77,7 @@ class Colmap:
         make_folder(self.log.parent)
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "airworthy.capture.video.colmap_process"],
+                [sys.executable, "-m", "airworthy.capture.video.colmap_process", str(os.getpid())],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
             )  # fmt: skip
         return self
