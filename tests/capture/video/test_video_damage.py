@@ -78,7 +78,7 @@ def test_zeros_spoil_all_until_a_picture_stands_for_itself(tmp_path: Path, codec
     assert left_out(damaged) == list(range(13, 20))
     source = open_source(damaged)
     assert [look.number for look in looked_at(source)] == [*range(13), *range(20, 40)]
-    assert source.notes == ["7 of 40 pictures are damaged, or follow from damaged ones, and are left out (1.3 to 1.9 s)"]
+    assert source.notes == ["left out as damaged, or predicted from damaged ones: 7 of 40 pictures (1.3 to 1.9 s)"]
 
 
 def test_what_nothing_is_predicted_from_spoils_itself_alone(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_pictures_are_taken_from_what_is_whole(tmp_path: Path) -> None:
     record = take_frames([damaged], tmp_path / "out", 40)
     assert [one["number"] for one in record["frames"]] == [*range(20), *range(30, 40)]
     (note,) = record["sources"][0]["notes"]
-    assert note.endswith("and are left out (2.0 to 2.9 s)")
+    assert note.endswith("10 of 40 pictures (2.0 to 2.9 s)")
     # Across the gap nothing is known of the motion; beside it, it is that of the film.
     rates = {one["number"]: one["rate"][0] for one in record["frames"]}
     assert rates[19] == pytest.approx(rates[18], rel=0.2)
@@ -118,7 +118,7 @@ def test_too_little_that_is_whole_is_told(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mp4", count=20, bf="0", g="100", keyint_min="100")
     piece = next(one for one in pieces(path) if one.shown == 4)
     damaged = overwritten(path, piece.pos + len(piece.data) // 2, bytes(12))
-    with pytest.raises(AirworthyError, match=r"only 4 pictures.*copy the film again \(16 of 20 pictures are damaged"):
+    with pytest.raises(AirworthyError, match=r"only 4 pictures.*copy the film again \(left out as damaged.*16 of 20"):
         take_frames([damaged], tmp_path / "out")
 
 
@@ -189,5 +189,4 @@ def test_which_streams_have_units_with_lengths() -> None:
 
 def test_parts_of_the_film_are_told_with_their_seconds() -> None:
     said = damage_sentence([1.0, 1.1, 1.2, 5.0, 8.0, 9.0, 12.0], 100)
-    assert said.startswith("7 of 100 pictures are damaged")
-    assert said.endswith("(1.0 to 1.2 s; 5.0 s; 8.0 s; 9.0 s; ...)")
+    assert said.endswith("7 of 100 pictures (1.0 to 1.2 s; 5.0 s; 8.0 s; 9.0 s; ...)")

@@ -171,4 +171,4 @@ def damage_sentence(seconds: Sequence[float], count: int) -> str:
             runs.append((time, time))
     spans = [f"{begin:.1f} to {end:.1f} s" if end > begin else f"{begin:.1f} s" for begin, end in runs[:_SPANS]]
     where = "; ".join([*spans, *(["..."] if len(runs) > _SPANS else [])])
-    return f"{len(seconds)} of {count} pictures are damaged, or follow from damaged ones, and are left out ({where})"
+    return f"left out as damaged, or predicted from damaged ones: {len(seconds)} of {count} pictures ({where})"
