@@ -212,12 +212,14 @@ def reconstruct(
             threads=count, seed=o.seed,
         )  # fmt: skip
         shutil.rmtree(root / SPARSE / "raw", ignore_errors=True)
-        shutter, consistency = None, None
+        shutter, consistency, mirror = None, None, None
         if mapped["models"]:
             order = {"model": str(root / SPARSE / "0"), "names": names, "out": str(root / LEFTOVERS)}
             colmap.run("leftovers", "Looking at what is left over", **order)
             order = {"model": str(root / SPARSE / "0"), "names": names}
             consistency = colmap.run("consistency", "Looking whether it is one place", **order)
+            order = {"model": str(root / SPARSE / "0"), "database": shared["database"]}
+            mirror = colmap.run("mirror", "Looking for a mirror", **order)["mirror"]
             rates = {one.name: [max(one.size) * part for part in one.rate] for one in frames if any(one.rate)}
             if rates:
                 shutter = colmap.run(
@@ -231,6 +233,7 @@ def reconstruct(
         "models": mapped["models"],
         "shutter": shutter,
         "consistency": consistency,
+        "mirror": mirror,
     }
     write_json(root / RECONSTRUCTION_FILE, result)
     return dict(read_json(root / RECONSTRUCTION_FILE))
