@@ -9,6 +9,7 @@ from airworthy.benchmarks.fly.job import FlyConfig, FlyResult, planned, run_fly
 from airworthy.benchmarks.fly.scene import place_of, with_course
 from airworthy.bridges.ardupilot import ArduPilotPilot
 from airworthy.bridges.betaflight import BetaflightPilot, Form, Sticks
+from airworthy.bridges.clock import ClockMode
 from airworthy.bridges.external_pilot import ExternalPilot, LinkSettings
 from airworthy.bridges.px4 import Px4Pilot
 from airworthy.bridges.stick_pilot import StickPilot
@@ -27,6 +28,8 @@ __all__ = ["IMU", "PHYSICS_RATE", "RATES", "autopilot", "fly_autopilot"]
 RATES = {"px4": 250.0, "ardupilot": 400.0, "betaflight": 500.0}
 """Samples and commands per second [Hz]: PX4's default of its simulators, the loop of ArduCopter (SCHED_LOOP_RATE), and for
 Betaflight what keeps its sticks and gyroscope well ahead of 50 Hz, below which it takes a simulator for stopped."""
+CLOCKS: dict[str, ClockMode] = {"px4": "lockstep", "ardupilot": "lockstep", "betaflight": "real"}
+"""Betaflight's own loop follows the wall clock, whatever the stamps of its samples are."""
 PHYSICS_RATE = 1000.0
 """Steps per second, which all of these divide but 400 Hz, whose commands come every second or third step [Hz]."""
 IMU = "bmi088"
@@ -88,8 +91,9 @@ def fly_autopilot(config: FlyConfig, quiet: bool = True) -> FlyResult:
         raise AirworthyError(f"Pilot {config.pilot!r} commands motors: fly --dynamics rigid.")
     config = _rated(config)
     vehicle = named_vehicle(config.vehicle[0], config.rotors)
-    sticks = _sticks(config, vehicle) if config.pilot.partition(":")[0] == "betaflight" else None
-    settings = LinkSettings(patience=config.patience, wait=config.wait)
+    kind = config.pilot.partition(":")[0]
+    sticks = _sticks(config, vehicle) if kind == "betaflight" else None
+    settings = LinkSettings(patience=config.patience, wait=config.wait, clock=CLOCKS.get(kind, "lockstep"))
     imu = Imu.named(config.imu or IMU)
     with autopilot(config.pilot, vehicle, config.control_rate, settings, imu, config.seed, sticks) as pilot:
         if not quiet:
