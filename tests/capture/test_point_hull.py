@@ -7,7 +7,7 @@ import pytest
 from tests.capture.place_building import HIGH, LENS, LOW, depth_of, exact_views, wall_points
 
 from airworthy.capture.places.carving import carve, known_states
-from airworthy.capture.places.point_hull import PointHull, bounded_states, ends_beyond, point_hull
+from airworthy.capture.places.point_hull import PointHull, bounded_states, ends_beyond, point_hull, walled
 from airworthy.core import frames
 from airworthy.scenes.carved import FREE, UNKNOWN
 
@@ -59,6 +59,27 @@ def test_nothing_is_free_above_a_ceiling_that_only_points_know(hull: PointHull) 
     # All that lies in the room is kept, and what is no longer free is unknown.
     assert np.array_equal(bounded[..., ~above], states[..., ~above])
     assert (bounded[bounded != states] == UNKNOWN).all()
+
+
+def test_nothing_is_free_behind_a_mirror(hull: PointHull) -> None:
+    """It fills the wall at the highest x; the room behind it is seen as far as this one, and points lie all over it, too."""
+    views = exact_views(60, window=(np.array([-1.4, 0.1]), np.array([1.4, 2.3])))
+    lower, upper = LOW - 0.3, HIGH + np.array([3.3, 0.3, 0.3])
+    mirrored = wall_points() * [-1.0, 1.0, 1.0] + [2.0 * HIGH[0], 0.0, 0.0]
+    points = np.concatenate([wall_points(), mirrored])
+    states = known_states(carve(views, lower, upper, CELL), len(views), points)
+    at = lower[0] + CELL * (np.arange(states.shape[0]) + 0.5)
+    wide = point_hull(points, MIDDLE[None])
+    assert wide is not None
+    assert np.count_nonzero(bounded_states(states, lower, CELL, wide)[at > HIGH[0] + CELL] == FREE) > 1000
+    mirror = (np.array([-1.0, 0.0, 0.0]), -float(HIGH[0]))
+    for whole in (wide, None):
+        ended = walled(whole, [mirror])
+        assert ended is not None
+        bounded = bounded_states(states, lower, CELL, ended)
+        assert not (bounded[at > HIGH[0]] == FREE).any()
+        assert np.count_nonzero(bounded[at < HIGH[0]] == FREE) > 0.95 * np.count_nonzero(states[at < HIGH[0]] == FREE)
+    assert walled(hull, []) is hull
 
 
 def test_rays_that_end_beyond_all_points_are_counted(hull: PointHull) -> None:

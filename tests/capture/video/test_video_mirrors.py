@@ -12,8 +12,16 @@ from tests.capture.video.film_building import textured_picture
 
 from airworthy.capture.video.advice import judged_reconstruction
 from airworthy.capture.video.colmap_process import STEPS
-from airworthy.capture.video.mirrors import MirrorPlane, find_mirror, mirror_matches, mirror_record, mirrored_descriptors
+from airworthy.capture.video.mirrors import (
+    MirrorPlane,
+    find_mirror,
+    mirror_matches,
+    mirror_record,
+    mirror_walls,
+    mirrored_descriptors,
+)
 from airworthy.core.arrays import Array, ArrayInt
+from airworthy.scenes.splats.capture_frame import SourceFrame
 
 NORMAL, OFFSET = np.array([0.6, 0.8, 0.0]), -3.0
 """The room lies where NORMAL @ x > OFFSET."""
@@ -136,8 +144,20 @@ def test_a_mirror_is_said_with_the_pictures_that_show_it_best() -> None:
     assert (record["pairs"], record["believed"], record["pictures"]) == (15, True, ["c", "d", "e"])
     (said,) = judged_reconstruction(result(record), {"sources": []}, []).warnings
     assert said.startswith("A mirror is in the film, or a pane that mirrors, seen in c, d, e: 15 points behind a plane")
-    assert said.endswith("cover the mirror with a cloth or paper, and film again.")
+    assert said.endswith("Cover the mirror with a cloth or paper, and film again.")
     few = mirror_record(MirrorPlane(NORMAL, OFFSET, pairs[:11]), list("abcde"), seen)
     for nothing in (None, few):
         assert judged_reconstruction(result(nothing), {"sources": []}, []).warnings == ()
     assert mirror_record(None, [], []) is None
+
+
+def test_a_mirror_ends_the_place_where_it_hangs() -> None:
+    """Of a reconstruction half as large as its place, turned by a quarter about z and moved."""
+    source = SourceFrame("z", "", (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)), (1.0, 2.0, 3.0), 2.0)
+    record = mirror_record(MirrorPlane(NORMAL, OFFSET, np.zeros((20, 2), np.int64)), [], [])
+    ((normal, offset),) = mirror_walls({"mirror": record}, source)
+    np.testing.assert_allclose(normal, (-0.8, 0.6, 0.0), atol=1e-12)
+    foot = OFFSET * NORMAL
+    assert normal @ (2.0 * np.array([-foot[1], foot[0], foot[2]]) + (1.0, 2.0, 3.0)) == pytest.approx(offset)
+    few = mirror_record(MirrorPlane(NORMAL, OFFSET, np.zeros((5, 2), np.int64)), [], [])
+    assert mirror_walls({"mirror": few}, source) == mirror_walls({"mirror": None}, source) == mirror_walls({}, source) == []

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +29,7 @@ from airworthy.capture.places.carving import (
 from airworthy.capture.places.depth_views import DepthViews, depth_views
 from airworthy.capture.places.free_space import FreeRoom, free_room, reachable_states
 from airworthy.capture.places.place_surface import coverage_picture, depth_against_points, occupied_mesh
-from airworthy.capture.places.point_hull import bounded_states, ends_beyond, point_hull
+from airworthy.capture.places.point_hull import bounded_states, ends_beyond, point_hull, walled
 from airworthy.capture.places.pruning import Pruned, pruned
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.run import views_reach
@@ -116,6 +117,7 @@ def write_place(
     options: PlaceOptions | None = None,
     *,
     name: str = "",
+    walls: Sequence[tuple[Array, float]] = (),
     quiet: bool = True,
 ) -> CapturedPlace:
     """Make a place of trained splats and write it; equal inputs give equal bytes.
@@ -126,6 +128,7 @@ def write_place(
         splats: As trained, in the same frame.
         options: How.
         name: Of the scene; empty: the folder's.
+        walls: Mirrors, behind which nothing is free: normal towards the room (3,) and offset [m], normal @ x = offset.
         quiet: Show no progress.
 
     Raises:
@@ -133,7 +136,7 @@ def write_place(
             system refused.
     """
     root = Path(folder)
-    place = made_place(images, splats, options, name=name or root.resolve().name, quiet=quiet)
+    place = made_place(images, splats, options, name=name or root.resolve().name, walls=walls, quiet=quiet)
     write_scene(place.scene, root)
     with lock_folder(root) as locked:
         write_ply(locked / COLLISION, replace(place.scene, instances=_only(place.scene, SURFACE), clouds={}, splats=()))
@@ -150,7 +153,13 @@ def _only(scene: Scene, name: str) -> tuple[Instance, ...]:
 
 
 def made_place(
-    images: CaptureImages, splats: Splats, options: PlaceOptions | None = None, *, name: str = "place", quiet: bool = True
+    images: CaptureImages,
+    splats: Splats,
+    options: PlaceOptions | None = None,
+    *,
+    name: str = "place",
+    walls: Sequence[tuple[Array, float]] = (),
+    quiet: bool = True,
 ) -> CapturedPlace:
     """Return a place of trained splats: pruned, carved, bounded, with a shell to hit and its unknown space solid.
 
@@ -159,6 +168,7 @@ def made_place(
         splats: As trained, in the same frame.
         options: How.
         name: Of the scene.
+        walls: As `write_place`.
         quiet: Show no progress.
 
     Raises:
@@ -179,8 +189,9 @@ def made_place(
     carving = carve(views, lower, upper, cell)
     states = known_states(carving, len(views), images.points)
     hull = point_hull(images.points, images.position)
-    if hull is not None:
-        states = bounded_states(states, lower, cell, hull)
+    bounds = walled(hull, walls)
+    if bounds is not None:
+        states = bounded_states(states, lower, cell, bounds)
     room = free_room(states, lower, cell, o.radius, views.position)
     states = reachable_states(states, room, lower, cell)
     inside = _near_known(cut.splats, states, lower, cell)

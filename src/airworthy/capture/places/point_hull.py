@@ -8,6 +8,7 @@ points and all cameras has nothing that speaks for it but splats.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from airworthy.capture.places.depth_views import DepthViews
 from airworthy.core.arrays import Array, ArrayFloat, ArrayU8
 from airworthy.scenes.carved import FREE, UNKNOWN
 
-__all__ = ["PointHull", "bounded_states", "ends_beyond", "point_hull"]
+__all__ = ["PointHull", "bounded_states", "ends_beyond", "point_hull", "walled"]
 
 _LEAST_POINTS = 100
 """Fewer tell no hull: every further point would move it."""
@@ -73,6 +74,21 @@ def point_hull(points: ArrayFloat | None, cameras: ArrayFloat) -> PointHull | No
         return None
     faces = np.unique(hull.equations, axis=0)
     return PointHull(faces[:, :3], faces[:, 3])
+
+
+def walled(hull: PointHull | None, walls: Sequence[tuple[Array, float]]) -> PointHull | None:
+    """Return a hull that ends at walls, too: at mirrors, behind which there is a room for cameras alone.
+
+    Args:
+        hull: Of points and cameras; None: there is none.
+        walls: Normal towards the room (3,) and offset [m] of each: a place x is in the room where normal @ x >= offset.
+    """
+    if not walls:
+        return hull
+    normals, offsets = -np.array([normal for normal, _ in walls]), np.array([offset for _, offset in walls])
+    if hull is None:
+        return PointHull(normals, offsets)
+    return PointHull(np.concatenate([hull.normals, normals]), np.concatenate([hull.offsets, offsets]))
 
 
 def bounded_states(states: ArrayU8, lower: Array, resolution: float, hull: PointHull) -> ArrayU8:

@@ -116,8 +116,8 @@ def _about_mirror(result: Mapping[str, Any]) -> list[str]:
     where = ", ".join(found["pictures"])
     said = (
         f"A mirror is in the film, or a pane that mirrors, seen in {where}: {found['pairs']} points behind a plane that the"
-        " camera never passes are mirror images of points before it. The room behind it is not there, but is reconstructed, and"
-        " its air taken for free: cover the mirror with a cloth or paper, and film again."
+        " camera never passes are mirror images of points before it. The room behind it is not there; a place calls it unknown."
+        " Cover the mirror with a cloth or paper, and film again."
     )
     return [said]
 

@@ -8,15 +8,17 @@ they lie near it. Behind a mirror no camera was ever, and what is seen in it lie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32, ArrayInt
+from airworthy.scenes.splats.capture_frame import SourceFrame
 
-__all__ = ["MirrorPlane", "find_mirror", "mirror_matches", "mirror_record", "mirrored_descriptors"]
+__all__ = ["MirrorPlane", "find_mirror", "mirror_matches", "mirror_record", "mirror_walls", "mirrored_descriptors"]
 
 _RATIO = 0.85
 """Angle to the most similar descriptor over that to the second one, below which a match is taken; Lowe has 0.8."""
@@ -171,3 +173,19 @@ def mirror_record(found: MirrorPlane | None, names: Sequence[str], seen: Sequenc
         "believed": found.believed,
         "pictures": sorted(most),
     }
+
+
+def mirror_walls(result: Mapping[str, Any], source: SourceFrame) -> list[tuple[Array, float]]:
+    """Return the planes of mirrors that are believed, in the frame of the place: normals towards the room and offsets [m].
+
+    Args:
+        result: Of reconstruction.json.
+        source: How the frame of the reconstruction became that of the place.
+    """
+    # Folders of before have no such figures.
+    found = result.get("mirror")
+    if not found or not found["believed"]:
+        return []
+    # p = s R q + t, and n @ q = c: (R n) @ p = s c + (R n) @ t.
+    normal = np.asarray(frames.rotate(np.array(source.rotation), np.array(found["normal"])))
+    return [(normal, float(source.scale * found["offset"] + normal @ np.array(source.translation)))]

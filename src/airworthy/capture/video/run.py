@@ -40,6 +40,7 @@ from airworthy.capture.video.evidence import (
     shutter_of,
 )
 from airworthy.capture.video.frames import LARGER, read_frames_record, take_frames
+from airworthy.capture.video.mirrors import mirror_walls
 from airworthy.capture.video.moving import write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
 from airworthy.capture.video.reconstruction import LEFTOVERS, reconstruct
@@ -216,7 +217,7 @@ class _VideoRun:
             trained = self._step(
                 "training", lambda: train_splats(scaled.images, self.folder / SPLATS_FOLDER, plan.training, self.quiet)
             )
-            place, why = self._step("place", lambda: self._place(scaled, trained))
+            place, why = self._step("place", lambda: self._place(scaled, trained, poses))
             self._say(why)
         masked = self._masked(scaled)
         unmasked = "" if masked or not options.masks else "Nothing that moves or passes by was found: nothing is masked."
@@ -267,7 +268,9 @@ class _VideoRun:
             shares |= {name: float(1.0 - mask.mean()) for name, mask in own if mask is not None and not mask.all()}
         return dict(sorted(shares.items()))
 
-    def _place(self, scaled: ScaledCapture, trained: TrainResult) -> tuple[dict[str, Any] | None, str]:
+    def _place(
+        self, scaled: ScaledCapture, trained: TrainResult, poses: Mapping[str, Any]
+    ) -> tuple[dict[str, Any] | None, str]:
         """Write the place; its record, or None, and what is to be said of it, or why there is none."""
         if not scaled.images.metric:
             return None, "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known."
@@ -275,8 +278,9 @@ class _VideoRun:
         options = PlaceOptions(
             antialiased=self.plan.training.antialiased, background=float(self.plan.training.background == "white")
         )
+        splats, walls = read_splats(trained.splats).splats, mirror_walls(poses, scaled.images.source)
         try:
-            made = write_place(root, scaled.images, read_splats(trained.splats).splats, options, name=root.parent.name)
+            made = write_place(root, scaled.images, splats, options, name=root.parent.name, walls=walls)
         except AirworthyError as error:
             # Poses and splats are worth having without it.
             return None, f"No place was made: {error}"
