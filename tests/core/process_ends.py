@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 
-def ended(pid: int, seconds: float) -> bool:
-    """Whether a process is gone within a time; one whose end nobody asked for yet is gone."""
+def ended(pid: int, seconds: float = 20.0) -> bool:
+    """Whether a process is gone, waited for so long at most; one whose end nobody asked for yet is gone."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:
