@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
 
 def _flown(config: FlyConfig) -> FlyResult:
     if config.pilot.partition(":")[0] in AUTOPILOTS:
-        from airworthy.bridges.autopilots import fly_autopilot
+        from airworthy.benchmarks.fly.autopilots import fly_autopilot
 
         return fly_autopilot(config, quiet=config.json)
     return run_fly(config, quiet=config.json)

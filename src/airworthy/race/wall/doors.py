@@ -30,7 +30,7 @@ from airworthy.race.pilots.catalogue import POLICY, RATE_HZ, PilotEntry, own_pol
 from airworthy.race.published import TRUTH
 from airworthy.race.wall.records import FAILURE, HELLO, PROTOCOL
 from airworthy.race.wall.seats import PILOT_ARRAYS_MAX, Opened, SocketSeat, empty_folder, told
-from airworthy.race.wall.wire import Link, LinkFailure, Message, within
+from airworthy.bridges.wire import Link, LinkFailure, Message, within
 
 PATIENCE_S = 120.0
 """Default of how long a pilot may take for an answer [s]; ours. A plan of a whole race takes seconds, twenty under load."""

@@ -15,7 +15,7 @@ from airworthy.optics.projections import Pinhole
 from airworthy.race.background import Charge
 from airworthy.race.briefing import BeaconFrame
 from airworthy.race.onboard import ImageFrame, Onboard, OnboardFacts, RangerSample, Truth
-from airworthy.race.wall.wire import Message
+from airworthy.bridges.wire import Message
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.files import vehicle_from_table, vehicle_text
 
