@@ -70,7 +70,7 @@ def _crossing(name: str, array: Any) -> np.ndarray[Any, Any]:
     plain = np.asarray(array)
     little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
     if little.dtype.str not in DTYPES:
-        raise AirworthyError(f"An array {name!r} of type {plain.dtype} does not cross the wall; expected one of {DTYPES}.")
+        raise AirworthyError(f"An array {name!r} of type {plain.dtype} does not cross; expected one of {DTYPES}.")
     return little
 
 

@@ -20,7 +20,7 @@ from airworthy.core.files import read_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
-from airworthy.pilots.catalogue import AUTOPILOTS, NAVIGATION, learnt_guide, pilot_control, pilot_level
+from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL, NAVIGATION, learnt_guide, pilot_control, pilot_level
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
 from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE, asked_randomization
@@ -97,9 +97,9 @@ FLY_RULES = (
     ),
     IdleRule(
         ("patience", "wait"),
-        lambda config: config.pilot.partition(":")[0] not in AUTOPILOTS,
+        lambda config: config.pilot.partition(":")[0] not in (*AUTOPILOTS, EXTERNAL),
         "for a pilot that is no program outside",
-        "fly --pilot px4, ardupilot or betaflight",
+        "fly --pilot px4, ardupilot, betaflight or external:KIND",
     ),
     IdleRule(
         ("imu", "ground", "wind", "turbulence", "integrator"),
@@ -233,8 +233,9 @@ class FlyConfig:
     """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; svnet, the
     shipped policy; svnet:FOLDER, a trained one; policy:FOLDER, a learnt motor policy; avoid:FOLDER, a learnt one that sees and
     avoids; navigation:FOLDER, one that flies through rooms; px4, ardupilot, betaflight, an autopilot outside
-    (docs/howto/autopilots.md). Or a planner, which finds its way from start to goal by itself: ego, fast, pgo, navrl, straight,
-    oracle, expert (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of your own."""
+    (docs/howto/autopilots.md); external:KIND[:WHERE], any program outside (docs/howto/external_pilots.md). Or a planner, which
+    finds its way from start to goal by itself: ego, fast, pgo, navrl, straight, oracle, expert
+    (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of your own."""
     latency: Annotated[float, Bound(0.0, 2.0, "s")] = 0.0
     """From what the pilot sees until its command acts [s]."""
     envs: Annotated[int, Bound(1, 1_000_000)] = 1
@@ -321,9 +322,9 @@ class FlyConfig:
     """Of a captured place: space of which nobody knows is solid, so that flights collide with it, or free; without it, as the
     place says, which is solid."""
     patience: Annotated[float, Bound(0.01, 3600.0, "s")] = 5.0
-    """How long a reply of an autopilot may take; then the flight ends as pilot_error [s]."""
+    """How long a reply of a program outside may take; then the flight ends as pilot_error [s]."""
     wait: Annotated[float, Bound(0.01, 3600.0, "s")] = 120.0
-    """How long to wait for an autopilot to appear, and again for it to arm [s]."""
+    """How long to wait for a program outside to appear, and again for an autopilot to arm [s]."""
     course_check: Literal["refuse", "warn", "none"] = "refuse"
     """Of a --course or --waypoints on which a vehicle would meet something or leave the place: refuse it with point, time and
     distance, warn and fly, or none, which does not look. The way that a scene brings itself is flown with a warning."""

@@ -46,6 +46,7 @@ from airworthy.benchmarks.fly.scene import (
     with_course,
 )
 from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
+from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import UNALLOCATED_LEVELS
@@ -59,6 +60,7 @@ from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.own_modules import not_copied
 from airworthy.evaluation.statistics import SUMMARY_FILE
 from airworthy.pilots import ExpertPilot, FlightPlan, FlightRun, Pilot, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
+from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL
 from airworthy.reports.film.files import SUFFIXES
 from airworthy.reports.flight_report import REPORT_FILE
 from airworthy.simulation import Ground, Imu, MountedSensors, Simulator, SimulatorConfig, Wind, read_flight_meta, write_flight
@@ -116,12 +118,16 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         AirworthyError: With one sentence, if something in the configuration cannot be flown.
         FlightsKept: Stopped while the flights were judged; `metrics.judge` completes the folder.
     """
+    if pilot is None and config.pilot.partition(":")[0] in (*AUTOPILOTS, EXTERNAL):
+        from airworthy.benchmarks.fly.outside import fly_outside
+
+        return fly_outside(config, quiet)
     own = own_of(config.pilot, pilot)
     plans = is_planner(config.pilot) if own is None and pilot is None else own is not None and own.kind == "planner"
     if own is not None:
         config = config if pilot is None else replace(config, pilot=own.name)
         pilot = None if plans else own_pilot(own)
-    elif pilot is not None:
+    elif pilot is not None and not isinstance(pilot, RemotePilot):
         config = replace(config, pilot=pilot.name)
     _warn_of_lost_modules(config.pilot)
     check_config(config)
@@ -135,6 +141,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
     sensors = mounted_sensors(config, vehicles)
     check_film(config, vehicles)
     trajectory, _ = planned(limited(flown_config) if plans else flown_config)
+    if isinstance(pilot, RemotePilot):
+        pilot.follow(trajectory, tuple(vehicles))
     batch_vehicles = [vehicles[i % len(vehicles)] for i in range(config.envs)]
     batch = batch_of(config, scene)
     goal: GoalFlight | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
@@ -93,6 +94,13 @@ class OwnPilots:
                 continue
             commands[flight] = found.reshape(-1)
         return commands
+
+    def close(self) -> None:
+        """Tell pilots that have a method `close` that their flights are over."""
+        for item in self._inner:
+            if item is not None and hasattr(item, "close"):
+                with suppress(PilotFailure):  # what it did in its flights is known, and nothing follows
+                    contained(item.close)
 
     def _begun(self, make: Callable[[], Any], mission: Mission, flight: int) -> Any:
         """Return a pilot that was given its mission; None where it could not begin."""
@@ -200,6 +208,10 @@ class PilotGuide:
         columns = ([0] * self._count, [int(v) for v in self._decisions], none, none, none, none)
         return dict(zip(PLANNER_LOG, (*columns, ["{}"] * self._count, [""] * self._count), strict=True))
 
+    def close(self) -> None:
+        """See `Guide.close`."""
+        self.pilot.close()
+
     def seconds(self) -> dict[str, float]:
         """See `Guide.seconds`; every question is a call."""
         return {"planning": self._wall, "asked": float(self._asked), "thinking": self._wall, "calls": float(self._asked)}
@@ -253,6 +265,10 @@ class Guide(Protocol):
 
     def seconds(self) -> dict[str, float]:
         """Return what it took by the clock [s], and how often it was asked: "planning", "asked", "thinking", "calls"."""
+        ...
+
+    def close(self) -> None:
+        """Tell pilots that the flights are over."""
         ...
 
     @property

@@ -234,6 +234,9 @@ class PlannerGuide:
             zip(PLANNER_LOG, (*columns, at[0.5], at[0.95], [float(v) for v in report.longest], work, kept), strict=True)
         )
 
+    def close(self) -> None:
+        """See `Guide.close`; a planner is of this process."""
+
     def seconds(self) -> dict[str, float]:
         """See `Guide.seconds`; "thinking" is of the ticks in which somebody worked."""
         report = {"planning": self._wall, "asked": float(self._asked)}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.bridges.wire import Link, LinkFailure, Message
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.own_modules import own_digest
@@ -24,7 +25,6 @@ from airworthy.race.pilots.catalogue import POLICY, PilotEntry, own_policy, race
 from airworthy.race.published import TRUTH
 from airworthy.race.wall.confinement import confined, die_with_parent
 from airworthy.race.wall.records import CLOSE, COMMAND, FAILURE, HELLO, PROTOCOL, READY, facts_of, record_of
-from airworthy.bridges.wire import Link, LinkFailure, Message
 
 REFUSED = "refused"
 """Kind of the message instead of a hello, where there is no such pilot or it cannot be made."""

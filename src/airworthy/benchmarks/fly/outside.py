@@ -1,4 +1,4 @@
-"""Flights of an autopilot outside: `airworthy fly --pilot px4`, `ardupilot` or `betaflight`."""
+"""Flights of a program outside: `airworthy fly --pilot px4`, `ardupilot`, `betaflight` or `external:KIND`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,35 @@ from airworthy.benchmarks.fly.job import FlyResult, planned, run_fly
 from airworthy.benchmarks.fly.scene import place_of, with_course
 from airworthy.bridges.autopilots import IMU, PHYSICS_RATE, RATES, autopilot
 from airworthy.bridges.external_pilot import LinkSettings
+from airworthy.bridges.remote.pilot import RemoteSettings
+from airworthy.bridges.remote.words import external_entry, is_external, without_prefix
 from airworthy.bridges.stick_pilot import StickPilot
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation import Imu
 from airworthy.vehicles import Vehicle, named_vehicle
 
-__all__ = ["fly_autopilot"]
+__all__ = ["fly_outside"]
+
+
+def fly_outside(config: FlyConfig, quiet: bool = True) -> FlyResult:
+    """Fly a course, or way-points, with the program that `config.pilot` names, and judge it as any other pilot.
+
+    Args:
+        config: As of `run_fly`.
+        quiet: Say nothing of where it is waited for, and show no progress.
+
+    Raises:
+        AirworthyError: It did not appear, the vehicle does not fit, or the configuration cannot be flown.
+    """
+    if not is_external(config.pilot):
+        return fly_autopilot(replace(config, pilot=without_prefix(config.pilot)), quiet)
+    if not quiet:
+        print(f"Waiting for {config.pilot}.", flush=True)
+    entry = external_entry(config.pilot, RemoteSettings(config.patience, config.wait))
+    if entry.single and config.envs != 1:
+        raise AirworthyError(f"Pilot {config.pilot!r} flies one vehicle at a time: leave --envs at 1.")
+    with entry() as pilot:
+        return run_fly(config, quiet, pilot)
 
 
 def fly_autopilot(config: FlyConfig, quiet: bool = True) -> FlyResult:
