@@ -176,6 +176,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         mounted = mount(config, simulator, batch, {**needed, **sensors})
         if goal is not None:
             pilot = goal.attached(simulator, mounted)
+        if isinstance(pilot, RemotePilot):
+            pilot.meet(mounted)
         pilot = pilot or pilot_for(config.pilot, simulator, trajectory, mounted, config.device)
         with ExitStack() as open_files:
             open_files.enter_context(recording(run.path, mounted, tuple(sensors)))

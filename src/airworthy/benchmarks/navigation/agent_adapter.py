@@ -14,6 +14,7 @@ from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.methods import NavigationMethod
 from airworthy.benchmarks.navigation.planner_adapter import PLANNER_LOG, PlannerGuide, Timed
 from airworthy.benchmarks.navigation.sensing import DEPTH, Sensed, depth_camera, odometry_of
+from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -94,6 +95,12 @@ class OwnPilots:
                 continue
             commands[flight] = found.reshape(-1)
         return commands
+
+    def meet(self, mounted: MountedSensors | None) -> None:
+        """Show sensors to pilots of programs outside."""
+        for item in self._inner:
+            if isinstance(getattr(item, "inner", item), RemotePilot):
+                item.meet(mounted)
 
     def close(self) -> None:
         """Tell pilots that have a method `close` that their flights are over."""
@@ -181,8 +188,9 @@ class PilotGuide:
         return config
 
     def attach(self, simulator: Simulator, mounted: MountedSensors | None) -> None:
-        """Refuse a pilot that asks for what there is not."""
+        """Refuse a pilot that asks for what there is not; programs outside are told of the sensors that there are."""
         check_observes(simulator, self.pilot, mounted)
+        self.pilot.meet(mounted)
 
     def command(self, simulator: Simulator, mounted: MountedSensors | None, active: ArrayBool) -> tuple[Array, list[str]]:
         """See `Guide.command`.

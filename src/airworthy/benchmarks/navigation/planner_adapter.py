@@ -108,6 +108,11 @@ class Timed:
     def __init__(self, inner: Any, seconds: float):
         self._inner, self._seconds = inner, seconds
 
+    @property
+    def inner(self) -> Any:
+        """The object itself."""
+        return self._inner
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
         if name not in self._CALLS:

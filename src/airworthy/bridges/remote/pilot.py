@@ -14,6 +14,7 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.pilots.decision_clock import DecisionClock
 from airworthy.pilots.pilot import Observation
 from airworthy.planners.common.interface import Mission
+from airworthy.simulation import MountedSensors
 from airworthy.trajectories import Trajectory
 
 if TYPE_CHECKING:
@@ -160,6 +161,9 @@ class RemotePilot(ABC):
             vehicles: That fly it, dealt out to the flights in turn.
         """
         self._course = (course, vehicles)
+
+    def meet(self, mounted: MountedSensors | None) -> None:
+        """Learn which sensors there are, before the first command; protocols that tell nothing of them need not."""
 
     def command(self, observation: Observation) -> ArrayFloat:
         """Return commands (n, width): new ones of flights that are due, the last ones of the others."""
