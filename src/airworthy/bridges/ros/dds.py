@@ -7,7 +7,11 @@ Topic "/x" is "rt/x" in DDS, type "package/msg/Type" is "package::msg::dds_::Typ
 from __future__ import annotations
 
 import os
+import socket
+import sys
 import time
+import warnings
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -67,6 +71,8 @@ class DdsBus:
             self._participant: Any = DomainParticipant(domain)
         except Exception as error:
             raise AirworthyError(f"DDS cannot begin in domain {domain}: {str(error)[:200]}.") from None
+        if not own:
+            _hold_to_loopback()
         self._ends: list[Any] = []
 
     def publisher(self, topic: str, kind: str, qos: Qos) -> DdsPublisher:
@@ -101,6 +107,38 @@ class DdsBus:
 def _domain(make: Any, domain: int, settings: str) -> Any:
     """Once in a process: a domain's settings hold until it ends."""
     return make(domain, settings)
+
+
+def _hold_to_loopback() -> None:
+    """Let sockets of this process that listen everywhere hear this machine alone.
+
+    Cyclone DDS binds what it receives by to every address whatever its settings (its issue 2090). Linux can hold a bound socket to
+    a network device, since 5.7 without a privilege.
+
+    Raises:
+        AirworthyError: The system cannot.
+    """
+    if not sys.platform.startswith("linux"):
+        warnings.warn(
+            "Cyclone DDS listens on every network interface of this system: have its firewall keep UDP 7400 to 65535 closed.",
+            stacklevel=4,
+        )
+        return
+    for entry in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            if not os.readlink(f"/proc/self/fd/{entry}").startswith("socket:"):
+                continue
+            with socket.socket(fileno=os.dup(int(entry))) as found:
+                everywhere = (socket.AF_INET, socket.SOCK_DGRAM, "0.0.0.0")  # noqa: S104 - what is looked for
+                if (found.family, found.type, found.getsockname()[0]) != everywhere:
+                    continue
+                try:
+                    found.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
+                except OSError as error:
+                    raise AirworthyError(
+                        f"Cyclone DDS listens on every network interface, and this system cannot hold it to its own ({error.strerror}):"
+                        " set CYCLONEDDS_URI to settings of yours to go on all the same."
+                    ) from None
 
 
 class DdsPublisher:

@@ -66,11 +66,16 @@ class RosPilot(RemotePilot):
             self._sender.announce(silent.topic, silent.kind, silent.qos)
         asks = self._sender.announce("/uav/odometry", "nav_msgs/msg/Odometry", messages.clock_message(0.0).qos)
         deadline = time.monotonic() + self.settings.wait
-        while not (self._commands.matched and asks.matched):
+        while not (self._commands.matched and asks.matched):  # for a moment nodes know each other from one side alone
             if time.monotonic() > deadline:
                 missing = f"publishes {self._commands.topic}" if asks.matched else "subscribes to /uav/odometry"
                 raise PilotFailure(f"no node {missing} at {bus.address} within {self.settings.wait:g} s")
             time.sleep(0.005)
+        if self._commands.matched > 1:
+            raise PilotFailure(
+                f"{self._commands.matched} nodes publish {self._commands.topic}, and one may: stop the others (a killed one is"
+                " forgotten after 10 s)"
+            )
 
     def decide(self, observation: Observation) -> Array:
         """Send an instant, and wait for the command with its stamp; as in the base."""
