@@ -2,8 +2,8 @@
 
     python ros_node.py hover|goal DOMAIN [--die SECONDS] [--wrong-stamp]
 
-It sees /uav/odometry and answers each with a command of the same stamp: `hover` by rates and thrust holds the first place that it sees,
-`goal` by a velocity flies to /uav/goal, slower where the depth camera shows something near.
+It sees /uav/odometry and answers each with a command of the same stamp: `hover` by rates and thrust holds the first place that
+it sees, `goal` by a velocity flies to /uav/goal, slower where the depth camera shows something near.
 """
 
 import argparse

@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("rosbags")
-pytest.importorskip("cyclonedds")
-
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS, LATCHED, SENSORS, topic_name
 from airworthy.bridges.ros.dds import domain_of_environment, idl_type
@@ -26,9 +23,12 @@ from airworthy.sensors.devices import Device
 from airworthy.sensors.mounting import Mount
 from airworthy.simulation.sensor_state import Sample
 
-SENT = ("rosgraph_msgs/msg/Clock", "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Path",
-        "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Empty", "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo",
-        "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Range")  # fmt: skip
+pytest.importorskip("rosbags")
+pytest.importorskip("cyclonedds")
+
+SENT = ("rosgraph_msgs/msg/Clock", "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage",
+        "nav_msgs/msg/Path", "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Empty", "sensor_msgs/msg/Image",
+        "sensor_msgs/msg/CameraInfo", "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Range")  # fmt: skip
 KINDS = sorted({*SENT, *OWN_TYPES, *(item.kind for item in INPUTS.values())})
 _BASE, _NAME, _ARRAY = 1, 2, 3
 
@@ -164,8 +164,8 @@ def test_frames_are_one_tree_and_agree_with_the_camera() -> None:
         for item in said.values["transforms"]:
             assert item["child_frame_id"] not in links  # each has one parent
             place, turn = item["transform"]["translation"], item["transform"]["rotation"]
-            links[item["child_frame_id"]] = (
-                item["header"]["frame_id"], np.array([place[a] for a in "xyz"]), np.array([turn[a] for a in "xyzw"]))  # fmt: skip
+            at, by = np.array([place[a] for a in "xyz"]), np.array([turn[a] for a in "xyzw"])
+            links[item["child_frame_id"]] = (item["header"]["frame_id"], at, by)
     place, turn, frame = np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), "uav/front_optical"
     while frame != "world":
         frame, at, by = links[frame]
@@ -195,8 +195,14 @@ def sample(**data: Any) -> Sample:
 
 def test_images_hold_the_pixels_as_they_are() -> None:
     rng = np.random.default_rng(0)
-    rgb, depth, ids = rng.integers(0, 255, (5, 7, 3), np.uint8), rng.random((5, 7), np.float32), rng.integers(0, 9, (5, 7), np.int32)
-    said = {item.topic: item.values for item in messages.sensor_messages("a", None, sample(rgb=rgb, depth=depth, instance_id=ids))}
+    rgb, depth, ids = (
+        rng.integers(0, 255, (5, 7, 3), np.uint8),
+        rng.random((5, 7), np.float32),
+        rng.integers(0, 9, (5, 7), np.int32),
+    )
+    said = {
+        item.topic: item.values for item in messages.sensor_messages("a", None, sample(rgb=rgb, depth=depth, instance_id=ids))
+    }
     for topic, array, encoding in (("image_rect_color", rgb, "rgb8"), ("depth", depth, "32FC1"), ("instance_id", ids, "32SC1")):
         image = said[f"/uav/camera/a/{topic}"]
         assert (image["encoding"], image["height"], image["width"], image["step"]) == (encoding, 5, 7, array.nbytes // 5)

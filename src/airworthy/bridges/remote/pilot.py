@@ -162,8 +162,8 @@ class RemotePilot(ABC):
         """
         self._course = (course, vehicles)
 
-    def meet(self, mounted: MountedSensors | None) -> None:
-        """Learn which sensors there are, before the first command; protocols that tell nothing of them need not."""
+    def meet(self, mounted: MountedSensors | None) -> None:  # noqa: B027 - protocols that tell nothing of sensors need not
+        """Learn which sensors there are, before the first command."""
 
     def command(self, observation: Observation) -> ArrayFloat:
         """Return commands (n, width): new ones of flights that are due, the last ones of the others."""

@@ -1,7 +1,7 @@
 """Pilots outside by their word: external:KIND[:WHERE], which `airworthy fly`, `evaluate` and `bench navigation` take.
 
 external:PORT, external:socket[:WHERE]    the socket protocol; WHERE is PORT, ADDRESS:PORT or the path of a Unix socket
-external:ros2[:KEY=VALUE,...]             a node of ROS 2 over DDS, external:zenoh the same over zenoh; keys are those of `ROS_KEYS`
+external:ros2[:KEY=VALUE,...]             a node of ROS 2 over DDS; external:zenoh the same over zenoh; keys: `ROS_KEYS`
 external:px4, ardupilot, betaflight[:ADDRESS]    the same as without `external:`, in `airworthy fly` alone
 """
 
@@ -37,8 +37,8 @@ ROS_KEYS: Mapping[str, str] = {
     "router": "",
     "rate": "0",
 }
-"""Settings of a node and their defaults: control level of its commands, sensors with + between them (and imu), ROS_DOMAIN_ID unless
-named, of zenoh where the router is, decisions per second (0: in every control period)."""
+"""Settings of a node and their defaults: control level of its commands, sensors with + between them (and imu), ROS_DOMAIN_ID
+unless named, of zenoh where the router is, decisions per second (0: in every control period)."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ def _settings(kind: str, text: str, usual: Mapping[str, str]) -> dict[str, str]:
         key, equals, value = part.partition("=")
         if not equals or key not in usual:
             raise AirworthyError(
-                f"external:{kind} was given {part!r}; expected KEY=VALUE with {', '.join(usual)}, such as external:{kind}:level=velocity."
+                f"external:{kind} was given {part!r}; expected KEY=VALUE with {', '.join(usual)}, such as"
+                f" external:{kind}:level=velocity."
             )
         found[key] = value
     return found

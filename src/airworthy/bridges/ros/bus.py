@@ -93,5 +93,7 @@ def topic_name(text: str) -> str:
     """
     name = text if text.startswith("/") else f"/{text}"
     if not _TOPIC.fullmatch(name):
-        raise AirworthyError(f"{text!r} is no topic of ROS 2; write letters, digits and _ between slashes, such as /uav/odometry.")
+        raise AirworthyError(
+            f"{text!r} is no topic of ROS 2; write letters, digits and _ between slashes, such as /uav/odometry."
+        )
     return name

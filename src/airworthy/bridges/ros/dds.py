@@ -112,8 +112,8 @@ def _domain(make: Any, domain: int, settings: str) -> Any:
 def _hold_to_loopback() -> None:
     """Let sockets of this process that listen everywhere hear this machine alone.
 
-    Cyclone DDS binds what it receives by to every address whatever its settings (its issue 2090). Linux can hold a bound socket to
-    a network device, since 5.7 without a privilege.
+    Cyclone DDS binds what it receives by to every address whatever its settings (its issue 2090). Linux can hold a bound socket
+    to a network device, since 5.7 without a privilege.
 
     Raises:
         AirworthyError: The system cannot.
@@ -136,8 +136,8 @@ def _hold_to_loopback() -> None:
                     found.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
                 except OSError as error:
                     raise AirworthyError(
-                        f"Cyclone DDS listens on every network interface, and this system cannot hold it to its own ({error.strerror}):"
-                        " set CYCLONEDDS_URI to settings of yours to go on all the same."
+                        "Cyclone DDS listens on every network interface, and this system cannot hold it to the one of its own"
+                        f" ({error.strerror}): set CYCLONEDDS_URI to settings of yours to go on all the same."
                     ) from None
 
 

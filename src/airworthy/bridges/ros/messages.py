@@ -1,7 +1,7 @@
-"""What a vehicle and its sensors say, as messages of ROS 2: topics, types and frames of spec/flightgoggles 6.1, axes of REP 103.
+"""What a vehicle and its sensors say in ROS 2: topics, types and frames of spec/flightgoggles 6.1, axes of REP 103.
 
-World x east, y north, z up; body x forward, y left, z up, as ours. A camera's frame NAME has x where it looks, NAME_optical is x
-right, y down, z forward. Stamps are the simulated time of the instant that is told of.
+World x east, y north, z up; body x forward, y left, z up, as ours. A camera's frame NAME has x where it looks, NAME_optical
+is x right, y down, z forward. Stamps are the simulated time of the instant that is told of.
 """
 
 from __future__ import annotations
@@ -223,7 +223,9 @@ def _image(name: str, channel: str, time: float, frame: str, pixels: Any) -> Ros
     kind = pixels.dtype.newbyteorder("<").str[1:]
     encoding = _ENCODINGS.get((kind, depth))
     if encoding is None:
-        raise AirworthyError(f"The channel {channel!r} of sensor {name!r} has pixels {pixels.dtype} x {depth}, which no message has.")
+        raise AirworthyError(
+            f"The channel {channel!r} of sensor {name!r} has pixels {pixels.dtype} x {depth}, which no message has."
+        )
     raw = np.ascontiguousarray(pixels.astype(pixels.dtype.newbyteorder("<"), copy=False))
     values = {
         "header": _header(time, frame),

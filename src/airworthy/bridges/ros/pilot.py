@@ -1,7 +1,8 @@
 """A node of ROS 2 as a pilot, in lockstep: odometry and sensors go out, a command with the same stamp comes back.
 
-/uav/odometry comes last of all messages of an instant, behind the images that are new, and asks for a command: the node answers with
-a message whose header carries that stamp. Until the first answer it is sent again, since nodes find each other one side at a time.
+/uav/odometry comes last of all messages of an instant, behind the images that are new, and asks for a command: the node answers
+with a message whose header carries that stamp. Until the first answer it is sent again, since nodes find each other one side at
+a time.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ class RosPilot(RemotePilot):
             if time.monotonic() >= deadline:
                 waited = time.monotonic() - begun
                 raise PilotFailure(
-                    f"no command with the stamp of /uav/odometry, {now:.3f} s, came on {self._commands.topic} within {waited:.1f} s"
-                    f" ({self._commands.stale:,} with another, {self._commands.malformed:,} that were none)"
+                    f"no command with the stamp of /uav/odometry, {now:.3f} s, came on {self._commands.topic} within"
+                    f" {waited:.1f} s ({self._commands.stale:,} with another, {self._commands.malformed:,} that were none)"
                 )
 
     def close(self) -> None:

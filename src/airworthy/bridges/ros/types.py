@@ -14,7 +14,7 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.ros_types import DEFINITIONS
 
-__all__ = ["RATE_THRUST", "OWN_TYPES", "RosTypes", "dds_type", "needed", "ros_types"]
+__all__ = ["OWN_TYPES", "RATE_THRUST", "RosTypes", "dds_type", "needed", "ros_types"]
 
 RATE_THRUST = "mav_msgs/msg/RateThrust"
 OWN_TYPES: Mapping[str, str] = {
@@ -69,8 +69,8 @@ class RosTypes:
 
         Args:
             kind: "package/msg/Type".
-            values: By field, messages in it as mappings, lists of messages as sequences of mappings; fields left out are 0, empty
-                or "".
+            values: By field, messages in it as mappings, lists of messages as sequences of mappings; fields left out are 0,
+                empty or "".
 
         Raises:
             AirworthyError: A field that the type does not have.

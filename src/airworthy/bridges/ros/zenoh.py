@@ -49,7 +49,14 @@ def attachment(number: int, stamp: int, gid: bytes) -> bytes:
 
 
 def liveliness_key(
-    domain: int, session: str, entity: int, role: str, topic: str = "", kind: str = "", type_hash: str = "", qos: Qos | None = None
+    domain: int,
+    session: str,
+    entity: int,
+    role: str,
+    topic: str = "",
+    kind: str = "",
+    type_hash: str = "",
+    qos: Qos | None = None,
 ) -> str:
     """Return the token of a node ("NN"), publisher ("MP") or subscription ("MS").
 
@@ -101,7 +108,9 @@ class ZenohBus:
             try:
                 self._session = self._opened("client", "connect", place)
             except zenoh.ZError as error:
-                raise AirworthyError(f"Neither can a router be made at {place}, nor is there one: {str(error)[:150]}.") from None
+                raise AirworthyError(
+                    f"Neither can a router be made at {place}, nor is there one: {str(error)[:150]}."
+                ) from None
             self.address = f"{place}, domain {domain}, by the router there"
         self._numbers = count(1)
         self._id = str(self._session.zid())
