@@ -26,6 +26,7 @@ from airworthy.bridges.ros.bus import COMMANDS, LATCHED, Bus
 from airworthy.bridges.ros.dds import DdsBus
 from airworthy.bridges.ros.types import RATE_THRUST, ros_types
 from airworthy.bridges.ros.zenoh import ZenohBus
+from airworthy.bridges.wire import within
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256_file
 from airworthy.tasks.navigation import NavigationProtocol
@@ -106,9 +107,9 @@ def test_many_at_once_are_refused(tmp_path: Path) -> None:
     [
         (
             ("--die", "0.3"),
-            r"the stamp of /uav/odometry, 0\.3\d0 s, came on /uav/input/rateThrust within 0\.5 s",
+            r"the stamp of /uav/odometry, 0\.3\d0 s, came on /uav/input/rateThrust within \d+\.\d s",
         ),
-        (("--wrong-stamp",), r"within 2\.\d s \(\d+ with another, 0 that were none\)"),
+        (("--wrong-stamp",), r"within \d+\.\d s \(\d+ with another, 0 that were none\)"),
     ],
 )
 def test_a_node_that_dies_or_answers_otherwise_is_named(
@@ -168,22 +169,23 @@ def test_who_comes_late_is_given_what_is_latched(buses: tuple[Bus, Bus]) -> None
     publisher = ours.publisher(said.topic, said.kind, LATCHED)
     publisher.send(sent)
     late = theirs.subscriber(said.topic, said.kind, LATCHED)
-    assert late.receive(time.monotonic() + 10.0) == sent
-    assert late.receive(time.monotonic() + 0.1) is None
+    assert late.receive(within(10.0)) == sent
+    assert late.receive(within(0.1)) is None
 
 
 def test_big_images_arrive_whole_and_in_order(buses: tuple[Bus, Bus]) -> None:
     ours, theirs = buses
     kind, rng = "sensor_msgs/msg/Image", np.random.default_rng(0)
     here, there = ours.publisher("/big", kind, COMMANDS), theirs.subscriber("/big", kind, COMMANDS)
-    until = time.monotonic() + 10.0
-    while not (here.matched and there.matched) and time.monotonic() < until:
+    for _ in range(1000):
+        if here.matched and there.matched:
+            break
         time.sleep(0.01)
     for number in range(30):
         pixels = rng.integers(0, 255, 1280 * 720 * 3, np.uint8)
         sent = ros_types().packed(kind, {"height": 720, "width": 1280, "encoding": "rgb8", "step": 3840, "data": pixels})
         here.send(sent)
-        assert there.receive(time.monotonic() + 10.0) == sent, number
+        assert there.receive(within(10.0)) == sent, number
 
 
 def test_nothing_is_heard_beyond_this_machine() -> None:

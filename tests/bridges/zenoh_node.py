@@ -82,7 +82,7 @@ def main():
         rates = 6.0 * turned(back, np.cross(up, force / np.linalg.norm(force)))
         number += 1
         out.put(rate_thrust(stamp, rates, float(force @ up)),
-                attachment=struct.pack("<qqB16s", number, time.time_ns(), 16, b"hover-node-00001"))  # fmt: skip
+                attachment=struct.pack("<qqB16s", number, stamp[0] * 10**9 + stamp[1], 16, b"hover-node-00001"))  # fmt: skip
 
 
 if __name__ == "__main__":
