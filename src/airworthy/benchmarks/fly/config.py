@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from airworthy.bridges.ros.types import ros_types
 from airworthy.control.allocation import Priority
 from airworthy.control.gain_sets import checked_gains
 from airworthy.control.levels import ControlConfig
@@ -286,7 +287,8 @@ class FlyConfig:
     report: bool = True
     """Write report.html; its figures take longer than the flights."""
     record: tuple[str, ...] = ()
-    """What to make besides: "video", a film of one flight with its contact sheet; needs a scene."""
+    """What to make besides: "video", a film of one flight with its contact sheet; needs a scene. "mcap", what vehicle and sensors say
+    as messages of ROS 2, written while it flies (docs/howto/logs.md)."""
     video_camera: str = "auto"
     """Of the film: onboard, chase, orbit, fixed, a camera of the vehicle's record or a device; two joined by a plus put the
     second into the corner; "auto" is onboard+chase."""
@@ -336,7 +338,7 @@ class FlyConfig:
 SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel", "unknown")
 """How the file of a scene is read."""
 _LATER = ("patience", "wait", "start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
-RECORDINGS = ("video",)
+RECORDINGS = ("video", "mcap")
 """Words of `--record`."""
 
 
@@ -390,7 +392,7 @@ def check_config(config: FlyConfig) -> None:
         )
     for recording in config.record:
         if recording not in RECORDINGS:
-            raise unknown_name("recording", recording, RECORDINGS, "Write --record video.")
+            raise unknown_name("recording", recording, RECORDINGS, "Write --record video, or --record mcap.")
     refuse_idle(config, FLY_RULES)
     if config.recentre and config.keep_frame:
         raise AirworthyError("--recentre and --keep-frame contradict each other; give one of them.")
@@ -420,6 +422,10 @@ def without_film(config: FlyConfig) -> FlyConfig:
 
 
 def _check_recordings(config: FlyConfig) -> None:
+    if "mcap" in config.record:
+        if config.envs != 1:
+            raise AirworthyError(f"--record mcap records one flight, and there are {config.envs}: leave --envs at 1.")
+        ros_types()  # what is missing is said before anything flies
     if "video" in config.record and config.scene is None:
         raise AirworthyError("A film needs something to see: name a --scene (`airworthy scenes` lists them).")
     if config.video_env >= config.envs:

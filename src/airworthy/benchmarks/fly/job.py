@@ -47,6 +47,7 @@ from airworthy.benchmarks.fly.scene import (
 )
 from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
 from airworthy.bridges.remote.pilot import RemotePilot
+from airworthy.bridges.ros.flight_log import FLIGHT_LOG, FlightLog
 from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import UNALLOCATED_LEVELS
@@ -181,6 +182,11 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         pilot = pilot or pilot_for(config.pilot, simulator, trajectory, mounted, config.device)
         with ExitStack() as open_files:
             open_files.enter_context(recording(run.path, mounted, tuple(sensors)))
+            if "mcap" in config.record:
+                log = open_files.enter_context(
+                    FlightLog(run.path / FLIGHT_LOG, simulator, mounted, None if plans else trajectory)
+                )
+                plan = replace(plan, watch=log.write)
             flown = fly(simulator, pilot, plan, quiet, mounted)
             flown = flown if goal is None else goal.scored(flown)
             try:
@@ -221,7 +227,7 @@ def _check_course(
 def owned_by_run(name: str) -> bool:
     """Tell whether an entry of a run's folder is the run's, to be replaced with it; others are the user's."""
     is_film = name.startswith(VIDEO_STEM) and name.endswith((*SUFFIXES, SHEET_SUFFIX))
-    return is_film or name in {FLIGHT_FILE, META_FILE, CONFIG_FILE, SUMMARY_FILE, REPORT_FILE, RECORD, "sensors"}
+    return is_film or name in {FLIGHT_FILE, FLIGHT_LOG, META_FILE, CONFIG_FILE, SUMMARY_FILE, REPORT_FILE, RECORD, "sensors"}
 
 
 def _sensor_pictures(mounted: MountedSensors) -> list[dict[str, str]]:

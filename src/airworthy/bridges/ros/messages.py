@@ -33,6 +33,7 @@ __all__ = [
     "imu_message",
     "odometry_message",
     "path_message",
+    "rotor_message",
     "sensor_messages",
     "stamp_of",
     "static_frames",
@@ -117,6 +118,12 @@ def odometry_message(time: float, position: ArrayLike, velocity: ArrayLike, atti
         "twist": {"twist": {"linear": _xyz(linear), "angular": _xyz(rate)}},
     }
     return RosMessage(f"{PREFIX}/odometry", "nav_msgs/msg/Odometry", values)
+
+
+def rotor_message(time: float, speed: ArrayLike) -> RosMessage:
+    """Return speeds of the rotors [rad/s], (rotors,)."""
+    values = {"header": _header(time, BODY), "angular_velocities": np.asarray(speed, np.float64)}
+    return RosMessage(f"{PREFIX}/motor_speed", "mav_msgs/msg/Actuators", values, SENSORS)
 
 
 def _transform(time: float, parent: str, child: str, position: ArrayLike, attitude: ArrayLike) -> dict[str, Any]:

@@ -64,6 +64,10 @@ class RosTypes:
         """Return the hash of a type, "RIHS01_..." (REP 2011)."""
         return str(self._store.hash_rihs01(kind))
 
+    def definition(self, kind: str) -> str:
+        """Return the definition of a type with all that it uses, as MCAP files carry it."""
+        return str(self._store.generate_msgdef(kind, ros_version=2)[0])
+
     def packed(self, kind: str, values: Mapping[str, Any]) -> bytes:
         """Return the bytes of a message: plain CDR, little-endian, with its head.
 
