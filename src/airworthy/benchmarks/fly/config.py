@@ -287,8 +287,8 @@ class FlyConfig:
     report: bool = True
     """Write report.html; its figures take longer than the flights."""
     record: tuple[str, ...] = ()
-    """What to make besides: "video", a film of one flight with its contact sheet; needs a scene. "mcap", what vehicle and sensors say
-    as messages of ROS 2, written while it flies (docs/howto/logs.md)."""
+    """What to make besides: "video", a film of one flight with its contact sheet; needs a scene. "mcap", what vehicle and
+    sensors say as messages of ROS 2, written while it flies (docs/howto/logs.md)."""
     video_camera: str = "auto"
     """Of the film: onboard, chase, orbit, fixed, a camera of the vehicle's record or a device; two joined by a plus put the
     second into the corner; "auto" is onboard+chase."""

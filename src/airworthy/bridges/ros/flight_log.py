@@ -1,6 +1,7 @@
 """A flight as an MCAP file while it is flown: the messages of ROS 2 that a node would be sent, and pictures without loss.
 
-Chunks are written as they fill: of a run that is killed all but the open one can be read. Opens in Foxglove, PlotJuggler and Rerun.
+Chunks are written as they fill: of a run that is killed all but the open one can be read. Foxglove, PlotJuggler and Rerun open
+it.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ class FlightLog:
     def write(self, simulator: Simulator) -> None:
         """Write what the vehicle is at, now."""
         now = float(simulator.time[0])
-        state = [np.asarray(getattr(simulator, name)[0], np.float64) for name in ("position", "velocity", "attitude")]
+        position, velocity, attitude = simulator.position[0], simulator.velocity[0], simulator.attitude[0]
         rate = np.asarray(simulator.field("rate")[0], np.float64) if "rate" in simulator.layout else np.zeros(3)
-        self._send(messages.transform_message(now, state[0], state[2]), now)
-        self._send(messages.odometry_message(now, *state, rate), now)
+        self._send(messages.transform_message(now, position, attitude), now)
+        self._send(messages.odometry_message(now, position, velocity, attitude, rate), now)
         if simulator.config.imu is not None:
             self._send(messages.imu_message(now, simulator.imu[0]), now)
         if "rotor_speed" in simulator.layout:
