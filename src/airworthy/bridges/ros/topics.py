@@ -15,7 +15,6 @@ from airworthy.bridges.ros.messages import PREFIX, RosMessage
 from airworthy.bridges.ros.types import RATE_THRUST, ros_types
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.frames import yaw_of
 
 __all__ = ["INPUTS", "CommandInput", "CommandTopic", "TopicSender", "input_of"]
 
@@ -50,7 +49,7 @@ def _velocity(message: Any, yaw: float) -> list[float]:
 
 def _position(message: Any, yaw: float) -> list[float]:
     place, turn = message.pose.position, message.pose.orientation
-    return [place.x, place.y, place.z, float(yaw_of((turn.x, turn.y, turn.z, turn.w)))]
+    return [place.x, place.y, place.z, _yaw(turn)]
 
 
 def _tracking(message: Any, yaw: float) -> list[float]:
@@ -62,8 +61,16 @@ def _tracking(message: Any, yaw: float) -> list[float]:
     speed = _vector(message.velocities[0].linear) if len(message.velocities) else zero
     push = _vector(message.accelerations[0].linear) if len(message.accelerations) else zero
     turning = message.velocities[0].angular.z if len(message.velocities) else 0.0
-    heading = float(yaw_of((turn.x, turn.y, turn.z, turn.w)))
-    return [place.x, place.y, place.z, *speed, *push, *zero, heading, turning]
+    return [place.x, place.y, place.z, *speed, *push, *zero, _yaw(turn), turning]
+
+
+def _yaw(turn: Any) -> float:
+    """Return the yaw of an attitude [rad]; of none, which has no length or is not finite, there is none."""
+    length = math.hypot(turn.x, turn.y, turn.z, turn.w)
+    if not (math.isfinite(length) and length > 0.0):
+        raise AirworthyError("An attitude came that is no quaternion.")
+    x, y, z, w = (part / length for part in (turn.x, turn.y, turn.z, turn.w))
+    return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
 
 def _vector(message: Any) -> tuple[float, float, float]:
