@@ -32,7 +32,7 @@ ARRAYS_MAX = 64 << 20
 of them 4.7 MB."""
 _RANK_MAX = 8
 _COUNT_MAX = 1 << 40
-"""Numbers of an array, axes of length 0 left out; ours: far more than its bytes may be."""
+"""Of an array without numbers, the product of its other axes; ours: NumPy refuses from 2^60 on."""
 _CHUNK = 1 << 16
 _HEAD = struct.Struct("<I")
 
@@ -191,7 +191,7 @@ def _listed(entry: Any) -> tuple[str, str, tuple[int, ...], int]:
         name, dtype, shape = entry
         whole = isinstance(shape, list) and len(shape) <= _RANK_MAX and all(type(n) is int and n >= 0 for n in shape)
         # An array with an axis of length 0 has no bytes, however long its other axes are said to be: NumPy refuses such ones.
-        whole = whole and math.prod(max(n, 1) for n in shape) < _COUNT_MAX
+        whole = whole and (0 not in shape or math.prod(max(n, 1) for n in shape) < _COUNT_MAX)
         if isinstance(name, str) and dtype in DTYPES and whole:
             # Python's whole numbers: a product of these does not overflow to something small.
             return name, dtype, tuple(shape), math.prod(shape) * np.dtype(dtype).itemsize
