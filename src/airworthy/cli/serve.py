@@ -1,20 +1,29 @@
-"""`airworthy serve`: a simulated vehicle for an autopilot of the user's."""
+"""`airworthy serve`: a simulated vehicle for an autopilot of the user's, or pictures for a real one that is tracked."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from airworthy.bridges.loop.latency import latency_text
+from airworthy.bridges.loop.session import LoopConfig, serve_poses
 from airworthy.bridges.server import ServeConfig, serve
 from airworthy.cli.common import interrupted, run_tyro, stopped_by_terminate
 
 _DESCRIPTION = (
     "Simulate one vehicle on the ground for PX4, ArduPilot or Betaflight, which runs beside it, sees our sensors and commands"
     " our motors (docs/howto/autopilots.md). Programs of this machine alone can reach it unless --listen names another address."
+    " With --poses SOURCE it shows a scene to a vehicle that is tracked elsewhere: airworthy serve --poses udp --help."
+)
+_LOOP = (
+    "Show a scene to a vehicle that is tracked elsewhere: its poses come in, what its cameras see goes out, with measured"
+    " latency (docs/howto/vehicle_in_the_loop.md)."
 )
 
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
+    if any(word.partition("=")[0] == "--poses" for word in argv):
+        return _shown(argv)
     # The specification of a link reads `--as px4`; `as` is no name for a field.
     config = run_tyro(ServeConfig, [f"--autopilot{word[4:]}" if word[:4] == "--as" else word for word in argv],
                       "airworthy serve", _DESCRIPTION)  # fmt: skip
@@ -28,3 +37,20 @@ def main(argv: list[str]) -> int:
     if config.out is not None:
         print(f"Flight: {config.out}")
     return interrupted(received, "Stopped.") if served.run.interrupted else 0
+
+
+def _shown(argv: list[str]) -> int:
+    config = run_tyro(LoopConfig, argv, "airworthy serve --poses", _LOOP)
+    with stopped_by_terminate() as received:
+        shown = serve_poses(config, say=lambda sentence: print(sentence, flush=True))
+    for name, count in shown.frames.items():
+        print(f"{name}: {count:,} frames.")
+        for line in latency_text(shown.latency[name]):
+            print(line)
+    flagged = f"{shown.held:,} frames held; {len(shown.aborts):,} aborts; {shown.collisions:,} collisions"
+    print(f"Poses: {shown.track.taken:,} taken; {flagged}.")
+    for note in shown.notes:
+        print(f"{note}.")
+    if config.out is not None:
+        print(f"Frames: {config.out}")
+    return interrupted(received, "Stopped.") if shown.interrupted else 0

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from airworthy.bridges.betaflight import Form
 from airworthy.bridges.ros.types import ros_types
 from airworthy.control.allocation import Priority
 from airworthy.control.gain_sets import checked_gains
@@ -101,6 +102,12 @@ FLY_RULES = (
         lambda config: config.pilot.partition(":")[0] not in (*AUTOPILOTS, EXTERNAL),
         "for a pilot that is no program outside",
         "fly --pilot px4, ardupilot, betaflight or external:KIND",
+    ),
+    IdleRule(
+        ("form",),
+        lambda config: config.pilot.removeprefix(f"{EXTERNAL}:").partition(":")[0] != "betaflight",
+        "for a pilot that is no Betaflight",
+        "fly --pilot betaflight",
     ),
     IdleRule(
         ("imu", "ground", "wind", "turbulence", "integrator"),
@@ -327,6 +334,8 @@ class FlyConfig:
     """How long a reply of a program outside may take; then the flight ends as pilot_error [s]."""
     wait: Annotated[float, Bound(0.01, 3600.0, "s")] = 120.0
     """How long to wait for a program outside to appear, and again for an autopilot to arm [s]."""
+    form: Form = "gazebo"
+    """Of Betaflight: how its firmware was built, with the Gazebo bridge (its default) or without (legacy)."""
     course_check: Literal["refuse", "warn", "none"] = "refuse"
     """Of a --course or --waypoints on which a vehicle would meet something or leave the place: refuse it with point, time and
     distance, warn and fly, or none, which does not look. The way that a scene brings itself is flown with a warning."""
@@ -337,7 +346,7 @@ class FlyConfig:
 
 SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel", "unknown")
 """How the file of a scene is read."""
-_LATER = ("patience", "wait", "start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
+_LATER = ("patience", "wait", "form", "start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
 RECORDINGS = ("video", "mcap")
 """Words of `--record`."""
 

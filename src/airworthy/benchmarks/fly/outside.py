@@ -61,7 +61,7 @@ def fly_autopilot(config: FlyConfig, quiet: bool = True) -> FlyResult:
     sticks = _sticks(config, vehicle) if config.pilot.partition(":")[0] == "betaflight" else None
     settings = LinkSettings(patience=config.patience, wait=config.wait)
     imu = Imu.named(config.imu or IMU)
-    with autopilot(config.pilot, vehicle, config.control_rate, settings, imu, config.seed, sticks) as pilot:
+    with autopilot(config.pilot, vehicle, config.control_rate, settings, imu, config.seed, sticks, config.form) as pilot:
         if not quiet:
             print(f"Waiting for {pilot.name} at {pilot.address}.", flush=True)
         pilot.connect()

@@ -140,7 +140,7 @@ def static_frames(devices: Mapping[str, Device]) -> RosMessage:
     """Return where sensors sit, and their optical frames, on /tf_static."""
     found = []
     for name, device in devices.items():
-        found.append(_transform(0.0, BODY, f"uav/{name}", device.mount.position, device.mount.attitude))
+        found.append(_transform(0.0, BODY, f"uav/{name}", device.effective_mount.position, device.effective_mount.attitude))
         if device.projection.optical:
             found.append(_transform(0.0, f"uav/{name}", _optical(name), (0.0, 0.0, 0.0), camera_attitude((0.0, 0.0, 0.0, 1.0))))
     return RosMessage("/tf_static", "tf2_msgs/msg/TFMessage", {"transforms": found}, LATCHED)
