@@ -30,8 +30,9 @@ from airworthy.geometry.distance import clearance
 from airworthy.logs.mcap_writer import McapWriter
 from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.build import make_sensor
-from airworthy.sensors.devices import Device, device
+from airworthy.sensors.devices import Device
 from airworthy.sensors.mounting import mounted_pose
+from airworthy.sensors.own import device_or_sensor, is_own
 from airworthy.sensors.sampling import SensorView
 from airworthy.simulation.sensor_state import Sample
 
@@ -52,7 +53,8 @@ class LoopConfig:
     scene: str = "hall"
     """What its cameras see: a scene's name or file."""
     sensors: tuple[str, ...] = ("d455_depth",)
-    """What it carries: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL (`airworthy sensors` lists devices)."""
+    """What it carries: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL (`airworthy sensors` lists devices, one's own are
+    FILE.toml:NAME)."""
     publish: Literal["none", "ros2", "zenoh"] = "none"
     """Where pictures go: topics of ROS 2 (docs/howto/ros2.md), over DDS or zenoh."""
     out: Path | None = None
@@ -127,10 +129,17 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
 
 
 def _device(word: str) -> tuple[str, Device]:
+    """Return name and device of DEVICE:CHANNELS, FILE.toml:NAME:CHANNELS or NAME=either."""
     name, named, rest = word.partition("=")
     kind, _, channels = (rest if named else name).partition(":")
-    found = device(kind)
-    return (name if named else kind), replace(found, channels=tuple(channels.split(","))) if channels else found
+    if is_own(kind):
+        entry, _, channels = channels.partition(":")
+        kind = f"{kind}:{entry}"
+    found = device_or_sensor(kind)
+    if not isinstance(found, Device):
+        raise AirworthyError(f"The sensor {kind!r} is code of your own; poses from outside are shown to devices.")
+    called = name if named else kind.rpartition(":")[2]
+    return called, replace(found, channels=tuple(channels.split(","))) if channels else found
 
 
 class _Show:
