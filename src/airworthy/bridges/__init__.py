@@ -1,4 +1,4 @@
-"""Programs outside: autopilots that fly our vehicles by their own protocols, and links, clocks and motor maps behind them; pilots of other programs, ROS 2, vehicles in the loop."""
+"""Programs outside: autopilots and other pilots, nodes of ROS 2, vehicles that are tracked; and links, clocks, motor maps."""
 
 from typing import TYPE_CHECKING
 

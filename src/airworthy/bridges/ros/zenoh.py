@@ -2,7 +2,7 @@
 
 A message of topic "/x" has the key "DOMAIN/x/TYPE/HASH" and an attachment of 33 bytes: sequence number and stamp [ns] as int64,
 little-endian, one byte with 16, and 16 bytes that name the publisher. Tokens "@ros2_lv/..." tell nodes who is there; with them
-`ros2 topic list` shows our topics. Facts of ros2/rmw_zenoh, docs/design.md and rmw_zenoh_cpp/src/detail, no code of it.
+`ros2 topic list` shows our topics. Facts of ros2/rmw_zenoh (its page on design, and rmw_zenoh_cpp/src/detail), no code of it.
 """
 
 from __future__ import annotations
