@@ -2,6 +2,7 @@
 
 external:PORT, external:socket[:WHERE]    the socket protocol; WHERE is PORT, ADDRESS:PORT or the path of a Unix socket
 external:ros2[:KEY=VALUE,...]             a node of ROS 2 over DDS; external:zenoh the same over zenoh; keys: `ROS_KEYS`
+external:lcm[:KEY=VALUE,...]              a program over LCM; keys: `LCM_KEYS`
 external:px4, ardupilot, betaflight[:ADDRESS]    the same as without `external:`, in `airworthy fly` alone
 """
 
@@ -27,6 +28,7 @@ EXTERNAL_KINDS: Mapping[str, str] = {
     SOCKET: "a program that listens, by the socket protocol (docs/howto/external_pilots.md)",
     "ros2": "a node of ROS 2, over DDS (docs/howto/ros2.md)",
     "zenoh": "a node of ROS 2, over zenoh, as of rmw_zenoh",
+    "lcm": "a program over LCM (docs/howto/lcm.md)",
     **AUTOPILOTS,
 }
 """What follows `external:`."""
@@ -39,6 +41,8 @@ ROS_KEYS: Mapping[str, str] = {
 }
 """Settings of a node and their defaults: control level of its commands, sensors with + between them (and imu), ROS_DOMAIN_ID
 unless named, of zenoh where the router is, decisions per second (0: in every control period)."""
+LCM_KEYS: Mapping[str, str] = {"level": "rate_thrust", "sees": "", "url": "", "rate": "0"}
+"""The same of LCM; the URL is LCM's own with ttl 0 unless named."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,8 @@ def external_entry(word: str, settings: RemoteSettings | None = None) -> Externa
         )
     if kind in ("ros2", "zenoh"):
         return _ros_entry(kind, where, settings)
+    if kind == "lcm":
+        return _lcm_entry(where, settings)
     raise unknown_name("external pilot", kind, EXTERNAL_KINDS, "Write external:KIND or external:KIND:WHERE.")
 
 
@@ -126,15 +132,33 @@ def _ros_entry(kind: str, where: str, settings: RemoteSettings) -> ExternalEntry
     chosen = _settings(kind, where, {key: value for key, value in ROS_KEYS.items() if key != "router" or kind == "zenoh"})
     input_of(chosen["level"])
     domain = int(_number(kind, "domain", chosen["domain"])) if chosen["domain"] else domain_of_environment()
-    seen = tuple(name if name == "imu" else f"{SENSOR}{name}" for name in chosen["sees"].split("+") if name)
-    observes = ("position", "velocity", "attitude", "rate", *seen)
-    hello = PilotHello(kind, chosen["level"], observes, _number(kind, "rate", chosen["rate"]))
+    hello = _chosen_hello(kind, chosen)
 
     def bus() -> Bus:
         return DdsBus(domain) if kind == "ros2" else ZenohBus(domain, chosen["router"])
 
     bus().close()  # what is missing is said before anything flies
     return ExternalEntry(hello, lambda: RosPilot(bus, hello, settings), True, {"pilot": kind, **_said(hello)})
+
+
+def _lcm_entry(where: str, settings: RemoteSettings) -> ExternalEntry:
+    from airworthy.bridges.lcm.link import DEFAULT_URL, LcmLink
+    from airworthy.bridges.lcm.pilot import LCM_INPUTS, LcmPilot
+
+    chosen = _settings("lcm", where, LCM_KEYS)
+    if chosen["level"].partition(":")[0] not in LCM_INPUTS:
+        raise unknown_name("control level of LCM", chosen["level"], LCM_INPUTS)
+    hello, url = _chosen_hello("lcm", chosen), chosen["url"] or DEFAULT_URL
+    LcmLink(url).close()  # what is missing is said before anything flies
+    identity = {"pilot": "lcm", **_said(hello)}
+    return ExternalEntry(hello, lambda: LcmPilot(lambda: LcmLink(url), hello, settings), True, identity)
+
+
+def _chosen_hello(kind: str, chosen: Mapping[str, str]) -> PilotHello:
+    """Return what a pilot without a greeting is said to be."""
+    seen = tuple(name if name == "imu" else f"{SENSOR}{name}" for name in chosen["sees"].split("+") if name)
+    observes = ("position", "velocity", "attitude", "rate", *seen)
+    return PilotHello(kind, chosen["level"], observes, _number(kind, "rate", chosen["rate"]))
 
 
 def _settings(kind: str, text: str, usual: Mapping[str, str]) -> dict[str, str]:

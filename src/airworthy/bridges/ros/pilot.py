@@ -15,7 +15,6 @@ import numpy as np
 
 from airworthy.bridges.remote.pilot import FlightTask, PilotHello, RemotePilot, RemoteSettings
 from airworthy.bridges.ros import messages
-from airworthy.bridges.ros.bus import Bus
 from airworthy.bridges.ros.topics import CommandTopic, TopicSender
 from airworthy.core.arrays import Array
 from airworthy.core.frames import yaw_of
@@ -40,10 +39,13 @@ class RosPilot(RemotePilot):
         settings: Of the conversation.
     """
 
-    def __init__(self, bus: Callable[[], Bus], hello: PilotHello, settings: RemoteSettings):
+    reliable = True
+    """What is sent arrives; else a question is asked anew until it is answered."""
+
+    def __init__(self, bus: Callable[[], Any], hello: PilotHello, settings: RemoteSettings):
         super().__init__(hello, settings)
         self._make = bus
-        self._bus: Bus | None = None
+        self._bus: Any = None
         self._devices: dict[str, Device] = {}
         self._answered = False
         self._task: FlightTask | None = None
@@ -61,7 +63,7 @@ class RosPilot(RemotePilot):
             raise PilotFailure(f"a node of ROS 2 flies one vehicle, and there are {task.flights}")
         self.close()
         bus = self._bus = self._make()
-        self._sender, self._commands = TopicSender(bus), CommandTopic(bus, self.level)
+        self._sender, self._commands = self._topics(bus)
         self._answered, self._task, self._sent = False, task, {}
         for silent in (messages.clock_message(0.0), messages.imu_message(0.0, np.zeros(6))):
             self._sender.announce(silent.topic, silent.kind, silent.qos)
@@ -95,7 +97,7 @@ class RosPilot(RemotePilot):
                 self._sender.send(messages.imu_message(now, observation["imu"][0]))
             self._sender.send(messages.transform_message(now, state[0], state[2]))
             self._sender.send(messages.odometry_message(now, *state))
-            until = deadline if self._answered else min(deadline, time.monotonic() + _AGAIN)
+            until = deadline if self._answered and self.reliable else min(deadline, time.monotonic() + _AGAIN)
             command = self._commands.answer(wanted, yaw, until)
             if command is not None:
                 self._answered = True
@@ -116,6 +118,10 @@ class RosPilot(RemotePilot):
     def notes(self) -> list[str]:
         """Return what was odd about the link, a sentence each."""
         return []
+
+    def _topics(self, bus: Any) -> tuple[Any, Any]:
+        """Return what sends messages, and what receives commands."""
+        return TopicSender(bus), CommandTopic(bus, self.level)
 
     def _told(self) -> Iterator[messages.RosMessage]:
         """Yield what a flight begins with."""
