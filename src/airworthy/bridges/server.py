@@ -25,7 +25,7 @@ from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, write_
 from airworthy.trajectories import Limits, Trajectory, from_waypoints
 from airworthy.vehicles import Vehicle, named_vehicle
 
-__all__ = ["ServeConfig", "Served", "serve"]
+__all__ = ["ServeConfig", "Served", "serve", "stand"]
 
 
 HOVER_HEIGHT = 1.5
@@ -114,7 +114,7 @@ def serve(config: ServeConfig, say: Callable[[str], None] = lambda sentence: Non
         say("The vehicle stands until it arms.")
         flown = SimulatorConfig(physics_rate=PHYSICS_RATE, control_rate=rate, imu=imu, ground=Ground())
         simulator = Simulator(vehicle, flown, env_count=1, seed=config.seed)
-        _stand(simulator, vehicle, config.heading)
+        stand(simulator, vehicle, config.heading)
         run = fly(simulator, link, FlightPlan(config.duration, record_every=max(round(rate / 50.0), 1)))
     if config.out is not None:
         write_flight(config.out, run.table, _meta(config, vehicle, run))
@@ -127,10 +127,18 @@ def _climb(vehicle: Vehicle) -> Trajectory:
     return from_waypoints(np.array([feet, feet + np.array([0.0, 0.0, HOVER_HEIGHT])]), Limits(speed=0.5, acceleration=0.5))
 
 
-def _stand(simulator: Simulator, vehicle: Vehicle, heading: float) -> None:
+def stand(simulator: Simulator, vehicle: Vehicle, heading: float, position: Array | None = None) -> None:
+    """Put a vehicle somewhere with its rotors off.
+
+    Args:
+        simulator: Of it.
+        vehicle: It.
+        heading: Of its nose, clockwise from north [deg].
+        position: World [m]; None: on the ground at the origin.
+    """
     yaw = np.radians(90.0 - heading)
     simulator.reset(
-        position=_feet(vehicle),
+        position=_feet(vehicle) if position is None else position,
         attitude=(0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)),
         rotor_speed=np.zeros(vehicle.rotor_count),
     )

@@ -30,6 +30,10 @@ LCM_INPUTS: Mapping[str, tuple[str, str]] = {
 """Control level -> channel and type of its commands."""
 
 
+_NEWEST_OF = 1000
+"""Messages that are looked through for the newest command."""
+
+
 def channel_of(topic: str) -> str:
     """Return the channel of a topic: "uav_odometry" of "/uav/odometry"."""
     return topic.strip("/").replace("/", "_")
@@ -120,6 +124,21 @@ class LcmCommands:
         self.topic, self._kind = LCM_INPUTS[name]
         self._link = link
         self.malformed = self.stale = 0
+
+    def newest(self, yaw: float) -> Array | None:
+        """Return the newest command that has come since the last call, whatever its utime; None where none has."""
+        found = None
+        # Bounded: a flood must not keep us here.
+        for _ in range(_NEWEST_OF):
+            received = self._link.receive(0.0)
+            if received is None:
+                break
+            if received[0] == self.topic:
+                try:
+                    found = self._command(lcm_types()[self._kind].unpacked(received[1]))
+                except AirworthyError:
+                    self.malformed += 1
+        return found
 
     def answer(self, stamp: tuple[int, int], yaw: float, deadline: float) -> Array | None:
         """Return the command that answers an instant; None where none did until the deadline."""

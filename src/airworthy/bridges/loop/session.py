@@ -23,6 +23,7 @@ from airworthy.bridges.ros.messages import PREFIX, RosMessage
 from airworthy.bridges.ros.topics import TopicSender
 from airworthy.bridges.ros.types import ros_types
 from airworthy.bridges.ros.zenoh import ZenohBus
+from airworthy.bridges.sensor_words import sensor_of
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_json
 from airworthy.core.schema import Bound, check_fields
@@ -32,7 +33,6 @@ from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import Device
 from airworthy.sensors.mounting import mounted_pose
-from airworthy.sensors.own import device_or_sensor, is_own
 from airworthy.sensors.sampling import SensorView
 from airworthy.simulation.sensor_state import Sample
 
@@ -110,7 +110,7 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
     Raises:
         AirworthyError: Scene, sensors or source cannot be had, or no pose came in time.
     """
-    devices = dict(_device(word) for word in config.sensors)
+    devices = dict(sensor_of(word) for word in config.sensors)
     show = _Show(config, devices, SceneBatch([scene(config.scene)], 1), say)
     with ExitStack() as stack:
         stack.callback(show.close)
@@ -126,20 +126,6 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
                 why = guard.failure or ("it ended" if guard.ended.is_set() else f"none within {config.wait:g} s")
                 raise AirworthyError(f"No pose came from {source.address}: {why}.")
         return show.live(guard, source.malformed)
-
-
-def _device(word: str) -> tuple[str, Device]:
-    """Return name and device of DEVICE:CHANNELS, FILE.toml:NAME:CHANNELS or NAME=either."""
-    name, named, rest = word.partition("=")
-    kind, _, channels = (rest if named else name).partition(":")
-    if is_own(kind):
-        entry, _, channels = channels.partition(":")
-        kind = f"{kind}:{entry}"
-    found = device_or_sensor(kind)
-    if not isinstance(found, Device):
-        raise AirworthyError(f"The sensor {kind!r} is code of your own; poses from outside are shown to devices.")
-    called = name if named else kind.rpartition(":")[2]
-    return called, replace(found, channels=tuple(channels.split(","))) if channels else found
 
 
 class _Show:

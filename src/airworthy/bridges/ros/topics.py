@@ -19,6 +19,10 @@ from airworthy.core.errors import AirworthyError, unknown_name
 __all__ = ["INPUTS", "CommandInput", "CommandTopic", "TopicSender", "input_of"]
 
 
+_NEWEST_OF = 1000
+"""Commands that are looked through for the newest one."""
+
+
 @dataclass(frozen=True)
 class CommandInput:
     """A topic that commands come on."""
@@ -148,6 +152,20 @@ class CommandTopic:
     def matched(self) -> int:
         """How many publishers there are."""
         return self._subscriber.matched
+
+    def newest(self, yaw: float) -> Array | None:
+        """Return the newest command that has come since the last call, whatever its stamp; None where none has."""
+        found = None
+        # Bounded: a flood must not keep us here.
+        for _ in range(_NEWEST_OF):
+            data = self._subscriber.receive(0.0)
+            if data is None:
+                break
+            try:
+                found = np.array(self._input.read(ros_types().unpacked(self._input.kind, data), yaw), np.float64)
+            except AirworthyError:
+                self.malformed += 1
+        return found
 
     def answer(self, stamp: tuple[int, int], yaw: float, deadline: float) -> Array | None:
         """Return the command that answers an instant; None where none did until the deadline.
