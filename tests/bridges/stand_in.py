@@ -166,10 +166,11 @@ def betaflight(options):
         last = now
         end.check(now)
         # As the firmware turns them: gyroscope and attitude to forward-left-up in north-west-up; then to FRD and NED.
-        rate = np.array([values[1], values[2], -values[3]])
-        w, x, y, z = values[7], values[8], -values[9], -values[10]
-        k = np.sqrt(0.5)
-        w, x, y, z = k * (w - z), k * (x - y), k * (y + x), k * (z + w)
+        rate = np.array([values[1], values[2], values[3] if options.legacy else -values[3]])
+        w, x, y, z = values[7:11]
+        if not options.legacy:
+            y, z, k = -y, -z, np.sqrt(0.5)
+            w, x, y, z = k * (w - z), k * (x - y), k * (y + x), k * (z + w)
         turn = matrix(w, x, -y, -z)
         if now < 0.5:
             assert abs(-values[6] - 9.81) < 0.5, f"at rest a level copter measures one g upwards, not {values}"
@@ -181,6 +182,8 @@ def betaflight(options):
         up = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([np.tan(pitch), np.tan(roll), -1.0])
         moment = attitude_moment(turn, -up / np.linalg.norm(up), rate, (channels[3] - 1500) / 500)
         share = 0.055 + 0.945 * throttle
+        if options.crossed:
+            moment = moment * np.array([-1.0, 1.0, 1.0])
         u = mixed(THRUST_MAX * share * share, moment) if armed and throttle > 0.05 else np.full(4, 0.055 if armed else 0.0)
         if options.garbage:
             out.sendto(b"short", ("127.0.0.1", options.port))
@@ -196,5 +199,7 @@ if __name__ == "__main__":
     parser.add_argument("--restart", type=float, default=0.0)
     parser.add_argument("--garbage", action="store_true")
     parser.add_argument("--square", action="store_true")
+    parser.add_argument("--legacy", action="store_true")
+    parser.add_argument("--crossed", action="store_true")
     chosen = parser.parse_args()
     {"px4": px4, "ardupilot": ardupilot, "betaflight": betaflight}[chosen.kind](chosen)

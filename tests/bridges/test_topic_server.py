@@ -44,9 +44,8 @@ def node(domain: int) -> Iterator[None]:
 
 def test_a_node_holds_the_vehicle_where_it_begins(node: None, tmp_path: Path) -> None:
     # A quarter of real time, so that a busy machine keeps up.
-    config = TopicServeConfig(
-        "ros2", rate=200.0, clock="scaled", factor=0.25, duration=1.5, start=(0.0, 0.0, 2.0), out=tmp_path
-    )
+    start = (0.0, 0.0, 2.0)
+    config = TopicServeConfig("ros2", rate=200.0, clock="scaled", factor=0.25, duration=1.5, start=start, out=tmp_path)
     served = serve_topics(config)
     assert served.commands > 20
     assert served.lateness.steps == 300

@@ -7,7 +7,7 @@ from typing import Any
 
 from airworthy.bridges.loop.latency import latency_text
 from airworthy.bridges.loop.session import LoopConfig, serve_poses
-from airworthy.bridges.server import ServeConfig, serve
+from airworthy.bridges.server import ServeConfig, self_test, serve
 from airworthy.bridges.topic_server import TRANSPORTS, TopicServeConfig, serve_topics
 from airworthy.cli.common import interrupted, run_tyro, stopped_by_terminate
 
@@ -36,6 +36,11 @@ def main(argv: list[str]) -> int:
     # The specification of a link reads `--as px4`; `as` is no name for a field.
     config = run_tyro(ServeConfig, _renamed(argv, "--autopilot"),
                       "airworthy serve", _DESCRIPTION)  # fmt: skip
+    if config.self_test:
+        with stopped_by_terminate():
+            verdict = self_test(config, say=lambda sentence: print(sentence, flush=True))
+        print("\n".join(f"{sentence}." for sentence in verdict.sentences()))
+        return 0 if verdict.form == config.form else 1
     with stopped_by_terminate() as received:
         served = serve(config, say=lambda sentence: print(sentence, flush=True))
     columns: Any = served.run.table.columns
