@@ -25,8 +25,6 @@ def sensor_of(word: str) -> tuple[str, Device]:
         kind = f"{kind}:{entry}"
     found = device_or_sensor(kind)
     if not isinstance(found, Device):
-        raise AirworthyError(
-            f"The sensor {kind!r} is code of your own, and is carried in `airworthy fly` alone; name a device."
-        )
+        raise AirworthyError(f"The sensor {kind!r} is carried in `airworthy fly` alone; name a camera, LiDAR or ranger.")
     called = name if named else kind.rpartition(":")[2]
     return called, replace(found, channels=tuple(channels.split(","))) if channels else found
