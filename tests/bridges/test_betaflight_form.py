@@ -17,14 +17,21 @@ from airworthy.vehicles import vehicle
 
 
 @pytest.mark.parametrize(
-    ("options", "form"), [((), "gazebo"), (("--legacy",), "legacy"), (("--crossed",), None), (("--legacy", "--crossed"), None)]
+    ("options", "form"),
+    [
+        ((), "gazebo"),
+        (("--legacy",), "legacy"),
+        (("--old",), "before_2026"),
+        (("--crossed",), None),
+        (("--old", "--crossed"), None),
+    ],
 )
 def test_the_form_is_found(stand_in: Callable[..., Any], options: tuple[str, ...], form: str | None) -> None:
     port = free_port()
     settings = LinkSettings(address=str(port), patience=5.0)
     with BetaflightPilot(vehicle("x500"), RATE, settings, sticks=hand_sticks, ports=(port + 1, port + 2)) as link:
         stand_in("betaflight", port, *options)
-        verdict = find_form(link)
+        verdict = find_form(link, clock="lockstep")
     assert verdict.form == form
     said = verdict.sentences()
     assert said[-1].startswith("No form fits" if form is None else f"The firmware takes form {form}")

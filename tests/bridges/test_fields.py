@@ -12,6 +12,7 @@ import pytest
 from airworthy.bridges.ardupilot import ServoPacket, servo_packet, state_line
 from airworthy.bridges.betaflight import Sticks, rc_packet, state_packet
 from airworthy.bridges.px4 import hil_gps, hil_sensor, hil_state
+from airworthy.bridges.stick_pilot import stick_for_rate
 from airworthy.bridges.vehicle_sample import VehicleSample, vehicle_sample
 from airworthy.core.frames import to_matrix
 from airworthy.sensors.navigation.geodesy import Home
@@ -113,7 +114,7 @@ def test_servo_packets(magic: int, count: int) -> None:
     assert servo_packet(b"\0" * 40) == "the magic number is 0; ArduPilot's are 18458 and 29569"
 
 
-@pytest.mark.parametrize("form", ["gazebo", "legacy"])
+@pytest.mark.parametrize("form", ["gazebo", "legacy", "before_2026"])
 @pytest.mark.parametrize("number", STATES)
 def test_betaflight(number: int, form: str) -> None:
     state = State(number)
@@ -123,14 +124,38 @@ def test_betaflight(number: int, form: str) -> None:
     np.testing.assert_allclose(v[1:4] * ((1, -1, 1) if form == "gazebo" else (1, -1, -1)), state.imu[3:], atol=1e-12)
     np.testing.assert_allclose(-v[4:7], state.imu[:3], atol=1e-12)
     north_west_up = np.array([[0.0, 1, 0], [-1, 0, 0], [0, 0, 1]])
-    turn = turn_of(*v[7:11])
+    turn, wanted = turn_of(*v[7:11]), north_west_up @ state.turn
     if form == "gazebo":  # half a turn about x on both sides, then a quarter turn to the left
         turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]) @ FRD @ turn @ FRD
-    np.testing.assert_allclose(turn, north_west_up @ state.turn, atol=1e-12)
+    if form == "before_2026":  # angles are read from the first column and the last row, two signs of which it turns
+        turn[1:, 0] *= -1.0
+        np.testing.assert_allclose([*turn[:, 0], *turn[2]], [*wanted[:, 0], *wanted[2]], atol=1e-12)
+    else:
+        np.testing.assert_allclose(turn, wanted, atol=1e-12)
     np.testing.assert_allclose(v[11:14], state.velocity, atol=1e-12)
     np.testing.assert_allclose(HOME.local(v[15], v[14], v[16]), state.position, atol=1e-6)
     share = 1.0 - 0.0065 * (488.0 + state.position[2]) / 288.15
     assert v[17] == pytest.approx(101325.0 * share**5.25588, rel=1e-6)
+
+
+def test_a_betaflight_of_the_gazebo_form_mirrors_places_back() -> None:
+    """sitl.c takes twice the first latitude and longitude less what it is told."""
+    first, later = State(1).sample, State(2)
+    told = [struct.unpack("<18d", state_packet(each, HOME, "gazebo", first.position)) for each in (first, later.sample)]
+    longitude, latitude = (2.0 * told[0][k] - told[1][k] for k in (14, 15))
+    # Mirrored on the ellipsoid and in the plane are the same within what a degree's length changes over some metres.
+    np.testing.assert_allclose(HOME.local(latitude, longitude, told[1][16]), later.position, atol=2e-3)
+    plain = struct.unpack("<18d", state_packet(later.sample, HOME, "legacy", first.position))
+    np.testing.assert_allclose(HOME.local(plain[15], plain[14], plain[16]), later.position, atol=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [-700.0, -30.0, 0.0, 1.0, 70.0, 300.0, 670.0])
+def test_a_stick_asks_for_its_rate(degrees: float) -> None:
+    """Forward: Betaflight's actual rates (rc.c, applyActualRates) with rc_rate 7, srate 67 and no expo."""
+    stick = stick_for_rate(np.radians(degrees))
+    assert abs(stick) <= 1.0
+    asked = stick * 70.0 + (670.0 - 70.0) * abs(stick) * stick
+    assert asked == pytest.approx(np.clip(degrees, -670.0, 670.0), abs=1e-9)
 
 
 def test_sticks() -> None:

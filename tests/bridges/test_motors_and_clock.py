@@ -16,15 +16,27 @@ from airworthy.vehicles.check import rotor_thrust
 X500 = vehicle("x500")
 
 
-@pytest.mark.parametrize("autopilot", ["px4", "ardupilot", "betaflight"])
-def test_each_motor_turns_the_vehicle_as_the_autopilot_expects(autopilot: str) -> None:
-    found = motor_map(X500, autopilot)
-    # Moments of more thrust about forward (rolls right), left (nose down) and up, by motor: r x F and the reaction torque.
-    signs = {0: (-1, -1, -1), 1: (1, 1, -1), 2: (1, -1, 1), 3: (-1, 1, 1)}
-    for motor, expected in signs.items():
+# Moments of more thrust about forward (rolls right), left (nose down) and up, by corner: r x F and the reaction torque.
+CORNERS = {"front right": (-1, -1, -1), "rear left": (1, 1, -1), "front left": (1, -1, 1), "rear right": (-1, 1, 1)}
+PX4 = ("front right", "rear left", "front left", "rear right")
+BETAFLIGHT = ("rear right", "front right", "rear left", "front left")
+
+
+@pytest.mark.parametrize(
+    ("autopilot", "frame", "order"),
+    [
+        ("px4", "quad_x", PX4),
+        ("ardupilot", "quad_x", PX4),
+        ("betaflight", "quad_x", BETAFLIGHT),
+        ("betaflight", "quad_x_before_2026", (*BETAFLIGHT[1:], BETAFLIGHT[0])),
+    ],
+)
+def test_each_motor_turns_the_vehicle_as_the_autopilot_expects(autopilot: str, frame: str, order: tuple[str, ...]) -> None:
+    found = motor_map(X500, autopilot, frame)
+    for motor, corner in enumerate(order):
         rotor = X500.rotors[found.rotors[motor]]
         x, y, _ = rotor.position
-        assert (np.sign(y), np.sign(-x), rotor.spin) == expected
+        assert (np.sign(y), np.sign(-x), rotor.spin) == CORNERS[corner]
 
 
 def test_what_a_command_is_worth() -> None:

@@ -34,7 +34,7 @@ airworthy.pilots.svnet.contract.PolicyImage width=224 height=224 fx=185.1824 fy=
 airworthy.pilots.svnet.contract.PolicyContract rate=20.0 image_mean=(0.485,0.456,0.406) image_std=(0.229,0.224,0.225)
   version=2
 airworthy.pilots.svnet.layers.Area border=0
-airworthy.pilots.svnet.layers.LayerStack weight_count=0 size=0
+airworthy.pilots.svnet.layers.LayerStack weight_count=0 size=0 groups=(4,3,5,7,2,1)
 airworthy.planners.agilicious.dfbc.DfbcGains position_max=(1000.0,1000.0,1000.0) velocity_max=(1000.0,1000.0,1000.0)
 airworthy.planners.agilicious.guard.GuardLimits distance=2.0 tilt=1.75 speed=15.0 margin=0.0
 airworthy.planners.common.depth_input.Odometry position_noise=0.0 velocity_noise=0.0 drift=0.0

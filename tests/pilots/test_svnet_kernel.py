@@ -16,7 +16,7 @@ from airworthy.pilots.svnet.features import IMAGE_MEAN, IMAGE_STD
 from airworthy.pilots.svnet.layers import layers_kernel
 from airworthy.pilots.svnet.network import Backbone, LinearChain, SvNetwork
 from airworthy.pilots.svnet.trunk_layers import backbone_layers
-from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS, backbone_scores, feature_side, prepared
+from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS, Trunk, backbone_scores, feature_side, prepared
 
 ROUNDING = 2e-6
 """Relative: float32 sums of up to 576 taps in 12 layers, against float64."""
@@ -108,6 +108,24 @@ def test_lite0_in_lanes_and_in_the_form_of_a_gpu_gives_the_twins_numbers(size: t
     assert np.abs(wanted).max() > 0.1
     # 33 layers, where SqueezeNet has 18.
     np.testing.assert_allclose(lanes, wanted, atol=2.0 * ROUNDING * np.abs(wanted).max(), rtol=0)
+
+
+@pytest.mark.parametrize("trunk", ["lite0", "squeezenet"])
+def test_scores_have_the_same_bits_on_any_number_of_threads(trunk: Trunk) -> None:
+    """Eight images take milliseconds, so that from the third call on they are handed to threads."""
+    first = "vision.backbone."
+    drawn = weights("sv_lite" if trunk == "lite0" else "sv_grid")
+    numbers = {name.removeprefix(first): array for name, array in drawn.items() if name.startswith(first)}
+    images = np.random.default_rng(7).integers(0, 256, (8, 112, 112, 3), np.uint8)
+
+    def network(threads: int) -> Backbone:
+        return Backbone(numbers, (112, 112), IMAGE_MEAN, IMAGE_STD, threads=threads, cells=6, trunk=trunk)
+
+    wanted = np.concatenate([network(1)(image[None]) for image in images])
+    for threads in (1, 2, 3):
+        split = network(threads)
+        for _ in range(4):
+            np.testing.assert_array_equal(split(images), wanted)
 
 
 def test_more_images_than_a_gpu_holds_at_once() -> None:

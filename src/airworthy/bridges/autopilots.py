@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from airworthy.bridges.ardupilot import ArduPilotPilot
 from airworthy.bridges.betaflight import BetaflightPilot, Form, Sticks
+from airworthy.bridges.clock import ClockMode
 from airworthy.bridges.external_pilot import ExternalPilot, LinkSettings
 from airworthy.bridges.px4 import Px4Pilot
 from airworthy.core.errors import unknown_name
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
     from airworthy.bridges.vehicle_sample import VehicleSample
 
-__all__ = ["IMU", "PHYSICS_RATE", "RATES", "autopilot"]
+__all__ = ["CLOCKS", "IMU", "PHYSICS_RATE", "RATES", "autopilot"]
 
 RATES = {"px4": 250.0, "ardupilot": 400.0, "betaflight": 500.0}
 """Samples and commands per second [Hz]: PX4's default of its simulators, the loop of ArduCopter (SCHED_LOOP_RATE), and for
 Betaflight what keeps its sticks and gyroscope well ahead of 50 Hz, below which it takes a simulator for stopped."""
+CLOCKS: dict[str, ClockMode] = {"px4": "lockstep", "ardupilot": "lockstep", "betaflight": "real"}
+"""Betaflight's own loop follows the wall clock, whatever the stamps of its samples are."""
 PHYSICS_RATE = 1000.0
 """Steps per second, which all of these divide but 400 Hz, whose commands come every second or third step [Hz]."""
 IMU = "bmi088"

@@ -15,8 +15,10 @@ from typing import Any, Literal
 import numpy as np
 
 from airworthy.bridges.external_pilot import ExternalPilot, MotorReply
+from airworthy.bridges.motors import motor_map
 from airworthy.bridges.sockets import LOOPBACK, AutopilotFailure, UdpLink, parse_address
 from airworthy.bridges.vehicle_sample import VehicleSample
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.frames import enu_ned_vector, from_axis_angle, from_wxyz, multiply, to_wxyz
 from airworthy.core.schema import check_fields
 from airworthy.sensors.navigation.atmosphere import pressure
@@ -26,8 +28,9 @@ __all__ = ["MOTOR_PORT", "RC_PORT", "STATE_PORT", "BetaflightPilot", "Form", "St
 
 MOTOR_PORT, STATE_PORT, RC_PORT = 9002, 9003, 9004
 """Where Betaflight sends motor commands to; where it takes state, and sticks."""
-Form = Literal["gazebo", "legacy"]
-"""How the firmware was built: ENABLE_GAZEBO_BRIDGE 1, its default, or 0."""
+Form = Literal["gazebo", "legacy", "before_2026"]
+"""Of the firmware from 2026.6 on, how it was built: ENABLE_GAZEBO_BRIDGE 1, its default, or 0. Firmware until 2025.12 takes
+state as legacy, and sends its motors in another order."""
 _STATE, _RC, _MOTORS = struct.Struct("<18d"), struct.Struct("<d16H"), struct.Struct("<4f")
 _RESEND = 0.5
 """sitl.c: after half a second without state it begins anew with the next packet, and drops none."""
@@ -63,13 +66,15 @@ def rc_packet(now: float, sticks: Sticks) -> bytes:
     return _RC.pack(now, axes[0], axes[1], throttle, axes[2], *switches, *([1000] * 10))
 
 
-def state_packet(sample: VehicleSample, home: Home, form: Form = "gazebo") -> bytes:
+def state_packet(sample: VehicleSample, home: Home, form: Form = "gazebo", first: ArrayLike | None = None) -> bytes:
     """Return the packet of a vehicle's state.
 
     Args:
         sample: Of the instant.
         home: Of the world.
         form: Of the firmware.
+        first: Position of the first packet, NED [m], (3,), about which form "gazebo" mirrors what it is told of east and north;
+            None: this packet is the first.
     """
     x, y, z = sample.rate_measured
     # The firmware turns two axes (gazebo: one) by itself, to forward, left, up.
@@ -78,7 +83,10 @@ def state_packet(sample: VehicleSample, home: Home, form: Form = "gazebo") -> by
     # It negates all three: what arrives there is forward, left, up.
     acceleration = (-ax, ay, az)
     east_north_up = enu_ned_vector(sample.position)
-    latitude, longitude, altitude = (float(value) for value in home.geodetic(east_north_up))
+    told = np.array(east_north_up, np.float64)
+    if form == "gazebo" and first is not None:
+        told[:2] = 2.0 * enu_ned_vector(first)[:2] - told[:2]
+    latitude, longitude, altitude = (float(value) for value in home.geodetic(told))
     air = float(pressure(home.altitude + east_north_up[2]))
     return _STATE.pack(
         sample.time,
@@ -95,13 +103,21 @@ def state_packet(sample: VehicleSample, home: Home, form: Form = "gazebo") -> by
 
 def _attitude(sample: VehicleSample, form: Form) -> tuple[float, ...]:
     """Quaternion w, x, y, z as the packet has it."""
+    if form == "before_2026":
+        # It turns signs of its matrix (imu.c, imuComputeRotationMatrix), so that pitch and yaw arrive the other way round.
+        return tuple(map(float, sample.attitude))
     down = from_wxyz(sample.attitude)
     # Body forward-left-up in a world north-west-up: both turned half about x.
     up = down * (1.0, -1.0, -1.0, 1.0)
-    if form == "legacy":
+    if form != "gazebo":
         return tuple(map(float, to_wxyz(up)))
     # What the firmware undoes: half a turn about x on both sides, then a quarter turn of the world.
     return tuple(map(float, to_wxyz(multiply(_QUARTER_TURN_RIGHT, up) * (1.0, -1.0, -1.0, 1.0))))
+
+
+def _frame(form: Form) -> str:
+    """Return whose order the motors of its packets have."""
+    return "quad_x_before_2026" if form == "before_2026" else "quad_x"
 
 
 class BetaflightPilot(ExternalPilot):
@@ -127,6 +143,7 @@ class BetaflightPilot(ExternalPilot):
         ports: tuple[int, int] = (STATE_PORT, RC_PORT),
         **keywords: Any,
     ):
+        self.frame = _frame(form)
         super().__init__(*arguments, **keywords)
         self._link = UdpLink(parse_address(self.settings.address, MOTOR_PORT), "Betaflight")
         self._state, self._rc = (firmware, ports[0]), (firmware, ports[1])
@@ -135,6 +152,12 @@ class BetaflightPilot(ExternalPilot):
         self.malformed = self.resent = 0
         """Datagrams that were no motor packet; states that were sent again, since nothing came back."""
         self._answers = False
+        self._first: Array | None = None
+
+    def take(self, form: Form) -> None:
+        """Speak to the firmware in another form from now on."""
+        self.form, self.frame = form, _frame(form)
+        self.motors = motor_map(self.motors.vehicle, self.name, self.frame, self.settings.thrust_factor)
 
     @property
     def address(self) -> str:
@@ -156,7 +179,9 @@ class BetaflightPilot(ExternalPilot):
     def exchange(self, sample: VehicleSample, standing: bool) -> MotorReply | None:
         """Send sticks and state, wait for motor commands; as in the base."""
         self._link.drain()
-        state = state_packet(sample, self.settings.home, self.form)
+        if self._first is None:
+            self._first = np.array(sample.position, np.float64)
+        state = state_packet(sample, self.settings.home, self.form, self._first)
         sticks = self._sticks(sample, standing)
         self._link.send(rc_packet(sample.time, sticks), self._rc)
         self._link.send(state, self._state)

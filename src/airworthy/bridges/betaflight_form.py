@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
 from airworthy.bridges.betaflight import BetaflightPilot, Form, Sticks
+from airworthy.bridges.clock import ClockMode, LinkClock
 from airworthy.bridges.vehicle_sample import VehicleSample
 from airworthy.core.arrays import Array
 from airworthy.core.frames import from_rotation_vector, rotate_inverse, to_wxyz
@@ -18,7 +20,7 @@ from airworthy.vehicles.check import rotor_thrust
 __all__ = ["AXES", "FormVerdict", "find_form", "hand_sticks"]
 
 AXES = ("roll", "pitch", "yaw")
-FORMS: tuple[Form, Form] = ("gazebo", "legacy")
+FORMS: tuple[Form, ...] = get_args(Form)
 # Ours: long enough for an attitude loop of some 5 rad/s, and for a firmware that arms a second after it is switched.
 _SETTLE, _REST, _TURN = 3.0, 1.0, 0.2
 """Until motors run, between two turns, and a turn [s]."""
@@ -65,22 +67,26 @@ def hand_sticks(sample: VehicleSample, standing: bool) -> Sticks:
     return Sticks(throttle=throttle, arm=sample.time > _ARM_AFTER)
 
 
-def find_form(link: BetaflightPilot, say: Callable[[str], None] = lambda sentence: None) -> FormVerdict:
-    """Turn a firmware by hand in both forms, and see what its motors do.
+def find_form(
+    link: BetaflightPilot, say: Callable[[str], None] = lambda sentence: None, clock: ClockMode = "real"
+) -> FormVerdict:
+    """Turn a firmware by hand in every form, and see what its motors do.
 
     Args:
         link: To the firmware, with `hand_sticks`; its form is changed.
         say: Told the form that is tried.
+        clock: At whose pace: the firmware's loop follows the wall clock.
 
     Raises:
         AutopilotFailure: The firmware does not answer.
     """
-    hand = _Hand(link)
+    hand = _Hand(link, clock)
     hand.hold(_SETTLE)
     opposed = {}
     for form in FORMS:
         say(f"Turning it by hand in form {form}.")
-        link.form = form
+        link.take(form)
+        hand.look()
         shares = []
         for axis in range(3):
             before = hand.hold(_REST)
@@ -93,10 +99,15 @@ def find_form(link: BetaflightPilot, say: Callable[[str], None] = lambda sentenc
 class _Hand:
     """Shows a firmware how it is held, and reads the moments of its motors, forward-left-up [N m]."""
 
-    def __init__(self, link: BetaflightPilot):
+    def __init__(self, link: BetaflightPilot, clock: ClockMode):
         self._link, self._step = link, 0
-        vehicle = link.motors.vehicle
-        self._gravity = vehicle.gravity
+        self._clock = LinkClock(clock, 1.0 / link.rate)
+        self._gravity = link.motors.vehicle.gravity
+        self.look()
+
+    def look(self) -> None:
+        """See which rotor each of its motors is, in the link's form."""
+        vehicle, link = self._link.motors.vehicle, self._link
         rotors = [vehicle.rotors[index] for index in link.motors.rotors]
         place = np.array([rotor.position for rotor in rotors])
         largest = np.array([rotor_thrust(rotor, rotor.speed_max) for rotor in rotors])
@@ -117,6 +128,7 @@ class _Hand:
         steps = max(round(seconds * self._link.rate), 3)
         found = []
         for k in range(steps):
+            self._clock.begin(self._step / self._link.rate)
             reply = self._link.exchange(self._sample(rate, k / self._link.rate), standing=self._step < self._link.rate)
             self._step += 1
             if reply is not None and k >= 2 * steps // 3:

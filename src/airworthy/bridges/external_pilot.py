@@ -90,6 +90,8 @@ class ExternalPilot(ABC):
     """
 
     name: str
+    frame = "quad_x"
+    """Of the airframe, in `motor_maps.toml`."""
     level = "rotor_speed"
     observes = ("position", "velocity", "attitude", "rate", "imu")
 
@@ -98,7 +100,7 @@ class ExternalPilot(ABC):
     ):
         self.settings = LinkSettings() if settings is None else settings
         self.rate = rate
-        self.motors = motor_map(vehicle, self.name, thrust_factor=self.settings.thrust_factor)
+        self.motors = motor_map(vehicle, self.name, self.frame, thrust_factor=self.settings.thrust_factor)
         self._imu, self._key = imu or Imu(), flight_key(seed, np.zeros(1, np.uint32))
         s = self.settings
         self._sensors = NavigationSensors(s.home, s.magnetometer, s.barometer, s.gnss, seed)

@@ -335,7 +335,8 @@ class FlyConfig:
     wait: Annotated[float, Bound(0.01, 3600.0, "s")] = 120.0
     """How long to wait for a program outside to appear, and again for an autopilot to arm [s]."""
     form: Form = "gazebo"
-    """Of Betaflight: how its firmware was built, with the Gazebo bridge (its default) or without (legacy)."""
+    """Of Betaflight: how its firmware was built, with the Gazebo bridge (its default) or without (legacy), or one until 2025.12
+    (before_2026)."""
     course_check: Literal["refuse", "warn", "none"] = "refuse"
     """Of a --course or --waypoints on which a vehicle would meet something or leave the place: refuse it with point, time and
     distance, warn and fly, or none, which does not look. The way that a scene brings itself is flown with a warning."""

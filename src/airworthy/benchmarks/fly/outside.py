@@ -7,7 +7,7 @@ from dataclasses import replace
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.fly.job import FlyResult, planned, run_fly
 from airworthy.benchmarks.fly.scene import place_of, with_course
-from airworthy.bridges.autopilots import IMU, PHYSICS_RATE, RATES, autopilot
+from airworthy.bridges.autopilots import CLOCKS, IMU, PHYSICS_RATE, RATES, autopilot
 from airworthy.bridges.external_pilot import LinkSettings
 from airworthy.bridges.remote.pilot import RemoteSettings
 from airworthy.bridges.remote.words import external_entry, is_external, without_prefix
@@ -58,8 +58,9 @@ def fly_autopilot(config: FlyConfig, quiet: bool = True) -> FlyResult:
         raise AirworthyError(f"Pilot {config.pilot!r} commands motors: fly --dynamics rigid.")
     config = _rated(config)
     vehicle = named_vehicle(config.vehicle[0], config.rotors)
-    sticks = _sticks(config, vehicle) if config.pilot.partition(":")[0] == "betaflight" else None
-    settings = LinkSettings(patience=config.patience, wait=config.wait)
+    kind = config.pilot.partition(":")[0]
+    sticks = _sticks(config, vehicle) if kind == "betaflight" else None
+    settings = LinkSettings(patience=config.patience, wait=config.wait, clock=CLOCKS.get(kind, "lockstep"))
     imu = Imu.named(config.imu or IMU)
     with autopilot(config.pilot, vehicle, config.control_rate, settings, imu, config.seed, sticks, config.form) as pilot:
         if not quiet:

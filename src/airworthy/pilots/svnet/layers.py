@@ -17,22 +17,41 @@ from airworthy.core.arrays import ArrayF32, NDArray
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, shared_source
 from airworthy.pilots.svnet.lite0 import same_padding
 
-__all__ = ["PIXELS_ALONE", "Area", "LayerStack", "chain_layers", "layers_kernel", "layers_source"]
+__all__ = [
+    "COUNT",
+    "GROUPS",
+    "GROUPS_ALONE",
+    "PIXELS_ALONE",
+    "Area",
+    "LayerStack",
+    "chain_layers",
+    "layers_kernel",
+    "layers_source",
+]
 
 
 # Ours, because accumulators of six pixels still fit the registers of a thread.
 PIXELS_ALONE = 6
 """Pixels that a thread of a GPU computes together; see PIXELS_1 in layers.h."""
+GROUPS = (4, 3, 5, 7, 2, 1)
+"""Vectors of 16 channels that a CPU may compute together, best ones first: the first that divides all is taken."""
+GROUPS_ALONE = (4, 3, 2, 1)
+"""The same of a GPU: a thread of more sums would leave too many threads idle."""
 
 
 def layers_source(prefix: str = "") -> str:
     """Return the native text of the kernel."""
     folder = files("airworthy.pilots.svnet").joinpath("native")
-    convolve = folder.joinpath("convolve.h").read_text()
-    convolutions = [convolve.replace("VECTORS", str(number)) for number in (1, 2, 3, 4)]
-    texts = (folder.joinpath(name).read_text() for name in ("layers.h", "task.h"))
-    layers, task = texts
-    return "\n".join([prefix, shared_source("prelude.h"), layers, *convolutions, task])
+    names = ("convolve.h", "filter.h", "layers.h", "channelwise.h", "task.h")
+    convolve, filtered, layers, channelwise, task = (folder.joinpath(name).read_text() for name in names)
+    convolutions = {number: convolve.replace("VECTORS", str(number)) for number in GROUPS}
+    filters = [filtered.replace("KERNEL", str(side)).replace("STRIDE", str(stride)) for side in (3, 5) for stride in (1, 2)]
+    shared = [convolutions[number] for number in GROUPS_ALONE if number > 1]
+    wide = [convolutions[number] for number in GROUPS if number not in GROUPS_ALONE]
+    # Forms that a device does not call are not compiled for it.
+    groups = ["#if !NARROW", *shared, "#endif", "#if !NARROW && LANES != 1", *wide, "#endif"]
+    parts = [layers, convolutions[1], *groups, "#if LANES != 1", *filters, "#endif", channelwise, task]
+    return "\n".join([prefix, shared_source("prelude.h"), *parts])
 
 
 _ARGUMENTS = """
@@ -55,19 +74,26 @@ _ARGUMENTS = """
 
 @cache
 def layers_kernel(prefix: str = "") -> Any:
-    """Return the Warp kernel; with `#define SCALAR_PATH` as prefix, a CPU runs the form of a GPU."""
+    """Return the Warp kernel.
+
+    Args:
+        prefix: `#define SCALAR_PATH`, and a CPU runs the form of a GPU; `#define NARROW_PATH`, and it runs that of a CPU whose
+            registers hold fewer than 16 lanes.
+    """
     return native_kernel("layers", layers_source(prefix), _ARGUMENTS)
 
 
 # Kinds of layers as native/layers.h numbers them.
-NORMALISE, CONVOLVE, POOL, MEAN, DEPTHWISE, ADD = range(6)
+NORMALISE, CONVOLVE, POOL, MEAN, DEPTHWISE = range(5)
 RECTIFIED = {None: 0, "relu": 1, "relu6": 2}
 Rectifier = Literal["relu", "relu6"] | None
 _FIELDS = (
     *("kind", "from", "from_row", "from_pixel", "into", "into_row", "into_pixel", "columns", "count", "stride", "height"),
-    *("width", "rows", "length", "weights", "bias", "vectors", "blocks", "rectified"),
+    *("width", "rows", "length", "weights", "bias", "vectors", "blocks", "rectified", "adds", "also"),
 )
 """`Layer` of native/layers.h."""
+COUNT = _FIELDS.index("count")
+"""Column of the table that tells how many pixels a layer writes."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +133,8 @@ class LayerStack:
     weight_count: int = 0
     size: int = 0
     """Floats of work memory for an image."""
+    groups: tuple[int, ...] = GROUPS
+    """Vectors that may be computed together."""
 
     def area(self, height: int, width: int, channels: int, border: int = 0) -> Area:
         """Return the room for an image, on a cache line.
@@ -136,27 +164,32 @@ class LayerStack:
         channel: int = 0,
         rectifier: Rectifier = "relu",
         padding: tuple[int, int] | None = None,
+        also: Area | None = None,
     ) -> None:
         """Add a convolution (out, in, side, side).
 
         Args:
             given: What it reads.
             into: What it writes, `channel` being the first.
-            weight: As torch has it.
+            weight: As torch has it; of `given`'s channels, 1 x 1 may read the first ones alone.
             bias: (out,)
             stride: Pixels of `given` from one to the next.
             channel: Of `into`.
             rectifier: Negative sums become 0, and with "relu6" those above 6 become 6; None: sums stay.
             padding: Pixels of the border before the first row and column that are read; None: all of it, by a convolution of
                 more than 1 x 1.
+            also: An image of the shape of `into` that is added at last.
         """
         side = weight.shape[-1]
+        assert side == 1 or weight.shape[1] == given.channels
         above, left = padding or ((given.border, given.border) if side > 1 else (0, 0))
         start = given.inside - above * given.row - left * given.channels
         vectors, blocks, packed, offsets = self._pack(weight, bias)
         taps = {"rows": side, "length": side * weight.shape[1], "weights": offsets[0], "bias": offsets[1]}
         where = _between(given, into) | {"from": start, "into": into.inside + channel}
         rest = {"stride": stride, "rectified": RECTIFIED[rectifier]}
+        if also is not None:
+            rest |= {"adds": 1, "also": also.inside + channel}
         self.parts += packed
         self._add(
             kind=CONVOLVE, vectors=vectors, blocks=blocks, height=given.height, width=given.width, **where, **taps, **rest
@@ -185,10 +218,6 @@ class LayerStack:
         self.weight_count += laid.size + shift.size
         self.parts += [laid, shift]
         self._add(kind=DEPTHWISE, blocks=channels // CPU_LANES, rectified=RECTIFIED["relu6"], **where, **size, **offsets)
-
-    def add(self, given: Area, into: Area) -> None:
-        """Add an image to another one of its size."""
-        self._add(kind=ADD, blocks=given.channels // CPU_LANES, **_between(given, into))
 
     def pool(self, given: Area, into: Area) -> None:
         """Add a pooling: the largest of 3 x 3, every second pixel, windows over the edge included."""
@@ -226,7 +255,7 @@ class LayerStack:
     def _pack(self, weight: ArrayF32, bias: ArrayF32) -> tuple[int, int, list[ArrayF32], tuple[int, int]]:
         """Vectors computed together, groups of so many, the weights laid by group, tap and channel, and their offsets."""
         out = len(weight)
-        vectors = next(v for v in (4, 3, 2, 1) if -(-out // CPU_LANES) % v == 0 or v == 1)
+        vectors = next(v for v in self.groups if -(-out // CPU_LANES) % v == 0 or v == 1)
         wide = vectors * CPU_LANES
         blocks = -(-out // wide)
         taps = np.moveaxis(weight, (0, 1), (3, 2)).reshape(-1, out)  # row, column, channel; out
@@ -251,7 +280,7 @@ def _between(given: Area, into: Area) -> dict[str, int]:
 
 
 def chain_layers(
-    weights: Sequence[tuple[ArrayF32, ArrayF32]], rows: int, rectified: bool = False
+    weights: Sequence[tuple[ArrayF32, ArrayF32]], rows: int, rectified: bool = False, groups: tuple[int, ...] = GROUPS
 ) -> tuple[LayerStack, Area, Area]:
     """Return linear layers with a rectifier between them, on `rows` rows at once; work memory of what goes in and of what comes
     out.
@@ -260,8 +289,9 @@ def chain_layers(
         weights: Matrices (out, in) and biases (out,).
         rows: Handled together.
         rectified: The last one's output, too.
+        groups: Vectors of outputs that may be computed together, as `LayerStack` has them.
     """
-    net = LayerStack()
+    net = LayerStack(groups=groups)
     first = x = net.area(1, rows, weights[0][0].shape[1])
     for number, (matrix, bias) in enumerate(weights):
         wide = -(-len(matrix) // CPU_LANES) * CPU_LANES

@@ -14,10 +14,10 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
+from airworthy.core.native_kernel import Launcher, on_cache_line, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
-from airworthy.pilots.svnet.layers import LayerStack, chain_layers, layers_kernel
+from airworthy.pilots.svnet.layers import COUNT, GROUPS, GROUPS_ALONE, LayerStack, chain_layers, layers_kernel
 from airworthy.pilots.svnet.trunk_layers import backbone_layers
 from airworthy.pilots.svnet.variants import (
     COMMAND_HIDDEN,
@@ -34,7 +34,7 @@ __all__ = ["Backbone", "Decision", "LinearChain", "Reading", "SvNetwork", "norma
 # ---- Runs layers natively: images through the backbone, rows through chains of linear layers --------------------------------
 
 ROWS = 24
-"""Rows that a chain handles together: a multiple of every number of pixels in native/layers.h."""
+"""Most rows that a chain handles together: a multiple of most numbers of pixels in native/layers.h."""
 _SINGLE = "#define SCALAR_PATH\n"
 # Ours: bounds the work memory; a batch of more is done in parts, which the results do not show.
 _AT_ONCE_GPU = 32
@@ -57,8 +57,17 @@ class _Runner:
         self.whole = device == "cpu" and not single
         self._kernel = layers_kernel(_SINGLE if single else "")
         self._items = layers.items()
-        self.work = np.zeros((slots, layers.size), np.float32)
-        self._fixed = [_shared(array, device) for array in (layers.weights(), layers.table(), self.work)]
+        self.work = on_cache_line(np.zeros((slots, layers.size), np.float32))
+        self._table = layers.table()
+        weights = on_cache_line(layers.weights())
+        self._fixed = [_shared(array, device) for array in (weights, self._table, self.work)]
+
+    def handle(self, rows: int) -> int:
+        """Have a chain's layers compute `rows` rows and no more; return how many they do."""
+        if not self.whole:
+            return ROWS
+        self._table[:, COUNT] = rows
+        return rows
 
     def launchers(self, images: Any, colors: Any, scores: Any, count: int, image_stride: int) -> list[Launcher]:
         """Return launches over `count` images, in order."""
@@ -106,8 +115,9 @@ class Backbone:
         self.size = size
         self._classes, self._cells = len(weights["classifier.1.bias"]), cells**2
         at_once = thread_limit() if threads is None else threads
-        slots = at_once if device == "cpu" and not single else _AT_ONCE_GPU
-        self._runner = _Runner(backbone_layers(weights, *size, cells, trunk), slots, device, threads, single)
+        whole = device == "cpu" and not single
+        layers = backbone_layers(weights, *size, cells, trunk, GROUPS if whole else GROUPS_ALONE)
+        self._runner = _Runner(layers, at_once if whole else _AT_ONCE_GPU, device, threads, single)
         # 8-bit images have 256 values: a table per channel normalises them exactly, without a division per pixel.
         shades = np.arange(256, dtype=np.float32) / np.float32(255.0)
         table = (shades - np.asarray(mean, np.float32)[:, None]) / np.asarray(std, np.float32)[:, None]
@@ -171,7 +181,8 @@ class LinearChain:
         threads: int | None = None,
         single: bool = False,
     ):
-        self._layers, self._from, self._into = chain_layers(weights, ROWS, rectified)
+        groups = GROUPS_ALONE if single else GROUPS
+        self._layers, self._from, self._into = chain_layers(weights, ROWS, rectified, groups)
         self._out, self._threads, self._single = len(weights[-1][0]), threads, single
         self._held: tuple[int, _Runner, list[Launcher]] | None = None
 
@@ -181,13 +192,14 @@ class LinearChain:
         if not count:
             return np.zeros((0, self._out), np.float32)
         runner, launchers = self._ready(groups)
-        given, found = self._view(runner, self._from), self._view(runner, self._into)
-        filled = np.zeros((groups * ROWS, given.shape[-1]), np.float32)
+        each = runner.handle(-(-count // groups))
+        given, found = (self._view(runner, area)[:, :each] for area in (self._from, self._into))
+        filled = np.zeros((groups * each, given.shape[-1]), np.float32)
         filled[:count] = rows
         given[...] = filled.reshape(given.shape)
         for launcher in launchers:
             launcher.launch()
-        return np.array(found.reshape(-1, found.shape[-1])[:count, : self._out])
+        return found.reshape(-1, found.shape[-1])[:count, : self._out].copy()
 
     def _ready(self, groups: int) -> tuple[_Runner, list[Launcher]]:
         if self._held is None or self._held[0] != groups:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.native_kernel import CPU_LANES
-from airworthy.pilots.svnet.layers import Area, LayerStack
+from airworthy.pilots.svnet.layers import GROUPS, Area, LayerStack
 from airworthy.pilots.svnet.lite0 import BLOCKS, STEM, Bottleneck, same_padding
 from airworthy.pilots.svnet.variants import FIRES, POOLS, Trunk
 
@@ -16,7 +14,12 @@ __all__ = ["backbone_layers"]
 
 
 def backbone_layers(
-    weights: Mapping[str, ArrayF32], height: int, width: int, cells: int = 1, trunk: Trunk = "squeezenet"
+    weights: Mapping[str, ArrayF32],
+    height: int,
+    width: int,
+    cells: int = 1,
+    trunk: Trunk = "squeezenet",
+    groups: tuple[int, ...] = GROUPS,
 ) -> LayerStack:
     """Return a trunk and its classifier on images of a size, from the tensors of `variants.backbone_shapes`.
 
@@ -26,12 +29,14 @@ def backbone_layers(
         width: Of the images [px].
         cells: Rows and columns of cells over which scores are averaged.
         trunk: Whose tensors they are.
+        groups: Vectors of channels that may be computed together, as `LayerStack` has them.
     """
-    return _lite0(weights, height, width, cells) if trunk == "lite0" else _squeezenet(weights, height, width, cells)
+    net = LayerStack(groups=groups)
+    (_lite0 if trunk == "lite0" else _squeezenet)(net, weights, height, width, cells)
+    return net
 
 
-def _squeezenet(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> LayerStack:
-    net = LayerStack()
+def _squeezenet(net: LayerStack, weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> None:
     image = net.area(height, width, 3)
     net.normalise(image)
     x = net.area((height - 3) // 2 + 1, (width - 3) // 2 + 1, 64)
@@ -48,12 +53,11 @@ def _squeezenet(weights: Mapping[str, ArrayF32], height: int, width: int, cells:
             _fire(net, x, y, weights, number)
         x = y
     _classify(net, x, rooms[1], weights, cells)
-    return net
 
 
 def _classify(net: LayerStack, x: Area, room: Area, weights: Mapping[str, ArrayF32], cells: int) -> None:
     last = _within(room, x.height, x.width, _lanes(len(weights["classifier.1.bias"])))
-    net.convolve(x, last, _wide(weights["classifier.1.weight"], x.channels), weights["classifier.1.bias"])
+    net.convolve(x, last, *_tensors(weights, "classifier.1"))
     net.mean(last, cells)
 
 
@@ -62,13 +66,7 @@ def _lanes(channels: int) -> int:
     return -(-channels // CPU_LANES) * CPU_LANES
 
 
-def _wide(weight: ArrayF32, channels: int) -> ArrayF32:
-    """Return a convolution's weights for an image with more channels, which it does not read."""
-    return np.pad(weight, ((0, 0), (0, channels - weight.shape[1]), (0, 0), (0, 0)))
-
-
-def _lite0(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> LayerStack:
-    net = LayerStack()
+def _lite0(net: LayerStack, weights: Mapping[str, ArrayF32], height: int, width: int, cells: int) -> None:
     rooms = _Rooms(net, height, width, len(weights["classifier.1.bias"]))
     image = net.area(height, width, 3, border=1)
     net.normalise(image)
@@ -81,7 +79,6 @@ def _lite0(weights: Mapping[str, ArrayF32], height: int, width: int, cells: int)
         _bottleneck(net, (x, wide, small, y), weights, f"features.{number}", block)
         x = y
     _classify(net, x, rooms.outs[len(BLOCKS) % 2], weights, cells)
-    return net
 
 
 class _Rooms:
@@ -124,13 +121,9 @@ def _bottleneck(
     """Expand, filter, project, and add what went in."""
     x, wide, small, y = areas
     if wide is not x:
-        weight, bias = _tensors(weights, f"{name}.expand")
-        net.convolve(x, wide, _wide(weight, x.channels), bias, rectifier="relu6")
+        net.convolve(x, wide, *_tensors(weights, f"{name}.expand"), rectifier="relu6")
     net.depthwise(wide, small, *_tensors(weights, f"{name}.depthwise"), block.stride)
-    weight, bias = _tensors(weights, f"{name}.project")
-    net.convolve(small, y, _wide(weight, small.channels), bias, rectifier=None)
-    if block.adds:
-        net.add(x, y)
+    net.convolve(small, y, *_tensors(weights, f"{name}.project"), rectifier=None, also=x if block.adds else None)
 
 
 def _tensors(weights: Mapping[str, ArrayF32], name: str) -> tuple[ArrayF32, ArrayF32]:

@@ -1,16 +1,16 @@
-// All layers of an image after each other, image after image (a CPU: the task is one of `slots` pieces of work memory), or one
-// part of one layer of one image (a GPU: `items` parts of each image).
-const bool whole = items == 0;
+// A CPU runs all layers of an image after each other, image after image, and the task is one of `slots` pieces of work memory; a
+// GPU runs one part of one layer of one image, `items` of each.
+const bool alone = LANES == 1;
 const Layer* layers = (const Layer*)table.data;
-for (int image = whole ? task : task / items; image < count; image += whole ? slots : count) {
-  float* memory = work.data + (size_t)(whole ? task : image) * work_stride;
+for (int image = alone ? task / items : task; image < count; image += alone ? count : slots) {
+  float* memory = work.data + (size_t)(alone ? image : task) * work_stride;
   const unsigned char* pixels = images.data + (size_t)image * image_stride;
   for (int number = first_layer; number < last_layer; ++number) {
     const Layer& layer = layers[number];
     const float* from = memory + layer.from;
     float* into = memory + layer.into;
-    const int last = whole ? layer.items() : task % items + 1;
-    for (int item = whole ? 0 : task % items; item < last; ++item) {
+    const int end = alone ? task % items + 1 : layer.items();
+    for (int item = alone ? task % items : 0; item < end; ++item) {
       if (layer.kind == NORMALISE) {
         // Rows of 8-bit colours; what each of the 256 becomes is looked up.
         const unsigned char* row = pixels + (size_t)item * layer.width * 3;
@@ -22,63 +22,52 @@ for (int image = whole ? task : task / items; image < count; image += whole ? sl
       // Of channels: lane, then vector or group of vectors.
       const int lane = item % (16 / LANES), part = item / (16 / LANES);
       if (layer.kind == CONVOLVE) {
-        const int tiles = layer.tiles(), block = part / tiles, wide = 16 * layer.vectors;
-        const int first = (part - block * tiles) * layer.pixels();
-        const int left = layer.count - first;
-        const float* w = weights.data + layer.weights + (size_t)block * layer.rows * layer.length * wide;
-        const float* b = weights.data + layer.bias + block * wide;
-        float* to = into + block * wide;
-        const int some = left < layer.pixels() ? left : layer.pixels();
-        if (layer.vectors == 4) Convolve4::run(layer, from, to, w, b, first, some, lane);
-        else if (layer.vectors == 3) Convolve3::run(layer, from, to, w, b, first, some, lane);
-        else if (layer.vectors == 2) Convolve2::run(layer, from, to, w, b, first, some, lane);
-        else Convolve1::run(layer, from, to, w, b, first, some, lane);
+        const int tiles = alone ? (layer.count + PIXELS_1 - 1) / PIXELS_1 : 1, block = part / tiles;
+        const int first = (part - block * tiles) * PIXELS_1, channel = block * 16 * (NARROW ? 1 : layer.vectors);
+        if (NARROW || layer.vectors == 1) Convolve1::group(layer, memory, weights.data, channel, first, lane);
+#if !NARROW
+        else if (layer.vectors == 2) Convolve2::group(layer, memory, weights.data, channel, first, lane);
+        else if (layer.vectors == 3) Convolve3::group(layer, memory, weights.data, channel, first, lane);
+        else if (layer.vectors == 4) Convolve4::group(layer, memory, weights.data, channel, first, lane);
+#endif
+#if !NARROW && LANES != 1
+        else if (layer.vectors == 5) Convolve5::group(layer, memory, weights.data, channel, first, lane);
+        else Convolve7::group(layer, memory, weights.data, channel, first, lane);
+#endif
         continue;
       }
       if (layer.kind == DEPTHWISE) {
-        // Every channel alone; pixel after pixel, so that a vector's taps stay close.
-        const int vector = part / layer.count, pixel = part - vector * layer.count, at = 16 * vector + lane;
-        const int y = pixel / layer.columns, x = pixel - y * layer.columns, taps = layer.rows * layer.length;
-        const float* w = weights.data + layer.weights + 16 * vector * taps + lane;
-        const float* source = from + y * layer.stride * layer.from_row + x * layer.stride * layer.from_pixel + at;
-        F sum = N::load(weights.data + layer.bias + at);
-        for (int row = 0; row < layer.rows; ++row, source += layer.from_row)
-          for (int column = 0; column < layer.length; ++column, w += 16)
-            sum = L::fma(N::load(source + column * layer.from_pixel), N::load(w), sum);
-        const F least = N::c(0.0f), most = N::c(6.0f);
-        sum = N::select(sum < least, least, sum);
-        N::store(into + y * layer.into_row + x * layer.into_pixel + at, N::select(most < sum, most, sum));
-        continue;
-      }
-      const int vector = part % layer.blocks, at = 16 * vector + lane;
-      if (layer.kind == ADD) {
-        const int pixel = part / layer.blocks, y = pixel / layer.columns, x = pixel - y * layer.columns;
-        float* to = into + y * layer.into_row + x * layer.into_pixel + at;
-        N::store(to, N::load(to) + N::load(from + y * layer.from_row + x * layer.from_pixel + at));
+        const int vector = alone ? part / layer.count : part, at = 16 * vector + lane;
+        const float* w = weights.data + layer.weights + 16 * vector * layer.rows * layer.length + lane;
+        const float* b = weights.data + layer.bias + at;
+#if LANES != 1
+        // Rows of fewer pixels than are filtered together, and other filters, go pixel by pixel.
+        const int form = layer.columns < PIXELS_FILTER ? 0 : 10 * layer.rows + layer.stride;
+        if (form == 31) Filter3_1::all(layer, from + at, into + at, w, b);
+        else if (form == 32) Filter3_2::all(layer, from + at, into + at, w, b);
+        else if (form == 51) Filter5_1::all(layer, from + at, into + at, w, b);
+        else if (form == 52) Filter5_2::all(layer, from + at, into + at, w, b);
+        else
+#endif
+          Filter::run(layer, from + at, into + at, w, b, alone ? part % layer.count : 0, alone ? 1 : layer.count);
         continue;
       }
       if (layer.kind == POOL) {
-        // The largest of 3 x 3; what reaches over the edge counts the edge again.
-        const int pixel = part / layer.blocks, y = pixel / layer.columns, x = pixel - y * layer.columns;
-        F best = N::c(-3.4e38f);
-        UNROLL for (int k = 0; k < 9; ++k) {
-          const int row = 2 * y + k / 3 < layer.height ? 2 * y + k / 3 : layer.height - 1;
-          const int column = 2 * x + k % 3 < layer.width ? 2 * x + k % 3 : layer.width - 1;
-          const F given = N::load(from + row * layer.from_row + column * layer.from_pixel + at);
-          best = N::select(given < best, best, given);
-        }
-        N::store(into + y * layer.into_row + x * layer.into_pixel + at, best);
-      } else {
-        // Of a cell; where there are fewer pixels than cells, they share them.
-        const int cell = part / layer.blocks, cells = layer.columns, row = cell / cells, column = cell - row * cells;
-        const int top = row * layer.height / cells, bottom = ((row + 1) * layer.height + cells - 1) / cells;
-        const int left = column * layer.width / cells, right = ((column + 1) * layer.width + cells - 1) / cells;
-        F sum = N::c(0.0f);
-        for (int y = top; y < bottom; ++y)
-          for (int x = left; x < right; ++x) sum = sum + N::load(from + y * layer.from_row + x * layer.from_pixel + at);
-        const F mean = sum / N::c((float)((bottom - top) * (right - left)));
-        N::store(scores.data + ((size_t)image * layer.count + cell) * 16 * layer.blocks + at, mean);
+        // A GPU: a channel; a CPU: all channels.
+        const int pixel = alone ? part / layer.blocks : part, at = alone ? part % layer.blocks * 16 + lane : 0;
+        Pool::run(layer, from, into, pixel, at, alone ? at + 1 : 16 * layer.blocks);
+        continue;
       }
+      // The mean of a cell; where there are fewer pixels than cells, they share them.
+      const int vector = part % layer.blocks, at = 16 * vector + lane;
+      const int cell = part / layer.blocks, cells = layer.columns, row = cell / cells, column = cell - row * cells;
+      const int top = row * layer.height / cells, bottom = ((row + 1) * layer.height + cells - 1) / cells;
+      const int left = column * layer.width / cells, right = ((column + 1) * layer.width + cells - 1) / cells;
+      F sum = N::c(0.0f);
+      for (int y = top; y < bottom; ++y)
+        for (int x = left; x < right; ++x) sum = sum + N::load(from + y * layer.from_row + x * layer.from_pixel + at);
+      const F mean = sum / N::c((float)((bottom - top) * (right - left)));
+      N::store(scores.data + ((size_t)image * layer.count + cell) * 16 * layer.blocks + at, mean);
     }
   }
 }
