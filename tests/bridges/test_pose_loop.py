@@ -20,7 +20,7 @@ from tests.bridges.test_hostile import GROWTH, hostile, many
 from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
 from airworthy.bridges.loop.latency import FrameTimes, latency_rows
 from airworthy.bridges.loop.pose_sources import PosesEnded, checked_pose, logged_poses, pose_source
-from airworthy.bridges.loop.pose_track import Alignment, ClockOffset, PoseLimits, PoseTrack, StampedPose
+from airworthy.bridges.loop.pose_track import ClockOffset, PoseLimits, PoseTrack, RoomAlignment, StampedPose
 from airworthy.bridges.loop.session import LoopConfig, serve_poses
 from airworthy.bridges.wire import within
 from airworthy.cli.main import main
@@ -114,7 +114,7 @@ def test_jumps_flips_gaps_and_disorder_are_counted_and_left_out() -> None:
 
 
 def test_alignment_turns_and_moves_the_room() -> None:
-    placed = Alignment((1.0, 2.0, 3.0), 90.0).placed(StampedPose(0.0, np.array([1.0, 0.0, 0.0]), UPRIGHT, 0.0))
+    placed = RoomAlignment((1.0, 2.0, 3.0), 90.0).placed(StampedPose(0.0, np.array([1.0, 0.0, 0.0]), UPRIGHT, 0.0))
     np.testing.assert_allclose(placed.position, [1.0, 3.0, 3.0], atol=1e-12)
     np.testing.assert_allclose(placed.attitude, [0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5)], atol=1e-12)
 
@@ -231,7 +231,7 @@ class Scripted:
 
 def guarded(poses: list[tuple[float, Any]], volume: SafetyVolume | None = None) -> tuple[PoseGuard, list[Abort]]:
     told: list[Abort] = []
-    with PoseGuard(Scripted(poses), Alignment(), PoseTrack(), volume, told.append) as guard:
+    with PoseGuard(Scripted(poses), RoomAlignment(), PoseTrack(), volume, told.append) as guard:
         assert guard.ended.wait(20.0)
     return guard, told
 

@@ -16,7 +16,7 @@ from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS, Bus, Subscriber
 from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
-from airworthy.bridges.ros.flight_log import FLIGHT_LOG, FlightLog
+from airworthy.bridges.ros.flight_log import FLIGHT_LOG, FlightMcap
 from airworthy.bridges.ros.messages import PREFIX
 from airworthy.bridges.ros.topics import CommandTopic, TopicSender
 from airworthy.bridges.ros.zenoh import ZenohBus
@@ -149,10 +149,10 @@ class _Served:
             self.commands, self._sender = CommandTopic(bus, config.level), TopicSender(bus, reliable=False)
             self._resets = bus.subscriber(f"{PREFIX}/input/reset", "std_msgs/msg/Empty", COMMANDS)
             self.address = bus.address
-        self._log: FlightLog | None = None
+        self._log: FlightMcap | None = None
         if config.out is not None:
             config.out.mkdir(parents=True, exist_ok=True)
-            self._log = stack.enter_context(FlightLog(config.out / FLIGHT_LOG, self.simulator, self._mounted))
+            self._log = stack.enter_context(FlightMcap(config.out / FLIGHT_LOG, self.simulator, self._mounted))
         self._frames = dict.fromkeys(named, 0)
         self._taken = self._begun = self._collisions = self._touched = self._times_reset = 0
         self._since = 0.0

@@ -47,7 +47,7 @@ from airworthy.benchmarks.fly.scene import (
 )
 from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
 from airworthy.bridges.remote.pilot import RemotePilot
-from airworthy.bridges.ros.flight_log import FLIGHT_LOG, FlightLog
+from airworthy.bridges.ros.flight_log import FLIGHT_LOG, FlightMcap
 from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import UNALLOCATED_LEVELS
@@ -184,7 +184,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
             open_files.enter_context(recording(run.path, mounted, tuple(sensors)))
             if "mcap" in config.record:
                 log = open_files.enter_context(
-                    FlightLog(run.path / FLIGHT_LOG, simulator, mounted, None if plans else trajectory)
+                    FlightMcap(run.path / FLIGHT_LOG, simulator, mounted, None if plans else trajectory)
                 )
                 plan = replace(plan, watch=log.write)
             flown = fly(simulator, pilot, plan, quiet, mounted)

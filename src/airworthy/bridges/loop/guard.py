@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.bridges.loop.pose_sources import PosesEnded, PoseSource
-from airworthy.bridges.loop.pose_track import Alignment, PoseTrack, StampedPose, TrackedPose
+from airworthy.bridges.loop.pose_track import PoseTrack, RoomAlignment, StampedPose, TrackedPose
 from airworthy.core.errors import AirworthyError
 
 __all__ = ["Abort", "PoseGuard", "SafetyVolume"]
@@ -60,7 +60,7 @@ class PoseGuard:
     def __init__(
         self,
         source: PoseSource,
-        align: Alignment,
+        align: RoomAlignment,
         track: PoseTrack,
         volume: SafetyVolume | None = None,
         tell: Callable[[Abort], None] = lambda abort: None,

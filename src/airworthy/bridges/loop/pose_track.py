@@ -22,7 +22,7 @@ from airworthy.core.frames import (
 )
 from airworthy.core.schema import Bound, check_fields
 
-__all__ = ["Alignment", "ClockOffset", "PoseLimits", "PoseTrack", "StampedPose", "TrackedPose"]
+__all__ = ["ClockOffset", "PoseLimits", "PoseTrack", "RoomAlignment", "StampedPose", "TrackedPose"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class StampedPose:
 
 
 @dataclass(frozen=True)
-class Alignment:
+class RoomAlignment:
     """Where the room's origin lies in the scene, and how the room is turned there."""
 
     position: tuple[float, float, float] = (0.0, 0.0, 0.0)

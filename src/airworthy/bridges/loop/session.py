@@ -15,7 +15,7 @@ import numpy as np
 from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
 from airworthy.bridges.loop.latency import FrameTimes, LatencyRow, latency_rows
 from airworthy.bridges.loop.pose_sources import logged_poses, pose_source
-from airworthy.bridges.loop.pose_track import Alignment, PoseLimits, PoseTrack, StampedPose, TrackedPose
+from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, RoomAlignment, StampedPose, TrackedPose
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS
 from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
@@ -134,7 +134,7 @@ class _Show:
     def __init__(self, config: LoopConfig, devices: dict[str, Device], batch: SceneBatch, say: Callable[[str], None]):
         self._config, self._devices, self._batch, self._say = config, devices, batch, say
         self._sensors = {name: make_sensor(item, name) for name, item in devices.items()}
-        self.align = Alignment(config.align[:3], config.align[3])
+        self.align = RoomAlignment(config.align[:3], config.align[3])
         self.track = PoseTrack(PoseLimits(extrapolation=config.extrapolation))
         box = config.safety
         self.volume = None if box is None else SafetyVolume(box[:3], box[3:])

@@ -24,7 +24,7 @@ from airworthy.simulation import MountedSensors, Simulator
 from airworthy.simulation.sensor_state import Capture, Sample
 from airworthy.trajectories import Trajectory
 
-__all__ = ["FLIGHT_LOG", "FlightLog"]
+__all__ = ["FLIGHT_LOG", "FlightMcap"]
 
 FLIGHT_LOG = "flight.mcap"
 """Name of the file in a run's folder."""
@@ -33,7 +33,7 @@ COURSE_STEP = 0.1
 _NS = 1_000_000_000
 
 
-class FlightLog:
+class FlightMcap:
     """Writes flight 0 of a simulator; a context manager that ends the file.
 
     Args:
@@ -58,7 +58,7 @@ class FlightLog:
         if mounted is not None:
             mounted.listen(self._capture)
 
-    def __enter__(self) -> FlightLog:
+    def __enter__(self) -> FlightMcap:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
