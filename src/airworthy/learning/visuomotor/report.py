@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from airworthy.core.files import read_bytes, write_text
 from airworthy.learning.gradient.report import flat_options
 from airworthy.reports.page import DASH, card, fixed, page_of
 from airworthy.reports.svg import Line, lines
+from airworthy.tasks import SUCCESSES
 
 __all__ = ["STEP_COLUMNS", "learning_curves", "picture_title", "step_cells", "write_visuomotor_report"]
 
 _PICTURE_LIMIT_BYTES = 8 << 20
+_PICTURES = 18
+"""Most on a page, of some 130 kB each: all conditions of both families in one place."""
 _STAGES = {
     "data": "the expert's roll-outs and what a camera would see",
     "features": "features of images",
@@ -46,6 +50,7 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
     total = sum(row["flights"] for row in seeing)
     good = sum(row["successes"] for row in seeing)
     minutes = (found["training_wall_s"] + found["seconds"]["evaluate_s"]) / 60.0
+    pictures, unseen = _pictures(folder, found["flights"])
     page = page_of(
         "airworthy.learning.visuomotor",
         found=found,
@@ -58,7 +63,8 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         conditions=[_condition(row) for row in found["conditions"]],
         folders=sorted({row["folder"] for row in found["conditions"]}),
         places=_places(found),
-        pictures=_pictures(folder, found["flights"]),
+        pictures=pictures,
+        unseen=unseen,
         curves=learning_curves(rows),
         columns=STEP_COLUMNS,
         steps=[step_cells(row) for row in found["steps"]],
@@ -152,13 +158,13 @@ def step_cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _pictures(folder: Path, flights: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return what the first flight of each condition saw, with a title."""
+def _pictures(folder: Path, flights: Sequence[Mapping[str, Any]]) -> tuple[list[tuple[str, str]], int]:
+    """Return what the first flight of each condition saw, with a title, and how many of them there is no room for."""
     names = ("course", "place", "condition", "family", "folder")
-    judged = dict.fromkeys(tuple(str(row[name]) for name in names) for row in flights)
+    judged = list(dict.fromkeys(tuple(str(row[name]) for name in names) for row in flights))
     several = len({where for *_, where in judged}) > 1
     found = []
-    for flown, place, named, family, where in judged:
+    for flown, place, named, family, where in _shown(judged, flights):
         # Folders are named by who, how, under what, which flights.
         path = next((folder / where / "flights").glob(f"*__{family}__{file_name(named)}__*/seen.png"), None)
         if path is None:
@@ -166,7 +172,25 @@ def _pictures(folder: Path, flights: Sequence[Mapping[str, Any]]) -> list[tuple[
         data = base64.b64encode(read_bytes(path, _PICTURE_LIMIT_BYTES)).decode("ascii")
         title = f"{picture_title(condition(named), family)}{f', {flown} in {place}' if several else ''}"
         found.append((title, f"data:image/png;base64,{data}"))
-    return found
+    return found, max(len(judged) - _PICTURES, 0)
+
+
+def _shown(judged: Sequence[tuple[str, ...]], flights: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return those of (course, place, condition, family, folder) that there is room for: of each course, condition and family
+    one place, where a flight failed rather than where none did, then the next.
+    """
+    if len(judged) <= _PICTURES:
+        return list(judged)
+    failed = {
+        tuple(str(row[name]) for name in ("course", "place", "condition", "family"))
+        for row in flights
+        if row["outcome"] not in SUCCESSES
+    }
+    kinds: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for item in sorted(judged, key=lambda item: item[:4] not in failed):
+        kinds.setdefault((item[0], *item[2:4]), []).append(item)
+    turns = [item for turn in zip_longest(*kinds.values()) for item in turn if item is not None]
+    return sorted(turns[:_PICTURES], key=judged.index)
 
 
 def picture_title(item: Condition, family: str) -> str:
