@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from airworthy.bridges.clock import Thinned
 from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
 from airworthy.bridges.loop.latency import FrameTimes, LatencyRow, latency_rows
 from airworthy.bridges.loop.pose_sources import logged_poses, pose_source
@@ -155,7 +156,7 @@ class _Show:
             self._file = open(config.out / FRAMES_FILE, "wb")  # noqa: SIM115 - closed by `close`
             self._writer = McapWriter(self._file, ros_types().definition)
         self._count = dict.fromkeys(devices, 0)
-        self._times: dict[str, list[FrameTimes]] = {name: [] for name in devices}
+        self._times: dict[str, Thinned[FrameTimes]] = {name: Thinned() for name in devices}
         self._aborts: list[Abort] = []
         self._touching, self._interrupted, self._collisions, self._held = False, False, 0, 0
         self._send(messages.static_frames(devices), 0.0)
@@ -229,7 +230,7 @@ class _Show:
         self._count[name] += 1
         self._held += pose.held
         if times is not None:
-            self._times[name].append(replace(times, rendered=rendered, sent=sent))
+            self._times[name].add(replace(times, rendered=rendered, sent=sent))
         self._touch(pose, stamp)
 
     def _pictures(self, name: str, pose: TrackedPose, stamp: float) -> list[RosMessage]:
@@ -269,7 +270,7 @@ class _Show:
         t = self.track
         odd = {"jumps left out": t.jumps, "of them turned markers": t.flips, "out of order": t.late, "gaps": t.dropouts}
         notes += [f"poses: {count:,} {what}" for what, count in odd.items() if count]
-        latency = {name: latency_rows(times) for name, times in self._times.items()}
+        latency = {name: latency_rows(times.kept) for name, times in self._times.items()}
         told = (dict(self._count), latency, self._held, tuple(self._aborts), self._collisions, t, tuple(notes))
         result = LoopResult(*told, self._interrupted)
         if self._config.out is not None:
