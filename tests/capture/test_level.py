@@ -114,6 +114,22 @@ def test_the_floor_is_the_lowest_large_plane() -> None:
     assert made.truth.scale * float(found.above(foot)) == pytest.approx(0.0, abs=1e-3)
 
 
+def test_a_wall_without_a_floor_is_no_floor() -> None:
+    """A level band of it is flatter across the wall than upwards."""
+    rng = np.random.default_rng(0)
+    wall = np.column_stack([np.full(6000, 4.0), rng.uniform(-3.0, 3.0, 6000), rng.uniform(0.0, 2.5, 6000)])
+    wall = wall + 0.002 * rng.normal(size=wall.shape)
+    made = walk(points=wall)
+    guess = frames.rotate_inverse(made.truth.rotation, UP)
+    assert find_floor(made.images, guess, np.radians(3.0)) is None
+    # Beside a floor it hides none.
+    floor = np.column_stack([rng.uniform(-4.0, 4.0, (3000, 2)), 0.002 * rng.normal(size=3000)])
+    made = walk(points=np.concatenate([wall, floor]))
+    found = find_floor(made.images, frames.rotate_inverse(made.truth.rotation, UP), np.radians(3.0))
+    assert found is not None
+    assert made.truth.scale * float(found.above(made.truth.inverse.points(np.zeros(3)))) == pytest.approx(0.0, abs=3e-3)
+
+
 def test_no_floor_without_points_or_above_cameras() -> None:
     assert find_floor(walk().images, UP, 0.3) is None
     rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.capture.alignment.level import UpDirection, tangents
+from airworthy.capture.alignment.level import UpDirection, angle_of, tangents
 from airworthy.capture.record import CaptureImages
 from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 
@@ -86,7 +86,11 @@ def find_floor(images: CaptureImages, guess: ArrayLike, cone: float, seed: int =
     lowest = large[np.argmax(np.median(above[:, large], axis=0))]
     same = large[np.abs(np.median(above[:, large], axis=0) - np.median(above[:, lowest])) <= 4.0 * thick[lowest]]
     best = same[np.argmax(held[same])]
-    return _fitted(points, normals[best], float(heights[best]), float(thick[best]))
+    found = _fitted(points, normals[best], float(heights[best]), float(thick[best]))
+    # A band of a wall is narrower than long, and flatter across: its best plane is the wall.
+    if found is None or angle_of(found.normal, start) > cone or np.quantile(found.above(cameras), 0.02) <= 0.0:
+        return None
+    return found
 
 
 def _planes(points: Array, start: Array, cone: float, rng: np.random.Generator) -> tuple[Array, Array]:
