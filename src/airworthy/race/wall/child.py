@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.bridges.wire import Link, LinkFailure, Message
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.parent_watch import die_with_parent
@@ -25,7 +26,6 @@ from airworthy.race.pilots.catalogue import POLICY, PilotEntry, own_policy, race
 from airworthy.race.published import TRUTH
 from airworthy.race.wall.confinement import confined
 from airworthy.race.wall.records import CLOSE, COMMAND, FAILURE, HELLO, PROTOCOL, READY, facts_of, record_of
-from airworthy.race.wall.wire import Link, LinkFailure, Message
 
 REFUSED = "refused"
 """Kind of the message instead of a hello, where there is no such pilot or it cannot be made."""
