@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from airworthy.capture.alignment.align import align_capture, aligned
@@ -273,7 +274,12 @@ class _VideoRun:
     ) -> tuple[dict[str, Any] | None, str]:
         """Write the place; its record, or None, and what is to be said of it, or why there is none."""
         if not scaled.images.metric:
-            return None, "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known."
+            capture, splats = quote(str(self.folder)), quote(str(self.folder / SPLATS_FOLDER))
+            return None, (
+                "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known: give a"
+                " --known-distance before training (--no-train first), or take its unit for the metre with `airworthy capture"
+                f" place {splats} --capture {capture} --assume-metric --out PLACE`."
+            )
         root = self.folder / PLACE_FOLDER
         options = PlaceOptions(
             antialiased=self.plan.training.antialiased, background=float(self.plan.training.background == "white")
