@@ -274,11 +274,11 @@ class _VideoRun:
     ) -> tuple[dict[str, Any] | None, str]:
         """Write the place; its record, or None, and what is to be said of it, or why there is none."""
         if not scaled.images.metric:
-            capture, splats = quote(str(self.folder)), quote(str(self.folder / SPLATS_FOLDER))
+            whole, trained_in = quote(str(self.folder)), quote(str(self.folder / SPLATS_FOLDER))
             return None, (
                 "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known: give a"
                 " --known-distance before training (--no-train first), or take its unit for the metre with `airworthy capture"
-                f" place {splats} --capture {capture} --assume-metric --out PLACE`."
+                f" place {trained_in} --capture {whole} --assume-metric --out PLACE`."
             )
         root = self.folder / PLACE_FOLDER
         options = PlaceOptions(
