@@ -508,6 +508,7 @@ CLOCKS = {
 CLOCKS_READ_BY = {
     "bridges/test_failures.py": "waits for a packet, and gives up",
     "capture/test_training.py": "waits for a checkpoint, and gives up",
+    "core/process_ends.py": "waits for a process to end, and gives up",
     "core/test_threads.py": "waits for a thread to end, and gives up",
     "cli/test_signals.py": "waits for a lock, and gives up",
     "learning/test_synthesis_command.py": "waits for a shard, and gives up",

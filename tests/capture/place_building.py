@@ -31,18 +31,19 @@ def poses(count: int, seed: int = 0) -> tuple[Array, Array]:
     return eye, np.stack([look_at(np.zeros(3), one) for one in ahead])
 
 
-def depth_of(eye: Array, attitude: Array, window: tuple[Array, Array] | None = None) -> Array:
+def depth_of(eye: Array, attitude: Array, window: tuple[Array, Array] | None = None, ceiling: float = HIGH[2]) -> Array:
     """Depth (HEIGHT, WIDTH) along the optical axis of what a camera in the room sees [m].
 
     Args:
         eye: World [m], (3,).
         attitude: (4,) camera to world.
         window: Opening in the wall at the highest x, lower and upper corner (y, z); 3 m behind it all ends. None: none.
+        ceiling: Height at which rays end upwards [m].
     """
     u, v = np.meshgrid(np.arange(WIDTH) + 0.5, np.arange(HEIGHT) + 0.5)
     ray = frames.rotate(attitude, np.stack([(u - LENS[2]) / LENS[0], (v - LENS[3]) / LENS[1], np.ones_like(u)], -1))
     with np.errstate(divide="ignore"):
-        far = np.where(ray > 0.0, (HIGH - eye) / ray, (LOW - eye) / ray)
+        far = np.where(ray > 0.0, (np.array([*HIGH[:2], ceiling]) - eye) / ray, (LOW - eye) / ray)
         enter, leave = (np.sort(np.stack([(corner - eye) / ray for corner in PILLAR]), axis=0)[k] for k in (0, 1))
     depth = far.min(axis=-1)
     if window is not None:
@@ -54,11 +55,20 @@ def depth_of(eye: Array, attitude: Array, window: tuple[Array, Array] | None = N
     return np.asarray(np.where((first < last) & (first > 0.0), first, depth))
 
 
-def exact_views(count: int = 40, seed: int = 0, window: tuple[Array, Array] | None = None) -> DepthViews:
+def exact_views(
+    count: int = 40, seed: int = 0, window: tuple[Array, Array] | None = None, ceiling: float = HIGH[2]
+) -> DepthViews:
     """Exact depths of the room, all certain."""
     eye, attitude = poses(count, seed)
-    depth = tuple(depth_of(*one, window).astype(np.float32) for one in zip(eye, attitude, strict=True))
+    depth = tuple(depth_of(*one, window, ceiling).astype(np.float32) for one in zip(eye, attitude, strict=True))
     return DepthViews(depth, depth, np.tile(LENS, (count, 1)), eye, attitude)
+
+
+def wall_points(spacing: float = 0.1) -> Array:
+    """Points (n, 3) all over walls and floor of the room, up to the ceiling's edge; none on the ceiling itself."""
+    x, y, z = (np.linspace(low, high, round((high - low) / spacing) + 1) for low, high in zip(LOW, HIGH, strict=True))
+    sides = [(x, y, LOW[2:]), (x, LOW[1:2], z), (x, HIGH[1:2], z), (LOW[:1], y, z), (HIGH[:1], y, z)]
+    return np.concatenate([np.stack(np.meshgrid(*side), -1).reshape(-1, 3) for side in sides])
 
 
 def room_splats(spacing: float = 0.08) -> Splats:

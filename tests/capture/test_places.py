@@ -11,7 +11,7 @@ import pytest
 from tests.capture.place_building import HIGH, LOW, PILLAR, room_capture, room_splats
 
 from airworthy.benchmarks.fly import FlyConfig, run_fly
-from airworthy.capture import CaptureImages, PlaceOptions, read_capture, write_capture, write_place
+from airworthy.capture import CaptureImages, PlaceOptions, made_place, read_capture, write_capture, write_place
 from airworthy.capture.places.pruning import camera_counts, pruned
 from airworthy.cli.main import main
 from airworthy.core import frames
@@ -67,6 +67,24 @@ def test_what_no_camera_sees_is_left_out_at_no_loss(images: CaptureImages, splat
     assert cut.psnr_after > cut.psnr_before - 0.1
     assert cut.left_out == np.count_nonzero(counts < 2)
     assert len(cut.splats) == np.count_nonzero(counts >= 2)
+
+
+def test_splats_that_lie_behind_a_ceiling_free_nothing_there_and_are_told(images: CaptureImages, splats: Splats) -> None:
+    known = made_place(images, splats, OPTIONS).record
+    assert known["rays_beyond_points"] < 0.01
+    assert known["warnings"] == []
+    # As a training that knows nothing of the ceiling's depth leaves it; its points were triangulated where it is.
+    raised = splats.position.copy()
+    ceiling = np.abs(raised[:, 2] - HIGH[2]) < 0.01
+    raised[ceiling, 2] += 0.5
+    raised[ceiling, :2] *= 1.3
+    wide = np.where(ceiling[:, None], 1.3 * splats.scale, splats.scale)
+    made = made_place(images, replace(splats, position=raised, scale=wide), OPTIONS)
+    height = made.carving.lower[2] + 0.1 * (np.arange(made.states.shape[2]) + 0.5)
+    assert not (made.states[..., height > HIGH[2]] == FREE).any()
+    assert made.room.bounds.upper[2] <= HIGH[2] + 0.05
+    (line,) = made.record["warnings"]
+    assert "% of the rays end beyond everything that was triangulated" in line
 
 
 def test_the_folder_holds_all_of_it(folder: Path, images: CaptureImages) -> None:

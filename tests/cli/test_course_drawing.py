@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from airworthy.capture import CaptureImages, write_capture
+from airworthy.cli.courses import drawing
 from airworthy.cli.main import main
+from airworthy.core.jobs import progress
 from airworthy.geometry import Box
 from airworthy.scenes import Instance, Region, Scene, write_scene
+from airworthy.tasks import WalkCourse
 from airworthy.trajectories import read_course
+from airworthy.trajectories.course_draft import CourseDraft
 
 Output = pytest.CaptureFixture[str]
 POINTS = "-3 0 1.2; 0.5 1.9 1.2; 3 0 1.2"
@@ -82,6 +87,32 @@ def test_a_walk_becomes_a_course_that_is_flown(place: Path, capsys: Output) -> N
     assert main(fly.split()) == 0
     flights = json.loads((place / "run" / "summary.json").read_text())["flights"]
     assert [flight["outcome"] for flight in flights] == ["success", "success"]
+
+
+def test_moved_and_led_round_are_told_apart(capsys: Output) -> None:
+    draft = CourseDraft(((0.0, 0.0, 1.0), (1.0, 0.0, 1.0)))
+
+    def told(**fields: Any) -> str:
+        drawing._tell_of_walk(WalkCourse(draft, 48, clearance=None, **fields))
+        return capsys.readouterr().out
+
+    assert told(moved=3, farthest=0.2) == "Follows 48 cameras; 3 way-points moved away from surfaces, by up to 0.20 m.\n"
+    both = told(moved=0, farthest=0.0, around=6.6, led=5, aside=1.25)
+    assert both.startswith("Follows 48 cameras; none moved.\n6.6 m of the walk leave no such room: 5 way-points follow ways")
+    assert "up to 1.25 m beside the walk, and its ends without room are left out." in both
+    ends = told(moved=0, farthest=0.0, around=2.0)
+    assert ends.endswith("2.0 m of the walk leave no such room: its ends without room are left out.\n")
+
+
+def test_a_walk_tells_how_far_it_is_each_half_minute(place: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "TOLD_EVERY_S", 0.0)
+    line = "courses draw --scene hut --walk walk --clear 0.4 --out walked.json"
+    assert main(line.split()) == 0
+    told = capsys.readouterr().err
+    assert "Moving the walk off surfaces: 0 of 60 in 0 s" in told
+    assert "Flying the course in thought: 0 of 40 in " in told
+    assert main([*line.split(), "--json"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_course_is_written_over_and_nothing_else(place: Path, capsys: Output) -> None:

@@ -94,6 +94,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_fly(record_rate=200.0),),
         (_fly(rotors="rotors.toml"),),
         (_fly(patience=2.0, wait=9.0),),
+        (_fly(form="legacy"),),
         (_fly(dynamics="semi_kinematic", imu="ideal", ground=True, wind=(1.0, 0.0, 0.0), turbulence=1.0, integrator="euler"),),
         (_fly(start=(0.0, 0.0, 1.0), goal=(1.0, 0.0, 1.0)), False),
         (_fly(time_limit=5.0), False),

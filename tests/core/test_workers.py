@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.jobs import workers
+from airworthy.core.jobs import parent_watch, workers
 from airworthy.core.jobs.workers import WorkerStopped, check_wanted, in_processes, on_cluster
 
 
@@ -113,15 +113,15 @@ def test_a_worker_ends_when_its_run_is_gone(monkeypatch: pytest.MonkeyPatch) -> 
     parents, slept, ended = iter([7, 7, 1]), list[float](), list[int]()
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
     monkeypatch.setattr(os, "_exit", ended.append)
-    monkeypatch.setattr(workers, "time", types.SimpleNamespace(sleep=slept.append))
-    workers._end_with(7)
-    assert (slept, ended) == ([workers._WATCH] * 2, [1])
+    monkeypatch.setattr(parent_watch, "time", types.SimpleNamespace(sleep=slept.append))
+    parent_watch._end_with(7)
+    assert (slept, ended) == ([parent_watch._WATCH] * 2, [1])
 
 
 def test_a_worker_begins_deaf_to_ctrl_c_and_with_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = list[Any]()
     thread = lambda **how: types.SimpleNamespace(start=lambda: watched.append(how))  # noqa: E731
-    monkeypatch.setattr(workers, "threading", types.SimpleNamespace(Thread=thread))
+    monkeypatch.setattr(parent_watch, "threading", types.SimpleNamespace(Thread=thread))
     monkeypatch.setattr(workers, "_STATE", {})
     monkeypatch.setenv("AIRWORTHY_THREADS", "5")
     before, stop = signal.getsignal(signal.SIGINT), object()
@@ -131,4 +131,4 @@ def test_a_worker_begins_deaf_to_ctrl_c_and_with_its_threads(monkeypatch: pytest
     finally:
         signal.signal(signal.SIGINT, before)
     assert (os.environ["AIRWORTHY_THREADS"], workers._STATE) == ("3", {"stop": stop})
-    assert watched == [{"target": workers._end_with, "args": (7,), "daemon": True}]
+    assert watched == [{"target": parent_watch._end_with, "args": (7,), "daemon": True}]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from airworthy.bridges.wire import Link, LinkFailure, Message, packed, within
 from airworthy.core.errors import AirworthyError
 from airworthy.race import load_race, race_class
 from airworthy.race.background import MEASURED
@@ -27,7 +28,6 @@ from airworthy.race.wall.confinement import own_paths, results_below
 from airworthy.race.wall.doors import _greeting, confinement_of, pilot_entry
 from airworthy.race.wall.records import HELLO, READY
 from airworthy.race.wall.seats import Opened
-from airworthy.race.wall.wire import Link, LinkFailure, Message, packed, within
 
 RACE = load_race("alphapilot")
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "21_race_pilot_of_another_program.py"

@@ -89,7 +89,7 @@ class TestWalks:
         )
         assert found.clearance is not None
         assert found.clearance.gap >= 0.48
-        assert found.moved == len(found.draft)
+        assert (found.moved, found.led, found.aside) == (len(found.draft), 0, 0.0)
         assert found.farthest == pytest.approx(0.35, abs=0.03)
         path = found.draft.course().trajectory()
         assert course_clearance(path, WALL, CARL).gap == pytest.approx(found.clearance.gap)
@@ -111,6 +111,10 @@ class TestWalks:
         # From 0.45 m before its face at x = -1 to as far behind that at x = 1, up to the spacing of the walk's points.
         assert found.around == pytest.approx(2.9, abs=0.2)
         points = np.array(found.draft.points)
+        # Nothing was pushed: all that lies beside the walk, which is straight, follows the way round.
+        assert (found.moved, found.farthest) == (0, 0.0)
+        assert found.led >= np.count_nonzero(np.abs(points[:, 1] - 0.2) > 1e-9) >= 2
+        assert found.aside == pytest.approx(np.abs(points[:, 1] - 0.2).max(), abs=0.03)
         np.testing.assert_allclose(points[[0, -1]], ((-4, 0.2, 1), (4, 0.2, 1)), atol=1e-6)
         assert points[:, 1].max() == pytest.approx(1.0 + 0.45, abs=0.25)  # within a cell and a half of the tightest way
         assert len(points) <= 12
@@ -118,6 +122,13 @@ class TestWalks:
         corner = 1.0 + 0.45
         straight = 2.0 * (4.0 - corner - 1.0 + np.hypot(1.0, corner - 0.2) + corner)
         assert found.draft.course().trajectory().length() < 1.08 * straight
+
+    def test_ends_that_are_left_out_are_not_moved(self) -> None:
+        """The walk leads into the block, through its middle: its room ends 1.45 m before that, 2.05 m before the walk's end."""
+        found = walk_course(walk((-4, 0.2, 1), (0.6, 0.2, 1), shake=0.0), CourseRoom(BLOCK, CARL), WalkOptions(), LIMITS)
+        assert (found.moved, found.farthest, found.led, found.aside) == (0, 0.0, 0, 0.0)
+        assert found.around == pytest.approx(2.05, abs=0.06)
+        assert found.draft.points[-1] == pytest.approx((-1.45, 0.2, 1.0), abs=0.06)
 
     def test_ends_without_room_are_left_out(self) -> None:
         way = walk((-2, 0, 1), (-4, 0, 1), count=41, shake=0.0)

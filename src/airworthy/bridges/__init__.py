@@ -1,4 +1,4 @@
-"""Programs outside: autopilots that fly our vehicles by their own protocols, and links, clocks and motor maps behind them."""
+"""Programs outside: autopilots and other pilots, nodes of ROS 2, vehicles that are tracked; and links, clocks, motor maps."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from airworthy.bridges.betaflight import BetaflightPilot, Sticks
     from airworthy.bridges.clock import LinkClock
     from airworthy.bridges.external_pilot import ExternalPilot, LinkSettings
+    from airworthy.bridges.loop.session import LoopConfig, LoopResult, serve_poses
     from airworthy.bridges.motors import AutopilotMotors, motor_map
     from airworthy.bridges.px4 import Px4Pilot
     from airworthy.bridges.sockets import AutopilotFailure
@@ -17,5 +18,5 @@ else:
 
 __all__ = [
     "ArduPilotPilot", "AutopilotFailure", "AutopilotMotors", "BetaflightPilot", "ExternalPilot", "LinkClock", "LinkSettings",
-    "Px4Pilot", "Sticks", "motor_map",
+    "LoopConfig", "LoopResult", "Px4Pilot", "Sticks", "motor_map", "serve_poses",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from airworthy.bridges.external_pilot import ExternalPilot, MotorReply
+from airworthy.bridges.motors import motor_map
 from airworthy.bridges.sockets import LOOPBACK, AutopilotFailure, UdpLink, parse_address
 from airworthy.bridges.vehicle_sample import VehicleSample
 from airworthy.core.arrays import Array, ArrayLike
@@ -114,6 +115,11 @@ def _attitude(sample: VehicleSample, form: Form) -> tuple[float, ...]:
     return tuple(map(float, to_wxyz(multiply(_QUARTER_TURN_RIGHT, up) * (1.0, -1.0, -1.0, 1.0))))
 
 
+def _frame(form: Form) -> str:
+    """Return whose order the motors of its packets have."""
+    return "quad_x_before_2026" if form == "before_2026" else "quad_x"
+
+
 class BetaflightPilot(ExternalPilot):
     """A Betaflight at the other end of three UDP ports, and a pilot at its sticks; see `ExternalPilot`.
 
@@ -137,8 +143,7 @@ class BetaflightPilot(ExternalPilot):
         ports: tuple[int, int] = (STATE_PORT, RC_PORT),
         **keywords: Any,
     ):
-        if form == "before_2026":
-            self.frame = "quad_x_before_2026"
+        self.frame = _frame(form)
         super().__init__(*arguments, **keywords)
         self._link = UdpLink(parse_address(self.settings.address, MOTOR_PORT), "Betaflight")
         self._state, self._rc = (firmware, ports[0]), (firmware, ports[1])
@@ -148,6 +153,11 @@ class BetaflightPilot(ExternalPilot):
         """Datagrams that were no motor packet; states that were sent again, since nothing came back."""
         self._answers = False
         self._first: Array | None = None
+
+    def take(self, form: Form) -> None:
+        """Speak to the firmware in another form from now on."""
+        self.form, self.frame = form, _frame(form)
+        self.motors = motor_map(self.motors.vehicle, self.name, self.frame, self.settings.thrust_factor)
 
     @property
     def address(self) -> str:

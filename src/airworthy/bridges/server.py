@@ -11,10 +11,11 @@ import numpy as np
 
 from airworthy import __version__
 from airworthy.bridges.autopilots import IMU, PHYSICS_RATE, RATES, autopilot
-from airworthy.bridges.betaflight import Form
+from airworthy.bridges.betaflight import BetaflightPilot, Form
+from airworthy.bridges.betaflight_form import FormVerdict, find_form, hand_sticks
 from airworthy.bridges.clock import ClockMode
 from airworthy.bridges.external_pilot import LinkSettings
-from airworthy.bridges.sockets import LOOPBACK
+from airworthy.bridges.sockets import LOOPBACK, AutopilotFailure
 from airworthy.bridges.stick_pilot import StickPilot
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
@@ -25,7 +26,7 @@ from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, write_
 from airworthy.trajectories import Limits, Trajectory, from_waypoints
 from airworthy.vehicles import Vehicle, named_vehicle
 
-__all__ = ["ServeConfig", "Served", "serve"]
+__all__ = ["ServeConfig", "Served", "self_test", "serve", "stand"]
 
 
 HOVER_HEIGHT = 1.5
@@ -56,6 +57,8 @@ class ServeConfig:
     """What a motor command u is worth: f u^2 + (1 - f) u of the largest thrust (PX4's THR_MDL_FAC)."""
     form: Form = "gazebo"
     """Of Betaflight: how its firmware was built, with the Gazebo bridge (its default) or without (legacy)."""
+    self_test: bool = False
+    """Of Betaflight: turn it by hand about each axis, and say which form its firmware takes, instead of a flight."""
     home: tuple[float, float, float] = (Home().latitude, Home().longitude, Home().altitude)
     """Where the vehicle stands on the Earth: latitude [deg], longitude [deg], altitude [m]."""
     heading: Annotated[float, Bound(0.0, 360.0, "deg")] = 90.0
@@ -79,6 +82,8 @@ class ServeConfig:
             raise AirworthyError(f"--factor changes nothing with --clock {self.clock}: choose --clock scaled.")
         if self.form != "gazebo" and self.autopilot != "betaflight":
             raise AirworthyError(f"--form changes nothing for {self.autopilot}: leave it out.")
+        if self.self_test and self.autopilot != "betaflight":
+            raise AirworthyError(f"--self-test finds the form of a Betaflight, and {self.autopilot} has none: leave it out.")
 
 
 @dataclass(frozen=True)
@@ -114,11 +119,32 @@ def serve(config: ServeConfig, say: Callable[[str], None] = lambda sentence: Non
         say("The vehicle stands until it arms.")
         flown = SimulatorConfig(physics_rate=PHYSICS_RATE, control_rate=rate, imu=imu, ground=Ground())
         simulator = Simulator(vehicle, flown, env_count=1, seed=config.seed)
-        _stand(simulator, vehicle, config.heading)
+        stand(simulator, vehicle, config.heading)
         run = fly(simulator, link, FlightPlan(config.duration, record_every=max(round(rate / 50.0), 1)))
     if config.out is not None:
         write_flight(config.out, run.table, _meta(config, vehicle, run))
     return Served(run, tuple(link.notes()))
+
+
+def self_test(config: ServeConfig, say: Callable[[str], None] = lambda sentence: None) -> FormVerdict:
+    """Find out which form of packets a Betaflight takes.
+
+    Args:
+        config: With `self_test`.
+        say: Is given a sentence when it listens, and what is tried.
+
+    Raises:
+        AirworthyError: The vehicle does not fit, the port is taken, or the firmware does not answer.
+    """
+    vehicle = named_vehicle(config.vehicle)
+    settings = LinkSettings(config.listen, config.patience, config.wait, thrust_factor=config.thrust_factor)
+    link = BetaflightPilot(vehicle, RATES["betaflight"], settings, sticks=hand_sticks)
+    with link:
+        say(f"Waiting for betaflight at {link.address}; nothing flies. Ctrl-C ends it.")
+        try:
+            return find_form(link, say)
+        except AutopilotFailure as failure:
+            raise AirworthyError(f"{failure}.") from None
 
 
 def _climb(vehicle: Vehicle) -> Trajectory:
@@ -127,10 +153,18 @@ def _climb(vehicle: Vehicle) -> Trajectory:
     return from_waypoints(np.array([feet, feet + np.array([0.0, 0.0, HOVER_HEIGHT])]), Limits(speed=0.5, acceleration=0.5))
 
 
-def _stand(simulator: Simulator, vehicle: Vehicle, heading: float) -> None:
+def stand(simulator: Simulator, vehicle: Vehicle, heading: float, position: Array | None = None) -> None:
+    """Put a vehicle somewhere with its rotors off.
+
+    Args:
+        simulator: Of it.
+        vehicle: It.
+        heading: Of its nose, clockwise from north [deg].
+        position: World [m]; None: on the ground at the origin.
+    """
     yaw = np.radians(90.0 - heading)
     simulator.reset(
-        position=_feet(vehicle),
+        position=_feet(vehicle) if position is None else position,
         attitude=(0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)),
         rotor_speed=np.zeros(vehicle.rotor_count),
     )

@@ -10,7 +10,6 @@ from typing import Any
 
 from airworthy.benchmarks.fly.job import FlightsKept, FlyConfig, FlyResult, run_fly
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.pilots.catalogue import AUTOPILOTS
 from airworthy.reports.flight_text import copies_note, own_way_note, protocol_of
 from airworthy.tasks import SUCCESSES, TrackingProtocol
 from airworthy.tasks.declared_metrics import metric
@@ -35,7 +34,7 @@ def main(argv: list[str]) -> int:
     config = run_tyro(FlyConfig, argv, "airworthy fly", _DESCRIPTION)
     with stopped_by_terminate() as received:
         try:
-            result = _flown(config)
+            result = run_fly(config, quiet=config.json)
         except FlightsKept as stop:
             return interrupted(received, _UNJUDGED.format(folder=shlex.quote(str(stop.folder))))
     if config.json:
@@ -48,14 +47,6 @@ def main(argv: list[str]) -> int:
     if result.interrupted or result.film_interrupted:
         return interrupted(received, _KEPT if result.interrupted else _UNFILMED)
     return 0
-
-
-def _flown(config: FlyConfig) -> FlyResult:
-    if config.pilot.partition(":")[0] in AUTOPILOTS:
-        from airworthy.bridges.autopilots import fly_autopilot
-
-        return fly_autopilot(config, quiet=config.json)
-    return run_fly(config, quiet=config.json)
 
 
 def _cannot_hover(config: FlyConfig) -> list[str]:

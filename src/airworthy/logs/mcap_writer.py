@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import numpy as np
 
@@ -42,8 +43,19 @@ def mcap_bytes(log: Log) -> bytes:
 
 @dataclass
 class McapWriter:
-    """Messages one after the other; `closed` gives the file."""
+    """Messages one after the other; `closed` gives the file, or, with a `sink`, writes its end.
 
+    With a sink every chunk is written when it is full, so that a kill loses the open one alone.
+    """
+
+    sink: BinaryIO | None = None
+    """Where the file goes as it grows; None: it is kept in memory."""
+    definitions: Callable[[str], str] = schema_text
+    """Text of a type's definition and those that it uses."""
+    chunk_bytes: int = CHUNK_BYTES
+    """Records of a chunk before the next one begins."""
+    written: int = field(default=0, init=False)
+    """Bytes that have gone to the sink."""
     out: bytearray = field(default_factory=bytearray, init=False)
     chunk: bytearray = field(default_factory=bytearray, init=False)
     channels: dict[tuple[str, str], int] = field(default_factory=dict, init=False)
@@ -60,13 +72,14 @@ class McapWriter:
 
     def __post_init__(self) -> None:
         self.out += MAGIC + _record(HEADER, _text("ros2") + _text("airworthy"))
+        self._hand_over()
 
     def message(self, topic: str, kind: str, stamp: int, data: bytes) -> None:
         """Add a message.
 
         Args:
             topic: "/imu".
-            kind: Type, one of `DEFINITIONS`.
+            kind: Type that `definitions` knows.
             stamp: [ns]
             data: CDR.
         """
@@ -77,14 +90,15 @@ class McapWriter:
         self.first = min(self.first, stamp) if sum(self.counts.values()) > 1 else stamp
         self.last = max(self.last, stamp)
         self.times.append(stamp)
-        if len(self.chunk) >= CHUNK_BYTES:
+        if len(self.chunk) >= self.chunk_bytes:
             self._close_chunk()
+            self._hand_over()
 
     def _channel(self, topic: str, kind: str) -> int:
         if (topic, kind) not in self.channels:
             if kind not in self.kinds:
                 self.kinds[kind] = len(self.kinds) + 1
-                text = schema_text(kind).encode()
+                text = self.definitions(kind).encode()
                 body = (
                     struct.pack("<H", self.kinds[kind]) + _text(kind) + _text("ros2msg") + struct.pack("<I", len(text)) + text
                 )
@@ -101,33 +115,46 @@ class McapWriter:
     def _close_chunk(self) -> None:
         if not self.chunk:
             return
-        start, first, last = len(self.out), min(self.times, default=0), max(self.times, default=0)
+        start, first, last = self._at(), min(self.times, default=0), max(self.times, default=0)
         size = len(self.chunk)
         body = struct.pack("<QQQI", first, last, size, zlib.crc32(self.chunk)) + _text("") + struct.pack("<Q", size)
         self.out += _record(CHUNK, body + bytes(self.chunk))
-        length = len(self.out) - start
+        length = self._at() - start
         offsets = b""
-        begin = len(self.out)
+        begin = self._at()
         for channel, entries in self.indices.items():
-            offsets += struct.pack("<HQ", channel, len(self.out))
+            offsets += struct.pack("<HQ", channel, self._at())
             packed = b"".join(struct.pack("<QQ", *entry) for entry in entries)
             self.out += _record(MESSAGE_INDEX, struct.pack("<HI", channel, len(packed)) + packed)
         index = struct.pack("<QQQQ", first, last, start, length) + struct.pack("<I", len(offsets)) + offsets
-        index += struct.pack("<Q", len(self.out) - begin) + _text("") + struct.pack("<QQ", size, size)
+        index += struct.pack("<Q", self._at() - begin) + _text("") + struct.pack("<QQ", size, size)
         self.chunks.append(_record(CHUNK_INDEX, index))
         self.chunk, self.indices, self.times = bytearray(), {}, []
 
     def closed(self) -> bytes:
-        """Return the whole file, with its summary."""
+        """Return the file with its summary; with a sink, which now has all of it, the bytes that were not there yet."""
         self._close_chunk()
         self.out += _record(DATA_END, struct.pack("<I", 0))
-        start = len(self.out)
+        start = self._at()
         counts = b"".join(struct.pack("<HQ", *item) for item in self.counts.items())
         facts = struct.pack("<QHIIII", sum(self.counts.values()), len(self.kinds), len(self.channels), 0, 0, len(self.chunks))
         facts += struct.pack("<QQ", self.first, self.last) + struct.pack("<I", len(counts)) + counts
         self.out += b"".join(self.heads) + _record(STATISTICS, facts) + b"".join(self.chunks)
         self.out += _record(FOOTER, struct.pack("<QQI", start, 0, 0)) + MAGIC
-        return bytes(self.out)
+        rest = bytes(self.out)
+        self._hand_over()
+        return rest
+
+    def _at(self) -> int:
+        """Where the next byte of the file goes."""
+        return self.written + len(self.out)
+
+    def _hand_over(self) -> None:
+        if self.sink is not None:
+            self.sink.write(self.out)
+            self.sink.flush()
+            self.written += len(self.out)
+            self.out.clear()
 
 
 def _record(opcode: int, body: bytes | bytearray) -> bytes:

@@ -19,6 +19,7 @@ from airworthy.vehicles import Vehicle
 
 __all__ = [
     "AUTOPILOTS",
+    "EXTERNAL",
     "LEARNT_PILOTS",
     "learnt_guide",
     "pilot_control",
@@ -37,6 +38,8 @@ AUTOPILOTS = {
     "betaflight": "a Betaflight outside, by its simulator's packets, and a pilot of ours at its sticks; the same",
 }
 """Programs outside, which `airworthy.bridges` flies."""
+EXTERNAL = "external"
+"""Before the kind of any other program outside, with a colon: `airworthy.bridges.remote`."""
 LEARNT_PILOTS = (MOTOR, AVOID, NAVIGATION)
 """Words that a folder always follows: nothing of the kind is shipped."""
 _FOLDERS = "svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER"

@@ -172,6 +172,8 @@ class FlightPlan:
     finished: Callable[[Simulator], ArrayBool] | None = None
     """Asked after every control step which flights (env,) have done what they were to do: when all have, or have ended, so does
     the run."""
+    watch: Callable[[Simulator], None] | None = None
+    """Called before the first control step and after every one."""
     latency: float = 0.0
     """From what a pilot sees until its command acts [s], in whole physics steps; see `CommandDelay`."""
 
@@ -233,6 +235,8 @@ def fly(
     start = np.array(simulator.position)
     ended = _ended(simulator, plan, start)
     _record(recorder, simulator, plan, ended)
+    if plan.watch is not None:
+        plan.watch(simulator)
     width = LEVELS[pilot.level].width(simulator.rotor_count)
     delay = CommandDelay(simulator, plan.latency)
     blame: dict[int, str] = {}
@@ -242,6 +246,8 @@ def fly(
                 command, lost = decide(pilot, observe(simulator, pilot.observes, mounted), simulator.env_count, width)
                 _note(blame, command, lost, ended)
                 delay.step(command)
+                if plan.watch is not None:
+                    plan.watch(simulator)
                 ended = np.where(ended == 0, np.where(lost, 1.0, _ended(simulator, plan, start)), ended)
                 done = ended != 0 if plan.finished is None else (ended != 0) | plan.finished(simulator)
                 over = (plan.region is not None or plan.finished is not None) and bool(done.all())

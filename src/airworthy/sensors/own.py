@@ -20,6 +20,7 @@ from airworthy.core.files import read_toml
 from airworthy.core.own_modules import load_own, own_digest
 from airworthy.sensors.build import Sensor
 from airworthy.sensors.devices import Device, device, device_from
+from airworthy.sensors.navigation.mounted import NavigationSensor, mounted_names
 from airworthy.sensors.noise import sensor_number
 from airworthy.sensors.sampling import SensorView
 
@@ -40,7 +41,8 @@ def is_own(specifier: str) -> bool:
 
 
 def device_or_sensor(specifier: str) -> Device | Sensor:
-    """Return the device of a word: a name of the catalogue, or FILE.toml:NAME; or a new sensor of FILE.py:CLASS.
+    """Return the device of a word: a name of the catalogue, or FILE.toml:NAME; or a new sensor, of satellite navigation and
+    the like by its name, or of FILE.py:CLASS.
 
     The code of a Python file runs, as the user asks.
 
@@ -50,6 +52,8 @@ def device_or_sensor(specifier: str) -> Device | Sensor:
         AirworthyError: An entry cannot be used, or the class makes no sensor.
     """
     found = _SPECIFIER.fullmatch(specifier)
+    if found is None and specifier in mounted_names():
+        return NavigationSensor(specifier)
     if found is None:
         return device(specifier)
     path, name = Path(found["path"]), found["name"] or ""

@@ -82,6 +82,8 @@ class SensorView:
     """Of a rolling scan: mount to world at each column's instant, (camera, width, 4)."""
     before: Before | None = None
     """The sensors' sample before, for `flow`."""
+    velocity: ArrayAny | None = None
+    """Of the vehicle's centre of mass, world [m/s], (camera, 3); None: nobody says."""
 
 
 def geometry_of(scene: Any) -> GeometryBatch:

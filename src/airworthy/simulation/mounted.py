@@ -276,7 +276,8 @@ class MountedSensors:
         draw = Draw(self._keys(ids), number.astype(np.uint32), post.sensor.number)
         columns = post.columns(ids, step)
         before = post.since(ids, position, attitude, geometry_of(self.scene).dynamic_poses()) if post.flows else None
-        view = SensorView(position, attitude, ids, draw, self._own(post, ids), *columns, before)
+        velocity = None if post.spec.attached else np.asarray(self.simulator.velocity, np.float64)[ids]
+        view = SensorView(position, attitude, ids, draw, self._own(post, ids), *columns, before, velocity)
         data = post.sampled(self.scene, view)
         capture = Capture(post.name, post.sensor, ids, number, step, position, attitude, data)
         post.keep(capture)

@@ -13,6 +13,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayLike
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.progress import TOLD_EVERY_S, progress, waiting
 from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes.actors import three
 from airworthy.tasks.course_fit import CourseClearance
@@ -68,13 +69,31 @@ class WalkCourse:
     recorded: int
     """Cameras of the walk."""
     moved: int
-    """Way-points that lie elsewhere than the smoothed walk, by more than 5 mm."""
+    """Way-points that were pushed off surfaces, by more than 5 mm from the smoothed walk."""
     farthest: float
-    """How far the farthest of them was moved [m]."""
+    """How far the farthest of them was pushed [m]."""
     clearance: CourseClearance | None
     """The room that it leaves; None where there is no place to look at."""
     around: float = 0.0
     """How much of the walk has no such room near by, and is led round or left out at its ends [m]."""
+    led: int = 0
+    """Way-points of where it is led round: they follow the way round, not the walk."""
+    aside: float = 0.0
+    """How far the farthest of them lies from the walk [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class _ClearWay:
+    """A smoothed walk that keeps the room."""
+
+    points: Array
+    """(n, 3) [m]"""
+    pushed: Array
+    """(n,) how far each was pushed off surfaces [m]."""
+    led: ArrayBool
+    """(n,) which of them follow a way round instead of the walk."""
+    around: float = 0.0
+    """[m]"""
 
 
 def walk_course(
@@ -86,6 +105,7 @@ def walk_course(
     heading: ArrayLike | None = None,
     name: str = "walk",
     source: str = "a recorded walk",
+    quiet: bool = True,
 ) -> WalkCourse:
     """Return a course along the places of a walk.
 
@@ -97,6 +117,7 @@ def walk_course(
         heading: Where the cameras looked, angle about z [rad], (n,); for `look` "camera".
         name: Of the course.
         source: What its file says of where it comes from.
+        quiet: Show no progress.
 
     Raises:
         AirworthyError: The places are no walk, most lie outside of the place, or no way along them keeps the room.
@@ -108,7 +129,8 @@ def walk_course(
     way, turns = _smoothed(walked, options, heading)
     if options.height is not None:
         way[:, 2] = options.height
-    clear_way, around = (way, 0.0) if room is None else _kept_clear(way, room, options)
+    clear = _pushed_way(way, way) if room is None else _kept_clear(way, room, options, quiet)
+    clear_way = clear.points
     kept = _simplified(clear_way, options.detail)
 
     def draft(numbers: Sequence[int]) -> CourseDraft:
@@ -118,10 +140,13 @@ def walk_course(
 
     found, clearance = draft(kept), None
     if room is not None:
-        kept, clearance = _followed(draft, kept, clear_way, room, options)
+        kept, clearance = _followed(draft, kept, clear_way, room, options, quiet)
         found = draft(kept)
-    away = np.linalg.norm(clear_way[kept] - way[kept], axis=1)
-    return WalkCourse(found, len(walked), int((away > _NEAR_ENOUGH).sum()), float(away.max()), clearance, around)
+    led, away = clear.led[kept], clear.pushed[kept]
+    # A way round has as many points as the walk that it stands for, but not beside each other.
+    aside = float(_to_nearest(clear_way[kept][led], way).max(initial=0.0))
+    moved = int((away > _NEAR_ENOUGH).sum())
+    return WalkCourse(found, len(walked), moved, float(away.max()), clearance, clear.around, int(led.sum()), aside)
 
 
 def _checked(position: ArrayLike) -> Array:
@@ -147,6 +172,12 @@ def _nearest_others(places: Array) -> Array:
     from scipy.spatial import cKDTree
 
     return np.asarray(cKDTree(places).query(places, k=2)[0][:, 1], np.float64)
+
+
+def _to_nearest(points: Array, places: Array) -> Array:
+    from scipy.spatial import cKDTree
+
+    return np.asarray(cKDTree(places).query(points)[0], np.float64) if len(points) else np.zeros(0)
 
 
 def _refuse_elsewhere(walked: Array, room: CourseRoom, source: str) -> None:
@@ -193,9 +224,8 @@ def _blurred(values: Array, width: float) -> Array:
     return np.array(blurred[len(before) : len(before) + len(values)])
 
 
-def _kept_clear(way: Array, room: CourseRoom, options: WalkOptions) -> tuple[Array, float]:
-    """Return the way, moved off surfaces until a ball around the body has the room everywhere, and how much of it is led round
-    what leaves no room [m].
+def _kept_clear(way: Array, room: CourseRoom, options: WalkOptions, quiet: bool) -> _ClearWay:
+    """Return the way, moved off surfaces until a ball around the body has the room everywhere, or led round what leaves none.
 
     Raises:
         AirworthyError: Along most of it there is no such place near by, or no way round.
@@ -207,13 +237,13 @@ def _kept_clear(way: Array, room: CourseRoom, options: WalkOptions) -> tuple[Arr
     # With a height asked for, moves are sideways only.
     free = np.array([1.0, 1.0, 0.0 if options.height is not None else 1.0])
     moved = way.copy()
-    for _ in range(PUSHES):
+    for _ in progress(range(PUSHES), "Moving the walk off surfaces", quiet=quiet):
         moved = np.clip(moved, lower + edge, upper - edge) * free + moved * (1.0 - free)
         near = room.nearest(moved)
         short = need - near.distance
         close = short > 1e-4
         if not close.any():
-            return moved, 0.0
+            return _pushed_way(way, moved)
         push = np.where(close[:, None], near.normal * free, 0.0)
         # Halfway at a time: between two walls, what is too much for one is too little for the other.
         moved = moved + 0.5 * np.maximum(short, 0.0)[:, None] * np.nan_to_num(push)
@@ -222,17 +252,27 @@ def _kept_clear(way: Array, room: CourseRoom, options: WalkOptions) -> tuple[Arr
     k = int(np.argmin(near.distance))
     gap = float(near.distance[k]) - room.radius
     if gap >= options.clear - SPARE:
-        return moved, 0.0
+        return _pushed_way(way, moved)
     pushed, good = _pushed_or_not(way, moved, room, need - SPARE)
-    led = detoured(pushed, good, room, need - SPARE, options.height is not None) if good.mean() > WITH_ROOM else None
+    with waiting("Looking for ways round", quiet=quiet, every_s=TOLD_EVERY_S):
+        led = detoured(pushed, good, room, need - SPARE, options.height is not None) if good.mean() > WITH_ROOM else None
     if led is not None:
         steps = np.linalg.norm(np.diff(way, axis=0), axis=1)
-        return led, float(steps[~(good[:-1] & good[1:])].sum())
+        around = float(steps[~(good[:-1] & good[1:])].sum())
+        first, last = np.flatnonzero(good)[[0, -1]]
+        # Ends without room were drawn together into the first and the last point that has it.
+        of = np.clip(np.arange(len(way)), first, last)
+        aside = (led != pushed[of]).any(axis=1)
+        return _ClearWay(led, np.where(aside, 0.0, _pushed_way(way, pushed).pushed[of]), aside, around)
     raise AirworthyError(
         f"Near {_said(way[k])} m the walk leaves {room.vehicle.name!r} {max(gap, 0.0):.2f} m of room, and {options.clear:g} m"
         f" are asked for, which {good.mean():.0%} of it have, and no way leads round: choose another height, less room to keep"
         " clear, or a smaller vehicle."
     )
+
+
+def _pushed_way(way: Array, moved: Array) -> _ClearWay:
+    return _ClearWay(moved, np.linalg.norm(moved - way, axis=1), np.zeros(len(way), bool))
 
 
 def _pushed_or_not(way: Array, moved: Array, room: CourseRoom, need: float) -> tuple[Array, ArrayBool]:
@@ -277,7 +317,12 @@ def _apart(numbers: list[int], way: Array) -> list[int]:
 
 
 def _followed(
-    draft: Callable[[Sequence[int]], CourseDraft], kept: list[int], way: Array, room: CourseRoom, options: WalkOptions
+    draft: Callable[[Sequence[int]], CourseDraft],
+    kept: list[int],
+    way: Array,
+    room: CourseRoom,
+    options: WalkOptions,
+    quiet: bool,
 ) -> tuple[list[int], CourseClearance]:
     """Return way-points between which the flown path keeps the room, too, and that room.
 
@@ -289,7 +334,7 @@ def _followed(
     """
     wanted = options.clear - SPARE
     best: tuple[float, list[int], CourseClearance] | None = None
-    for _ in range(ROUNDS):
+    for _ in progress(range(ROUNDS), "Flying the course in thought", quiet=quiet):
         found = room.clearance(draft(kept).course().trajectory())
         if best is None or found.gap > best[0]:
             best = found.gap, kept, found

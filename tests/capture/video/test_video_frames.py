@@ -91,6 +91,26 @@ def test_pictures_are_taken_and_kept(tmp_path: Path) -> None:
     assert (tmp_path / "place" / "images" / names[0]).stat().st_mtime_ns == before
 
 
+@pytest.mark.parametrize(("side", "larger"), [(32, 64), (64, 96), (96, None)])
+def test_larger_copies_have_twice_the_size_or_all_the_pixels_of_the_film(tmp_path: Path, side: int, larger: int | None) -> None:
+    film = write_film(tmp_path / "walk.mp4", textured_film(12), rate=12.0)
+    record = take_frames([film], tmp_path / "place", count=10, side=side)
+    names = [frame["name"] for frame in record["frames"]]
+
+    def sizes(folder: str) -> set[tuple[int, int]]:
+        found = set()
+        for name in names:
+            with Image.open(tmp_path / "place" / folder / name) as image:
+                found.add(image.size)
+        return found
+
+    assert sizes("images") == {(side, round(side * 2 / 3))}
+    if larger is None:
+        assert not (tmp_path / "place" / "larger").exists()
+    else:
+        assert sizes("larger") == {(larger, round(larger * 2 / 3))}
+
+
 def test_two_films_share_the_pictures(tmp_path: Path) -> None:
     films = [write_film(tmp_path / f"{k}.mp4", textured_film(n), rate=12.0) for k, n in enumerate((30, 15))]
     record = take_frames(films, tmp_path / "place", count=15, side=96)

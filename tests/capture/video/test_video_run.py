@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
-from tests.capture.video.film_building import patterned_room, textured_film, write_film
+from tests.capture.video.film_building import patterned_room, textured_film, textured_picture, write_film
+from tests.core.process_ends import ended
 
 from airworthy.capture import CaptureVideoOptions, best_similarity, capture_video, read_capture
 from airworthy.capture.video import FilmOptions, ReconstructionOptions, film, reconstruct, render_film, run, take_frames
@@ -153,12 +156,44 @@ def test_a_film_of_a_room_becomes_poses_and_a_page(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_pictures_that_do_not_overlap_are_told(tmp_path: Path) -> None:
     pytest.importorskip("pycolmap")
-    from tests.capture.video.film_building import textured_picture
-
     pictures = [textured_picture(320, 240, 50 + k) for k in range(10)]
     path = write_film(tmp_path / "a.mp4", pictures, rate=2.0)
     with pytest.raises(AirworthyError, match=r"do not overlap.*film without cuts"):
         capture_video(path, tmp_path / "out", CaptureVideoOptions(quick=True, train=False))
+
+
+BEGINS_A_LONG_STEP = """
+import sys
+from airworthy.capture.video.reconstruction import Colmap
+with Colmap(sys.argv[1]) as colmap:
+    print(colmap._process.pid, flush=True)
+    groups = [{"names": sys.argv[4:], "model": "SIMPLE_RADIAL", "width": 320, "height": 240, "focal": None}]
+    order = dict(database=sys.argv[2], images=sys.argv[3], masks="", groups=groups, features=9000, threads=1)
+    steps, colmap._steps = colmap._steps, lambda *of: (print(done, flush=True) for done in steps(*of))
+    colmap.run("features", "Finding features", **order)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_colmap_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
+    """It was in the middle of a step, and went on for seconds, writing what nobody waited for."""
+    pycolmap = pytest.importorskip("pycolmap")
+    names = [f"{k}.jpg" for k in range(20)]
+    for k, name in enumerate(names):
+        Image.fromarray(textured_picture(320, 240, k)).save(tmp_path / name)
+    words = [str(tmp_path / "colmap.log"), str(tmp_path / "database.db"), str(tmp_path), *names]
+    command = subprocess.Popen([sys.executable, "-c", BEGINS_A_LONG_STEP, *words], stdout=subprocess.PIPE, text=True)
+    assert command.stdout is not None
+    child = int(command.stdout.readline())
+    # Some of the pictures are done.
+    assert command.stdout.readline() == "0\n"
+    assert not ended(child, 0.1)
+    command.kill()
+    assert ended(child)
+    command.wait()
+    command.stdout.close()
+    with pycolmap.Database.open(words[1]) as database:
+        assert 0 < database.num_images() < 20
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from airworthy.bridges.betaflight import Form
+from airworthy.bridges.ros.types import ros_types
 from airworthy.control.allocation import Priority
 from airworthy.control.gain_sets import checked_gains
 from airworthy.control.levels import ControlConfig
@@ -20,7 +22,7 @@ from airworthy.core.files import read_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
-from airworthy.pilots.catalogue import AUTOPILOTS, NAVIGATION, learnt_guide, pilot_control, pilot_level
+from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL, NAVIGATION, learnt_guide, pilot_control, pilot_level
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
 from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE, asked_randomization
@@ -97,9 +99,15 @@ FLY_RULES = (
     ),
     IdleRule(
         ("patience", "wait"),
-        lambda config: config.pilot.partition(":")[0] not in AUTOPILOTS,
+        lambda config: config.pilot.partition(":")[0] not in (*AUTOPILOTS, EXTERNAL),
         "for a pilot that is no program outside",
-        "fly --pilot px4, ardupilot or betaflight",
+        "fly --pilot px4, ardupilot, betaflight or external:KIND",
+    ),
+    IdleRule(
+        ("form",),
+        lambda config: config.pilot.removeprefix(f"{EXTERNAL}:").partition(":")[0] != "betaflight",
+        "for a pilot that is no Betaflight",
+        "fly --pilot betaflight",
     ),
     IdleRule(
         ("imu", "ground", "wind", "turbulence", "integrator"),
@@ -233,8 +241,9 @@ class FlyConfig:
     """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; svnet, the
     shipped policy; svnet:FOLDER, a trained one; policy:FOLDER, a learnt motor policy; avoid:FOLDER, a learnt one that sees and
     avoids; navigation:FOLDER, one that flies through rooms; px4, ardupilot, betaflight, an autopilot outside
-    (docs/howto/autopilots.md). Or a planner, which finds its way from start to goal by itself: ego, fast, pgo, navrl, straight,
-    oracle, expert (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of your own."""
+    (docs/howto/autopilots.md); external:KIND[:WHERE], any program outside (docs/howto/external_pilots.md). Or a planner, which
+    finds its way from start to goal by itself: ego, fast, pgo, navrl, straight, oracle, expert
+    (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of your own."""
     latency: Annotated[float, Bound(0.0, 2.0, "s")] = 0.0
     """From what the pilot sees until its command acts [s]."""
     envs: Annotated[int, Bound(1, 1_000_000)] = 1
@@ -285,7 +294,8 @@ class FlyConfig:
     report: bool = True
     """Write report.html; its figures take longer than the flights."""
     record: tuple[str, ...] = ()
-    """What to make besides: "video", a film of one flight with its contact sheet; needs a scene."""
+    """What to make besides: "video", a film of one flight with its contact sheet; needs a scene. "mcap", what vehicle and
+    sensors say as messages of ROS 2, written while it flies (docs/howto/logs.md)."""
     video_camera: str = "auto"
     """Of the film: onboard, chase, orbit, fixed, a camera of the vehicle's record or a device; two joined by a plus put the
     second into the corner; "auto" is onboard+chase."""
@@ -321,9 +331,12 @@ class FlyConfig:
     """Of a captured place: space of which nobody knows is solid, so that flights collide with it, or free; without it, as the
     place says, which is solid."""
     patience: Annotated[float, Bound(0.01, 3600.0, "s")] = 5.0
-    """How long a reply of an autopilot may take; then the flight ends as pilot_error [s]."""
+    """How long a reply of a program outside may take; then the flight ends as pilot_error [s]."""
     wait: Annotated[float, Bound(0.01, 3600.0, "s")] = 120.0
-    """How long to wait for an autopilot to appear, and again for it to arm [s]."""
+    """How long to wait for a program outside to appear, and again for an autopilot to arm [s]."""
+    form: Form = "gazebo"
+    """Of Betaflight: how its firmware was built, with the Gazebo bridge (its default) or without (legacy), or one until 2025.12
+    (before_2026)."""
     course_check: Literal["refuse", "warn", "none"] = "refuse"
     """Of a --course or --waypoints on which a vehicle would meet something or leave the place: refuse it with point, time and
     distance, warn and fly, or none, which does not look. The way that a scene brings itself is flown with a warning."""
@@ -334,8 +347,8 @@ class FlyConfig:
 
 SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel", "unknown")
 """How the file of a scene is read."""
-_LATER = ("patience", "wait", "start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
-RECORDINGS = ("video",)
+_LATER = ("patience", "wait", "form", "start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
+RECORDINGS = ("video", "mcap")
 """Words of `--record`."""
 
 
@@ -389,7 +402,7 @@ def check_config(config: FlyConfig) -> None:
         )
     for recording in config.record:
         if recording not in RECORDINGS:
-            raise unknown_name("recording", recording, RECORDINGS, "Write --record video.")
+            raise unknown_name("recording", recording, RECORDINGS, "Write --record video, or --record mcap.")
     refuse_idle(config, FLY_RULES)
     if config.recentre and config.keep_frame:
         raise AirworthyError("--recentre and --keep-frame contradict each other; give one of them.")
@@ -419,6 +432,10 @@ def without_film(config: FlyConfig) -> FlyConfig:
 
 
 def _check_recordings(config: FlyConfig) -> None:
+    if "mcap" in config.record:
+        if config.envs != 1:
+            raise AirworthyError(f"--record mcap records one flight, and there are {config.envs}: leave --envs at 1.")
+        ros_types()  # what is missing is said before anything flies
     if "video" in config.record and config.scene is None:
         raise AirworthyError("A film needs something to see: name a --scene (`airworthy scenes` lists them).")
     if config.video_env >= config.envs:

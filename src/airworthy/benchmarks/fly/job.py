@@ -46,6 +46,8 @@ from airworthy.benchmarks.fly.scene import (
     with_course,
 )
 from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
+from airworthy.bridges.remote.pilot import RemotePilot
+from airworthy.bridges.ros.flight_log import FLIGHT_LOG, FlightMcap
 from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import UNALLOCATED_LEVELS
@@ -59,6 +61,7 @@ from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.own_modules import not_copied
 from airworthy.evaluation.statistics import SUMMARY_FILE
 from airworthy.pilots import ExpertPilot, FlightPlan, FlightRun, Pilot, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
+from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL
 from airworthy.reports.film.files import SUFFIXES
 from airworthy.reports.flight_report import REPORT_FILE
 from airworthy.simulation import Ground, Imu, MountedSensors, Simulator, SimulatorConfig, Wind, read_flight_meta, write_flight
@@ -116,12 +119,16 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         AirworthyError: With one sentence, if something in the configuration cannot be flown.
         FlightsKept: Stopped while the flights were judged; `metrics.judge` completes the folder.
     """
+    if pilot is None and config.pilot.partition(":")[0] in (*AUTOPILOTS, EXTERNAL):
+        from airworthy.benchmarks.fly.outside import fly_outside
+
+        return fly_outside(config, quiet)
     own = own_of(config.pilot, pilot)
     plans = is_planner(config.pilot) if own is None and pilot is None else own is not None and own.kind == "planner"
     if own is not None:
         config = config if pilot is None else replace(config, pilot=own.name)
         pilot = None if plans else own_pilot(own)
-    elif pilot is not None:
+    elif pilot is not None and not isinstance(pilot, RemotePilot):
         config = replace(config, pilot=pilot.name)
     _warn_of_lost_modules(config.pilot)
     check_config(config)
@@ -135,6 +142,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
     sensors = mounted_sensors(config, vehicles)
     check_film(config, vehicles)
     trajectory, _ = planned(limited(flown_config) if plans else flown_config)
+    if isinstance(pilot, RemotePilot):
+        pilot.follow(trajectory, tuple(vehicles))
     batch_vehicles = [vehicles[i % len(vehicles)] for i in range(config.envs)]
     batch = batch_of(config, scene)
     goal: GoalFlight | None = None
@@ -168,9 +177,16 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         mounted = mount(config, simulator, batch, {**needed, **sensors})
         if goal is not None:
             pilot = goal.attached(simulator, mounted)
+        if isinstance(pilot, RemotePilot):
+            pilot.meet(mounted)
         pilot = pilot or pilot_for(config.pilot, simulator, trajectory, mounted, config.device)
         with ExitStack() as open_files:
             open_files.enter_context(recording(run.path, mounted, tuple(sensors)))
+            if "mcap" in config.record:
+                log = open_files.enter_context(
+                    FlightMcap(run.path / FLIGHT_LOG, simulator, mounted, None if plans else trajectory)
+                )
+                plan = replace(plan, watch=log.write)
             flown = fly(simulator, pilot, plan, quiet, mounted)
             flown = flown if goal is None else goal.scored(flown)
             try:
@@ -211,7 +227,7 @@ def _check_course(
 def owned_by_run(name: str) -> bool:
     """Tell whether an entry of a run's folder is the run's, to be replaced with it; others are the user's."""
     is_film = name.startswith(VIDEO_STEM) and name.endswith((*SUFFIXES, SHEET_SUFFIX))
-    return is_film or name in {FLIGHT_FILE, META_FILE, CONFIG_FILE, SUMMARY_FILE, REPORT_FILE, RECORD, "sensors"}
+    return is_film or name in {FLIGHT_FILE, FLIGHT_LOG, META_FILE, CONFIG_FILE, SUMMARY_FILE, REPORT_FILE, RECORD, "sensors"}
 
 
 def _sensor_pictures(mounted: MountedSensors) -> list[dict[str, str]]:

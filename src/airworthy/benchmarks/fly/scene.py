@@ -28,6 +28,7 @@ from airworthy.pilots import FlightPlan, FlightRun
 from airworthy.pilots.catalogue import NAVIGATION, learnt_guide
 from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
 from airworthy.sensors import carried_sensors, device_names, device_or_sensor
+from airworthy.sensors.navigation.mounted import mounted_names
 from airworthy.sensors.own import SPECIFIER_HINT, is_own
 from airworthy.simulation import Contact, MountedSensor, MountedSensors, SensorRecorder, Simulator, SimulatorConfig
 from airworthy.tasks.navigation import GoalWatch, NavigationProtocol
@@ -196,8 +197,9 @@ def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str,
             continue
         name, named, rest = token.partition("=")
         kind, channels = _kind_of(rest if named else name)
-        if not is_own(kind) and kind not in device_names():
-            raise unknown_name("sensor", kind, device_names(), f"Write --sensors NAME=DEVICE or DEVICE; {SPECIFIER_HINT}")
+        known = (*device_names(), *mounted_names())
+        if not is_own(kind) and kind not in known:
+            raise unknown_name("sensor", kind, known, f"Write --sensors NAME=DEVICE or DEVICE; {SPECIFIER_HINT}")
         wanted = tuple(channel for channel in channels.split(",") if channel) or None
         called = kind.rpartition(":")[2] if is_own(kind) else kind
         _add(found, (name if named else called) or called, MountedSensor(device_or_sensor(kind), channels=wanted), kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.methods import NavigationMethod
 from airworthy.benchmarks.navigation.planner_adapter import PLANNER_LOG, PlannerGuide, Timed
 from airworthy.benchmarks.navigation.sensing import DEPTH, Sensed, depth_camera, odometry_of
+from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -94,6 +96,19 @@ class OwnPilots:
             commands[flight] = found.reshape(-1)
         return commands
 
+    def meet(self, mounted: MountedSensors | None) -> None:
+        """Show sensors to pilots of programs outside."""
+        for item in self._inner:
+            if isinstance(getattr(item, "inner", item), RemotePilot):
+                item.meet(mounted)
+
+    def close(self) -> None:
+        """Tell pilots that have a method `close` that their flights are over."""
+        for item in self._inner:
+            if item is not None and hasattr(item, "close"):
+                with suppress(PilotFailure):  # what it did in its flights is known, and nothing follows
+                    contained(item.close)
+
     def _begun(self, make: Callable[[], Any], mission: Mission, flight: int) -> Any:
         """Return a pilot that was given its mission; None where it could not begin."""
 
@@ -173,8 +188,9 @@ class PilotGuide:
         return config
 
     def attach(self, simulator: Simulator, mounted: MountedSensors | None) -> None:
-        """Refuse a pilot that asks for what there is not."""
+        """Refuse a pilot that asks for what there is not; programs outside are told of the sensors that there are."""
         check_observes(simulator, self.pilot, mounted)
+        self.pilot.meet(mounted)
 
     def command(self, simulator: Simulator, mounted: MountedSensors | None, active: ArrayBool) -> tuple[Array, list[str]]:
         """See `Guide.command`.
@@ -199,6 +215,10 @@ class PilotGuide:
         none = [0.0] * self._count
         columns = ([0] * self._count, [int(v) for v in self._decisions], none, none, none, none)
         return dict(zip(PLANNER_LOG, (*columns, ["{}"] * self._count, [""] * self._count), strict=True))
+
+    def close(self) -> None:
+        """See `Guide.close`."""
+        self.pilot.close()
 
     def seconds(self) -> dict[str, float]:
         """See `Guide.seconds`; every question is a call."""
@@ -253,6 +273,10 @@ class Guide(Protocol):
 
     def seconds(self) -> dict[str, float]:
         """Return what it took by the clock [s], and how often it was asked: "planning", "asked", "thinking", "calls"."""
+        ...
+
+    def close(self) -> None:
+        """Tell pilots that the flights are over."""
         ...
 
     @property

@@ -207,14 +207,17 @@ def _flown(
     stage = stage_of(flights, config)
     begun = perf_counter()
     guide = guide_for(method, stage.mission, stage.vehicles, config, stored, stage.batch)
-    simulator = simulator_of(stage, guide, config)
-    mounted = sensors_of(simulator, stage, guide)
-    guide.attach(simulator, mounted)
-    apply_perturbation(simulator, stage.draws)
-    state = stage.takeoff.state
-    simulator.reset(**{name: state[name] for name in ("position", "velocity", "attitude", "rate", "rotor_speed")})
-    stage.seconds["setup"] += perf_counter() - begun
-    return _Flight(stage, flights, guide, simulator, mounted, config, keep_track).fly(progress_callback)
+    try:
+        simulator = simulator_of(stage, guide, config)
+        mounted = sensors_of(simulator, stage, guide)
+        guide.attach(simulator, mounted)
+        apply_perturbation(simulator, stage.draws)
+        state = stage.takeoff.state
+        simulator.reset(**{name: state[name] for name in ("position", "velocity", "attitude", "rate", "rotor_speed")})
+        stage.seconds["setup"] += perf_counter() - begun
+        return _Flight(stage, flights, guide, simulator, mounted, config, keep_track).fly(progress_callback)
+    finally:
+        guide.close()
 
 
 class _Flight:

@@ -229,6 +229,11 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
     names = [item.name for item in flying.values()]
     if len(set(names)) != len(names):
         raise AirworthyError(f"Pilots of one benchmark need names of their own; they are {', '.join(names)}.")
+    for item in flying.values():
+        if item.single and (config.batch, config.workers) != (1, 1):
+            raise AirworthyError(
+                f"Pilot {item.name!r} flies one vehicle at a time, on topics that all would share: give --batch 1 --workers 1."
+            )
     config = placed(config, largest_radius(vehicle_names_of(config.vehicles), config.body))
     system = read_system(config.system)
     for item in flying.values():

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from airworthy.bridges.remote.words import external_entry, is_external
 from airworthy.core.errors import AirworthyError, AssetError, telling_refusals, unknown_name
 from airworthy.core.own_modules import load_with, own_digest
 from airworthy.pilots.containment import PilotFailure, contained, import_contained, stops_noted
@@ -17,6 +18,7 @@ from airworthy.pilots.containment import PilotFailure, contained, import_contain
 __all__ = [
     "NavigationMethod",
     "check_ready",
+    "external_method",
     "is_own_pilot",
     "method_names",
     "method_of",
@@ -46,6 +48,8 @@ class NavigationMethod:
     """What its decisions depend on besides its name: hashes of files, settings."""
     title: str = ""
     """In reports."""
+    single: bool = False
+    """Flies one flight at a time: all its flights share the same topics of one program outside."""
     checks: bool = False
     """Has a method `check_ready()`, which raises where something is missing that it needs."""
 
@@ -140,14 +144,28 @@ def own_method(made: Any) -> NavigationMethod:
     return _described(kind, make, kind.__name__, {"class": kind.__qualname__})
 
 
+def external_method(specifier: str) -> NavigationMethod:
+    """Return a pilot of a program outside, external:KIND[:WHERE], which is asked what it is.
+
+    Raises:
+        UnknownNameError: There is no such kind.
+        AirworthyError: It does not answer, or cannot be flown.
+    """
+    entry = external_entry(specifier)
+    name = entry.hello.name
+    return NavigationMethod(
+        name, entry, "pilot", alone=not entry.hello.batched, own=True, identity=entry.identity, title=name, single=entry.single
+    )
+
+
 def method_names() -> list[str]:
     """Return names of methods."""
     return [*_BUILT_IN, *_MADE]
 
 
 def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
-    """Return a method by its word: a name, or FILE.py:CLASS; `body` is the radius [m] for which maps are inflated, where
-    they are.
+    """Return a method by its word: a name, FILE.py:CLASS, or external:KIND[:WHERE]; `body` is the radius [m] for
+    which maps are inflated, where they are.
 
     Raises:
         UnknownNameError: No such name.
@@ -161,7 +179,9 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
     if is_own_pilot(specifier):
         path, _, name = specifier.rpartition(":")
         return _from_file(Path(path), name)
-    raise unknown_name("pilot", specifier, method_names(), "One of your own is FILE.py:CLASS.")
+    if is_external(specifier):
+        return external_method(specifier)
+    raise unknown_name("pilot", specifier, method_names(), "One of your own is FILE.py:CLASS, a program's external:KIND.")
 
 
 def _built_in(specifier: str, body: float) -> NavigationMethod:
@@ -214,4 +234,4 @@ def _described(made: Any, make: Callable[[], Any], name: str, identity: Mapping[
     shown = getattr(made, "name", None)
     shown = shown if isinstance(shown, str) and shown else name
     alone, privileged = not getattr(made, "batched", False), kind == "planner" and bool(getattr(made, "privileged", False))
-    return NavigationMethod(shown, make, kind, alone, privileged, True, identity, shown, hasattr(made, "check_ready"))
+    return NavigationMethod(shown, make, kind, alone, privileged, True, identity, shown, checks=hasattr(made, "check_ready"))

@@ -108,6 +108,11 @@ class Timed:
     def __init__(self, inner: Any, seconds: float):
         self._inner, self._seconds = inner, seconds
 
+    @property
+    def inner(self) -> Any:
+        """The object itself."""
+        return self._inner
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
         if name not in self._CALLS:
@@ -233,6 +238,9 @@ class PlannerGuide:
         return dict(
             zip(PLANNER_LOG, (*columns, at[0.5], at[0.95], [float(v) for v in report.longest], work, kept), strict=True)
         )
+
+    def close(self) -> None:
+        """See `Guide.close`; a planner is of this process."""
 
     def seconds(self) -> dict[str, float]:
         """See `Guide.seconds`; "thinking" is of the ticks in which somebody worked."""

@@ -25,6 +25,7 @@ from airworthy.benchmarks.tracking.methods import (
 )
 from airworthy.benchmarks.tracking.seen_images import SeenImages
 from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of, pickup_of
+from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance
@@ -355,7 +356,11 @@ def fly_block(
         every,
         SeenImages(condition) if condition.sees_otherwise else None,
     )
-    flown = fly(simulator, pilot, replace(_plan(setting, batch), record_every=every), True, mounted)
+    try:
+        flown = fly(simulator, pilot, replace(_plan(setting, batch), record_every=every), True, mounted)
+    finally:
+        if isinstance(pilot.inner, RemotePilot):
+            pilot.inner.close()
     if flown.interrupted:
         return None
     table = _table(flown, pilot, simulator, number)

@@ -50,7 +50,8 @@ class EvaluateConfig:
     pilot: tuple[str, ...] = ("mpc",)
     """Who flies: mpc (the expert, which knows the true state), svnet (the shipped policy), svnet:FOLDER (what `airworthy train
     svnet` wrote), policy:FOLDER, avoid:FOLDER and navigation:FOLDER (other learnt ones, at their own rate), a tracker
-    (geometric, mellinger, ...), FILE.py:CLASS (a pilot of your own); the first is the one that others are compared with."""
+    (geometric, mellinger, ...), FILE.py:CLASS (a pilot of your own), external:KIND (a program outside,
+    docs/howto/external_pilots.md); the first is the one that others are compared with."""
     course: str = "robustness"
     """Course name or file."""
     scene: str = "hall"

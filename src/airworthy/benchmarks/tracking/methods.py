@@ -12,6 +12,7 @@ import numpy as np
 from airworthy.benchmarks.navigation.methods import BUILT_IN_PILOTS, is_own_pilot, own_pilot
 from airworthy.benchmarks.navigation.methods import method_of as navigation_method
 from airworthy.benchmarks.tracking.conditions import Condition
+from airworthy.bridges.remote.words import external_entry, is_external
 from airworthy.control.kernel import LEVELS
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU32
@@ -210,7 +211,8 @@ LEVEL = "rate_thrust"
 
 def method_of(specifier: str) -> TrackingMethod:
     """Return a pilot by its word, one that `airworthy fly` takes: mpc (the expert), svnet (the shipped policy), svnet:FOLDER,
-    policy:FOLDER, avoid:FOLDER and navigation:FOLDER (learnt ones), a tracker's law, or FILE.py:CLASS, a pilot of one's own.
+    policy:FOLDER, avoid:FOLDER and navigation:FOLDER (learnt ones), a tracker's law, FILE.py:CLASS, a pilot of one's own, or
+    external:KIND[:WHERE], a program outside.
 
     Raises:
         UnknownNameError: There is no such pilot.
@@ -219,6 +221,8 @@ def method_of(specifier: str) -> TrackingMethod:
     """
     if is_own_pilot(specifier):
         return own_method(specifier)
+    if is_external(specifier):
+        return external_method(specifier)
     kind, colon, folder = specifier.partition(":")
     if specifier == "mpc":
         return expert_method()
@@ -325,6 +329,29 @@ def own_method(specifier: str) -> TrackingMethod:
         return own_pilot(found)
 
     return TrackingMethod(found.name, make, identity={"pilot": "own", **found.identity}, level=level, rate=rate)
+
+
+def external_method(specifier: str) -> TrackingMethod:
+    """Return a pilot of a program outside, which is told the course.
+
+    Raises:
+        AirworthyError: It does not answer, or flies one vehicle at a time.
+    """
+    entry = external_entry(specifier)
+    if entry.single:
+        raise AirworthyError(
+            f"Pilot {specifier!r} flies one vehicle at a time, and an evaluation flies many: fly it with `airworthy fly`, or"
+            " `airworthy bench navigation --batch 1`."
+        )
+    hello = entry.hello
+    rate = TICK_RATE if hello.level == LEVEL else _OTHERS_RATE
+
+    def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
+        pilot = entry()
+        pilot.follow(course.trajectory(), tuple(simulator.vehicles[:1]))
+        return pilot
+
+    return TrackingMethod(hello.name, make, identity={**entry.identity}, level=hello.level, rate=rate)
 
 
 def svnet_method(folder: Path) -> TrackingMethod:

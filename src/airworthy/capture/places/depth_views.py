@@ -51,9 +51,14 @@ class DepthViews:
     def __len__(self) -> int:
         return len(self.depth)
 
-    def points(self, k: int) -> Array:
-        """Return where the certain rays of a camera end (m, 3), world [m]."""
-        depth = self.depth[k]
+    def points(self, k: int, *, freed: bool = False) -> Array:
+        """Return where the certain rays of a camera end (m, 3), world [m].
+
+        Args:
+            k: Number of the camera.
+            freed: Instead up to where each ray is free that frees anything.
+        """
+        depth = self.freed[k] if freed else self.depth[k]
         v, u = np.nonzero(depth > 0.0)
         fx, fy, cx, cy = self.intrinsics[k]
         z = depth[v, u].astype(np.float64)

@@ -78,6 +78,7 @@ def _judged(result: Mapping[str, Any], record: Mapping[str, Any], frames: Sequen
             " the film is shaken; walk more slowly."
         )
     warnings += _about_consistency(result, frames)
+    warnings += _about_mirror(result)
     return FilmAdvice("", tuple(warnings))
 
 
@@ -104,6 +105,21 @@ def _about_consistency(result: Mapping[str, Any], frames: Sequence[TakenFrame]) 
             " that both are seen at once."
         )
     return said
+
+
+def _about_mirror(result: Mapping[str, Any]) -> list[str]:
+    """Return what is said of a mirror."""
+    # Folders of before have no such figures.
+    found = result.get("mirror")
+    if not found or not found["believed"]:
+        return []
+    where = ", ".join(found["pictures"])
+    said = (
+        f"A mirror is in the film, or a pane that mirrors, seen in {where}: {found['pairs']} points behind a plane that the"
+        " camera never passes are mirror images of points before it. The room behind it is not there; a place calls it unknown."
+        " Cover the mirror with a cloth or paper, and film again."
+    )
+    return [said]
 
 
 def _two_parts(first: Sequence[str], frames: Sequence[TakenFrame]) -> tuple[str, str]:

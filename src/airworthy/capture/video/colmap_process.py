@@ -1,4 +1,4 @@
-"""COLMAP's steps in a process of their own: `python -m airworthy.capture.video.colmap_process`.
+"""COLMAP's steps in a process of their own: `python -m airworthy.capture.video.colmap_process PARENT`.
 
 COLMAP ends its whole process where it meets what it does not expect, and does not look for Ctrl-C in its loops. Here both
 cost one step, and what is in the database by then is kept. Orders come as lines of JSON on standard input; progress, the
@@ -23,7 +23,9 @@ from airworthy.capture.video.consistency import (
     split_by_contradictions,
     thinnest_cut,
 )
+from airworthy.capture.video.mirrors import find_mirror, mirror_matches, mirror_record
 from airworthy.capture.video.pairs import likely_pairs, likeness, sequential_pairs, visual_words
+from airworthy.core.jobs.parent_watch import die_with_parent, watch_parent
 
 __all__ = ["LOSS_PX", "STEPS", "main"]
 
@@ -304,6 +306,30 @@ def _consistency(o: dict[str, Any], tell: Progress) -> dict[str, Any]:
     return consistency_record([image.name for image in images], split, thinnest_cut(len(images), picture, point))
 
 
+def _mirror(o: dict[str, Any], tell: Progress) -> dict[str, Any]:
+    """Look for a plane of which points are each other's mirror images.
+
+    The order: `database`, `model` (a folder).
+    """
+    import pycolmap
+
+    model = pycolmap.Reconstruction(o["model"])
+    images = [model.image(k) for k in model.reg_image_ids()]
+    row = {k: n for n, k in enumerate(sorted(model.points3D))}
+    points = np.array([model.point3D(k).xyz for k in row]).reshape(-1, 3)
+    mean, seen = np.zeros((len(points), 128), np.float32), []
+    with pycolmap.Database.open(o["database"]) as database:
+        for image in images:
+            own = [(n, row[p.point3D_id]) for n, p in enumerate(image.points2D) if p.has_point3D()]
+            which, point = np.array(own, np.int64).reshape(-1, 2).T
+            found = np.asarray(database.read_descriptors(image.image_id).data, np.float32).reshape(-1, 128)
+            np.add.at(mean, point, found[which])
+            seen.append(point)
+    centres = np.array([image.projection_center() for image in images])
+    plane = find_mirror(points, mirror_matches(mean), centres)
+    return {"mirror": mirror_record(plane, [image.name for image in images], seen)}
+
+
 def _projected(model: Any, image: Any, points: Any) -> tuple[Any, Any]:
     """Where an image shows points, in shares of its width (n, 2), NaN near its edge and outside; their depths (n,)."""
     pose, camera = image.cam_from_world(), model.camera(image.camera_id)
@@ -358,12 +384,17 @@ STEPS: dict[str, Callable[[dict[str, Any], Progress], dict[str, Any]]] = {
     "mapping": _mapping,
     "leftovers": _leftovers,
     "consistency": _consistency,
+    "mirror": _mirror,
     "shutter": _shutter,
 }
 
 
 def main() -> int:
-    """Carry out orders until standard input ends."""
+    """Carry out orders until standard input ends, or the process that gives them, whose number is the only argument."""
+    # Killed at once it could not end this one, which would go on with its step, and write, for as long as that takes.
+    parent = int(sys.argv[1])
+    die_with_parent(parent)
+    watch_parent(parent)
     # Whoever gave the orders decides what Ctrl-C means, and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.capture._gate import CAPTURE_LIMITS, CaptureFolder, CaptureLimits, DamagedImageError
+from airworthy.capture.video.damage import FilmDamage, damage_sentence, unit_format
 from airworthy.core.arrays import ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import image_kind, read_bytes
@@ -89,11 +90,13 @@ class Source:
     """Focal length over the longer side, where a file says so: a prior, no measurement."""
     notes: list[str] = field(default_factory=list)
     """What was found while reading, in sentences."""
+    damaged: frozenset[int] = frozenset()
+    """Numbers of pictures that are damaged, or predicted from damaged ones; known when all have been read."""
     limits: CaptureLimits = CAPTURE_LIMITS
     names: Sequence[str] = ()
 
     def pictures(self) -> Iterator[Picture]:
-        """Yield all pictures in order; a picture is read while it is the newest.
+        """Yield all pictures in order, damaged ones too (`damaged`); a picture is read while it is the newest.
 
         Raises:
             AirworthyError: Nothing in the file can be decoded.
@@ -201,31 +204,42 @@ def _stream(container: Any, path: Path) -> Any:
 
 
 def _film_pictures(source: Source) -> Iterator[Picture]:
-    number, last, first, damaged = 0, -math.inf, None, 0
+    last, first, unplaced = -math.inf, None, 0
+    times: list[tuple[int | None, float]] = []
     with _opened(source.path) as container:
         stream = _stream(container, source.path)
         stream.thread_type = "AUTO"
         rate = float(stream.average_rate or 30.0)
-        for frame in _decoded(container, stream, source):
+        damage = FilmDamage(unit_format(stream.codec_context.name, stream.codec_context.extradata))
+        for frame in _decoded(container, stream, source, damage):
+            number = len(times)
             time = float(frame.time) if frame.time is not None else number / rate
             first = time if first is None else first
             if time - first <= last:
-                damaged += 1
+                unplaced += 1
                 continue
             if frame.width * frame.height > source.limits.image_pixels or min(frame.width, frame.height) < 16:
                 _check_size(source.path, frame.width, frame.height, source.limits)
             last = time - first
+            times.append((frame.pts, last))
             yield Picture(number, last, f"{number:06d}", _Colors(frame, source), _Luma(frame))
-            number += 1
-    if damaged:
-        source.say(f"{damaged} pictures without a time of their own were passed over")
+    if unplaced:
+        source.say(f"{unplaced} pictures without a time of their own were passed over")
     told = int(stream.frames or 0)
-    if number + damaged < _WHOLE * told:
-        source.say(f"{number} pictures can be read of the {told} that its head tells of: it was cut off or is damaged")
+    if len(times) + unplaced < _WHOLE * told:
+        source.say(f"{len(times)} pictures can be read of the {told} that its head tells of: it was cut off or is damaged")
+    _leave_out(source, times, damage.times())
 
 
-def _decoded(container: Any, stream: Any, source: Source) -> Iterator[Any]:
-    """Frames of all packets that can be decoded."""
+def _leave_out(source: Source, times: list[tuple[int | None, float]], damaged: set[int]) -> None:
+    """Tell a source which of its pictures, by their times in units of the film and [s], are damaged."""
+    source.damaged = frozenset(number for number, (units, _) in enumerate(times) if units in damaged)
+    if source.damaged:
+        source.say(damage_sentence([times[number][1] for number in sorted(source.damaged)], len(times)))
+
+
+def _decoded(container: Any, stream: Any, source: Source, damage: FilmDamage) -> Iterator[Any]:
+    """Frames of all packets that can be decoded; damage is noted."""
     _, av = packages()
     broken = 0
     packets = container.demux(stream)
@@ -237,10 +251,15 @@ def _decoded(container: Any, stream: Any, source: Source) -> Iterator[Any]:
             break
         if packet is None:
             break
+        piece = damage.piece(packet)
         try:
-            yield from packet.decode()
+            for frame in packet.decode():
+                if frame.is_corrupt:
+                    damage.marked(frame.pts)
+                yield frame
         except av.error.FFmpegError:
             broken += 1
+            damage.failed(piece)
     if broken:
         source.say(f"{broken} damaged pieces of the film were passed over")
 

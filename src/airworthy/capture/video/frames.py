@@ -94,7 +94,7 @@ class TakenFrame:
 
 
 def looked_at(source: Source, marker: bool = False, quiet: bool = True) -> list[FrameLook]:
-    """Return a look at every picture of a source.
+    """Return a look at every picture of a source that is not damaged.
 
     Args:
         source: Film or photographs.
@@ -112,7 +112,7 @@ def looked_at(source: Source, marker: bool = False, quiet: bool = True) -> list[
         sharp = _sharpness(cv2, _sized(cv2, grey, _LOOK_SIDE))
         found.append(FrameLook(picture.number, picture.time, sharp, motion, path, marked))
         before = small
-    return found
+    return [look for look in found if look.number not in source.damaged]
 
 
 def _sized(cv2: Any, image: ArrayU8, side: int) -> ArrayU8:
@@ -311,13 +311,14 @@ def _check_enough(sources: list[Source], looks: list[list[FrameLook]], chosen: l
     count = sum(map(len, chosen))
     if count < LEAST:
         names = ", ".join(source.path.name for source in sources)
+        damage = "; ".join(note for source in sources if source.damaged for note in source.notes)
         raise AirworthyError(
             f"{names}: only {count} pictures, and {LEAST} are needed, better 100: film for a minute or two, walking slowly"
-            " round the room, or take more photographs."
+            f" round the room, or take more photographs.{f' First, though, copy the film again ({damage}).' if damage else ''}"
         )
     for source, look in zip(sources, looks, strict=True):
         moved = float(np.sum([one.path for one in look]))
-        if source.kind == "film" and moved < 0.1:
+        if source.kind == "film" and look and moved < 0.1:
             raise AirworthyError(
                 f"The camera hardly moves in {source.path.name}: walk through the room with it; a camera that stands still"
                 " sees no depth."
@@ -371,7 +372,8 @@ def _frame(
     """Describe a picture; its motion is the mean of that since the one before and until the next."""
     rates = []
     for a, b in ((k - 1, k), (k, k + 1)):
-        if film and a >= 0 and b < len(look) and look[b].time > look[a].time:
+        # Between them damaged ones may have been left out, and the motion is that since the last of those.
+        if film and a >= 0 and b < len(look) and look[b].number == look[a].number + 1 and look[b].time > look[a].time:
             rates.append(np.array(look[b].motion) / (look[b].time - look[a].time))
     rate = np.mean(rates, axis=0) if rates else np.zeros(2)
     one = look[k]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -76,7 +77,7 @@ class Colmap:
         make_folder(self.log.parent)
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "airworthy.capture.video.colmap_process"],
+                [sys.executable, "-m", "airworthy.capture.video.colmap_process", str(os.getpid())],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, encoding="utf-8",
             )  # fmt: skip
         return self
@@ -211,12 +212,14 @@ def reconstruct(
             threads=count, seed=o.seed,
         )  # fmt: skip
         shutil.rmtree(root / SPARSE / "raw", ignore_errors=True)
-        shutter, consistency = None, None
+        shutter, consistency, mirror = None, None, None
         if mapped["models"]:
             order = {"model": str(root / SPARSE / "0"), "names": names, "out": str(root / LEFTOVERS)}
             colmap.run("leftovers", "Looking at what is left over", **order)
             order = {"model": str(root / SPARSE / "0"), "names": names}
             consistency = colmap.run("consistency", "Looking whether it is one place", **order)
+            order = {"model": str(root / SPARSE / "0"), "database": shared["database"]}
+            mirror = colmap.run("mirror", "Looking for a mirror", **order)["mirror"]
             rates = {one.name: [max(one.size) * part for part in one.rate] for one in frames if any(one.rate)}
             if rates:
                 shutter = colmap.run(
@@ -230,6 +233,7 @@ def reconstruct(
         "models": mapped["models"],
         "shutter": shutter,
         "consistency": consistency,
+        "mirror": mirror,
     }
     write_json(root / RECONSTRUCTION_FILE, result)
     return dict(read_json(root / RECONSTRUCTION_FILE))

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from airworthy.capture.alignment.align import align_capture, aligned
@@ -40,6 +41,7 @@ from airworthy.capture.video.evidence import (
     shutter_of,
 )
 from airworthy.capture.video.frames import LARGER, read_frames_record, take_frames
+from airworthy.capture.video.mirrors import mirror_walls
 from airworthy.capture.video.moving import write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
 from airworthy.capture.video.reconstruction import LEFTOVERS, reconstruct
@@ -216,7 +218,7 @@ class _VideoRun:
             trained = self._step(
                 "training", lambda: train_splats(scaled.images, self.folder / SPLATS_FOLDER, plan.training, self.quiet)
             )
-            place, why = self._step("place", lambda: self._place(scaled, trained))
+            place, why = self._step("place", lambda: self._place(scaled, trained, poses))
             self._say(why)
         masked = self._masked(scaled)
         unmasked = "" if masked or not options.masks else "Nothing that moves or passes by was found: nothing is masked."
@@ -267,20 +269,28 @@ class _VideoRun:
             shares |= {name: float(1.0 - mask.mean()) for name, mask in own if mask is not None and not mask.all()}
         return dict(sorted(shares.items()))
 
-    def _place(self, scaled: ScaledCapture, trained: TrainResult) -> tuple[dict[str, Any] | None, str]:
-        """Write the place; its record, or None and why there is none."""
+    def _place(
+        self, scaled: ScaledCapture, trained: TrainResult, poses: Mapping[str, Any]
+    ) -> tuple[dict[str, Any] | None, str]:
+        """Write the place; its record, or None, and what is to be said of it, or why there is none."""
         if not scaled.images.metric:
-            return None, "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known."
+            whole, trained_in = quote(str(self.folder)), quote(str(self.folder / SPLATS_FOLDER))
+            return None, (
+                "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known: give a"
+                " --known-distance before training (--no-train first), or take its unit for the metre with `airworthy capture"
+                f" place {trained_in} --capture {whole} --assume-metric --out PLACE`."
+            )
         root = self.folder / PLACE_FOLDER
         options = PlaceOptions(
             antialiased=self.plan.training.antialiased, background=float(self.plan.training.background == "white")
         )
+        splats, walls = read_splats(trained.splats).splats, mirror_walls(poses, scaled.images.source)
         try:
-            made = write_place(root, scaled.images, read_splats(trained.splats).splats, options, name=root.parent.name)
+            made = write_place(root, scaled.images, splats, options, name=root.parent.name, walls=walls)
         except AirworthyError as error:
             # Poses and splats are worth having without it.
             return None, f"No place was made: {error}"
-        return dict(plain(made.record)), ""
+        return dict(plain(made.record)), " ".join(made.record["warnings"])
 
     def _step(self, name: str, work: Callable[[], Any]) -> Any:
         """Do a step, and keep how long it took, all runs together."""

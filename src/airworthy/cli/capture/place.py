@@ -78,6 +78,8 @@ def make_place(config: PlaceConfig) -> int:
         f"{left}: PSNR {psnr['before']:.2f} dB before, {psnr['after']:.2f} dB after; {some['background']:,} lie beyond known"
         " space and are seen only."
     )
+    for line in record["warnings"]:
+        print(f"Note: {line}")
     print(f"Next: airworthy scenes show {quote(str(config.out))}; airworthy fly --scene {quote(str(config.out))}")
     return 0
 

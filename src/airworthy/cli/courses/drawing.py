@@ -151,7 +151,7 @@ def _of_walk(config: DrawCourseConfig) -> WalkCourse:
     look: Literal["forward", "camera"] = "camera" if config.yaw == "camera" else "forward"
     options = WalkOptions(config.height, config.smooth, config.detail, config.clear, look)
     source = f"the walk of {config.walk.resolve().name}"
-    head: dict[str, Any] = {"name": _named(config), "source": source, "heading": poses.heading}
+    head: dict[str, Any] = {"name": _named(config), "source": source, "heading": poses.heading, "quiet": config.json}
     return walk_course(poses.position, room, options, _limits(config), **head)
 
 
@@ -190,6 +190,7 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
         facts["gap_m"] = clearance.gap if clearance.gap < float("inf") else None
     if walk is not None:
         facts |= {"cameras": walk.recorded, "moved": walk.moved, "moved_most_m": walk.farthest, "around_m": walk.around}
+        facts |= {"led_round": walk.led, "led_round_most_m": walk.aside}
     margins = course_margins(path, _limits(config), vehicle, samples=max(2, round(20.0 * path.duration) + 1))
     worst = int(margins.rotor_share.argmax())
     facts["rotor_percent"] = 100.0 * float(margins.rotor_share[worst])
@@ -198,10 +199,7 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
         return 0
     print(f"Wrote {config.out}: {len(draft)} way-points, {path.length():.4g} m in {path.duration:.4g} s.")
     if walk is not None:
-        told = f"Follows {walk.recorded} cameras"
-        print(f"{told}; {walk.moved} way-points moved away from surfaces, by up to {walk.farthest:.2f} m.")
-        if walk.around:
-            print(f"{walk.around:.1f} m of the walk leave no such room: they are led round, and left out at its ends.")
+        _tell_of_walk(walk)
     if clearance is not None:
         print(f"In {clearance.scene!r} {clearance.vehicle!r} {clearance.room()}.")
     if facts["rotor_percent"] > 100.0:
@@ -212,6 +210,16 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
     flown = f"--course {quote(str(config.out))} --out {quote(f'runs/{draft.name}')}"
     print(f"Next: airworthy fly --vehicle {quote(str(config.vehicle))} {_scene_word(config)}{flown}")
     return 0
+
+
+def _tell_of_walk(walk: WalkCourse) -> None:
+    moved = f"{walk.moved} way-points moved away from surfaces, by up to {walk.farthest:.2f} m" if walk.moved else "none moved"
+    print(f"Follows {walk.recorded} cameras; {moved}.")
+    if not walk.around:
+        return
+    round_ = f"{walk.led} way-points follow ways round that, up to {walk.aside:.2f} m beside the walk" if walk.led else ""
+    ends = "its ends without room are left out"
+    print(f"{walk.around:.1f} m of the walk leave no such room: {round_ + ', and ' if round_ else ''}{ends}.")
 
 
 def _scene_word(config: DrawCourseConfig) -> str:

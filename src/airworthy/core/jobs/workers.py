@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-import threading
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.parent_watch import watch_parent
 from airworthy.core.native_kernel import thread_limit
 
 __all__ = ["WorkerStopped", "check_wanted", "in_processes", "on_cluster", "shared"]
@@ -19,8 +18,6 @@ __all__ = ["WorkerStopped", "check_wanted", "in_processes", "on_cluster", "share
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_WATCH = 0.5
-"""How often a worker looks for its run [s]."""
 _STATE: dict[str, Any] = {}
 """Of this process where it is a worker: the event that its run sets when it ends."""
 
@@ -156,16 +153,8 @@ def _begin(parent: int, stop: Any, threads: int) -> None:
     """Start a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the run tells its workers itself
     os.environ["AIRWORTHY_THREADS"] = str(threads)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    watch_parent(parent)  # one that waits for its next item would never be told that its run was killed
     _STATE["stop"] = stop
-
-
-def _end_with(parent: int) -> None:
-    """End this process soon after its run was killed: a worker that waits for its next item would never be told."""
-    while os.getppid() == parent:
-        time.sleep(_WATCH)
-    # Not sys.exit, which would end this thread alone.
-    os._exit(1)
 
 
 def _called(function: Callable[[Item], Result], item: Item) -> Result:

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.bridges.wire import Link, LinkFailure, Message
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.jobs.parent_watch import die_with_parent
 from airworthy.core.own_modules import own_digest
 from airworthy.pilots.containment import PilotFailure, contained, stops_noted
 from airworthy.race.background import Desk, desk_of
@@ -22,9 +24,8 @@ from airworthy.race.benchmark.telemetry import checked_telemetry
 from airworthy.race.onboard import checked_command
 from airworthy.race.pilots.catalogue import POLICY, PilotEntry, own_policy, race_pilot
 from airworthy.race.published import TRUTH
-from airworthy.race.wall.confinement import confined, die_with_parent
+from airworthy.race.wall.confinement import confined
 from airworthy.race.wall.records import CLOSE, COMMAND, FAILURE, HELLO, PROTOCOL, READY, facts_of, record_of
-from airworthy.race.wall.wire import Link, LinkFailure, Message
 
 REFUSED = "refused"
 """Kind of the message instead of a hello, where there is no such pilot or it cannot be made."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -32,8 +31,8 @@ _LOOKED_MAX = 20_000
 OPEN_FILES, MEMORY_BYTES = 256, 4 << 30
 """Limits, ours: libraries open a few dozen files, and a solver's plan takes below a gigabyte. The same on every machine: with
 more than a machine has, its own end of memory would come first, and kill whatever it chose."""
-_DEATH_SIGNAL, _NO_NEW_PRIVILEGES = 1, 38
-"""Options of prctl (linux/prctl.h)."""
+_NO_NEW_PRIVILEGES = 38
+"""Option of prctl (linux/prctl.h)."""
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 """Numbers of the system calls, the same on all architectures."""
 _READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
@@ -76,12 +75,6 @@ def confined(own: Iterable[Path]) -> dict[str, str]:
         # The system's own limit counts where it is lower: then a pilot has less here than elsewhere.
         "limits": f"rlimit, {memory / (1 << 30):.3g} GiB",
     }
-
-
-def die_with_parent() -> None:
-    """Let the system kill this process when the one that started it ends, however that ends; on Linux."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
 def results_below(folder: Path) -> list[Path] | None:

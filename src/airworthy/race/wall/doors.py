@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import airworthy
+from airworthy.bridges.wire import Link, LinkFailure, Message, within
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import harmless
 from airworthy.core.native_kernel import kernel_cache
@@ -30,7 +31,6 @@ from airworthy.race.pilots.catalogue import POLICY, RATE_HZ, PilotEntry, own_pol
 from airworthy.race.published import TRUTH
 from airworthy.race.wall.records import FAILURE, HELLO, PROTOCOL
 from airworthy.race.wall.seats import PILOT_ARRAYS_MAX, Opened, SocketSeat, empty_folder, told
-from airworthy.race.wall.wire import Link, LinkFailure, Message, within
 
 PATIENCE_S = 120.0
 """Default of how long a pilot may take for an answer [s]; ours. A plan of a whole race takes seconds, twenty under load."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.bridges.wire import Message
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import parse_toml
@@ -15,7 +16,6 @@ from airworthy.optics.projections import Pinhole
 from airworthy.race.background import Charge
 from airworthy.race.briefing import BeaconFrame
 from airworthy.race.onboard import ImageFrame, Onboard, OnboardFacts, RangerSample, Truth
-from airworthy.race.wall.wire import Message
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.files import vehicle_from_table, vehicle_text
 

@@ -19,13 +19,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from airworthy.bridges.wire import Link, LinkFailure, Message, within
 from airworthy.core.arrays import Array
 from airworthy.core.files import harmless
 from airworthy.pilots.containment import PilotFailure, contained
 from airworthy.race.background import NOTE_LENGTH, NOTES_MAX, Charge, Desk, DeskNote, DeskRecord, desk_of, is_note
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth, checked_command
 from airworthy.race.wall.records import CLOSE, COMMAND, FAILURE, READY, facts_message, record_message
-from airworthy.race.wall.wire import Link, LinkFailure, Message, within
 
 PILOT_ARRAYS_MAX = 4 << 20
 """Most bytes of arrays in a pilot's answer; ours. A path of 2,000 points for each of 25 flights has half of it."""

@@ -20,7 +20,7 @@ from airworthy.sensors.navigation.geodesy import Home
 from airworthy.sensors.navigation.magnetic_field import magnetic_field
 
 __all__ = ["Barometer", "BarometerSample", "Gnss", "GnssSample", "Magnetometer", "NavigationSample", "NavigationSensors",
-           "navigation_names"]  # fmt: skip
+           "navigation_device", "navigation_names"]  # fmt: skip
 
 _KELVIN = 273.15
 
@@ -129,6 +129,21 @@ def _device(kind: str, name: str, record: type) -> Any:
     values = known[name]
     names = [item.name for item in fields(record)]
     return record(**{key: tuple(values[key]) if isinstance(values[key], list) else values[key] for key in names})
+
+
+def navigation_device(kind: str, name: str) -> Magnetometer | Barometer | Gnss:
+    """Return a device of devices.toml.
+
+    Args:
+        kind: "magnetometer", "barometer" or "gnss".
+        name: One of `navigation_names`.
+
+    Raises:
+        UnknownNameError: There is no such device.
+    """
+    records = {"magnetometer": Magnetometer, "barometer": Barometer, "gnss": Gnss}
+    found: Magnetometer | Barometer | Gnss = _device(kind, name, records[kind])
+    return found
 
 
 class _Clock:

@@ -31,6 +31,8 @@ ARRAYS_MAX = 64 << 20
 """Most bytes of a message's arrays; ours. A minute of looking at 60 frames of 11 gates takes 2.5 MB, an image 2.4 MB, a pair
 of them 4.7 MB."""
 _RANK_MAX = 8
+_COUNT_MAX = 1 << 40
+"""Of an array without numbers, the product of its other axes; ours: NumPy refuses from 2^60 on."""
 _CHUNK = 1 << 16
 _HEAD = struct.Struct("<I")
 
@@ -70,7 +72,7 @@ def _crossing(name: str, array: Any) -> np.ndarray[Any, Any]:
     plain = np.asarray(array)
     little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
     if little.dtype.str not in DTYPES:
-        raise AirworthyError(f"An array {name!r} of type {plain.dtype} does not cross the wall; expected one of {DTYPES}.")
+        raise AirworthyError(f"An array {name!r} of type {plain.dtype} does not cross; expected one of {DTYPES}.")
     return little
 
 
@@ -188,6 +190,8 @@ def _listed(entry: Any) -> tuple[str, str, tuple[int, ...], int]:
     if isinstance(entry, list) and len(entry) == 3:
         name, dtype, shape = entry
         whole = isinstance(shape, list) and len(shape) <= _RANK_MAX and all(type(n) is int and n >= 0 for n in shape)
+        # An array with an axis of length 0 has no bytes, however long its other axes are said to be: NumPy refuses such ones.
+        whole = whole and (0 not in shape or math.prod(max(n, 1) for n in shape) < _COUNT_MAX)
         if isinstance(name, str) and dtype in DTYPES and whole:
             # Python's whole numbers: a product of these does not overflow to something small.
             return name, dtype, tuple(shape), math.prod(shape) * np.dtype(dtype).itemsize

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from airworthy.bridges.wire import DTYPES, HEADER_MAX, Link, LinkFailure, Message, packed, within
 from airworthy.core.arrays import ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.projections import Pinhole
@@ -25,7 +26,6 @@ from airworthy.race import BeaconFrame, load_race, race_class
 from airworthy.race.onboard import ImageFrame, Onboard, OnboardFacts, RangerSample, Truth, onboard_facts
 from airworthy.race.wall.confinement import readable
 from airworthy.race.wall.records import facts_message, facts_of, record_message, record_of
-from airworthy.race.wall.wire import DTYPES, HEADER_MAX, Link, LinkFailure, Message, packed, within
 from airworthy.vehicles import vehicle
 
 SOON = 5.0

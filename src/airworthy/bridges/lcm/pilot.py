@@ -1,0 +1,178 @@
+"""A program over LCM as a pilot, in lockstep: the pose comes last of an instant, and a command with its utime comes back.
+
+Datagrams may be lost: what is not answered is asked anew. Channels are named as the topics of ROS 2, "_" for each "/" between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from airworthy.bridges.lcm.link import LcmLink
+from airworthy.bridges.lcm.types import lcm_types
+from airworthy.bridges.remote.pilot import PilotHello, RemoteSettings
+from airworthy.bridges.ros.bus import Qos
+from airworthy.bridges.ros.messages import RosMessage
+from airworthy.bridges.ros.pilot import RosPilot
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.frames import rotate
+
+__all__ = ["LCM_INPUTS", "LcmCommands", "LcmPilot", "LcmSender", "channel_of", "lcm_message"]
+
+LCM_INPUTS: Mapping[str, tuple[str, str]] = {
+    "rate_thrust": ("uav_input_rateThrust", "rate_thrust_t"),
+    "rotor_speed": ("uav_input_motorspeed", "motor_speed_t"),
+}
+"""Control level -> channel and type of its commands."""
+
+
+_NEWEST_OF = 1000
+"""Messages that are looked through for the newest command."""
+
+
+def channel_of(topic: str) -> str:
+    """Return the channel of a topic: "uav_odometry" of "/uav/odometry"."""
+    return topic.strip("/").replace("/", "_")
+
+
+def _utime(stamp: Mapping[str, int]) -> int:
+    return stamp["sec"] * 1_000_000 + round(stamp["nanosec"] / 1000)
+
+
+def _vector(values: Mapping[str, float]) -> list[float]:
+    return [values[axis] for axis in "xyz"]
+
+
+def lcm_message(message: RosMessage) -> tuple[str, bytes] | None:
+    """Return type and bytes of what a message of ROS 2 says; None where LCM has no type for it."""
+    values = message.values
+    if message.kind == "rosgraph_msgs/msg/Clock":
+        return _packed("clock_t", utime=_utime(values["clock"]))
+    if message.kind == "std_msgs/msg/Empty":
+        return _packed("collision_t", utime=0)
+    if "header" not in values:
+        return None
+    utime = _utime(values["header"]["stamp"])
+    if message.kind == "nav_msgs/msg/Odometry":
+        pose, twist = values["pose"]["pose"], values["twist"]["twist"]
+        turn = [pose["orientation"][axis] for axis in "xyzw"]
+        velocity = rotate(turn, _vector(twist["linear"]))
+        return _packed("pose_t", utime=utime, position=_vector(pose["position"]), orientation=turn, velocity=velocity,
+                       angular_velocity=_vector(twist["angular"]))  # fmt: skip
+    if message.kind == "geometry_msgs/msg/PoseStamped":
+        pose = values["pose"]
+        turn = [pose["orientation"][axis] for axis in "xyzw"]
+        return _packed("pose_t", utime=utime, position=_vector(pose["position"]), orientation=turn)
+    if message.kind == "sensor_msgs/msg/Imu":
+        return _packed("imu_t", utime=utime, linear_acceleration=_vector(values["linear_acceleration"]),
+                       angular_velocity=_vector(values["angular_velocity"]))  # fmt: skip
+    if message.kind == "sensor_msgs/msg/Image":
+        pixels = np.asarray(values["data"], np.uint8)
+        return _packed("image_t", utime=utime, frame=values["header"]["frame_id"], encoding=values["encoding"],
+                       width=values["width"], height=values["height"], row_stride=values["step"], size=pixels.size,
+                       data=pixels)  # fmt: skip
+    if message.kind == "sensor_msgs/msg/Range":
+        return _packed("range_t", utime=utime, range=values["range"], minimum=values["min_range"], maximum=values["max_range"])
+    return None
+
+
+def _packed(name: str, **values: Any) -> tuple[str, bytes]:
+    return name, lcm_types()[name].packed(values)
+
+
+class _Channel:
+    """What `RosPilot` asks of a publisher: LCM knows nobody on the other side."""
+
+    matched = 1
+
+    def flush(self, deadline: float) -> bool:
+        """See `bus.Publisher`."""
+        return True
+
+
+class LcmSender:
+    """Sends what messages of ROS 2 say, as far as LCM has types for it."""
+
+    def __init__(self, link: LcmLink):
+        self._link = link
+
+    def announce(self, topic: str, kind: str, qos: Qos) -> _Channel:
+        """Return the end of a topic; nothing is announced."""
+        return _Channel()
+
+    def send(self, message: RosMessage) -> _Channel:
+        """Send a message."""
+        found = lcm_message(message)
+        if found is not None:
+            self._link.send(channel_of(message.topic), found[1])
+        return _Channel()
+
+
+class LcmCommands:
+    """Commands of a control level as they come."""
+
+    matched = 1
+
+    def __init__(self, link: LcmLink, level: str):
+        name = level.partition(":")[0]
+        if name not in LCM_INPUTS:
+            raise unknown_name("control level of LCM", level, LCM_INPUTS)
+        self.topic, self._kind = LCM_INPUTS[name]
+        self._link = link
+        self.malformed = self.stale = 0
+
+    def newest(self, yaw: float) -> Array | None:
+        """Return the newest command that has come since the last call, whatever its utime; None where none has."""
+        found = None
+        # Bounded: a flood must not keep us here.
+        for _ in range(_NEWEST_OF):
+            received = self._link.receive(0.0)
+            if received is None:
+                break
+            if received[0] == self.topic:
+                try:
+                    found = self._command(lcm_types()[self._kind].unpacked(received[1]))
+                except AirworthyError:
+                    self.malformed += 1
+        return found
+
+    def answer(self, stamp: tuple[int, int], yaw: float, deadline: float) -> Array | None:
+        """Return the command that answers an instant; None where none did until the deadline."""
+        wanted = stamp[0] * 1_000_000 + round(stamp[1] / 1000)
+        while True:
+            received = self._link.receive(deadline)
+            if received is None:
+                return None
+            channel, data = received
+            if channel == self.topic:
+                try:
+                    found = lcm_types()[self._kind].unpacked(data)
+                except AirworthyError:
+                    self.malformed += 1
+                else:
+                    if found["utime"] == wanted:
+                        return self._command(found)
+                    self.stale += 1
+            if time.monotonic() >= deadline:
+                return None
+
+    def _command(self, found: Mapping[str, Any]) -> Array:
+        if self._kind == "rate_thrust_t":
+            return np.array([found["thrust"], *found["angular_rates"]])
+        return np.asarray(found["speed"], np.float64)
+
+
+class LcmPilot(RosPilot):
+    """One vehicle on channels that begin with uav_; see `RosPilot`."""
+
+    reliable = False
+
+    def __init__(self, link: Callable[[], LcmLink], hello: PilotHello, settings: RemoteSettings):
+        super().__init__(link, hello, settings)
+
+    def _topics(self, bus: Any) -> tuple[Any, Any]:
+        return LcmSender(bus), LcmCommands(bus, self.level)

@@ -1,0 +1,286 @@
+"""Vehicle in the loop: the real one is tracked, and its cameras are shown this scene (spec/flightgoggles 5, spec/connect 9)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from airworthy.bridges.clock import Thinned
+from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
+from airworthy.bridges.loop.latency import FrameTimes, LatencyRow, latency_rows
+from airworthy.bridges.loop.pose_sources import logged_poses, pose_source
+from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, RoomAlignment, StampedPose, TrackedPose
+from airworthy.bridges.ros import messages
+from airworthy.bridges.ros.bus import COMMANDS
+from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
+from airworthy.bridges.ros.messages import PREFIX, RosMessage
+from airworthy.bridges.ros.topics import TopicSender
+from airworthy.bridges.ros.types import ros_types
+from airworthy.bridges.ros.zenoh import ZenohBus
+from airworthy.bridges.sensor_words import sensor_of
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import write_json
+from airworthy.core.schema import Bound, check_fields
+from airworthy.geometry.distance import clearance
+from airworthy.logs.mcap_writer import McapWriter
+from airworthy.scenes import SceneBatch, scene
+from airworthy.sensors.build import make_sensor
+from airworthy.sensors.devices import Device
+from airworthy.sensors.mounting import mounted_pose
+from airworthy.sensors.sampling import SensorView
+from airworthy.simulation.sensor_state import Sample
+
+__all__ = ["FRAMES_FILE", "LATENCY_FILE", "LoopConfig", "LoopResult", "serve_poses"]
+
+FRAMES_FILE, LATENCY_FILE = "frames.mcap", "latency.json"
+_NS = 1_000_000_000
+_FILE = "file:"
+
+
+@dataclass(frozen=True)
+class LoopConfig:
+    """What is shown to a vehicle that is tracked elsewhere."""
+
+    poses: str
+    """Where its poses come from: udp[:PORT], ros2:/TOPIC, zenoh:/TOPIC (geometry_msgs/PoseStamped), or file:PATH, a log that is
+    replayed at its own pace."""
+    scene: str = "hall"
+    """What its cameras see: a scene's name or file."""
+    sensors: tuple[str, ...] = ("d455_depth",)
+    """What it carries: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL (`airworthy sensors` lists devices, one's own are
+    FILE.toml:NAME)."""
+    publish: Literal["none", "ros2", "zenoh"] = "none"
+    """Where pictures go: topics of ROS 2 (docs/howto/ros2.md), over DDS or zenoh."""
+    out: Path | None = None
+    """Folder for frames.mcap, the same messages, and latency.json."""
+    align: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    """Where the room's origin lies in the scene, x, y, z [m], and how far the room is turned to the left [deg]."""
+    safety: tuple[float, float, float, float, float, float] | None = None
+    """Smaller and larger corner of the box that the vehicle may be in, in the scene [m]; outside, /uav/abort is raised."""
+    radius: Annotated[float, Bound(0.0, 100.0, "m")] = 0.3
+    """Of the sphere about the pose that is taken for the vehicle: where it touches the scene, /uav/collision is raised [m]."""
+    extrapolation: Annotated[float, Bound(0.0, 1.0, "s")] = 0.05
+    """Longest time that a pose is moved on by its speed; from then on it is held, and /uav/abort raised [s]."""
+    clock: Literal["real", "lockstep"] = "real"
+    """"real": frames when they are due; "lockstep": each frame of a file at exactly its instant, as fast as it goes."""
+    duration: Annotated[float, Bound(0.01, 86400.0, "s")] = 600.0
+    """Most of it [s]."""
+    wait: Annotated[float, Bound(0.01, 3600.0, "s")] = 60.0
+    """How long to wait for the first pose [s]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.clock == "lockstep" and not self.poses.startswith(_FILE):
+            raise AirworthyError("--clock lockstep renders a file's poses: give --poses file:PATH, or --clock real.")
+        if not self.sensors:
+            raise AirworthyError("No sensor is named; `airworthy sensors` lists them.")
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """What a session did."""
+
+    frames: dict[str, int]
+    """By sensor."""
+    latency: dict[str, list[LatencyRow]]
+    """The same; empty in lockstep, where nothing is due."""
+    held: int
+    """Frames whose pose was held."""
+    aborts: tuple[Abort, ...]
+    collisions: int
+    track: PoseTrack
+    notes: tuple[str, ...]
+    interrupted: bool = False
+    """Somebody stopped it."""
+
+
+def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence: None) -> LoopResult:
+    """Render what a tracked vehicle's cameras see until its poses end, time is over, or somebody stops it.
+
+    Args:
+        config: What is shown.
+        say: Is given a sentence when it waits, at each abort, and at the first contact of a row.
+
+    Raises:
+        AirworthyError: Scene, sensors or source cannot be had, or no pose came in time.
+    """
+    devices = dict(sensor_of(word) for word in config.sensors)
+    show = _Show(config, devices, SceneBatch([scene(config.scene)], 1), say)
+    with ExitStack() as stack:
+        stack.callback(show.close)
+        if config.clock == "lockstep":
+            return show.replayed(list(logged_poses(config.poses.removeprefix(_FILE))))
+        source = pose_source(config.poses)
+        stack.callback(source.close)
+        say(f"Waiting for poses at {source.address}. Ctrl-C ends it.")
+        guard = stack.enter_context(PoseGuard(source, show.align, show.track, show.volume, show.abort))
+        deadline = time.monotonic() + config.wait
+        while not guard.first.wait(0.05):
+            if guard.ended.is_set() or time.monotonic() > deadline:
+                why = guard.failure or ("it ended" if guard.ended.is_set() else f"none within {config.wait:g} s")
+                raise AirworthyError(f"No pose came from {source.address}: {why}.")
+        return show.live(guard, source.malformed)
+
+
+class _Show:
+    """The scene, the cameras, and where pictures go."""
+
+    def __init__(self, config: LoopConfig, devices: dict[str, Device], batch: SceneBatch, say: Callable[[str], None]):
+        self._config, self._devices, self._batch, self._say = config, devices, batch, say
+        self._sensors = {name: make_sensor(item, name) for name, item in devices.items()}
+        self.align = RoomAlignment(config.align[:3], config.align[3])
+        self.track = PoseTrack(PoseLimits(extrapolation=config.extrapolation))
+        box = config.safety
+        self.volume = None if box is None else SafetyVolume(box[:3], box[3:])
+        bus = {
+            "none": None,
+            "ros2": lambda: DdsBus(domain_of_environment()),
+            "zenoh": lambda: ZenohBus(domain_of_environment()),
+        }
+        make = bus[config.publish]
+        self._bus: Any = None if make is None else make()
+        self._sender = None if self._bus is None else TopicSender(self._bus, reliable=False)
+        self._abort_topic = (
+            None if self._bus is None else self._bus.publisher(f"{PREFIX}/abort", "std_msgs/msg/Empty", COMMANDS)
+        )
+        self._file: Any = None
+        if config.out is not None:
+            config.out.mkdir(parents=True, exist_ok=True)
+            self._file = open(config.out / FRAMES_FILE, "wb")  # noqa: SIM115 - closed by `close`
+            self._writer = McapWriter(self._file, ros_types().definition)
+        self._count = dict.fromkeys(devices, 0)
+        self._times: dict[str, Thinned[FrameTimes]] = {name: Thinned() for name in devices}
+        self._aborts: list[Abort] = []
+        self._touching, self._interrupted, self._collisions, self._held = False, False, 0, 0
+        self._send(messages.static_frames(devices), 0.0)
+        for name in devices:  # whatever is compiled and loaded at the first picture is so now
+            self._pictures(name, TrackedPose(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), 0.0, False, 0.0), 0.0)
+
+    def abort(self, abort: Abort) -> None:
+        """Raise /uav/abort; called from the thread that takes poses."""
+        if self._abort_topic is not None:
+            self._abort_topic.send(ros_types().packed("std_msgs/msg/Empty", {}))
+        self._aborts.append(abort)
+        self._say(f"Abort: {abort.cause} (told after {1e3 * abort.after:.1f} ms).")
+
+    def live(self, guard: PoseGuard, malformed: int) -> LoopResult:
+        """Show frames when they are due."""
+        begin = time.monotonic()
+        end = begin + self._config.duration
+        try:
+            for name, index, offset in self._schedule():
+                due = begin + offset
+                while time.monotonic() < due and not guard.ended.is_set():
+                    time.sleep(max(min(due - time.monotonic(), 0.02), 0.0))
+                if due > end or guard.ended.is_set():
+                    break
+                if time.monotonic() > due + 1.0 / self._devices[name].rate and index:
+                    continue  # a frame that is a whole period late is left out: the next one is newer
+                begun = time.monotonic()
+                pose = guard.at(due)
+                assert pose is not None
+                self._frame(name, pose, due - guard.offset, FrameTimes(pose.received, due, begun, 0.0, 0.0))
+        except KeyboardInterrupt:
+            self._interrupted = True
+        notes = [f"poses: {malformed:,} packets that were none"] if malformed else []
+        return self._result([*notes, *([f"poses: {guard.failure}"] if guard.failure else [])])
+
+    def replayed(self, poses: list[StampedPose]) -> LoopResult:
+        """Show every frame of a file at its instant."""
+        if not poses:
+            raise AirworthyError(f"{self._config.poses!r} holds no pose.")
+        first, last = poses[0].stamp, min(poses[-1].stamp, poses[0].stamp + self._config.duration)
+        fed = 0
+        for name, _, offset in self._schedule():
+            now = first + offset
+            if now > last + 1e-9:
+                break
+            # One pose beyond the instant, so that it lies between two.
+            while fed < len(poses) and (fed == 0 or poses[fed - 1].stamp < now):
+                item = poses[fed]
+                self.track.add(self.align.placed(StampedPose(item.stamp, item.position, item.attitude, item.stamp)))
+                fed += 1
+            pose = self.track.at(now)
+            assert pose is not None
+            self._frame(name, pose, now, None)
+        return self._result([])
+
+    def _schedule(self) -> Iterator[tuple[str, int, float]]:
+        """Yield sensors, numbers of their frames and the times at which they are due, for ever."""
+        index = dict.fromkeys(self._devices, 0)
+        while True:
+            name = min(index, key=lambda key: index[key] / self._devices[key].rate)
+            yield name, index[name], index[name] / self._devices[name].rate
+            index[name] += 1
+
+    def _frame(self, name: str, pose: TrackedPose, stamp: float, times: FrameTimes | None) -> None:
+        pictures = self._pictures(name, pose, stamp)
+        rendered = time.monotonic()
+        self._send(messages.transform_message(stamp, pose.position, pose.attitude), stamp)
+        for message in pictures:
+            self._send(message, stamp)
+        sent = time.monotonic()
+        self._count[name] += 1
+        self._held += pose.held
+        if times is not None:
+            self._times[name].add(replace(times, rendered=rendered, sent=sent))
+        self._touch(pose, stamp)
+
+    def _pictures(self, name: str, pose: TrackedPose, stamp: float) -> list[RosMessage]:
+        item = self._devices[name]
+        mount = item.effective_mount
+        place, turn = mounted_pose(pose.position[None], pose.attitude[None], mount.position, mount.attitude)
+        data = dict(self._sensors[name].capture(self._batch, SensorView(place, turn, np.zeros(1, np.int32)), item.channels))
+        number = np.array([self._count[name]])
+        sample = Sample(np.array([stamp]), number, number, np.ones(1, bool), place, turn, data)
+        return list(messages.sensor_messages(name, item, sample))
+
+    def _touch(self, pose: TrackedPose, stamp: float) -> None:
+        near = clearance(self._batch.geometry, pose.position[None], max_distance=2.0 * self._config.radius + 1e-3).distance[0]
+        touches = bool(near < self._config.radius)
+        if touches and not self._touching:
+            self._collisions += 1
+            self._send(messages.collision_message(), stamp)
+            self._say(f"Collision at {stamp:.3f} s.")
+        self._touching = touches
+
+    def _send(self, message: RosMessage, stamp: float) -> None:
+        if self._sender is not None:
+            self._sender.send(message)
+        if self._file is not None:
+            data = ros_types().packed(message.kind, message.values)
+            self._writer.message(message.topic, message.kind, max(round(stamp * _NS), 0), data)
+
+    def close(self) -> None:
+        """End file and topics; may be called again."""
+        if self._file is not None and not self._file.closed:
+            self._writer.closed()
+            self._file.close()
+        if self._bus is not None:
+            self._bus.close()
+
+    def _result(self, notes: list[str]) -> LoopResult:
+        t = self.track
+        odd = {"jumps left out": t.jumps, "of them turned markers": t.flips, "out of order": t.late, "gaps": t.dropouts}
+        notes += [f"poses: {count:,} {what}" for what, count in odd.items() if count]
+        latency = {name: latency_rows(times.kept) for name, times in self._times.items()}
+        told = (dict(self._count), latency, self._held, tuple(self._aborts), self._collisions, t, tuple(notes))
+        result = LoopResult(*told, self._interrupted)
+        if self._config.out is not None:
+            write_json(self._config.out / LATENCY_FILE, _told(result))
+        return result
+
+
+def _told(result: LoopResult) -> dict[str, Any]:
+    rows = {name: [vars(row) for row in rows] for name, rows in result.latency.items()}
+    aborts = [{"cause": abort.cause, "after_s": abort.after} for abort in result.aborts]
+    return {"frames": result.frames, "latency_s": rows, "held": result.held, "aborts": aborts, "collisions": result.collisions,
+            "clock_offset_s": result.track.clock.value if result.track.clock.value < inf else None,
+            "notes": list(result.notes)}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Clients of the socket protocol, to be copied: they need nothing of the package."""

@@ -1,0 +1,221 @@
+"""Pilots over the socket protocol: any program that listens, in any language (docs/howto/external_pilots.md).
+
+Messages are those of `airworthy.bridges.wire`; who says what, in this order:
+
+    pilot  hello        protocol, name, level, observes, rate, batched
+    we     reset        protocol, flights, seed, task, vehicles; arrays of the task
+    pilot  ready
+    we     observation  arrays: time, declared fields, and of sensors what is new
+    pilot  command      array command (flights, width)                         ... and again from `observation`
+    either failure      said                                                   ends the flight
+    we     close
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from airworthy.bridges.remote.pilot import FlightTask, PilotHello, RemotePilot, RemoteSettings
+from airworthy.bridges.sockets import parse_address
+from airworthy.bridges.wire import DTYPES, Link, LinkFailure, Message, within
+from airworthy.control.kernel import LEVELS
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import harmless
+from airworthy.pilots.containment import PilotFailure
+from airworthy.pilots.pilot import Observation
+
+__all__ = ["PORT", "PROTOCOL", "SocketPilot", "greeted"]
+
+PROTOCOL = 1
+"""Version of the messages."""
+PORT = 5005
+"""Where a pilot listens unless its word says otherwise; ours."""
+ANSWER_MAX = 4 << 20
+"""Most bytes of arrays in an answer; ours: commands of 10,000 flights take 1.1 MB."""
+_NAME_MAX, _OBSERVES_MAX, _RATE_MAX, _SAID_MAX = 40, 16, 1e4, 300
+_RETRY = 0.05
+"""Between two attempts to reach a program that is not there yet [s]."""
+
+
+class SocketPilot(RemotePilot):
+    """A pilot that listens on a socket; see `RemotePilot`.
+
+    Args:
+        place: PORT, ADDRESS:PORT or the path of a Unix socket.
+        hello: What it said when it was first asked.
+        settings: Of the conversation.
+    """
+
+    def __init__(self, place: str, hello: PilotHello, settings: RemoteSettings):
+        super().__init__(hello, settings)
+        self._place = place
+        self._links: list[Link] = []
+        self._sent: dict[str, Array] = {}
+        """Of each sensor the numbers of the samples that were sent last."""
+
+    def begin(self, task: FlightTask) -> None:
+        """Connect, once for all flights or once for each, and tell the task; as in the base."""
+        self.close()
+        parts = [task] if self.hello.batched or task.flights == 1 else [task.of_flight(k) for k in range(task.flights)]
+        self._sent = {}
+        for part in parts:
+            until = within(self.settings.patience)
+            try:
+                link = _connected(self._place, self.settings.wait)
+                self._links.append(link)
+                said = _hello(link, until)
+                if said != self.hello:
+                    raise PilotFailure(f"its hello changed from {asdict(self.hello)} to {asdict(said)}")
+                fields = {"protocol": PROTOCOL, "flights": part.flights, "seed": part.seed, "task": part.kind,
+                          "vehicles": list(part.vehicles)}  # fmt: skip
+                link.send(Message("reset", fields, {name: _plain(array) for name, array in part.arrays.items()}), until)
+                _answer(link, "ready", until)
+            except LinkFailure as failure:
+                raise self._failed(failure) from None
+
+    def decide(self, observation: Observation) -> Array:
+        """Ask every flight's conversation, then take the answers; as in the base."""
+        until = within(self.settings.patience)
+        arrays = self._seen(observation)
+        flights = len(observation.time)
+        try:
+            if len(self._links) == 1:
+                self._links[0].send(Message("observation", {}, arrays), until)
+            else:
+                for flight, link in enumerate(self._links):
+                    link.send(Message("observation", {}, {k: array[flight : flight + 1] for k, array in arrays.items()}), until)
+            found = [_answer(link, "command", until).arrays.get("command") for link in self._links]
+        except LinkFailure as failure:
+            raise self._failed(failure) from None
+        if any(command is None for command in found):
+            raise PilotFailure("its answer held no array 'command'")
+        shaped = [np.atleast_2d(np.asarray(command, np.float64)) for command in found]
+        if len({item.shape[1:] for item in shaped}) != 1 or (len(shaped) > 1 and any(len(item) != 1 for item in shaped)):
+            raise PilotFailure(f"its commands have shapes {[item.shape for item in shaped][:3]}; expected one row for a flight")
+        return np.concatenate(shaped) if len(shaped) == flights else shaped[0]
+
+    def close(self) -> None:
+        """Say so, and close the connections; as in the base."""
+        for link in self._links:
+            # Where it is gone already, that was said.
+            with suppress(LinkFailure):
+                link.send(Message("close"), within(1.0))
+            link.close()
+        self._links = []
+
+    def _seen(self, observation: Observation) -> dict[str, Array]:
+        """Return what is seen; of sensors the arrays of a sample are left out that were sent already."""
+        # State in float64, so that programs in C need one type alone; images keep theirs.
+        state = {"time": observation.time, **observation.fields}
+        arrays: dict[str, Array] = {name: np.asarray(array, np.float64) for name, array in state.items()}
+        for name, sample in observation.samples.items():
+            head = f"sensor:{name}/"
+            arrays[f"{head}number"] = _plain(sample.number)
+            if name in self._sent and np.array_equal(self._sent[name], sample.number):
+                continue
+            self._sent[name] = np.array(sample.number)
+            arrays |= {f"{head}{part}": _plain(getattr(sample, part)) for part in ("time", "valid", "position", "attitude")}
+            arrays |= {f"{head}{channel}": _plain(array) for channel, array in sample.data.items()}
+        return arrays
+
+    def _failed(self, failure: LinkFailure) -> PilotFailure:
+        said = str(failure)
+        return PilotFailure(f"{said}: none within {self.settings.patience:g} s" if "in time" in said else said)
+
+
+def greeted(place: str, settings: RemoteSettings) -> PilotHello:
+    """Connect once, and return what the program there says of itself.
+
+    Args:
+        place: PORT, ADDRESS:PORT or the path of a Unix socket.
+        settings: How long to wait.
+
+    Raises:
+        AirworthyError: Nothing listens there, or what it says is no hello of a pilot that flies here.
+    """
+    try:
+        link = _connected(place, settings.wait)
+        try:
+            return _hello(link, within(settings.patience))
+        finally:
+            link.close()
+    except (LinkFailure, PilotFailure) as failure:
+        raise AirworthyError(f"The pilot external:{place} cannot be flown: {failure}.") from None
+
+
+def _connected(place: str, wait: float) -> Link:
+    until = within(wait)
+    while True:
+        try:
+            return Link(_socket(place), ANSWER_MAX)
+        except OSError as error:
+            if time.monotonic() >= until:
+                reason = error.strerror or str(error)
+                raise PilotFailure(f"nothing answered at {place} for {wait:g} s ({reason}); start your program") from None
+        time.sleep(_RETRY)
+
+
+def _socket(place: str) -> socket.socket:
+    if "/" in place:
+        made = socket.socket(socket.AF_UNIX)
+        try:
+            made.connect(place)
+        except OSError:
+            made.close()
+            raise
+        return made
+    address = parse_address(place, PORT)
+    return socket.create_connection((address.host, address.port), timeout=5.0)
+
+
+def _hello(link: Link, until: float) -> PilotHello:
+    message = link.receive(until)
+    said = message.fields
+    if message.kind == "failure":
+        raise PilotFailure(_told(said.get("said")))
+    if message.kind != "hello" or said.get("protocol") != PROTOCOL:
+        raise PilotFailure(f"it began with {message.kind[:40]!r}; expected a hello of protocol {PROTOCOL}")
+    name, level, rate, observes = said.get("name"), said.get("level"), said.get("rate", 0.0), said.get("observes", [])
+    if level is None:
+        raise PilotFailure("its hello names no control level; pilots of races fly in `airworthy bench race`")
+    if not isinstance(level, str) or level not in LEVELS:
+        raise PilotFailure(str(unknown_name("control level", _told(level), LEVELS)).rstrip("."))
+    if not isinstance(name, str) or not 0 < len(name) <= _NAME_MAX or not name.isprintable():
+        raise PilotFailure(f"its hello has the name {_told(name)!r}; expected 1 to {_NAME_MAX} letters")
+    if type(rate) not in (int, float) or not math.isfinite(rate) or not 0.0 <= rate <= _RATE_MAX:
+        raise PilotFailure(f"its hello has the rate {_told(rate)}; expected decisions per second, 0 to {_RATE_MAX:g}")
+    listed = isinstance(observes, list) and len(observes) <= _OBSERVES_MAX
+    if not listed or not all(isinstance(item, str) and 0 < len(item) <= _NAME_MAX and item.isprintable() for item in observes):
+        raise PilotFailure("its hello has 'observes' that is no list of names")
+    return PilotHello(name, level, tuple(observes), float(rate), said.get("batched") is True)
+
+
+def _answer(link: Link, kind: str, until: float) -> Message:
+    message = link.receive(until)
+    if message.kind == "failure":
+        raise PilotFailure(_told(message.fields.get("said", "it failed")))
+    if message.kind != kind:
+        raise PilotFailure(f"it answered {harmless(message.kind[:40])!r}; expected {kind!r}")
+    return message
+
+
+def _told(said: Any) -> str:
+    """Return what a program says as tables have it: short, and none of its escape codes."""
+    return harmless(str(said)[:_SAID_MAX])
+
+
+def _plain(array: Any) -> Any:
+    """Return an array of a type that crosses: whole numbers as int64, halves of floats as float32."""
+    found = np.asarray(array)
+    if found.dtype.newbyteorder("<").str in DTYPES:
+        return found
+    return found.astype(np.float32 if found.dtype.kind == "f" and found.itemsize < 4 else
+                        np.float64 if found.dtype.kind == "f" else np.int64)  # fmt: skip

@@ -1,0 +1,230 @@
+"""Our simulator on topics: a vehicle with sensors flies on in real time, whoever commands it (spec/flightgoggles 6 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from airworthy.bridges.clock import Lateness, LinkClock
+from airworthy.bridges.lcm.link import LcmLink
+from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender
+from airworthy.bridges.ros import messages
+from airworthy.bridges.ros.bus import COMMANDS, Bus, Subscriber
+from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
+from airworthy.bridges.ros.flight_log import FLIGHT_LOG, FlightMcap
+from airworthy.bridges.ros.messages import PREFIX
+from airworthy.bridges.ros.topics import CommandTopic, TopicSender
+from airworthy.bridges.ros.zenoh import ZenohBus
+from airworthy.bridges.sensor_words import sensor_of
+from airworthy.bridges.server import stand
+from airworthy.control.kernel import LEVELS
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import yaw_of
+from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.scenes import SceneBatch, scene
+from airworthy.sensors.devices import Device
+from airworthy.simulation import Contact, Ground, Imu, MountedSensor, MountedSensors, Simulator, SimulatorConfig
+from airworthy.simulation.sensor_state import Capture, Sample
+from airworthy.vehicles import named_vehicle
+
+__all__ = ["TRANSPORTS", "TopicServeConfig", "TopicServed", "serve_topics"]
+
+TRANSPORTS = ("ros2", "zenoh", "lcm")
+
+
+@dataclass(frozen=True)
+class TopicServeConfig:
+    """What is served."""
+
+    transport: Literal["ros2", "zenoh", "lcm"]
+    """Over what."""
+    vehicle: str = "flightgoggles"
+    """Of the catalogue, or a file."""
+    scene: str | None = None
+    """Where: a scene's name or file; without one, a ground plane in empty air."""
+    sensors: tuple[str, ...] = ()
+    """What it carries: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL, one's own FILE.toml:NAME; they need a scene."""
+    level: str = "rate_thrust"
+    """What is commanded: rate_thrust, rotor_speed; over ROS 2 also velocity, position, tracking (docs/howto/ros2.md)."""
+    imu: str = "flightgoggles"
+    """Inertial sensor (`airworthy sensors` lists them)."""
+    rate: Annotated[float, Bound(20.0, 1000.0, "Hz")] = 960.0
+    """Steps of the physics, and of clock, odometry and inertial sensor, per second [Hz]."""
+    clock: Literal["real", "scaled"] = "real"
+    """"real", at wall-clock time; "scaled", at --factor times that. In lockstep, fly --pilot external:ros2 flies a node."""
+    factor: Annotated[float, Bound(0.01, 1000.0)] = 1.0
+    """Simulated over wall-clock time, with --clock scaled."""
+    duration: Annotated[float, Bound(0.1, 86400.0, "s")] = 600.0
+    """Simulated time [s]."""
+    start: tuple[float, float, float] | None = None
+    """Where it begins, world [m]; without one, the scene's start, or on the ground at the origin."""
+    seed: Annotated[int, SEED] = 0
+    """Key of all random numbers."""
+    out: Path | None = None
+    """Folder to keep the flight in: flight.mcap."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.factor != 1.0 and self.clock != "scaled":
+            raise AirworthyError(f"--factor changes nothing with --clock {self.clock}: choose --clock scaled.")
+        if self.sensors and self.scene is None:
+            raise AirworthyError("--sensors see nothing in empty air: name a --scene (`airworthy scenes` lists them).")
+
+
+@dataclass(frozen=True)
+class TopicServed:
+    """What a session was."""
+
+    seconds: float
+    """Simulated [s]."""
+    lateness: Lateness
+    commands: int
+    """That were taken."""
+    resets: int
+    collisions: int
+    frames: dict[str, int]
+    """Of sensors."""
+    position: Array
+    """Where it is at the end, world [m]."""
+    notes: tuple[str, ...]
+    interrupted: bool
+
+
+def serve_topics(config: TopicServeConfig, say: Callable[[str], None] = lambda sentence: None) -> TopicServed:
+    """Simulate a vehicle and say on topics what it senses, until time is over or somebody stops it.
+
+    It stands with its rotors off, or waits in the air where it begins there, until the first command comes. A command holds
+    until the next one.
+
+    Args:
+        config: What is served.
+        say: Is given a sentence when it begins.
+
+    Raises:
+        AirworthyError: Something of it cannot be had.
+    """
+    with ExitStack() as stack:
+        made = _Served(config, stack)
+        say(f"Serving {config.vehicle} at {made.address}; commands on {made.commands.topic}. Ctrl-C ends it.")
+        return made.run()
+
+
+class _Served:
+    def __init__(self, config: TopicServeConfig, stack: ExitStack):
+        self._config = config
+        vehicle = named_vehicle(config.vehicle)
+        place = None if config.scene is None else scene(config.scene)
+        batch = None if place is None else SceneBatch([place], 1)
+        flown = SimulatorConfig(
+            physics_rate=config.rate, control_rate=config.rate, level=config.level, imu=Imu.named(config.imu), ground=Ground(),
+            contact=None if batch is None else Contact(mode="respond"),
+        )  # fmt: skip
+        geometry = None if batch is None else batch.geometry
+        self.simulator = Simulator(vehicle, flown, env_count=1, seed=config.seed, geometry=geometry)
+        self._vehicle, self._start = vehicle, _start(config, place)
+        # Zeros command no thrust at these levels.
+        self._stands = self._start is None and config.level.partition(":")[0] in ("rate_thrust", "rotor_speed")
+        self._reset()
+        named = dict(sensor_of(word) for word in config.sensors)
+        self._devices: dict[str, Device] = named
+        specs: dict[str, Any] = {name: MountedSensor(item) for name, item in named.items()}
+        self._mounted = MountedSensors(self.simulator, batch, specs) if batch is not None and specs else None
+        self.commands: CommandTopic | LcmCommands
+        self._sender: TopicSender | LcmSender
+        self._resets: Subscriber | None = None
+        if config.transport == "lcm":
+            link = LcmLink()
+            stack.callback(link.close)
+            self.address, self.commands, self._sender = link.address, LcmCommands(link, config.level), LcmSender(link)
+        else:
+            domain = domain_of_environment()
+            bus: Bus = DdsBus(domain) if config.transport == "ros2" else ZenohBus(domain)
+            stack.callback(bus.close)
+            self.commands, self._sender = CommandTopic(bus, config.level), TopicSender(bus, reliable=False)
+            self._resets = bus.subscriber(f"{PREFIX}/input/reset", "std_msgs/msg/Empty", COMMANDS)
+            self.address = bus.address
+        self._log: FlightMcap | None = None
+        if config.out is not None:
+            config.out.mkdir(parents=True, exist_ok=True)
+            self._log = stack.enter_context(FlightMcap(config.out / FLIGHT_LOG, self.simulator, self._mounted))
+        self._frames = dict.fromkeys(named, 0)
+        self._taken = self._begun = self._collisions = self._touched = self._times_reset = 0
+        self._since = 0.0
+        self._sender.send(messages.static_frames(named))
+        if self._mounted is not None:
+            self._mounted.listen(self._capture)
+
+    def run(self) -> TopicServed:
+        """Fly."""
+        config, simulator = self._config, self.simulator
+        clock = LinkClock(config.clock, 1.0 / config.rate, config.factor)
+        width = LEVELS[config.level].width(simulator.rotor_count)
+        command = np.zeros(width)
+        steps, interrupted = round(config.duration * config.rate), False
+        step = 0
+        try:
+            for step in range(1, steps + 1):
+                now = step / config.rate
+                clock.begin(now)
+                found = self.commands.newest(float(yaw_of(simulator.attitude[0])))
+                if found is not None:
+                    if found.shape == (width,) and np.isfinite(found).all():
+                        command, self._taken = found, self._taken + 1
+                    else:
+                        self.commands.malformed += 1
+                if self._resets is not None and self._resets.receive(0.0) is not None:
+                    self._reset()
+                    command, self._taken, self._times_reset, self._since = np.zeros(width), 0, self._times_reset + 1, now
+                # Before its first command a vehicle in the air waits there; on the ground its sensors are alive.
+                if self._taken or self._stands:
+                    simulator.step(command)
+                self._say(now)
+        except KeyboardInterrupt:
+            interrupted = True
+        odd = {"commands that were none": self.commands.malformed}
+        notes = tuple(f"{config.transport}: {count:,} {what}" for what, count in odd.items() if count)
+        return TopicServed(step / config.rate, clock.lateness(), self._taken + self._begun, self._times_reset, self._collisions,
+                           dict(self._frames), np.array(simulator.position[0]), notes, interrupted)  # fmt: skip
+
+    def _say(self, now: float) -> None:
+        simulator = self.simulator
+        position, velocity, attitude = simulator.position[0], simulator.velocity[0], simulator.attitude[0]
+        self._sender.send(messages.clock_message(now))
+        self._sender.send(messages.imu_message(now, simulator.imu[0]))
+        self._sender.send(messages.transform_message(now, position, attitude))
+        self._sender.send(messages.odometry_message(now, position, velocity, attitude, simulator.field("rate")[0]))
+        if self._log is not None:
+            self._log.write(simulator)
+        if self._config.scene is not None:
+            count = int(simulator.contacts.count[0])
+            if count > self._touched:
+                self._collisions += 1
+                self._sender.send(messages.collision_message())
+            self._touched = count
+
+    def _reset(self) -> None:
+        stand(self.simulator, self._vehicle, 90.0, self._start)
+        self._begun, self._touched = getattr(self, "_begun", 0) + getattr(self, "_taken", 0), 0
+
+    def _capture(self, capture: Capture) -> None:
+        # Of a flight that was reset, time goes on.
+        when = np.asarray(self._since + capture.step[:1] / self._config.rate, np.float64)
+        data = {name: array[:1] for name, array in capture.data.items()}
+        place = (capture.position[:1], capture.attitude[:1])
+        sample = Sample(when, capture.step[:1], capture.number[:1], np.ones(1, bool), *place, data)
+        self._frames[capture.name] += 1
+        for message in messages.sensor_messages(capture.name, self._devices.get(capture.name), sample):
+            self._sender.send(message)
+
+
+def _start(config: TopicServeConfig, place: Any) -> Array | None:
+    if config.start is not None:
+        return np.array(config.start)
+    found = None if place is None else getattr(place, "start", None)
+    return None if found is None else np.asarray(getattr(found, "position", found), np.float64)[:3]

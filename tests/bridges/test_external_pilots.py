@@ -1,0 +1,383 @@
+"""Pilots outside by the socket protocol: the same bytes as in this process, in Python and C; what goes wrong is named."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.bridges.conftest import free_port
+
+import airworthy.bridges.remote.clients as clients
+from airworthy.benchmarks.fly.config import FlyConfig
+from airworthy.benchmarks.fly.job import run_fly
+from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.job import run_benchmark
+from airworthy.benchmarks.navigation.store import read_rows
+from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.job import evaluate
+from airworthy.bridges.remote.clients.airworthy_pilot import server
+from airworthy.bridges.remote.pilot import RemoteSettings
+from airworthy.bridges.remote.words import external_entry, is_external, split_word, without_prefix
+from airworthy.bridges.wire import Link, LinkFailure, Message, within
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import sha256_file
+from airworthy.tasks.navigation import NavigationProtocol
+
+CLIENTS = Path(clients.__file__).parent
+CC = shutil.which("cc")
+GOAL = np.array([0.0, 0.0, 2.0])
+AT_ONCE = RemoteSettings(patience=5.0, wait=0.2)
+
+
+class Climber:
+    """Goes to `GOAL`, at a speed in proportion to how far it is."""
+
+    name, level, observes = "climber", "velocity", ["position"]
+
+    def command(self, data: Any) -> Any:
+        away = 0.5 * (GOAL - data["position"])
+        return np.column_stack([away, np.zeros(len(away))])
+
+
+class Batched(Climber):
+    batched = True
+
+
+class Chaser:
+    """Goes where its task says: a course's end, or a goal; told nothing it stays."""
+
+    name, level, observes = "chaser", "velocity", ["position"]
+    told: Any = None
+
+    def reset(self, task: Any, data: Any) -> None:
+        self.to = data["course_position"][-1:] if task["task"] == "course" else data["goal"]
+        type(self).told = (task, data)
+
+    def command(self, data: Any) -> Any:
+        away = self.to - data["position"]
+        return np.column_stack([0.8 * away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1.0), np.zeros(len(away))])
+
+
+class Along:
+    """Follows its course: position, velocity, acceleration, no jerk, yaw, yaw rate."""
+
+    name, level, observes = "along", "tracking", ["position"]
+
+    def reset(self, task: Any, data: Any) -> None:
+        self.rows = data
+
+    def command(self, data: Any) -> Any:
+        at = np.minimum(np.round(data["time"] / 0.01).astype(int), len(self.rows["course_time"]) - 1)
+        row = {name: array[at] for name, array in self.rows.items() if name.startswith("course_")}
+        parts = (row["course_position"], row["course_velocity"], row["course_acceleration"], np.zeros((len(at), 3)))
+        return np.concatenate([*parts, row["course_yaw"][:, None], row["course_yaw_rate"][:, None]], axis=1)
+
+
+class Seer(Chaser):
+    """The same, and keeps what it has seen."""
+
+    name, observes = "seer", ["position", "sensor:depth"]
+    images: list[Any] = []  # noqa: RUF012 - of all flights
+
+    def command(self, data: Any) -> Any:
+        assert data["sensor:depth/depth"].ndim == 3
+        assert len(data["sensor:depth/depth"]) == len(data["time"])
+        self.images.append((data["sensor:depth/number"][0], data["sensor:depth/depth"][0].copy()))
+        return super().command(data)
+
+
+@pytest.fixture
+def serve(loopback: None) -> Iterator[Callable[..., str]]:
+    running = []
+
+    def start(make: Any) -> str:
+        port = free_port()
+        made = server(make, port)
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        running.append(made)
+        return f"external:{port}"
+
+    yield start
+    for one in running:
+        one.shutdown()
+        one.server_close()
+
+
+def flown(out: Path, pilot: str, **changes: Any) -> Any:
+    chosen = {"waypoints": ("0,0,1", "0,0,2"), "hold": 0.2, "report": False, "wait": 1.0} | changes
+    return run_fly(FlyConfig(pilot=pilot, out=out, **chosen))
+
+
+def digest(out: Path) -> str:
+    return sha256_file(out / "flight.parquet")
+
+
+# ---- The same bytes, whoever speaks --------------------------------------------------------------------------------------
+
+
+OWN = """
+import numpy as np
+
+
+class Climber:
+    name, level, observes = "climber", "velocity", ("position",)
+
+    def command(self, observation):
+        away = 0.5 * (np.array([0.0, 0.0, 2.0]) - np.asarray(observation["position"], np.float64))
+        return np.column_stack([away, np.zeros(len(away))])
+"""
+
+
+def test_a_flight_has_the_bytes_of_one_in_this_process(serve: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    flown(tmp_path / "own", f"{tmp_path / 'own.py'}:Climber", wait=120.0)
+    for number, make in enumerate((Climber, Climber, Batched)):
+        result = flown(tmp_path / str(number), serve(make))
+        assert result.pilot_error == ""
+        assert digest(tmp_path / str(number)) == digest(tmp_path / "own")
+
+
+def test_several_flights_are_as_many_conversations_or_one(serve: Callable[..., str], tmp_path: Path) -> None:
+    many = {"envs": 3, "randomize": ("default",)}
+    assert flown(tmp_path / "each", serve(Climber), **many).pilot_error == ""
+    assert flown(tmp_path / "batch", serve(Batched), **many).pilot_error == ""
+    assert digest(tmp_path / "each") == digest(tmp_path / "batch")
+
+
+@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+def test_a_pilot_in_c_flies_the_same_bytes(serve: Callable[..., str], tmp_path: Path) -> None:
+    program, port = tmp_path / "climber", free_port()
+    flags = (
+        "-std=c99",
+        "-D_POSIX_C_SOURCE=200809L",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pedantic",
+        "-Wshadow",
+        "-ffp-contract=off",
+    )
+    source = Path(__file__).with_name("climber.c")
+    subprocess.run([str(CC), *flags, f"-I{CLIENTS}", str(source), "-o", str(program)], check=True)
+    running = subprocess.Popen([str(program), str(port)])
+    try:
+        assert flown(tmp_path / "c", f"external:{port}", wait=10.0, envs=2).pilot_error == ""
+    finally:
+        running.kill()
+        running.wait()
+    flown(tmp_path / "python", serve(Batched), envs=2)
+    assert digest(tmp_path / "c") == digest(tmp_path / "python")
+
+
+def test_a_unix_socket_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with server(Climber, "./p.sock") as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        assert external_entry("external:./p.sock", AT_ONCE).hello.name == "climber"
+        made.shutdown()
+
+
+def test_python_client_needs_the_standard_library_and_numpy_alone() -> None:
+    tree = ast.parse((CLIENTS / "airworthy_pilot.py").read_text())
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert names - set(sys.stdlib_module_names) == {"numpy"}
+
+
+# ---- What it is told -----------------------------------------------------------------------------------------------------
+
+
+def test_a_course_is_told_with_its_end_and_its_vehicle(serve: Callable[..., str], tmp_path: Path) -> None:
+    flown(tmp_path, serve(Chaser))
+    task, data = Chaser.told
+    assert (task["task"], task["flights"], data["course_position"][0].tolist()) == ("course", 1, [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(data["course_position"][-1], [0.0, 0.0, 2.0], atol=1e-9)
+    np.testing.assert_allclose(np.diff(data["course_time"])[:-1], 0.01, atol=1e-12)
+    # Velocities are the slopes of positions: central differences err by h^2/6 of the third derivative, some 10 m/s^3.
+    slopes = np.gradient(data["course_position"][:-1], 0.01, axis=0)[2:-2]
+    np.testing.assert_allclose(data["course_velocity"][2:-3], slopes, atol=1e-3)
+    assert 'name = "flightgoggles"' in task["vehicles"][0]
+
+
+def test_a_rate_of_its_own_holds_commands_between(serve: Callable[..., str], tmp_path: Path) -> None:
+    asked = []
+
+    class Slow(Climber):
+        rate = 20.0
+
+        def command(self, data: Any) -> Any:
+            asked.append(float(data["time"][0]))
+            return super().command(data)
+
+    flown(tmp_path, serve(Slow))
+    np.testing.assert_allclose(asked, np.arange(len(asked)) / 20.0, atol=1e-9)
+
+
+@pytest.fixture
+def forest(tmp_path: Path) -> Callable[..., Any]:
+    def run(word: str, name: str = "run", **changes: Any) -> Any:
+        brief = NavigationProtocol(time_limit_s=3.0)
+        chosen = {"vehicles": ("real_01",), "scenarios": ("forest",), "configurations": (1, 2), "repeats": 1,
+                  "report": False, "warm_up": 0.0, "protocol": brief} | changes  # fmt: skip
+        done = run_benchmark(NavigationConfig((word,), out=tmp_path / name, **chosen))
+        return done, read_rows(tmp_path / name)
+
+    return run
+
+
+def test_the_navigation_benchmark_flies_it_twice_the_same(serve: Callable[..., str], forest: Callable[..., Any]) -> None:
+    done, rows = forest(serve(Chaser))
+    assert done.complete
+    assert {row["pilot"] for row in rows} == {"chaser"}
+    assert not [row["cause"] for row in rows if row["outcome"] == "pilot_error"]
+    task, data = Chaser.told
+    assert (task["task"], data["goal"].shape, data["vehicle_mass"].shape) == ("goal", (1, 3), (1,))
+    assert [row["trace"] for row in forest(serve(Chaser), "again")[1]] == [row["trace"] for row in rows]
+    assert done.finished == 2
+
+
+def test_images_come_once_each_and_unchanged(serve: Callable[..., str], forest: Callable[..., Any]) -> None:
+    Seer.images.clear()
+    _, rows = forest(serve(Seer), configurations=(1,))
+    assert rows[0]["outcome"] != "pilot_error"
+    numbers = [number for number, _ in Seer.images]
+    assert numbers == sorted(numbers)
+    shown = dict(Seer.images)
+    # 20 Hz of images at 100 Hz of decisions: each is there for five, and is the same each time.
+    assert len(numbers) == 5 * len(shown)
+    assert all(np.array_equal(image, shown[number]) for number, image in Seer.images)
+
+
+# ---- What goes wrong -----------------------------------------------------------------------------------------------------
+
+
+def served(*answers: Message | bytes | None) -> str:
+    """Greet as a pilot would on every connection, and answer with what is given; None: end the connection."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def one(connection: socket.socket) -> None:
+        with connection:
+            link = Link(connection)
+            link.send(Message("hello", {"protocol": 1, "name": "liar", "level": "velocity", "observes": ["position"]}))
+            try:
+                for answer in answers:
+                    link.receive(within(20.0))
+                    if answer is None:
+                        return
+                    connection.sendall(answer) if isinstance(answer, bytes) else link.send(answer)
+                link.receive(within(20.0))
+                link.receive(within(20.0))
+            except LinkFailure:
+                pass
+
+    def serve() -> None:
+        with listening:
+            for _ in range(2):
+                one(listening.accept()[0])
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"external:{listening.getsockname()[1]}"
+
+
+READY = Message("ready")
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ((READY, None), "the connection was closed"),
+        ((READY,), "it gave no answer in time: none within 0.5 s"),
+        ((READY, b"\x10\x00\x00\x00{"), "it gave no answer in time"),
+        ((READY, b"HTTP/1.1 400"), "it began with the letters 'HTTP', as a web"),
+        ((READY, Message("ready")), "it answered 'ready'; expected 'command'"),
+        ((READY, Message("command")), "its answer held no array 'command'"),
+        ((READY, Message("command", arrays={"command": np.zeros((2, 4))})), r"has shape \(2, 4\); level 'velocity' takes"),
+        ((READY, Message("failure", {"said": "\x1b[2Jno\n"})), r"\?\[2Jno\?"),
+        ((Message("failure", {"said": "no such course"}),), "no such course"),
+    ],
+)
+def test_what_a_program_does_wrong_ends_the_flight_with_its_cause(
+    loopback: None, tmp_path: Path, answers: tuple[Message | bytes | None, ...], said: str
+) -> None:
+    result = flown(tmp_path, served(*answers), patience=0.5)
+    assert result.summary["flights"][0]["outcome"] == "pilot_error"
+    with pytest.raises(AssertionError, match=said):
+        raise AssertionError(result.pilot_error)
+
+
+def test_commands_that_are_not_finite_end_the_flight_as_diverged(serve: Callable[..., str], tmp_path: Path) -> None:
+    class Nan(Climber):
+        def command(self, data: Any) -> Any:
+            return np.full((len(data["time"]), 4), np.nan)
+
+    assert flown(tmp_path, serve(Nan)).summary["flights"][0]["outcome"] == "diverged"
+
+
+@pytest.mark.parametrize(
+    ("hello", "said"),
+    [
+        ({}, "names no control level; pilots of races fly in `airworthy bench race`"),
+        ({"level": "velocty"}, "velocty"),
+        ({"level": "velocity", "name": ""}, "the name ''"),
+        ({"level": "velocity", "rate": -1.0}, "the rate -1.0; expected decisions per second"),
+        ({"level": "velocity", "observes": "position"}, "'observes' that is no list of names"),
+        ({"level": "velocity", "protocol": 2}, "expected a hello of protocol 1"),
+    ],
+)
+def test_hellos_that_are_none_are_refused(loopback: None, hello: dict[str, Any], said: str) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with listening, listening.accept()[0] as connection:
+            Link(connection).send(Message("hello", {"protocol": 1, "name": "x"} | hello))
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with pytest.raises(AirworthyError, match=said):
+        external_entry(f"external:{listening.getsockname()[1]}", AT_ONCE)
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("external:1", "nothing answered at 1 for 0.2 s"),
+        ("external:70000", "is no place to listen at"),
+        ("external:sockt:5005", "Unknown external pilot 'sockt'. Closest: 'socket'"),
+        ("external:px4", "is an autopilot, which holds a vehicle"),
+    ],
+)
+def test_words_that_name_nothing_are_refused(loopback: None, word: str, said: str) -> None:
+    with pytest.raises(AirworthyError, match=said):
+        external_entry(word, AT_ONCE)
+
+
+def test_words() -> None:
+    assert split_word("external:5005") == ("socket", "5005")
+    assert split_word("external:socket:10.0.0.1:9") == ("socket", "10.0.0.1:9")
+    assert split_word("external:/tmp/a.sock") == ("socket", "/tmp/a.sock")
+    assert without_prefix("external:betaflight:9002") == "betaflight:9002"
+    assert without_prefix("external:5005") == "external:5005"
+    assert is_external("external:5005")
+    assert not is_external("external:px4")
+    assert not is_external("px4")
+
+
+def test_an_evaluation_tells_it_the_course(serve: Callable[..., str], tmp_path: Path) -> None:
+    config = EvaluateConfig((serve(Along),), course="line", conditions=("baseline",), flights=2, family=("rigid",),
+                            report=False, out=tmp_path)  # fmt: skip
+    done = evaluate(config)
+    (entry,) = done.summary["aggregate"]
+    assert (entry["pilot"], entry["flights"]) == ("along", 2)
+    assert entry["success_rate"]["value"] == 1.0

@@ -1,0 +1,107 @@
+"""A vehicle on topics in real time: a node flies it, it begins anew on request, its sensors come at their rates."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.bridges.test_ros_flights import free_domain
+
+from airworthy.bridges.ros.bus import COMMANDS
+from airworthy.bridges.ros.dds import DdsBus
+from airworthy.bridges.ros.types import RATE_THRUST, ros_types
+from airworthy.bridges.topic_server import TopicServeConfig, serve_topics
+from airworthy.bridges.wire import within
+from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
+from airworthy.logs import read_log
+
+for _package in ("rosbags", "cyclonedds"):
+    pytest.importorskip(_package)
+pytestmark = pytest.mark.usefixtures("loopback")
+
+
+@pytest.fixture
+def domain(monkeypatch: pytest.MonkeyPatch) -> int:
+    found = free_domain()
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(found))
+    return found
+
+
+@pytest.fixture
+def node(domain: int) -> Iterator[None]:
+    program = subprocess.Popen([sys.executable, str(Path(__file__).with_name("ros_node.py")), "hover", str(domain)])
+    yield
+    program.kill()
+    program.wait()
+
+
+def test_a_node_holds_the_vehicle_where_it_begins(node: None, tmp_path: Path) -> None:
+    # A quarter of real time, so that a busy machine keeps up.
+    start = (0.0, 0.0, 2.0)
+    config = TopicServeConfig("ros2", rate=200.0, clock="scaled", factor=0.25, duration=1.5, start=start, out=tmp_path)
+    served = serve_topics(config)
+    assert served.commands > 20
+    assert served.lateness.steps == 300
+    assert np.linalg.norm(served.position - start) < 0.3
+    log = read_log(tmp_path / "flight.mcap")
+    assert len(log.stream("gyro").time) == 300
+
+
+def test_it_stands_until_it_is_commanded_and_begins_anew_on_request(domain: int) -> None:
+    with closing(DdsBus(domain)) as bus:
+        clock = bus.subscriber("/clock", "rosgraph_msgs/msg/Clock", COMMANDS)
+        thrust = bus.publisher("/uav/input/rateThrust", RATE_THRUST, COMMANDS)
+        reset = bus.publisher("/uav/input/reset", "std_msgs/msg/Empty", COMMANDS)
+        found = []
+        config = TopicServeConfig("ros2", rate=100.0, clock="scaled", factor=0.25, duration=2.0)
+        thread = threading.Thread(target=lambda: found.append(serve_topics(config)))
+        thread.start()
+        assert clock.receive(within(30.0)) is not None
+        while not (thrust.matched and reset.matched):
+            assert clock.receive(within(30.0)) is not None
+        thrust.send(ros_types().packed(RATE_THRUST, {"thrust": {"z": 15.0}}))
+        for _ in range(20):
+            assert clock.receive(within(30.0)) is not None
+        reset.send(ros_types().packed("std_msgs/msg/Empty", {}))
+        thread.join(60.0)
+        (served,) = found
+        assert (served.commands, served.resets) == (1, 1)
+        # It had risen, and stands on the ground again.
+        assert served.position[2] < 0.3
+
+
+def test_sensors_come_at_their_rate(domain: int) -> None:
+    config = TopicServeConfig("ros2", scene="hall", sensors=("front=base_depth_camera:depth",), rate=100.0, duration=0.5,
+                              clock="scaled", factor=10.0)  # fmt: skip
+    served = serve_topics(config)
+    # It is not stepped in the air before it is commanded, and the first picture is there at once.
+    assert served.frames["front"] >= 1
+    assert served.collisions == 0
+
+
+def test_the_command_says_how_late_it_was(domain: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--as", "ros2", "--rate", "50", "--duration", "0.2"]) == 0
+    said = capsys.readouterr().out
+    assert "commands on /uav/input/rateThrust" in said
+    assert "Clock real: 10 steps were late by" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"factor": 2.0}, "--factor changes nothing with --clock real"),
+        ({"sensors": ("d435",)}, "--sensors see nothing in empty air"),
+        ({"level": "wrench"}, "Unknown control level of ROS 2 'wrench'"),
+        ({"scene": "hall", "sensors": ("d4355",)}, "Unknown sensor 'd4355'"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(changes: dict[str, object], said: str, domain: int) -> None:
+    with pytest.raises(AirworthyError, match=said):
+        serve_topics(TopicServeConfig("ros2", **changes))  # type: ignore[arg-type]
