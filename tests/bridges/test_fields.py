@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import math
 import struct
+import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.bridges.conftest import make_pilot
 
 from airworthy.bridges.ardupilot import ServoPacket, servo_packet, state_line
 from airworthy.bridges.betaflight import Sticks, rc_packet, state_packet
-from airworthy.bridges.px4 import hil_gps, hil_sensor, hil_state
+from airworthy.bridges.mavlink import encode
+from airworthy.bridges.px4 import Px4Pilot, hil_gps, hil_sensor, hil_state
 from airworthy.bridges.stick_pilot import stick_for_rate
 from airworthy.bridges.vehicle_sample import VehicleSample, vehicle_sample
 from airworthy.core.frames import to_matrix
@@ -78,6 +83,30 @@ def test_px4(number: int) -> None:
     assert [truth[name] for name in ("vx", "vy", "vz")] == [round(100 * value) for value in NED @ state.velocity]
     milli_g = [round(value / 9.80665e-3) for value in FRD @ state.imu[:3]]
     assert [truth[name] for name in ("xacc", "yacc", "zacc")] == milli_g
+
+
+@pytest.mark.parametrize(("accuracy", "told"), [((0.8, 1.25), (80, 125)), ((0.001, 1e4), (1, 65535))])
+def test_accuracy_of_a_fix_is_in_centimetres(accuracy: tuple[float, float], told: tuple[int, int]) -> None:
+    """PX4 takes eph and epv of HIL_GPS times 0.01 for metres; 0 would be no accuracy at all, and 16 bits end at 655.35 m."""
+    fix = State(0).sample.navigation.gnss
+    assert fix is not None
+    gps = hil_gps(replace(fix, accuracy=accuracy))
+    assert (gps["eph"], gps["epv"]) == told
+
+
+@pytest.mark.parametrize(("mode", "armed"), [(1, False), (129, True)])
+def test_motors_of_an_unarmed_px4_are_off(mode: int, armed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it sends for them then, numbers or NaN, is no command."""
+    controls = [0.25, 0.5, 0.75, float("nan") if not armed else 1.0] + [0.0] * 12
+    frame = encode("HIL_ACTUATOR_CONTROLS", {"time_usec": 1, "flags": 1, "controls": controls, "mode": mode}, 0)
+    link = SimpleNamespace(receive=lambda deadline: frame, close=lambda: None, refused=0)
+    monkeypatch.setattr("airworthy.bridges.px4.TcpLink", lambda *_: link)
+    with make_pilot("px4", 4560) as pilot:
+        assert isinstance(pilot, Px4Pilot)
+        reply = pilot._reply(time.monotonic() + 5.0)
+    assert reply is not None
+    assert reply.armed is armed
+    assert reply.commands.tolist() == (controls if armed else [0.0] * 16)
 
 
 def test_px4_is_not_told_of_what_is_not_new() -> None:
