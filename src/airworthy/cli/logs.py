@@ -222,13 +222,15 @@ def _record(log: Log, segments: LogSegments) -> dict[str, Any]:
 
 
 def _map(config: MapLogConfig) -> int:
-    columns, _ = table_of(config.table)
+    columns, draft = table_of(config.table)
     text = guess_mapping(columns).text(config.table.name)
     if config.out is None:
         print(text, end="")
         return 0
     refuse_input(config.out, [config.table], "table")
     write_text(config.out, text)
+    for note in draft.notes:
+        print(f"  {note}")
     print(f"Wrote {config.out}: read it, correct it, and give it with --map.")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from airworthy.logs.readers.own import (
     read_own_archive,
     read_run,
 )
+from airworthy.logs.readers.plain_text import comma_separated, legible
 from airworthy.logs.readers.poses import is_euroc, is_tum, read_euroc, read_tum
 from airworthy.logs.readers.ros_streams import is_rosbag, read_mcap, read_rosbag
 from airworthy.logs.readers.ulog import is_ulog
@@ -123,7 +125,7 @@ def _file(path: Path, options: ReadOptions) -> LogDraft:
             return draft
     if data[:4] in (b"PK\x03\x04", b"PAR1"):
         return _packed_table(path, data, options)
-    if b"\0" in data[:4096]:
+    if b"\0" in data[:4096] and data[:2] not in (BOM_UTF16_LE, BOM_UTF16_BE):
         first = data[:8].hex(" ")
         raise AssetError(f"Log {str(path)!r} begins with {first}, which no format that is read does: {FORMATS}.")
     return _text(path, data, options)
@@ -160,19 +162,30 @@ _BINARY: tuple[tuple[Callable[[bytes], bool], str, Callable[[bytes, LogDraft, Re
 
 
 def _text(path: Path, data: bytes, options: ReadOptions) -> LogDraft:
-    if is_blackbox(data) and options.mapping is None:
-        draft = _draft(path, data, "Betaflight blackbox CSV", options)
-        read_blackbox(data, draft, options.settings)
-    elif is_euroc(data) and options.mapping is None:
-        draft = _draft(path, data, "EuRoC", options)
-        read_euroc(data, draft)
-    elif is_tum(data) and options.mapping is None:
-        draft = _draft(path, data, "TUM", options)
-        read_tum(data, draft)
+    text, told = legible(data)
+    kind = "CSV"
+    if options.mapping is None:
+        kind = next((name for name, found in _TEXTS.items() if found(text)), kind)
+    draft = _draft(path, data, kind, options)
+    for note in told:
+        draft.note(note)
+    if kind == "Betaflight blackbox CSV":
+        read_blackbox(text, draft, options.settings)
+    elif kind == "EuRoC":
+        read_euroc(text, draft)
+    elif kind == "TUM":
+        read_tum(text, draft)
     else:
-        draft = _draft(path, data, "CSV", options)
-        _mapped(text_columns(data, draft), draft, options)
+        _mapped(text_columns(comma_separated(text, draft), draft), draft, options)
     return draft
+
+
+_TEXTS: Mapping[str, Callable[[bytes], bool]] = {
+    "Betaflight blackbox CSV": is_blackbox,
+    "EuRoC": is_euroc,
+    "TUM": is_tum,
+}
+"""Formats of text by what tells them, the first that fits."""
 
 
 def _packed_table(path: Path, data: bytes, options: ReadOptions) -> LogDraft:
@@ -216,8 +229,11 @@ def table_of(path: str | Path) -> tuple[dict[str, ArrayAny], LogDraft]:
         return parquet_columns(data, draft), draft
     if kind == ".npz":
         return flat(npz_arrays(data, draft)), draft
-    if not data or b"\0" in data[:4096] or is_blackbox(data) or is_tum(data):
+    text, told = legible(data)
+    if not text or b"\0" in text[:4096] or is_blackbox(text) or is_tum(text):
         raise AirworthyError(
             f"{str(path)!r} is no plain table; `airworthy logs show` reads it without a mapping if it is a log."
         )
-    return text_columns(data, draft), draft
+    for note in told:
+        draft.note(note)
+    return text_columns(comma_separated(text, draft), draft), draft
