@@ -14,6 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
 from airworthy.logs.clock import NS
 from airworthy.logs.pairing import beside
 from airworthy.logs.readers.mcap import CHANNEL, CHUNK, DATA_END, MAGIC, MESSAGE, SCHEMA
@@ -71,6 +72,8 @@ class McapWriter:
     last: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
+        if self.sink is not None and not callable(getattr(self.sink, "write", None)):
+            raise AirworthyError(f"MCAP is to be written to {self.sink!r}; expected a file that is open for bytes, or None.")
         self.out += MAGIC + _record(HEADER, _text("ros2") + _text("airworthy"))
         self._hand_over()
 

@@ -181,7 +181,7 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
         return _from_file(Path(path), name)
     if is_external(specifier):
         return external_method(specifier)
-    raise unknown_name("pilot", specifier, method_names(), "One of your own is FILE.py:CLASS, a program's external:KIND.")
+    raise unknown_name("pilot", specifier, method_names(), "One of your own is FILE.py:CLASS. A program's is external:KIND.")
 
 
 def _built_in(specifier: str, body: float) -> NavigationMethod:

@@ -48,6 +48,9 @@ class RoomAlignment:
     yaw: float = 0.0
     """[deg], to the left."""
 
+    def __post_init__(self) -> None:
+        check_fields(self, "alignment.")
+
     def placed(self, pose: StampedPose) -> StampedPose:
         """Return a pose of the room in the scene."""
         turn = from_euler(0.0, 0.0, math.radians(self.yaw))
