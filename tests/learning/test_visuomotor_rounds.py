@@ -42,6 +42,8 @@ def drawn_rounds(monkeypatch: pytest.MonkeyPatch, count: int, **options: Any) ->
     monkeypatch.setattr("airworthy.learning.visuomotor.training.dagger_flights", fly)
     monkeypatch.setattr("airworthy.learning.visuomotor.training.SvNetwork", lambda *a, **k: None)
     monkeypatch.setattr("airworthy.learning.visuomotor.training.Setting", lambda *a: None)
+    # Behind each block what it held is given back; nothing is, and in a process of many tests each search takes 0.3 s.
+    monkeypatch.setattr("airworthy.learning.visuomotor.training.gc.collect", lambda: 0)
     training, rounds = Drawn(**options), []
     for number in range(1, count + 1):
         training.iteration = number
