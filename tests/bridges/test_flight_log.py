@@ -17,7 +17,7 @@ from airworthy.bridges.ros.flight_log import FLIGHT_LOG
 from airworthy.bridges.ros.types import ros_types
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import read_log
-from airworthy.logs.mcap_writer import McapWriter
+from airworthy.logs.writing.mcap_writer import McapWriter
 from airworthy.simulation import read_flight
 from airworthy.simulation.sensor_recording import depth_16bit
 

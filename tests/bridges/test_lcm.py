@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.resources import files
@@ -22,12 +23,12 @@ from tests.bridges.test_hostile import hostile, many
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.fly.job import run_fly
 from airworthy.bridges.lcm.link import DEFAULT_URL, LcmLink, Reassembly, datagrams, parse_url
-from airworthy.bridges.lcm.pilot import LcmCommands, channel_of, lcm_message
+from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender, channel_of, lcm_message
 from airworthy.bridges.lcm.types import lcm_types, parsed_types
 from airworthy.bridges.remote.words import external_entry
 from airworthy.bridges.ros import messages
 from airworthy.bridges.wire import within
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.files import sha256_file
 
 GENERATOR = shutil.which("lcm-gen", path=str(Path(sys.executable).parent))
@@ -114,6 +115,21 @@ def test_messages_say_the_same_as_those_of_ros() -> None:
     np.testing.assert_allclose(pose["velocity"], [0.5, -0.25, 0.125], atol=1e-12)
     np.testing.assert_array_equal(pose["angular_velocity"], [0.1, 0.2, 0.3])
     assert lcm_message(messages.static_frames({})) is None
+
+
+def test_what_lcm_has_no_type_for_is_told_once() -> None:
+    class Link:
+        def send(self, channel: str, data: bytes) -> None:
+            raise AssertionError(channel)
+
+    sender = LcmSender(Link())  # type: ignore[arg-type]
+    course = messages.path_message(np.zeros(1), np.zeros((1, 3)), np.zeros(1))
+    with pytest.warns(AssetWarning, match="LCM has no type for nav_msgs/msg/Path: uav_course is not sent"):
+        sender.send(course)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sender.send(course)
+        sender.send(messages.static_frames({}))  # of every flight: its page says so
 
 
 # ---- Datagrams ------------------------------------------------------------------------------------------------------------

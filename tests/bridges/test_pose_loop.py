@@ -24,7 +24,7 @@ from airworthy.bridges.loop.pose_track import ClockOffset, PoseLimits, PoseTrack
 from airworthy.bridges.loop.session import LoopConfig, serve_poses
 from airworthy.bridges.wire import within
 from airworthy.cli.main import main
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.files import sha256_file
 from airworthy.core.frames import angle_between, from_rotation_vector, multiply
 
@@ -204,6 +204,14 @@ def test_a_file_is_replayed_at_its_own_pace(tmp_path: Path) -> None:
     assert [pose.position[0] for pose in logged_poses(str(path))] == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
+def test_rows_of_a_file_that_are_no_poses_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "odd.txt"
+    path.write_text("0.0 0 0 1 0 0 0 1\n0.1 0 0 1 0 0 0 0\n0.2 0 0 1 0 0 0 1\n")
+    with pytest.warns(AssetWarning, match="odd.txt: 1 of 3 rows are no poses, and are left out"):
+        found = list(logged_poses(str(path)))
+    assert [pose.stamp for pose in found] == pytest.approx([0.0, 0.2])
+
+
 # ---- What is raised at once -----------------------------------------------------------------------------------------------
 
 
@@ -352,6 +360,27 @@ def test_a_gap_of_100_ms_is_held_and_flagged(tmp_path: Path) -> None:
     assert result.track.dropouts == 1
     assert any("no pose has come for 50 ms" in abort.cause for abort in result.aborts)
     assert any(sentence.startswith("Abort: no pose") for sentence in said)
+
+
+def test_packets_that_come_late_and_frames_left_out_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Noisy(Scripted):
+        """Every second packet is none."""
+
+        def receive(self, deadline: float) -> StampedPose | None:
+            self.malformed += 1
+            return super().receive(deadline)
+
+    def slow(*_: Any) -> None:
+        threading.Event().wait(0.2)
+
+    steady = [(0.01 * k, (0.0, 0.0, 1.5)) for k in range(400)]
+    monkeypatch.setattr("airworthy.bridges.loop.session.pose_source", lambda word: Noisy(steady))
+    monkeypatch.setattr("airworthy.bridges.loop.session._Show._frame", slow)
+    result = serve_poses(LoopConfig("udp:1", sensors=("base_depth_camera:depth",), duration=0.6))
+    told = {note.split(":")[0]: note for note in result.notes}
+    # Packets: many more than the one before the first pose; frames: 30 a second, each of which takes six periods.
+    assert int(told["poses"].split()[1].replace(",", "")) > 10
+    assert told["frames"].endswith("a whole period late, left out")
 
 
 def test_touching_something_is_a_collision(tmp_path: Path) -> None:

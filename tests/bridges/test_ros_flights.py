@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,18 @@ from airworthy.benchmarks.fly.job import run_fly
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
 from airworthy.benchmarks.navigation.store import read_rows
+from airworthy.bridges.remote.pilot import FlightTask, PilotHello, RemoteSettings
 from airworthy.bridges.remote.words import external_entry
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS, LATCHED, Bus
 from airworthy.bridges.ros.dds import DdsBus
+from airworthy.bridges.ros.pilot import RosPilot
 from airworthy.bridges.ros.types import RATE_THRUST, ros_types
 from airworthy.bridges.ros.zenoh import ZenohBus
 from airworthy.bridges.wire import within
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256_file
+from airworthy.pilots.containment import PilotFailure
 from airworthy.tasks.navigation import NavigationProtocol
 
 for _package in ("rosbags", "cyclonedds", "zenoh"):
@@ -214,3 +218,22 @@ def sockets() -> Iterator[tuple[str, str]]:
                 yield f"{found.getsockname()[0]}:{found.getsockname()[1]}", held
         except OSError:
             continue
+
+
+def test_what_sensors_have_is_not_overtaken() -> None:
+    """A node that does not take it in time ends its flight, before odometry asks for a command."""
+    asked: list[str] = []
+
+    class Sender:
+        def send(self, message: Any) -> Any:
+            asked.append(message.topic)
+            return SimpleNamespace(flush=lambda deadline: "tf_static" not in message.topic)
+
+    hello = PilotHello("ros2", "rate_thrust", ("position", "velocity", "attitude", "rate"))
+    pilot: Any = RosPilot(lambda: None, hello, RemoteSettings(patience=0.05))
+    pilot._bus, pilot._sender, pilot._task = object(), Sender(), FlightTask(1, "free")
+    fields = {name: np.zeros((1, 3)) for name in hello.observes} | {"attitude": np.array([[0.0, 0.0, 0.0, 1.0]])}
+    seen: Any = type("Seen", (), {"time": np.zeros(1), "__getitem__": lambda self, name: fields[name]})()
+    with pytest.raises(PilotFailure, match=r"the node did not take what sensors have at 0.000 s, within 0.05 s"):
+        pilot.decide(seen)
+    assert asked == ["/tf_static"]

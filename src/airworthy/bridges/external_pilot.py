@@ -142,7 +142,8 @@ class ExternalPilot(ABC):
 
     def notes(self) -> list[str]:
         """Return what was odd about the link, a sentence each."""
-        return [] if self.clock.mode == "lockstep" else [f"Clock {self.clock.mode}: {self.clock.lateness().sentence()}."]
+        late = self.clock.lateness()
+        return [f"Clock {self.clock.mode}: {late.sentence()}."] if late.steps else []
 
     # ---- the pilot --------------------------------------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from airworthy.logs.excitation import LogFinding, log_findings
     from airworthy.logs.guessing import guess_mapping
     from airworthy.logs.kinematics import integrate_gyro
-    from airworthy.logs.outputs import refuse_input
     from airworthy.logs.quality import StreamQuality
     from airworthy.logs.reading import ReadOptions, read_log, table_of
     from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
     from airworthy.logs.segments import LogSegments, Span, flight_segments
-    from airworthy.logs.writers import write_log
+    from airworthy.logs.writing.outputs import refuse_input
+    from airworthy.logs.writing.writers import write_log
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

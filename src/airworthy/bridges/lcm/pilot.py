@@ -6,6 +6,7 @@ Datagrams may be lost: what is not answered is asked anew. Channels are named as
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,8 +18,9 @@ from airworthy.bridges.remote.pilot import PilotHello, RemoteSettings
 from airworthy.bridges.ros.bus import Qos
 from airworthy.bridges.ros.messages import RosMessage
 from airworthy.bridges.ros.pilot import RosPilot
+from airworthy.bridges.ros.topics import NEWEST_OF
 from airworthy.core.arrays import Array
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.frames import rotate
 
 __all__ = ["LCM_INPUTS", "LcmCommands", "LcmPilot", "LcmSender", "channel_of", "lcm_message"]
@@ -30,8 +32,8 @@ LCM_INPUTS: Mapping[str, tuple[str, str]] = {
 """Control level -> channel and type of its commands."""
 
 
-_NEWEST_OF = 1000
-"""Messages that are looked through for the newest command."""
+_FRAMES = ("tf2_msgs/msg/TFMessage", "sensor_msgs/msg/CameraInfo")
+"""What LCM has no type for, of every flight (docs/howto/lcm.md)."""
 
 
 def channel_of(topic: str) -> str:
@@ -98,7 +100,7 @@ class LcmSender:
     """Sends what messages of ROS 2 say, as far as LCM has types for it."""
 
     def __init__(self, link: LcmLink):
-        self._link = link
+        self._link, self._unsaid = link, set[str]()
 
     def announce(self, topic: str, kind: str, qos: Qos) -> _Channel:
         """Return the end of a topic; nothing is announced."""
@@ -109,6 +111,13 @@ class LcmSender:
         found = lcm_message(message)
         if found is not None:
             self._link.send(channel_of(message.topic), found[1])
+        elif message.kind not in _FRAMES and message.topic not in self._unsaid:
+            self._unsaid.add(message.topic)
+            warnings.warn(
+                f"LCM has no type for {message.kind}: {channel_of(message.topic)} is not sent (external:ros2 has all).",
+                AssetWarning,
+                stacklevel=2,
+            )
         return _Channel()
 
 
@@ -129,7 +138,7 @@ class LcmCommands:
         """Return the newest command that has come since the last call, whatever its utime; None where none has."""
         found = None
         # Bounded: a flood must not keep us here.
-        for _ in range(_NEWEST_OF):
+        for _ in range(NEWEST_OF):
             received = self._link.receive(0.0)
             if received is None:
                 break
@@ -142,7 +151,7 @@ class LcmCommands:
 
     def answer(self, stamp: tuple[int, int], yaw: float, deadline: float) -> Array | None:
         """Return the command that answers an instant; None where none did until the deadline."""
-        wanted = stamp[0] * 1_000_000 + round(stamp[1] / 1000)
+        wanted = _utime({"sec": stamp[0], "nanosec": stamp[1]})
         while True:
             received = self._link.receive(deadline)
             if received is None:

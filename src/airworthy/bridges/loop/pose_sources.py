@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import struct
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from airworthy.bridges.loop.pose_track import StampedPose
 from airworthy.bridges.sockets import UdpLink, parse_address
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.logs import read_log
 
 __all__ = ["PORT", "PoseSource", "PosesEnded", "logged_poses", "pose_source"]
@@ -204,7 +205,14 @@ def logged_poses(path: str) -> Iterator[StampedPose]:
     for place in log.of_kind("position"):
         turn = next((item for item in log.of_kind("attitude") if np.array_equal(item.time, place.time)), None)
         if turn is not None:
-            return _rows(place.time, place.values, turn.values)
+            found = list(_rows(place.time, place.values, turn.values))
+            if len(found) < len(place.time):
+                warnings.warn(
+                    f"{path}: {len(place.time) - len(found):,} of {len(place.time):,} rows are no poses, and are left out.",
+                    AssetWarning,
+                    stacklevel=2,
+                )
+            return iter(found)
     raise AirworthyError(
         f"The log {path!r} holds no positions with attitudes at the same stamps; `airworthy logs show` lists what it has."
     )

@@ -15,7 +15,7 @@ import numpy as np
 from airworthy.bridges.clock import Thinned
 from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
 from airworthy.bridges.loop.latency import FrameTimes, LatencyRow, latency_rows
-from airworthy.bridges.loop.pose_sources import logged_poses, pose_source
+from airworthy.bridges.loop.pose_sources import PoseSource, logged_poses, pose_source
 from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, RoomAlignment, StampedPose, TrackedPose
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS
@@ -29,7 +29,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_json
 from airworthy.core.schema import Bound, check_fields
 from airworthy.geometry.distance import clearance
-from airworthy.logs.mcap_writer import McapWriter
+from airworthy.logs.clock import NS
+from airworthy.logs.writing.mcap_writer import McapWriter
 from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import Device
@@ -40,7 +41,6 @@ from airworthy.simulation.sensor_state import Sample
 __all__ = ["FRAMES_FILE", "LATENCY_FILE", "LoopConfig", "LoopResult", "serve_poses"]
 
 FRAMES_FILE, LATENCY_FILE = "frames.mcap", "latency.json"
-_NS = 1_000_000_000
 _FILE = "file:"
 
 
@@ -126,7 +126,7 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
             if guard.ended.is_set() or time.monotonic() > deadline:
                 why = guard.failure or ("it ended" if guard.ended.is_set() else f"none within {config.wait:g} s")
                 raise AirworthyError(f"No pose came from {source.address}: {why}.")
-        return show.live(guard, source.malformed)
+        return show.live(guard, source)
 
 
 class _Show:
@@ -170,8 +170,9 @@ class _Show:
         self._aborts.append(abort)
         self._say(f"Abort: {abort.cause} (told after {1e3 * abort.after:.1f} ms).")
 
-    def live(self, guard: PoseGuard, malformed: int) -> LoopResult:
+    def live(self, guard: PoseGuard, source: PoseSource) -> LoopResult:
         """Show frames when they are due."""
+        left_out = 0
         begin = time.monotonic()
         end = begin + self._config.duration
         try:
@@ -182,14 +183,16 @@ class _Show:
                 if due > end or guard.ended.is_set():
                     break
                 if time.monotonic() > due + 1.0 / self._devices[name].rate and index:
-                    continue  # a frame that is a whole period late is left out: the next one is newer
+                    left_out += 1  # a frame that is a whole period late: the next one is newer
+                    continue
                 begun = time.monotonic()
                 pose = guard.at(due)
                 assert pose is not None
                 self._frame(name, pose, due - guard.offset, FrameTimes(pose.received, due, begun, 0.0, 0.0))
         except KeyboardInterrupt:
             self._interrupted = True
-        notes = [f"poses: {malformed:,} packets that were none"] if malformed else []
+        odd = {"poses: {:,} packets that were none": source.malformed, "frames: {:,} a whole period late, left out": left_out}
+        notes = [words.format(count) for words, count in odd.items() if count]
         return self._result([*notes, *([f"poses: {guard.failure}"] if guard.failure else [])])
 
     def replayed(self, poses: list[StampedPose]) -> LoopResult:
@@ -256,7 +259,7 @@ class _Show:
             self._sender.send(message)
         if self._file is not None:
             data = ros_types().packed(message.kind, message.values)
-            self._writer.message(message.topic, message.kind, max(round(stamp * _NS), 0), data)
+            self._writer.message(message.topic, message.kind, max(round(stamp * NS), 0), data)
 
     def close(self) -> None:
         """End file and topics; may be called again."""

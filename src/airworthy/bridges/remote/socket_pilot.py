@@ -67,10 +67,10 @@ class SocketPilot(RemotePilot):
         parts = [task] if self.hello.batched or task.flights == 1 else [task.of_flight(k) for k in range(task.flights)]
         self._sent = {}
         for part in parts:
-            until = within(self.settings.patience)
             try:
                 link = _connected(self._place, self.settings.wait)
                 self._links.append(link)
+                until = within(self.settings.patience)  # from here on: how long it may not be there yet is `wait`
                 said = _hello(link, until)
                 if said != self.hello:
                     raise PilotFailure(f"its hello changed from {asdict(self.hello)} to {asdict(said)}")

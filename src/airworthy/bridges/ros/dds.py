@@ -72,7 +72,11 @@ class DdsBus:
         except Exception as error:
             raise AirworthyError(f"DDS cannot begin in domain {domain}: {str(error)[:200]}.") from None
         if not own:
-            _hold_to_loopback()
+            try:
+                _hold_to_loopback()
+            except AirworthyError:
+                self._participant = None  # or it would go on listening
+                raise
         self._ends: list[Any] = []
 
     def publisher(self, topic: str, kind: str, qos: Qos) -> DdsPublisher:

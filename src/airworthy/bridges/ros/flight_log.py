@@ -18,7 +18,8 @@ from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.messages import RosMessage
 from airworthy.bridges.ros.types import ros_types
 from airworthy.core.errors import AirworthyError
-from airworthy.logs.mcap_writer import McapWriter
+from airworthy.logs.clock import NS
+from airworthy.logs.writing.mcap_writer import McapWriter
 from airworthy.sensors.devices import Device
 from airworthy.simulation import MountedSensors, Simulator
 from airworthy.simulation.sensor_state import Capture, Sample
@@ -30,7 +31,6 @@ FLIGHT_LOG = "flight.mcap"
 """Name of the file in a run's folder."""
 COURSE_STEP = 0.1
 """Between two poses of the course [s]; what is drawn needs no more."""
-_NS = 1_000_000_000
 
 
 class FlightMcap:
@@ -101,7 +101,7 @@ class FlightMcap:
     def _send(self, message: RosMessage, time: float) -> None:
         # A message is logged when it is made: samples of sensors lie between two steps.
         data = self._types.packed(message.kind, message.values)
-        self._writer.message(message.topic, message.kind, round(time * _NS), data)
+        self._writer.message(message.topic, message.kind, round(time * NS), data)
 
 
 def _compressed(message: RosMessage) -> RosMessage:

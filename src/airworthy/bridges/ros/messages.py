@@ -16,6 +16,7 @@ from airworthy.bridges.ros.bus import COMMANDS, LATCHED, SENSORS, Qos
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import camera_attitude, rotate_inverse
+from airworthy.logs.clock import NS
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
 from airworthy.sensors.devices import Device
@@ -46,7 +47,6 @@ WORLD, BODY = "world", "uav/imu"
 """Frames; the body's origin is where its inertial sensor is."""
 _UNKNOWN = (-1.0, *(0.0,) * 8)
 """Covariance of what is not measured (sensor_msgs/Imu)."""
-_NS = 1_000_000_000
 _INFRARED = 1
 """sensor_msgs/Range: radiation of a laser."""
 
@@ -63,7 +63,7 @@ class RosMessage:
 
 def stamp_of(time: float) -> dict[str, int]:
     """Return a time [s] as builtin_interfaces/Time, to the nanosecond."""
-    whole, rest = divmod(round(time * _NS), _NS)
+    whole, rest = divmod(round(time * NS), NS)
     return {"sec": whole, "nanosec": rest}
 
 

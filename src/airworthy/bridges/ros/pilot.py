@@ -144,5 +144,8 @@ class RosPilot(RemotePilot):
             self._sent[name] = number
             ends += [self._sender.send(message) for message in messages.sensor_messages(name, self._devices.get(name), sample)]
         deadline = time.monotonic() + self.settings.patience
-        for end in ends:
-            end.flush(deadline)
+        if not all(end.flush(deadline) for end in ends):
+            raise PilotFailure(
+                f"the node did not take what sensors have at {float(observation.time[0]):.3f} s, within"
+                f" {self.settings.patience:g} s"
+            )

@@ -16,10 +16,10 @@ from airworthy.bridges.ros.types import RATE_THRUST, ros_types
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
 
-__all__ = ["INPUTS", "CommandInput", "CommandTopic", "TopicSender", "input_of"]
+__all__ = ["INPUTS", "NEWEST_OF", "CommandInput", "CommandTopic", "TopicSender", "input_of"]
 
 
-_NEWEST_OF = 1000
+NEWEST_OF = 1000
 """Commands that are looked through for the newest one."""
 
 
@@ -157,7 +157,7 @@ class CommandTopic:
         """Return the newest command that has come since the last call, whatever its stamp; None where none has."""
         found = None
         # Bounded: a flood must not keep us here.
-        for _ in range(_NEWEST_OF):
+        for _ in range(NEWEST_OF):
             data = self._subscriber.receive(0.0)
             if data is None:
                 break

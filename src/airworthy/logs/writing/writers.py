@@ -16,12 +16,12 @@ from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import write_bytes
 from airworthy.core.table_schema import toml_key, toml_string
 from airworthy.logs.clock import NS
-from airworthy.logs.mcap_writer import mcap_bytes
-from airworthy.logs.outputs import refuse_input, refuse_other_mapping
-from airworthy.logs.pairing import beside
 from airworthy.logs.readers.own import NPZ_HEAD
 from airworthy.logs.reading import read_log
 from airworthy.logs.record import Log, LogStream
+from airworthy.logs.writing.mcap_writer import mcap_bytes
+from airworthy.logs.writing.outputs import refuse_input, refuse_other_mapping
+from airworthy.logs.writing.pairing import beside
 
 FORMATS = ("mcap", "csv", "parquet", "npz", "tum")
 """What logs are written as."""

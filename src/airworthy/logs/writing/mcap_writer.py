@@ -16,10 +16,10 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.clock import NS
-from airworthy.logs.pairing import beside
 from airworthy.logs.readers.mcap import CHANNEL, CHUNK, DATA_END, MAGIC, MESSAGE, SCHEMA
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.ros_types import schema_text
+from airworthy.logs.writing.pairing import beside
 
 HEADER, FOOTER, MESSAGE_INDEX, CHUNK_INDEX, STATISTICS = 1, 2, 7, 8, 11
 CHUNK_BYTES = 1 << 20
