@@ -107,7 +107,7 @@ def main(argv: list[str]) -> int:
             "Render a log's poses at their stamps in a scene: a visual-inertial data set in EuRoC's layout.",
         ),
     }
-    return run_subcommand(PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip", "--sensors")))
+    return run_subcommand(PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip", "--sensors", "--people")))
 
 
 def read_options(config: ShowLogConfig | ConvertLogConfig | LogRenderConfig) -> ReadOptions:

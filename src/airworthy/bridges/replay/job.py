@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from airworthy import __version__
+from airworthy.bridges.people.crowd import Crowd
 from airworthy.bridges.replay import euroc
 from airworthy.bridges.replay.imu import InertialSeries, simulated_imu
 from airworthy.bridges.replay.poses import PosePath, alignment, body_axes, camera_stamps, logged_path, read_stamps
@@ -65,6 +66,8 @@ class LogRenderConfig:
     sensors: tuple[str, ...] = ()
     """Which cameras: names of the vehicle's own, or DEVICE, NAME=DEVICE, each with :rgb, :depth or :rgb,depth behind it;
     without any, all of the vehicle's."""
+    people: tuple[str, ...] = ()
+    """Who walks in the scene, [NAME=]file:PATH, recordings of skeletons; they begin with the first pose."""
     format: Literal["euroc"] = "euroc"
     """Layout."""
     at: str = "camera"
@@ -178,7 +181,9 @@ class _Job:
     def __init__(self, config: LogRenderConfig, log: Log, path: PosePath, own: PosePath, axes: Array):
         self._config, self._log, self._path, self._own, self._axes = config, log, path, own, axes
         self._notes = [*log.notes, *(f"{note[0].upper()}{note[1:]}." for note in path.notes)]
-        self._place = scene(config.scene)
+        crowd = Crowd(config.people, live=False)
+        self._place = crowd.added(scene(config.scene))
+        self._notes += [f"{note}." for note in crowd.notes()]
         self._cameras = self._chosen()
         self._mav = config.out / "mav0"
 
