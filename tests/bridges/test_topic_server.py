@@ -16,7 +16,7 @@ from tests.bridges.test_ros_flights import free_domain
 from airworthy.bridges.ros.bus import COMMANDS
 from airworthy.bridges.ros.dds import DdsBus
 from airworthy.bridges.ros.types import RATE_THRUST, ros_types
-from airworthy.bridges.topic_server import TopicServeConfig, serve_topics
+from airworthy.bridges.topic_server import TopicServeConfig, TopicServed, serve_topics
 from airworthy.bridges.wire import within
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
@@ -86,6 +86,31 @@ def test_sensors_come_at_their_rate(domain: int) -> None:
     assert served.collisions == 0
 
 
+def test_the_factor_is_set_by_frames_and_told_with_the_clock(domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airworthy.bridges.clock.WINDOW", 0.2)
+    with closing(DdsBus(domain)) as bus:
+        told = bus.subscriber("/clock_factor", "std_msgs/msg/Float64", COMMANDS)
+        clock = bus.subscriber("/clock", "rosgraph_msgs/msg/Clock", COMMANDS)
+        config = TopicServeConfig("ros2", scene="hall", sensors=("front=base_depth_camera:depth",), rate=100.0, duration=2.0,
+                                  clock="scaled", factor="auto", start=(0.0, 0.0, 1.5))  # fmt: skip
+        thrust = bus.publisher("/uav/input/rateThrust", RATE_THRUST, COMMANDS)
+        found: list[TopicServed] = []
+        thread = threading.Thread(target=lambda: found.append(serve_topics(config)))
+        thread.start()
+        assert clock.receive(within(30.0)) is not None
+        factors = []
+        while thread.is_alive():
+            thrust.send(ros_types().packed(RATE_THRUST, {"thrust": {"z": 9.81}}))
+            data = told.receive(within(0.2))
+            if data is not None:
+                factors.append(float(ros_types().unpacked("std_msgs/msg/Float64", data).data))
+        thread.join(60.0)
+    (note,) = [note for note in found[0].notes if note.startswith("clock factor")]
+    assert "times by frames per second" in note
+    assert len(set(factors)) > 1
+    assert factors[0] == 1.0
+
+
 def test_the_command_says_how_late_it_was(domain: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--as", "ros2", "--rate", "50", "--duration", "0.2"]) == 0
     said = capsys.readouterr().out
@@ -98,6 +123,7 @@ def test_the_command_says_how_late_it_was(domain: int, capsys: pytest.CaptureFix
     [
         ({"factor": 2.0}, "--factor changes nothing with --clock real"),
         ({"sensors": ("d435",)}, "--sensors see nothing in empty air"),
+        ({"factor": "auto", "clock": "scaled"}, "--factor auto counts frames, and nothing makes any"),
         ({"level": "wrench"}, "Unknown control level of ROS 2 'wrench'"),
         ({"scene": "hall", "sensors": ("d4355",)}, "Unknown sensor 'd4355'"),
     ],

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from airworthy.bridges.clock import Lateness, LinkClock
+from airworthy.bridges.clock import FACTORS, AutomaticFactor, Lateness, LinkClock
 from airworthy.bridges.lcm.link import LcmLink
 from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender
 from airworthy.bridges.people.crowd import Crowd
@@ -68,8 +68,9 @@ class TopicServeConfig:
     """Steps of the physics, and of clock, odometry and inertial sensor, per second [Hz]."""
     clock: Literal["real", "scaled"] = "real"
     """"real", at wall-clock time; "scaled", at --factor times that. In lockstep, fly --pilot external:ros2 flies a node."""
-    factor: Annotated[float, Bound(0.01, 1000.0)] = 1.0
-    """Simulated over wall-clock time, with --clock scaled."""
+    factor: Annotated[float, Bound(*FACTORS)] | Literal["auto"] = 1.0
+    """Simulated over wall-clock time, with --clock scaled; "auto": as fast as its cameras' frames are rendered (fps / 55 of
+    60 Hz over windows of a second, as FlightGoggles does)."""
     duration: Annotated[float, Bound(0.1, 86400.0, "s")] = 600.0
     """Simulated time [s]."""
     start: tuple[float, float, float] | None = None
@@ -83,6 +84,8 @@ class TopicServeConfig:
         check_fields(self)
         if self.factor != 1.0 and self.clock != "scaled":
             raise AirworthyError(f"--factor changes nothing with --clock {self.clock}: choose --clock scaled.")
+        if self.factor == "auto" and not self.sensors:
+            raise AirworthyError("--factor auto counts frames, and nothing makes any: name --sensors, or a factor.")
         if self.sensors and self.scene is None:
             raise AirworthyError("--sensors see nothing in empty air: name a --scene (`airworthy scenes` lists them).")
         if self.people and self.scene is None:
@@ -180,7 +183,9 @@ class _Served:
     def run(self) -> TopicServed:
         """Fly."""
         config, simulator = self._config, self.simulator
-        clock = LinkClock(config.clock, 1.0 / config.rate, config.factor)
+        fastest = max(self._devices, key=lambda name: self._devices[name].rate, default="")
+        auto = AutomaticFactor(self._devices[fastest].rate) if config.factor == "auto" else None
+        clock = LinkClock(config.clock, 1.0 / config.rate, 1.0 if config.factor == "auto" else config.factor)
         width = LEVELS[config.level].width(simulator.rotor_count)
         command = np.zeros(width)
         steps, interrupted = round(config.duration * config.rate), False
@@ -189,6 +194,8 @@ class _Served:
             for step in range(1, steps + 1):
                 now = step / config.rate
                 clock.begin(now)
+                if auto is not None and auto.update(self._frames[fastest]):
+                    clock.scale(auto.value, now)
                 found = self.commands.newest(float(yaw_of(simulator.attitude[0])))
                 if found is not None:
                     if found.shape == (width,) and np.isfinite(found).all():
@@ -202,12 +209,13 @@ class _Served:
                 # Before its first command a vehicle in the air waits there; on the ground its sensors are alive.
                 if self._taken or self._stands:
                     simulator.step(command)
-                self._say(now)
+                self._say(now, clock.factor if config.clock == "scaled" else None)
         except KeyboardInterrupt:
             interrupted = True
         odd = {"commands that were none": self.commands.malformed}
         notes = (
             *(f"{config.transport}: {count:,} {what}" for what, count in odd.items() if count),
+            *(() if auto is None else (auto.sentence(),)),
             *self.crowd.notes(),
         )
         return TopicServed(step / config.rate, clock.lateness(), self._taken + self._begun, self._times_reset, self._collisions,
@@ -227,10 +235,12 @@ class _Served:
         velocity[np.linalg.norm(velocity, axis=-1) > _FASTEST] = 0.0
         self.simulator.set_dynamic_velocity(velocity)
 
-    def _say(self, now: float) -> None:
+    def _say(self, now: float, factor: float | None) -> None:
         simulator = self.simulator
         position, velocity, attitude = simulator.position[0], simulator.velocity[0], simulator.attitude[0]
         self._sender.send(messages.clock_message(now))
+        if factor is not None:
+            self._sender.send(messages.clock_factor_message(factor))
         self._sender.send(messages.imu_message(now, simulator.imu[0]))
         self._sender.send(messages.transform_message(now, position, attitude))
         self._sender.send(messages.odometry_message(now, position, velocity, attitude, simulator.field("rate")[0]))

@@ -54,6 +54,8 @@ def lcm_message(message: RosMessage) -> tuple[str, bytes] | None:
     values = message.values
     if message.kind == "rosgraph_msgs/msg/Clock":
         return _packed("clock_t", utime=_utime(values["clock"]))
+    if message.kind == "std_msgs/msg/Float64":
+        return _packed("clock_factor_t", factor=values["data"])
     if message.kind == "std_msgs/msg/Empty":
         return _packed("collision_t", utime=0)
     if "header" not in values:

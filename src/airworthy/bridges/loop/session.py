@@ -50,8 +50,8 @@ class LoopConfig:
     """What is shown to a vehicle that is tracked elsewhere."""
 
     poses: str
-    """Where its poses come from: udp[:PORT], ros2:/TOPIC, zenoh:/TOPIC (geometry_msgs/PoseStamped), or file:PATH, a log that is
-    replayed at its own pace."""
+    """Where its poses come from: udp[:PORT], ros2:/TOPIC, zenoh:/TOPIC (geometry_msgs/PoseStamped), lcm[:CHANNEL] (pose_t), or
+    file:PATH, a log that is replayed at its own pace."""
     scene: str = "hall"
     """What its cameras see: a scene's name or file."""
     sensors: tuple[str, ...] = ("d455_depth",)

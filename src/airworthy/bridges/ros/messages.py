@@ -28,6 +28,7 @@ __all__ = [
     "WORLD",
     "RosMessage",
     "camera_info",
+    "clock_factor_message",
     "clock_message",
     "collision_message",
     "goal_message",
@@ -85,6 +86,11 @@ def _xyzw(quaternion: ArrayLike) -> dict[str, float]:
 def clock_message(time: float) -> RosMessage:
     """Return the simulated time [s] on /clock."""
     return RosMessage("/clock", "rosgraph_msgs/msg/Clock", {"clock": stamp_of(time)})
+
+
+def clock_factor_message(factor: float) -> RosMessage:
+    """Return simulated over wall-clock time, which comes with each /clock whose time is scaled."""
+    return RosMessage("/clock_factor", "std_msgs/msg/Float64", {"data": factor})
 
 
 def imu_message(time: float, imu: ArrayLike) -> RosMessage:
