@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -109,6 +110,31 @@ def test_the_factor_is_set_by_frames_and_told_with_the_clock(domain: int, monkey
     assert "times by frames per second" in note
     assert len(set(factors)) > 1
     assert factors[0] == 1.0
+
+
+@pytest.mark.slow
+def test_a_soak_with_images_leaves_memory_flat(node: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """960 Hz of inertial sensor and 60 Hz of 640 x 480 images in real time, for 20 s, while a node flies."""
+    pages = Path("/proc/self/statm")
+    if not pages.exists():
+        pytest.skip("memory is read as Linux tells it")
+    config = TopicServeConfig("ros2", scene="hall", sensors=("front=flightgoggles_camera_v3:depth",), rate=960.0, duration=20.0)
+    found: list[TopicServed] = []
+    thread = threading.Thread(target=lambda: found.append(serve_topics(config)))
+    thread.start()
+    taken = []
+    while thread.is_alive():
+        thread.join(1.0)
+        taken.append(int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20)
+    (served,) = found
+    settled = taken[len(taken) // 4 :]
+    with capsys.disabled():
+        print(f"\nsoak: {served.frames['front']:,} frames, {len(taken)} s, {served.lateness.sentence()};"
+              f" memory {settled[0]:.0f} to {max(settled):.0f} MiB")  # fmt: skip
+    assert served.lateness.steps == 19_200
+    assert served.frames["front"] > 1000
+    # A leaked image a second, of 1.2 MiB, would be 18 MiB.
+    assert max(settled) - settled[0] < 10.0
 
 
 def test_the_command_says_how_late_it_was(domain: int, capsys: pytest.CaptureFixture[str]) -> None:

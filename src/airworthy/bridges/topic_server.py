@@ -140,6 +140,7 @@ class _Served:
         stack.callback(self.crowd.close)
         place = None if config.scene is None else self.crowd.added(scene(config.scene))
         batch = None if place is None else SceneBatch([place], 1)
+        self._beacons = () if place is None else place.beacons
         self._batch = None if place is None or not place.actors else batch
         flown = SimulatorConfig(
             physics_rate=config.rate, control_rate=config.rate, level=config.level, imu=Imu.named(config.imu), ground=Ground(),
@@ -264,7 +265,7 @@ class _Served:
         place = (capture.position[:1], capture.attitude[:1])
         sample = Sample(when, capture.step[:1], capture.number[:1], np.ones(1, bool), *place, data)
         self._frames[capture.name] += 1
-        for message in messages.sensor_messages(capture.name, self._devices.get(capture.name), sample):
+        for message in messages.sensor_messages(capture.name, self._devices.get(capture.name), sample, beacons=self._beacons):
             self._sender.send(message)
 
 

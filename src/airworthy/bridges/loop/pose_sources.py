@@ -174,19 +174,18 @@ class LcmPoses:
     """pose_t of a channel; its velocities are not used."""
 
     def __init__(self, channel: str, now: Callable[[], float]):
-        self._link, self._channel, self._now, self._odd = LcmLink(), channel, now, 0
+        self._link, self._channel, self._now = LcmLink(), channel, now
+        self.malformed = self._seen = 0
         self._type = lcm_types()["pose_t"]
         self.address = f"the channel {channel} of {self._link.address}"
-
-    @property
-    def malformed(self) -> int:
-        """Messages and datagrams that were none."""
-        return self._odd + self._link.malformed
 
     def receive(self, deadline: float) -> StampedPose | None:
         """See `PoseSource`."""
         while True:
             received = self._link.receive(deadline)
+            # Datagrams that were none of LCM, which the link counts.
+            self.malformed += self._link.malformed - self._seen
+            self._seen = self._link.malformed
             if received is None:
                 return None
             came, (channel, data) = self._now(), received
@@ -194,7 +193,7 @@ class LcmPoses:
                 pose = self._read(data, came)
                 if pose is not None:
                     return pose
-                self._odd += 1
+                self.malformed += 1
             if time.monotonic() >= deadline:
                 return None
 

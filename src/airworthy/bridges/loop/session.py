@@ -268,7 +268,7 @@ class _Show:
         data = dict(self._sensors[name].capture(self._batch, SensorView(place, turn, np.zeros(1, np.int32)), item.channels))
         number = np.array([self._count[name]])
         sample = Sample(np.array([stamp]), number, number, np.ones(1, bool), place, turn, data)
-        return list(messages.sensor_messages(name, item, sample))
+        return list(messages.sensor_messages(name, item, sample, beacons=self._batch.scenes[0].beacons))
 
     def _touch(self, pose: TrackedPose, stamp: float) -> None:
         near = clearance(self._batch.geometry, pose.position[None], max_distance=2.0 * self._config.radius + 1e-3).distance[0]
