@@ -28,6 +28,8 @@ from airworthy.logs import (
 
 PROG = "airworthy logs"
 _REJECTED_MAX = 12
+_EVENTS_MAX = 4
+"""Events of a kind that are printed."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ def _show(config: ShowLogConfig) -> int:
         [_stream_row(stream) for stream in log.streams],
     )
     _print_lines("Notes", log.notes)
+    _print_lines("Events", _event_lines(log))
     marks = {True: "good", False: "WRONG", None: "not known"}
     _print_lines("Checks", [f"{check.name}: {marks[check.passed]}. {check.said}" for check in log_checks(log)])
     _print_lines("Flight", _flight_lines(segments))
@@ -171,6 +174,19 @@ def _stream_row(stream: Any) -> tuple[object, ...]:
         stream.name, stream.values.shape[1], stream.unit, q.count, q.rate or None, 1e3 * q.jitter, q.gaps, longest,
         q.backward, q.duplicates, 100.0 * q.missing, stream.stamp, stream.origin[:48],
     )  # fmt: skip
+
+
+def _event_lines(log: Log) -> list[str]:
+    """Return each kind of event in a line: how many, when, and of drop-outs how long."""
+    lines = []
+    for kind in dict.fromkeys(event.kind for event in log.events):
+        found = [event for event in log.events if event.kind == kind]
+        first = ", ".join(
+            f"{event.time:.2f} s" + f" ({event.detail[:40]})" * bool(event.detail) for event in found[:_EVENTS_MAX]
+        )
+        more = f" and {len(found) - _EVENTS_MAX} more (--json lists all)" if len(found) > _EVENTS_MAX else ""
+        lines.append(f"{kind}, {len(found)}: {first}{more}")
+    return lines
 
 
 def _flight_lines(segments: LogSegments) -> list[str]:
@@ -225,6 +241,8 @@ def _map(config: MapLogConfig) -> int:
     columns, draft = table_of(config.table)
     text = guess_mapping(columns).text(config.table.name)
     if config.out is None:
+        for note in draft.notes:
+            print(f"# {note}")
         print(text, end="")
         return 0
     refuse_input(config.out, [config.table], "table")
