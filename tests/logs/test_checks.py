@@ -151,7 +151,8 @@ def test_a_missing_sample_does_not_end_a_rest() -> None:
     values[50:600:100] = np.nan
     holed = replace(log, streams=(replace(log.streams[0], values=values), *log.streams[1:]))
     found, whole = rest_noise(holed), rest_noise(log)
-    assert found is not None and whole is not None
+    assert found is not None
+    assert whole is not None
     assert (found.start, found.stop) == (whole.start, whole.stop)
     assert check(holed, "gravity at rest").passed
 

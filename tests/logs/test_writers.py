@@ -44,7 +44,8 @@ def test_npz_keeps_every_bit(log: Log, tmp_path: Path) -> None:
     assert back.parameters == log.parameters
     assert [(e.kind, e.detail) for e in back.events] == [(e.kind, e.detail) for e in log.events]
     assert np.allclose([e.time for e in back.events], [e.time for e in log.events], atol=1e-9)
-    assert log.geometry is not None and back.geometry is not None
+    assert log.geometry is not None
+    assert back.geometry is not None
     for name in ("position", "axis", "spin", "torque_ratio"):
         assert np.array_equal(getattr(back.geometry, name), getattr(log.geometry, name)), name
     assert back.geometry.linearised == log.geometry.linearised

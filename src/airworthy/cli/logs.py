@@ -181,11 +181,9 @@ def _event_lines(log: Log) -> list[str]:
     lines = []
     for kind in dict.fromkeys(event.kind for event in log.events):
         found = [event for event in log.events if event.kind == kind]
-        first = ", ".join(
-            f"{event.time:.2f} s" + f" ({event.detail[:40]})" * bool(event.detail) for event in found[:_EVENTS_MAX]
-        )
+        said = [f"{event.time:.2f} s" + f" ({event.detail[:40]})" * bool(event.detail) for event in found[:_EVENTS_MAX]]
         more = f" and {len(found) - _EVENTS_MAX} more (--json lists all)" if len(found) > _EVENTS_MAX else ""
-        lines.append(f"{kind}, {len(found)}: {first}{more}")
+        lines.append(f"{kind}, {len(found)}: {', '.join(said)}{more}")
     return lines
 
 

@@ -35,6 +35,8 @@ from airworthy.logs.readers.ulog import is_ulog
 from airworthy.logs.readers.ulog_streams import read_ulog
 from airworthy.logs.record import Log
 
+_BAGS = (".db3", ".mcap", ".db3.zstd", ".mcap.zstd")
+"""Endings of the parts of a ROS 2 bag."""
 _EUROC_FILES = (
     ("imu0.csv", "imu0"),
     ("imu0/data.csv", "imu0"),

@@ -101,6 +101,10 @@ def _tell_left_out(log: Log, back: Log, path: Path, kind: str) -> None:
         warnings.warn(f"{path.name}: {kind} has {', and '.join(told)}{better}.", AssetWarning, stacklevel=3)
 
 
+def _besides(log: Log) -> dict[str, int]:
+    return {"events": len(log.events), "parameters": len(log.parameters)}
+
+
 def _samples(stream: LogStream) -> int:
     """Count samples that hold a value: a row that is missing altogether says nothing."""
     return int((~np.isnan(stream.values)).any(axis=1).sum())
