@@ -32,8 +32,8 @@ def agreeing_frames(found: Sequence[MappingGuess], columns: Mapping[str, ArrayAn
     """Return guesses whose frames agree.
 
     An accelerometer shows which way the body's z points, so gyro and magnetometer of the same table, which do not, are taken
-    for the same. Attitudes that turn its force upright have a world whose z points up, those that turn it upside down one whose z
-    points down; positions and velocities are of that world, unless their names say another.
+    for the same. Attitudes that turn its force upright have a world whose z points up, those that turn it upside down one
+    whose z points down; positions and velocities are of that world, unless their names say another.
 
     Args:
         found: Guesses, each by itself.

@@ -91,9 +91,7 @@ def _folder(folder: Path, options: ReadOptions) -> LogDraft:
         draft = _draft(folder, data, "run", options)
         read_run(data, draft, folder, options.env)
         return draft
-    bags = sorted(
-        path for ending in ("db3", "mcap") for path in (*folder.glob(f"*.{ending}"), *folder.glob(f"*.{ending}.zstd"))
-    )
+    bags = sorted(path for ending in _BAGS for path in folder.glob(f"*{ending}"))
     if bags:
         if len(bags) > 1:
             raise AssetError(f"Folder {str(folder)!r} holds {len(bags)} parts of a bag; name one of them: {bags[0].name}, ...")

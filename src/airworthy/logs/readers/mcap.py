@@ -179,11 +179,8 @@ def unpacked(packed: memoryview, compression: str, size: int, place: ByteCursor)
     Raises:
         AssetError: The compression is unknown, or its bytes are damaged or of another size.
     """
-    unpack: dict[str, Callable[[memoryview, int], bytes]] = {
-        "": lambda data, _: bytes(data),
-        "zstd": zstd_bytes,
-        "lz4": lz4_bytes,
-    }
+    unpack: dict[str, Callable[[memoryview, int], bytes]]
+    unpack = {"": lambda data, _: bytes(data), "zstd": zstd_bytes, "lz4": lz4_bytes}
     if compression not in unpack:
         raise place.refuse(f"compression {shown(compression)} is unknown; zstd and lz4 are read")
     try:

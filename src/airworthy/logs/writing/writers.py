@@ -84,17 +84,9 @@ def _tell_left_out(log: Log, back: Log, path: Path, kind: str) -> None:
     told = [] if not left else [f"no place for {', '.join(left)}, which {'is' if len(left) == 1 else 'are'} left out"]
     fewer = [f"{kept[n]:,} of {had[n]:,} samples of {n}" for n in KINDS if 0 < kept[n] < had[n]]
     told += [f"{', '.join(fewer)}"] if fewer else []
-    besides = {
-        "events": len(log.events),
-        "parameters": len(log.parameters),
-        "geometry of rotors": int(log.geometry is not None),
-    }
-    there = {
-        "events": len(back.events),
-        "parameters": len(back.parameters),
-        "geometry of rotors": int(back.geometry is not None),
-    }
-    lost = [name if count == 1 else f"{count:,} {name}" for name, count in besides.items() if count > there[name]]
+    there = _besides(back)
+    lost = [f"{count:,} {name}" for name, count in _besides(log).items() if count > there[name]]
+    lost += ["geometry of rotors"] if log.geometry is not None and back.geometry is None else []
     told += [f"no {', '.join(lost)}"] if lost else []
     if told:
         better = "" if kind == "npz" else ": .npz holds every stream, with events and parameters"
