@@ -98,13 +98,18 @@ def main(argv: list[str]) -> int:
     return run_subcommand(PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip")))
 
 
-def read_options(config: ShowLogConfig | ConvertLogConfig) -> ReadOptions:
-    """Return what a command's options say about a file."""
+def read_options(config: Any, env: int = 0) -> ReadOptions:
+    """Return what a command's options say about a file.
+
+    Args:
+        config: With fields `map`, `topic` and, where it has any, `set`.
+        env: Of a recorded run: the environment.
+    """
     return ReadOptions(
         mapping=config.map,
-        settings=_pairs(config.set, "--set", "acc_1G=2048"),
+        settings=_pairs(getattr(config, "set", ()), "--set", "acc_1G=2048"),
         topics=_pairs(config.topic, "--topic", "/imu=front"),
-        env=config.env,
+        env=env,
     )
 
 
@@ -132,7 +137,7 @@ def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
 
 
 def _show(config: ShowLogConfig) -> int:
-    log = read_log(config.log, read_options(config))
+    log = read_log(config.log, read_options(config, config.env))
     segments = flight_segments(log, _parts(config.use, "--use"), _parts(config.skip, "--skip"))
     if config.json:
         emit_json(_record(log, segments))
@@ -255,7 +260,7 @@ def _convert(config: ConvertLogConfig) -> int:
     refuse_unwritable(config.out)
     refuse_input(config.out, [config.log], "log")
     refuse_input(config.out, [] if config.map is None else [config.map], "mapping")
-    log = read_log(config.log, read_options(config))
+    log = read_log(config.log, read_options(config, config.env))
     for note in log.notes:
         print(f"  {note}")
     for path in write_log(log, config.out, config.to):

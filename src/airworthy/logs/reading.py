@@ -136,6 +136,25 @@ def _file(path: Path, options: ReadOptions) -> LogDraft:
     return _text(path, data, options)
 
 
+def holds_log(path: str | Path) -> bool:
+    """Tell whether a file or folder is a flight log by its first bytes, or, of text and archives, by its ending.
+
+    A run of Airworthy is not looked for: it holds more than a log.
+    """
+    place = Path(path)
+    if place.is_dir():
+        bag = any(True for ending in _BAGS for _ in place.glob(f"*{ending}"))
+        return bag or any((place / name).is_file() for name, _ in _EUROC_FILES)
+    try:
+        with place.open("rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return False
+    if is_zstd(head) or any(found(head) for found, _, _ in _BINARY) or head[:4] == b"PAR1":
+        return True
+    return place.suffix.lower() in (".csv", ".tum", ".txt") or (place.suffix.lower() == ".npz" and head[:2] == b"PK")
+
+
 def _unpacked(path: Path, data: bytes) -> bytes:
     """Return a file that is packed as a whole, as `ros2 bag record --compression-mode file` leaves it."""
     allowed = 4 * bytes_allowed(len(data))
