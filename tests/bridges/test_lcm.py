@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.bridges.conftest import free_port
-from tests.bridges.test_hostile import hostile, many
+from tests.bridges.test_hostile import GROWTH, hostile, many
 
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.fly.job import run_fly
 from airworthy.bridges.lcm.link import DEFAULT_URL, LcmLink, Reassembly, datagrams, parse_url
 from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender, channel_of, lcm_message
 from airworthy.bridges.lcm.types import lcm_types, parsed_types
+from airworthy.bridges.loop.pose_sources import pose_source
 from airworthy.bridges.remote.words import external_entry
 from airworthy.bridges.ros import messages
 from airworthy.bridges.wire import within
@@ -72,8 +73,8 @@ def drawn(name: str, rng: np.random.Generator) -> dict[str, Any]:
         elif not item.sizes:
             values[item.name] = int(rng.integers(0, 9)) if item.kind != "double" else float(rng.normal())
         else:
-            count = values[item.sizes[0]] if item.sizes[0] in values else int(item.sizes[0])
-            values[item.name] = rng.integers(0, 255, count, np.uint8) if item.kind == "byte" else rng.normal(size=count)
+            shape = [values[size] if size in values else int(size) for size in item.sizes]
+            values[item.name] = rng.integers(0, 255, shape, np.uint8) if item.kind == "byte" else rng.normal(size=shape)
     return values
 
 
@@ -252,6 +253,34 @@ def test_a_program_of_the_library_holds_a_place_twice_the_same(told: Path, link:
         node.kill()
         node.wait()
     assert sha256_file(tmp_path / "one" / "flight.parquet") == sha256_file(tmp_path / "two" / "flight.parquet")
+
+
+@many
+def test_hostile_poses_over_lcm(link: LcmLink, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the wire: datagrams that are damaged anywhere, and whole messages that are no poses; then a true one is understood."""
+    import tracemalloc
+
+    monkeypatch.setattr("airworthy.bridges.loop.pose_sources.LcmLink", lambda: LcmLink(link.address))
+    kind = lcm_types()["pose_t"]
+    true = kind.packed({"utime": 5, "position": (1.0, 2.0, 3.0), "orientation": (0.0, 0.0, 0.0, 1.0)})
+    with closing(pose_source("lcm:room")) as source:
+        tracemalloc.start()
+        for data, wire in zip(hostile([true], count // 2), hostile(datagrams("room", true, 1), count // 2), strict=True):
+            link.send("room", data)
+            link._out.send(wire or b"0")
+            for _ in range(2):
+                pose = source.receive(within(0.0))
+                assert pose is None or np.isfinite([*pose.position, *pose.attitude, pose.stamp]).all()
+        now, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert now < GROWTH
+        assert source.malformed > count // 4
+        link.send("room", kind.packed({"utime": 9_000_000, "position": (1, 2, 3), "orientation": (0, 0, 0, 1)}))
+        found = None
+        while (pose := source.receive(within(1.0))) is not None:
+            found = pose
+        assert found is not None
+        assert (found.stamp, found.position.tolist()) == (9.0, [1.0, 2.0, 3.0])
 
 
 def test_words_that_make_no_sense_are_refused() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from airworthy.bridges.clock import LinkClock, Thinned
+from airworthy.bridges.clock import AutomaticFactor, LinkClock, Thinned
 from airworthy.bridges.motors import frame_names, motor_map
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.vehicles import vehicle
@@ -105,3 +105,43 @@ def test_of_a_row_without_end_an_even_part_is_kept() -> None:
     assert 50 <= len(row.kept) <= 101
     # 1,024 is the power of two at which a hundred of them are enough.
     assert row.kept == list(range(0, 100_000, 1024))
+
+
+def test_the_automatic_factor_is_that_of_flightgoggles() -> None:
+    now = [100.0]
+    auto = AutomaticFactor(60.0, lambda: now[0])
+    assert not auto.update(0)
+    for frames, seconds, wanted in ((22, 1.0, 22 / 55), (22 + 110, 2.0, 1.0), (142, 1.25, 8 / 55)):
+        now[0] += seconds - 0.001
+        assert not (seconds == 1.0 and auto.update(frames))  # before the window has ended
+        now[0] += 0.001 + 1e-9
+        assert auto.update(frames)
+        assert auto.value == pytest.approx(wanted, rel=1e-6)
+    now[0] += 5.0
+    assert not auto.update(142)  # no frame: nothing is known
+    assert auto.value == pytest.approx(8 / 55, rel=1e-6)
+    assert auto.sentence() == "clock factor: set 3 times by frames per second, 0.145 to 1, at last 0.145"
+    # Of a camera with another rate, the same share of it.
+    half = AutomaticFactor(30.0, lambda: now[0])
+    half.update(0)
+    now[0] += 1.0
+    assert half.update(11)
+    assert half.value == pytest.approx(22 / 55)
+
+
+def test_a_clock_goes_on_at_another_factor_without_making_up_for_what_is_late() -> None:
+    now, slept = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    clock = LinkClock("scaled", 0.1, 1.0, lambda: now[0], sleep)
+    clock.begin(0.1)
+    now[0] += 1.0  # ten periods late
+    clock.begin(0.2)
+    clock.scale(0.5, 0.2)
+    clock.begin(0.3)
+    assert slept[-1] == pytest.approx(0.2)
+    assert clock.factor == 0.5
+    assert clock.lateness().late == 1

@@ -171,7 +171,7 @@ def test_quaternions_of_a_length_are_made_ones_of_one() -> None:
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [("lcm:x", "Unknown source of poses 'lcm:x'"), ("file:", "Unknown source of poses 'file:'"),
+    [("tcp:x", "Unknown source of poses 'tcp:x'"), ("file:", "Unknown source of poses 'file:'"),
      ("ros2:/a b", "is no topic of ROS 2"), ("udp:x", "is no place to listen at")],
 )  # fmt: skip
 def test_sources_that_are_none_are_refused(word: str, said: str) -> None:

@@ -16,6 +16,7 @@ from airworthy.bridges.ros.types import OWN_TYPES, RATE_THRUST, dds_type, ros_ty
 from airworthy.bridges.ros.zenoh import attachment, liveliness_key, topic_key
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import camera_attitude, from_euler, multiply, rotate, to_matrix
+from airworthy.geometry import Sphere
 from airworthy.logs.ros_types import decoded, message_layout
 from airworthy.optics.distortion import PlumbBob
 from airworthy.optics.projections import Pinhole
@@ -28,7 +29,8 @@ pytest.importorskip("cyclonedds")
 
 SENT = ("rosgraph_msgs/msg/Clock", "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage",
         "nav_msgs/msg/Path", "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Empty", "sensor_msgs/msg/Image",
-        "sensor_msgs/msg/CameraInfo", "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Range")  # fmt: skip
+        "sensor_msgs/msg/CameraInfo", "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Range",
+        "std_msgs/msg/Float64", "visualization_msgs/msg/MarkerArray")  # fmt: skip
 KINDS = sorted({*SENT, *OWN_TYPES, *(item.kind for item in INPUTS.values())})
 _BASE, _NAME, _ARRAY = 1, 2, 3
 
@@ -219,4 +221,39 @@ def test_points_and_ranges() -> None:
     (ranged,) = messages.sensor_messages("r", None, reading)
     assert (ranged.topic, ranged.values["range"]) == ("/uav/sensors/r", 2.5)
     with pytest.raises(AirworthyError, match=r"has shape \(4,\), which no message holds"):
-        list(messages.sensor_messages("b", None, sample(beacon=np.zeros(4))))
+        list(messages.sensor_messages("b", None, sample(figures=np.zeros(4))))
+
+
+def test_beacons_are_told_as_flightgoggles_does() -> None:
+    from airworthy.bridges.lcm.pilot import lcm_message
+    from airworthy.bridges.lcm.types import lcm_types
+    from airworthy.scenes import Beacon, Instance, Scene, SceneBatch
+    from airworthy.sensors.build import make_sensor
+    from airworthy.sensors.devices import device
+    from airworthy.sensors.sampling import SensorView
+
+    places = {("Gate10", "1"): (2.0, 0.0, 1.0), ("Gate10", "3"): (-2.0, 0.0, 1.0), ("Gate21", "2"): (4.0, 1.0, 1.5)}
+    beacons = tuple(Beacon(*label, place) for label, place in places.items())
+    place = Scene("s", {"ball": Sphere(0.1)}, instances=(Instance("ball", (0.0, 30.0, 0.0)),), beacons=beacons)
+    item = device("flightgoggles_beacons")
+    view = SensorView(np.array([[0.0, 0.0, 1.0]]), np.array([[0.0, 0.0, 0.0, 1.0]]), np.zeros(1, np.int32))
+    seen = make_sensor(item).capture(SceneBatch(place), view)
+    one = np.zeros(1, np.int64)
+    sample = Sample(np.array([1.5]), one, one, np.ones(1, bool), view.position, view.attitude, dict(seen))
+    (message,) = messages.sensor_messages("left", item, sample, beacons=beacons)
+    assert message.topic == "/uav/camera/left/ir_beacons"
+    back = ros_types().unpacked(message.kind, ros_types().packed(message.kind, message.values))
+    lens = item.projection
+    # By hand: x right is -y, y down is -z, z forward is x; the one behind is not there.
+    wanted = {("Gate10", "1"): (lens.cx, lens.cy), ("Gate21", "2"): (lens.cx - lens.fx / 4.0, lens.cy - lens.fy / 8.0)}
+    assert {(m.landmark_id.data, m.marker_id.data) for m in back.markers} == set(wanted)
+    for marker in back.markers:
+        assert (marker.x, marker.y) == pytest.approx(wanted[marker.landmark_id.data, marker.marker_id.data], abs=1e-3)
+        assert marker.z == 0.0
+    told = lcm_message(message)
+    assert told is not None
+    values = lcm_types()["ir_markers_t"].unpacked(told[1])
+    assert (told[0], values["utime"], bytes(values["names"])) == ("ir_markers_t", 1_500_000, b"Gate10/1 Gate21/2")
+    np.testing.assert_allclose(values["pixel"], list(wanted.values()), atol=1e-3)
+    with pytest.raises(AirworthyError, match="reports beacons by number, and their scene is not known here"):
+        list(messages.sensor_messages("left", item, sample))

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from airworthy.bridges.loop.session import LoopConfig, LoopResult, serve_poses
     from airworthy.bridges.motors import AutopilotMotors, motor_map
     from airworthy.bridges.px4 import Px4Pilot
+    from airworthy.bridges.replay.job import LogRenderConfig, LogRendered, render_log
     from airworthy.bridges.sockets import AutopilotFailure
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ArduPilotPilot", "AutopilotFailure", "AutopilotMotors", "BetaflightPilot", "ExternalPilot", "LinkClock", "LinkSettings",
-    "LoopConfig", "LoopResult", "Px4Pilot", "Sticks", "motor_map", "serve_poses",
+    "LogRenderConfig", "LogRendered", "LoopConfig", "LoopResult", "Px4Pilot", "Sticks", "motor_map", "render_log",
+    "serve_poses",
 ]  # fmt: skip

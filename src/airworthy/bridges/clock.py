@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
-__all__ = ["ClockMode", "Lateness", "LinkClock", "Thinned"]
+__all__ = ["FACTORS", "AutomaticFactor", "ClockMode", "Lateness", "LinkClock", "Thinned"]
 
 ClockMode = Literal["lockstep", "real", "scaled"]
 
@@ -60,6 +60,59 @@ class Lateness:
         return f"{self.steps:,} steps were late by: {figures}; {self.late:,} by more than a control period"
 
 
+FACTORS = (0.01, 1000.0)
+"""Smallest and largest factor of a clock."""
+WINDOW = 1.0
+"""Over which frames are counted [s] (FlightGoggles; spec/flightgoggles 7)."""
+_KEPT_UP = 55.0 / 60.0
+"""Of a camera's rate, the frames per second at which simulated time runs at wall-clock time: of FlightGoggles' 60 Hz its 55."""
+
+
+class AutomaticFactor:
+    """The factor at which frames come at their rate in simulated time, as FlightGoggles sets it: fps / 55 of 60 Hz cameras.
+
+    Frames are counted over windows of wall-clock time; a window without any says nothing, and the factor stays. It begins at 1.
+
+    Args:
+        rate: Of the camera, in simulated time [Hz].
+        now: Wall-clock time [s], monotonic.
+    """
+
+    def __init__(self, rate: float, now: Callable[[], float] = time.monotonic):
+        self._rate, self._now = rate, now
+        self._begin: float | None = None
+        self._frames = 0
+        self.value = 1.0
+        self.set: list[float] = []
+        """Every factor that was set, in order; the last 100,000."""
+
+    def update(self, frames: int) -> bool:
+        """Take how many frames there have been so far; whether a window has ended, and a factor was set."""
+        now = self._now()
+        if self._begin is None:
+            self._begin, self._frames = now, frames
+            return False
+        spent, made = now - self._begin, frames - self._frames
+        if spent < WINDOW:
+            return False
+        self._begin, self._frames = now, frames
+        if not made:
+            return False
+        self.value = min(max(made / spent / (self._rate * _KEPT_UP), FACTORS[0]), FACTORS[1])
+        self.set.append(self.value)
+        del self.set[:-100_000]
+        return True
+
+    def sentence(self) -> str:
+        """Return what was set, in words."""
+        if not self.set:
+            return "clock factor: 1, since no window of a second with frames has passed"
+        return (
+            f"clock factor: set {len(self.set):,} times by frames per second, {min(self.set):.3g} to {max(self.set):.3g},"
+            f" at last {self.value:.3g}"
+        )
+
+
 class LinkClock:
     """Says when a step may begin.
 
@@ -100,6 +153,15 @@ class LinkClock:
         late = max(self._now() - due, 0.0)
         self._late.add(late)
         self._most, self._over = max(self._most, late), self._over + (late > self._period / self._factor)
+
+    @property
+    def factor(self) -> float:
+        """Simulated over wall-clock time; in lockstep 1, and of no meaning."""
+        return self._factor
+
+    def scale(self, factor: float, simulated: float) -> None:
+        """Go on at another factor, from a simulated time [s] on, which is due now: what is late is not made up for."""
+        self._factor, self._start = factor, (self._now(), simulated)
 
     def lateness(self) -> Lateness:
         """Return how late steps have been so far; percentiles of more than 100,000 are those of an even part of them."""

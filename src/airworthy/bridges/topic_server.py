@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from airworthy.bridges.clock import Lateness, LinkClock
+from airworthy.bridges.clock import FACTORS, AutomaticFactor, Lateness, LinkClock
 from airworthy.bridges.lcm.link import LcmLink
 from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender
+from airworthy.bridges.people.crowd import Crowd
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS, Bus, Subscriber
 from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
@@ -36,6 +37,10 @@ from airworthy.vehicles import named_vehicle
 __all__ = ["TRANSPORTS", "TopicServeConfig", "TopicServed", "serve_topics"]
 
 TRANSPORTS = ("ros2", "zenoh", "lcm")
+_FASTEST = 20.0
+"""What a limb reaches in a throw [m/s]; what is farther from where it was has been put there."""
+_PEOPLE_RATE = 120.0
+"""At which whatever moves in the scene is put in its place, as trackers of people send [Hz]."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class TopicServeConfig:
     """Where: a scene's name or file; without one, a ground plane in empty air."""
     sensors: tuple[str, ...] = ()
     """What it carries: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL, one's own FILE.toml:NAME; they need a scene."""
+    people: tuple[str, ...] = ()
+    """Who is tracked elsewhere and walks in its scene, [NAME=]SOURCE: udp[:PORT], lcm[:CHANNEL], ros2:/TOPIC, zenoh:/TOPIC, or
+    file:PATH, a recording."""
+    person_height: Annotated[float, Bound(0.5, 2.5, "m")] = 1.75
+    """Of their bodies [m]."""
     level: str = "rate_thrust"
     """What is commanded: rate_thrust, rotor_speed; over ROS 2 also velocity, position, tracking (docs/howto/ros2.md)."""
     imu: str = "flightgoggles"
@@ -58,8 +68,9 @@ class TopicServeConfig:
     """Steps of the physics, and of clock, odometry and inertial sensor, per second [Hz]."""
     clock: Literal["real", "scaled"] = "real"
     """"real", at wall-clock time; "scaled", at --factor times that. In lockstep, fly --pilot external:ros2 flies a node."""
-    factor: Annotated[float, Bound(0.01, 1000.0)] = 1.0
-    """Simulated over wall-clock time, with --clock scaled."""
+    factor: Annotated[float, Bound(*FACTORS)] | Literal["auto"] = 1.0
+    """Simulated over wall-clock time, with --clock scaled; "auto": as fast as its cameras' frames are rendered (fps / 55 of
+    60 Hz over windows of a second, as FlightGoggles does)."""
     duration: Annotated[float, Bound(0.1, 86400.0, "s")] = 600.0
     """Simulated time [s]."""
     start: tuple[float, float, float] | None = None
@@ -73,8 +84,12 @@ class TopicServeConfig:
         check_fields(self)
         if self.factor != 1.0 and self.clock != "scaled":
             raise AirworthyError(f"--factor changes nothing with --clock {self.clock}: choose --clock scaled.")
+        if self.factor == "auto" and not self.sensors:
+            raise AirworthyError("--factor auto counts frames, and nothing makes any: name --sensors, or a factor.")
         if self.sensors and self.scene is None:
             raise AirworthyError("--sensors see nothing in empty air: name a --scene (`airworthy scenes` lists them).")
+        if self.people and self.scene is None:
+            raise AirworthyError("--people walk in a scene: name a --scene (`airworthy scenes` lists them).")
 
 
 @dataclass(frozen=True)
@@ -110,17 +125,23 @@ def serve_topics(config: TopicServeConfig, say: Callable[[str], None] = lambda s
         AirworthyError: Something of it cannot be had.
     """
     with ExitStack() as stack:
-        made = _Served(config, stack)
+        made = _Served(config, stack, say)
         say(f"Serving {config.vehicle} at {made.address}; commands on {made.commands.topic}. Ctrl-C ends it.")
+        for address in made.crowd.addresses:
+            say(f"Waiting for {address}.")
         return made.run()
 
 
 class _Served:
-    def __init__(self, config: TopicServeConfig, stack: ExitStack):
+    def __init__(self, config: TopicServeConfig, stack: ExitStack, say: Callable[[str], None]):
         self._config = config
         vehicle = named_vehicle(config.vehicle)
-        place = None if config.scene is None else scene(config.scene)
+        self.crowd = Crowd(config.people, config.person_height, say=say)
+        stack.callback(self.crowd.close)
+        place = None if config.scene is None else self.crowd.added(scene(config.scene))
         batch = None if place is None else SceneBatch([place], 1)
+        self._beacons = () if place is None else place.beacons
+        self._batch = None if place is None or not place.actors else batch
         flown = SimulatorConfig(
             physics_rate=config.rate, control_rate=config.rate, level=config.level, imu=Imu.named(config.imu), ground=Ground(),
             contact=None if batch is None else Contact(mode="respond"),
@@ -163,7 +184,9 @@ class _Served:
     def run(self) -> TopicServed:
         """Fly."""
         config, simulator = self._config, self.simulator
-        clock = LinkClock(config.clock, 1.0 / config.rate, config.factor)
+        fastest = max(self._devices, key=lambda name: self._devices[name].rate, default="")
+        auto = AutomaticFactor(self._devices[fastest].rate) if config.factor == "auto" else None
+        clock = LinkClock(config.clock, 1.0 / config.rate, 1.0 if config.factor == "auto" else config.factor)
         width = LEVELS[config.level].width(simulator.rotor_count)
         command = np.zeros(width)
         steps, interrupted = round(config.duration * config.rate), False
@@ -172,6 +195,8 @@ class _Served:
             for step in range(1, steps + 1):
                 now = step / config.rate
                 clock.begin(now)
+                if auto is not None and auto.update(self._frames[fastest]):
+                    clock.scale(auto.value, now)
                 found = self.commands.newest(float(yaw_of(simulator.attitude[0])))
                 if found is not None:
                     if found.shape == (width,) and np.isfinite(found).all():
@@ -181,21 +206,42 @@ class _Served:
                 if self._resets is not None and self._resets.receive(0.0) is not None:
                     self._reset()
                     command, self._taken, self._times_reset, self._since = np.zeros(width), 0, self._times_reset + 1, now
+                self._move(step)
                 # Before its first command a vehicle in the air waits there; on the ground its sensors are alive.
                 if self._taken or self._stands:
                     simulator.step(command)
-                self._say(now)
+                self._say(now, clock.factor if config.clock == "scaled" else None)
         except KeyboardInterrupt:
             interrupted = True
         odd = {"commands that were none": self.commands.malformed}
-        notes = tuple(f"{config.transport}: {count:,} {what}" for what, count in odd.items() if count)
+        notes = (
+            *(f"{config.transport}: {count:,} {what}" for what, count in odd.items() if count),
+            *(() if auto is None else (auto.sentence(),)),
+            *self.crowd.notes(),
+        )
         return TopicServed(step / config.rate, clock.lateness(), self._taken + self._begun, self._times_reset, self._collisions,
                            dict(self._frames), np.array(simulator.position[0]), notes, interrupted)  # fmt: skip
 
-    def _say(self, now: float) -> None:
+    def _move(self, step: int) -> None:
+        """Put actors and people where they are; also where no sensor looks, since they are met."""
+        every = max(round(self._config.rate / _PEOPLE_RATE), 1)
+        if self._batch is None or step % every:
+            return
+        before = self._batch.dynamic_poses[0]
+        # By the flight's own time, as its sensors do it.
+        self._batch.advance(self.simulator.time)
+        self.crowd.update(self._batch)
+        velocity = (self._batch.dynamic_poses[0] - before) * self._config.rate / every
+        # Who appears, or begins anew, has come from nowhere and strikes nothing.
+        velocity[np.linalg.norm(velocity, axis=-1) > _FASTEST] = 0.0
+        self.simulator.set_dynamic_velocity(velocity)
+
+    def _say(self, now: float, factor: float | None) -> None:
         simulator = self.simulator
         position, velocity, attitude = simulator.position[0], simulator.velocity[0], simulator.attitude[0]
         self._sender.send(messages.clock_message(now))
+        if factor is not None:
+            self._sender.send(messages.clock_factor_message(factor))
         self._sender.send(messages.imu_message(now, simulator.imu[0]))
         self._sender.send(messages.transform_message(now, position, attitude))
         self._sender.send(messages.odometry_message(now, position, velocity, attitude, simulator.field("rate")[0]))
@@ -219,7 +265,7 @@ class _Served:
         place = (capture.position[:1], capture.attitude[:1])
         sample = Sample(when, capture.step[:1], capture.number[:1], np.ones(1, bool), *place, data)
         self._frames[capture.name] += 1
-        for message in messages.sensor_messages(capture.name, self._devices.get(capture.name), sample):
+        for message in messages.sensor_messages(capture.name, self._devices.get(capture.name), sample, beacons=self._beacons):
             self._sender.send(message)
 
 

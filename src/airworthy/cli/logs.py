@@ -1,4 +1,4 @@
-"""`airworthy logs`: show, map, convert flight logs and plan flights that tell a vehicle."""
+"""`airworthy logs`: show, map, convert and render flight logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import Subcommands, emit_json, gathered, run_subcommand, show_table
+from airworthy.bridges.replay.job import LogRenderConfig, render_log
+from airworthy.cli.common import Subcommands, emit_json, gathered, interrupted, run_subcommand, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import refuse_unwritable, write_text
 from airworthy.logs import (
@@ -84,6 +85,14 @@ class ConvertLogConfig:
     """Of a recorded run: the environment."""
 
 
+@dataclass(frozen=True)
+class RenderLogConfig(LogRenderConfig):
+    """What to render."""
+
+    log: Positional[Path]
+    """File or folder with positions and attitudes: EuRoC, TUM, ULog, MCAP, a run of `airworthy fly`, a table with --map, ..."""
+
+
 def main(argv: list[str]) -> int:
     """Run `airworthy logs`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: Subcommands = {
@@ -94,8 +103,13 @@ def main(argv: list[str]) -> int:
         ),
         "map": (MapLogConfig, _map, "Guess what the columns of a table mean, with reasons, as a mapping.toml to be edited."),
         "convert": (ConvertLogConfig, _convert, "Write a log as MCAP, CSV, Parquet, .npz or TUM, in SI units, FLU and ENU."),
+        "render": (
+            RenderLogConfig,
+            _render,
+            "Render a log's poses at their stamps in a scene: a visual-inertial data set in EuRoC's layout.",
+        ),
     }
-    return run_subcommand(PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip")))
+    return run_subcommand(PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip", "--sensors", "--people")))
 
 
 def read_options(config: Any, env: int = 0) -> ReadOptions:
@@ -265,4 +279,17 @@ def _convert(config: ConvertLogConfig) -> int:
         print(f"  {note}")
     for path in write_log(log, config.out, config.to):
         print(f"Wrote {path} ({path.stat().st_size:,} bytes).")
+    return 0
+
+
+def _render(config: LogRenderConfig) -> int:
+    with stopped_by_terminate() as received:
+        try:
+            made = render_log(config, read_options(config, config.env), say=lambda note: print(f"  {note}", flush=True))
+        except KeyboardInterrupt:
+            return interrupted(received, "Stopped: the same command goes on.")
+    for folder, count in made.frames.items():
+        print(f"mav0/{folder}: {count:,} pictures.")
+    print(f"Inertial sensor: {made.imu}. Poses beyond the scene's bounds: {made.outside:,}; within something: {made.inside:,}.")
+    print(f"Data set: {config.out} ({made.made:,} pictures made now).")
     return 0

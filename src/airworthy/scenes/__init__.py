@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from airworthy.scenes.checking import check_scene, findings
     from airworthy.scenes.files.extras import skinned_actor
     from airworthy.scenes.files.scene_file import read_scene, write_scene
+    from airworthy.scenes.files.skeleton_recording import (
+        SkeletonRecording,
+        read_skeletons,
+        recorded_person,
+        write_skeletons,
+    )
     from airworthy.scenes.formats import export_scene, read_model, read_points, write_points_ply
     from airworthy.scenes.generators import GENERATORS, resample, room_batch, with_level
     from airworthy.scenes.people import person, walk_path
@@ -44,10 +50,11 @@ else:
 
 __all__ = [
     "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "EditBox", "GateFrame",
-    "Instance", "Material", "PointLight", "Pose", "Region", "Scene", "SceneBatch", "Sky", "SplatPlacement", "Splats",
-    "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "check_scene",
-    "cropped", "export_scene", "findings", "is_unknown_solid", "look_at", "merged", "person", "posed", "read_model",
-    "read_points", "read_scene", "read_splats", "register_generator", "resample", "room_batch", "scene", "scene_digest",
-    "scene_generators", "scene_names", "skinned_actor", "standing", "stood", "transformed", "walk_path", "with_level",
-    "with_surface", "with_unknown", "write_points_ply", "write_scene", "write_splats",
+    "Instance", "Material", "PointLight", "Pose", "Region", "Scene", "SceneBatch", "SkeletonRecording", "Sky",
+    "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats",
+    "brightened", "check_scene", "cropped", "export_scene", "findings", "is_unknown_solid", "look_at", "merged", "person",
+    "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats", "recorded_person",
+    "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators", "scene_names",
+    "skinned_actor", "standing", "stood", "transformed", "walk_path", "with_level", "with_surface", "with_unknown",
+    "write_points_ply", "write_scene", "write_skeletons", "write_splats",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from airworthy.bridges.ros.bus import Qos
 from airworthy.bridges.ros.messages import RosMessage
 from airworthy.bridges.ros.pilot import RosPilot
 from airworthy.bridges.ros.topics import NEWEST_OF
+from airworthy.bridges.ros.types import IR_MARKERS
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.frames import rotate
@@ -54,6 +55,8 @@ def lcm_message(message: RosMessage) -> tuple[str, bytes] | None:
     values = message.values
     if message.kind == "rosgraph_msgs/msg/Clock":
         return _packed("clock_t", utime=_utime(values["clock"]))
+    if message.kind == "std_msgs/msg/Float64":
+        return _packed("clock_factor_t", factor=values["data"])
     if message.kind == "std_msgs/msg/Empty":
         return _packed("collision_t", utime=0)
     if "header" not in values:
@@ -77,6 +80,12 @@ def lcm_message(message: RosMessage) -> tuple[str, bytes] | None:
         return _packed("image_t", utime=utime, frame=values["header"]["frame_id"], encoding=values["encoding"],
                        width=values["width"], height=values["height"], row_stride=values["step"], size=pixels.size,
                        data=pixels)  # fmt: skip
+    if message.kind == IR_MARKERS:
+        seen = values["markers"]
+        labels = " ".join(f"{item['landmark_id']['data']}/{item['marker_id']['data']}" for item in seen).encode()
+        pixels = np.array([(item["x"], item["y"]) for item in seen]).reshape(-1, 2)
+        return _packed("ir_markers_t", utime=utime, count=len(seen), size=len(labels), names=np.frombuffer(labels, np.uint8),
+                       pixel=pixels)  # fmt: skip
     if message.kind == "sensor_msgs/msg/Range":
         return _packed("range_t", utime=utime, range=values["range"], minimum=values["min_range"], maximum=values["max_range"])
     return None

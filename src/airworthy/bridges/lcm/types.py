@@ -108,7 +108,9 @@ class LcmType:
                     kind = np.dtype(f">{_code(item.kind)}")
                     if at + count * kind.itemsize > len(data):
                         raise ValueError(f"an array of {count:,} numbers in {len(data):,} bytes")
-                    found[item.name] = np.frombuffer(data, kind, count, at).astype(kind.newbyteorder("="))
+                    array = np.frombuffer(data, kind, count, at).astype(kind.newbyteorder("="))
+                    lengths = [self._length(item, size, found) for size in item.sizes]
+                    found[item.name] = array if len(lengths) == 1 else array.reshape(lengths)
                     at += count * kind.itemsize
         except (struct.error, ValueError) as error:
             raise AirworthyError(f"{len(data):,} bytes are no message {self.name}: {error}.") from None
@@ -119,11 +121,14 @@ class LcmType:
     def _count(self, item: _Member, values: Mapping[str, Any]) -> int:
         count = 1
         for size in item.sizes:
-            length = int(size) if size.isdecimal() else int(values.get(size, 0))
-            if not 0 <= length <= _ITEMS_MAX:
-                raise ValueError(f"{length:,} numbers in {item.name!r}")
-            count *= length
+            count *= self._length(item, size, values)
         return count
+
+    def _length(self, item: _Member, size: str, values: Mapping[str, Any]) -> int:
+        length = int(size) if size.isdecimal() else int(values.get(size, 0))
+        if not 0 <= length <= _ITEMS_MAX:
+            raise ValueError(f"{length:,} numbers in {item.name!r}")
+        return length
 
 
 def _code(kind: str) -> str:

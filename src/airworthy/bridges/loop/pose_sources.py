@@ -2,6 +2,7 @@
 
 udp[:PORT or ADDRESS:PORT]   datagrams of eight little-endian doubles: stamp [s], position [m], attitude x, y, z, w
 ros2:TOPIC, zenoh:TOPIC      geometry_msgs/PoseStamped
+lcm[:CHANNEL]                pose_t of airworthy.lcm
 file:PATH                    a log with positions and attitudes (EuRoC, TUM, MCAP, ...), at the pace of its stamps
 """
 
@@ -16,6 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
+from airworthy.bridges.lcm.link import LcmLink
+from airworthy.bridges.lcm.types import lcm_types
 from airworthy.bridges.loop.pose_track import StampedPose
 from airworthy.bridges.sockets import UdpLink, parse_address
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
@@ -25,7 +28,8 @@ __all__ = ["PORT", "PoseSource", "PosesEnded", "logged_poses", "pose_source"]
 
 PORT = 9870
 """Of UDP, where no other is named; ours."""
-SOURCES = ("udp", "ros2", "zenoh", "file")
+CHANNEL = "room_pose"
+SOURCES = ("udp", "ros2", "zenoh", "lcm", "file")
 _PACKET = struct.Struct("<8d")
 # A quaternion of a sender's float32 is as long as 1 within some 1e-7; one that is farther off is something else.
 _LENGTH_ERROR = 1e-2
@@ -77,7 +81,9 @@ def pose_source(
         return FilePoses(logged_poses(where), where, now, sleep)
     if kind in ("ros2", "zenoh"):
         return RosPoses(kind, where, now)
-    raise unknown_name("source of poses", word, SOURCES, "Write udp:PORT, ros2:/TOPIC, zenoh:/TOPIC or file:PATH.")
+    if kind == "lcm":
+        return LcmPoses(where or CHANNEL, now)
+    raise unknown_name("source of poses", word, SOURCES, "Write udp:PORT, ros2:/TOPIC, zenoh:/TOPIC, lcm:CHANNEL or file:PATH.")
 
 
 def checked_pose(stamp: float, position: tuple[float, ...], attitude: tuple[float, ...], received: float) -> StampedPose | None:
@@ -162,6 +168,45 @@ class RosPoses:
     def close(self) -> None:
         """See `PoseSource`."""
         self._bus.close()
+
+
+class LcmPoses:
+    """pose_t of a channel; its velocities are not used."""
+
+    def __init__(self, channel: str, now: Callable[[], float]):
+        self._link, self._channel, self._now = LcmLink(), channel, now
+        self.malformed = self._seen = 0
+        self._type = lcm_types()["pose_t"]
+        self.address = f"the channel {channel} of {self._link.address}"
+
+    def receive(self, deadline: float) -> StampedPose | None:
+        """See `PoseSource`."""
+        while True:
+            received = self._link.receive(deadline)
+            # Datagrams that were none of LCM, which the link counts.
+            self.malformed += self._link.malformed - self._seen
+            self._seen = self._link.malformed
+            if received is None:
+                return None
+            came, (channel, data) = self._now(), received
+            if channel == self._channel:
+                pose = self._read(data, came)
+                if pose is not None:
+                    return pose
+                self.malformed += 1
+            if time.monotonic() >= deadline:
+                return None
+
+    def _read(self, data: bytes, came: float) -> StampedPose | None:
+        try:
+            values = self._type.unpacked(data)
+        except AirworthyError:
+            return None
+        return checked_pose(1e-6 * values["utime"], tuple(values["position"]), tuple(values["orientation"]), came)
+
+    def close(self) -> None:
+        """See `PoseSource`."""
+        self._link.close()
 
 
 class FilePoses:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.frames import (
     conjugate,
     from_euler,
@@ -51,11 +51,19 @@ class RoomAlignment:
     def __post_init__(self) -> None:
         check_fields(self, "alignment.")
 
+    @property
+    def turn(self) -> Array:
+        """Room to scene, x, y, z, w."""
+        return from_euler(0.0, 0.0, math.radians(self.yaw))
+
+    def poses(self, position: ArrayLike, attitude: ArrayLike) -> tuple[Array, Array]:
+        """Return positions (..., 3) [m] and attitudes (..., 4) of the room in the scene."""
+        where = rotate(self.turn, position) + np.asarray(self.position)
+        return where, normalize(multiply(self.turn, attitude))
+
     def placed(self, pose: StampedPose) -> StampedPose:
         """Return a pose of the room in the scene."""
-        turn = from_euler(0.0, 0.0, math.radians(self.yaw))
-        where = rotate(turn, pose.position) + np.asarray(self.position)
-        return StampedPose(pose.stamp, where, normalize(multiply(turn, pose.attitude)), pose.received)
+        return StampedPose(pose.stamp, *self.poses(pose.position, pose.attitude), pose.received)
 
 
 class ClockOffset:

@@ -17,6 +17,7 @@ from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
 from airworthy.bridges.loop.latency import FrameTimes, LatencyRow, latency_rows
 from airworthy.bridges.loop.pose_sources import PoseSource, logged_poses, pose_source
 from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, RoomAlignment, StampedPose, TrackedPose
+from airworthy.bridges.people.crowd import Crowd
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS
 from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
@@ -49,8 +50,8 @@ class LoopConfig:
     """What is shown to a vehicle that is tracked elsewhere."""
 
     poses: str
-    """Where its poses come from: udp[:PORT], ros2:/TOPIC, zenoh:/TOPIC (geometry_msgs/PoseStamped), or file:PATH, a log that is
-    replayed at its own pace."""
+    """Where its poses come from: udp[:PORT], ros2:/TOPIC, zenoh:/TOPIC (geometry_msgs/PoseStamped), lcm[:CHANNEL] (pose_t), or
+    file:PATH, a log that is replayed at its own pace."""
     scene: str = "hall"
     """What its cameras see: a scene's name or file."""
     sensors: tuple[str, ...] = ("d455_depth",)
@@ -64,6 +65,10 @@ class LoopConfig:
     """Where the room's origin lies in the scene, x, y, z [m], and how far the room is turned to the left [deg]."""
     safety: tuple[float, float, float, float, float, float] | None = None
     """Smaller and larger corner of the box that the vehicle may be in, in the scene [m]; outside, /uav/abort is raised."""
+    people: tuple[str, ...] = ()
+    """Who is tracked besides, [NAME=]SOURCE: udp[:PORT], lcm[:CHANNEL], ros2:/TOPIC, zenoh:/TOPIC, or file:PATH, recorded."""
+    person_height: Annotated[float, Bound(0.5, 2.5, "m")] = 1.75
+    """Of their bodies [m]."""
     radius: Annotated[float, Bound(0.0, 100.0, "m")] = 0.3
     """Of the sphere about the pose that is taken for the vehicle: where it touches the scene, /uav/collision is raised [m]."""
     extrapolation: Annotated[float, Bound(0.0, 1.0, "s")] = 0.05
@@ -112,14 +117,18 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
         AirworthyError: Scene, sensors or source cannot be had, or no pose came in time.
     """
     devices = dict(sensor_of(word) for word in config.sensors)
-    show = _Show(config, devices, SceneBatch([scene(config.scene)], 1), say)
     with ExitStack() as stack:
+        crowd = Crowd(config.people, config.person_height, config.clock == "real", say)
+        stack.callback(crowd.close)
+        show = _Show(config, devices, SceneBatch([crowd.added(scene(config.scene))], 1), crowd, say)
         stack.callback(show.close)
         if config.clock == "lockstep":
             return show.replayed(list(logged_poses(config.poses.removeprefix(_FILE))))
         source = pose_source(config.poses)
         stack.callback(source.close)
         say(f"Waiting for poses at {source.address}. Ctrl-C ends it.")
+        for address in crowd.addresses:
+            say(f"Waiting for {address}.")
         guard = stack.enter_context(PoseGuard(source, show.align, show.track, show.volume, show.abort))
         deadline = time.monotonic() + config.wait
         while not guard.first.wait(0.05):
@@ -132,7 +141,15 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
 class _Show:
     """The scene, the cameras, and where pictures go."""
 
-    def __init__(self, config: LoopConfig, devices: dict[str, Device], batch: SceneBatch, say: Callable[[str], None]):
+    def __init__(
+        self,
+        config: LoopConfig,
+        devices: dict[str, Device],
+        batch: SceneBatch,
+        crowd: Crowd,
+        say: Callable[[str], None],
+    ):
+        self._crowd, self._acts = crowd, bool(batch.scenes[0].actors)
         self._config, self._devices, self._batch, self._say = config, devices, batch, say
         self._sensors = {name: make_sensor(item, name) for name, item in devices.items()}
         self.align = RoomAlignment(config.align[:3], config.align[3])
@@ -186,6 +203,7 @@ class _Show:
                     left_out += 1  # a frame that is a whole period late: the next one is newer
                     continue
                 begun = time.monotonic()
+                self._move(offset)
                 pose = guard.at(due)
                 assert pose is not None
                 self._frame(name, pose, due - guard.offset, FrameTimes(pose.received, due, begun, 0.0, 0.0))
@@ -212,6 +230,7 @@ class _Show:
                 fed += 1
             pose = self.track.at(now)
             assert pose is not None
+            self._move(offset)
             self._frame(name, pose, now, None)
         return self._result([])
 
@@ -222,6 +241,12 @@ class _Show:
             name = min(index, key=lambda key: index[key] / self._devices[key].rate)
             yield name, index[name], index[name] / self._devices[name].rate
             index[name] += 1
+
+    def _move(self, since: float) -> None:
+        """Put actors and people where they are, so long since the beginning [s]."""
+        if self._acts:
+            self._batch.advance(since)
+            self._crowd.update(self._batch)
 
     def _frame(self, name: str, pose: TrackedPose, stamp: float, times: FrameTimes | None) -> None:
         pictures = self._pictures(name, pose, stamp)
@@ -243,7 +268,7 @@ class _Show:
         data = dict(self._sensors[name].capture(self._batch, SensorView(place, turn, np.zeros(1, np.int32)), item.channels))
         number = np.array([self._count[name]])
         sample = Sample(np.array([stamp]), number, number, np.ones(1, bool), place, turn, data)
-        return list(messages.sensor_messages(name, item, sample))
+        return list(messages.sensor_messages(name, item, sample, beacons=self._batch.scenes[0].beacons))
 
     def _touch(self, pose: TrackedPose, stamp: float) -> None:
         near = clearance(self._batch.geometry, pose.position[None], max_distance=2.0 * self._config.radius + 1e-3).distance[0]
@@ -273,6 +298,7 @@ class _Show:
         t = self.track
         odd = {"jumps left out": t.jumps, "of them turned markers": t.flips, "out of order": t.late, "gaps": t.dropouts}
         notes += [f"poses: {count:,} {what}" for what, count in odd.items() if count]
+        notes += self._crowd.notes()
         latency = {name: latency_rows(times.kept) for name, times in self._times.items()}
         told = (dict(self._count), latency, self._held, tuple(self._aborts), self._collisions, t, tuple(notes))
         result = LoopResult(*told, self._interrupted)

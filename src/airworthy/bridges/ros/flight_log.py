@@ -20,6 +20,7 @@ from airworthy.bridges.ros.types import ros_types
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.clock import NS
 from airworthy.logs.writing.mcap_writer import McapWriter
+from airworthy.scenes import SceneBatch
 from airworthy.sensors.devices import Device
 from airworthy.simulation import MountedSensors, Simulator
 from airworthy.simulation.sensor_state import Capture, Sample
@@ -50,6 +51,8 @@ class FlightMcap:
         self._writer = McapWriter(self._file, self._types.definition)
         sensors = {} if mounted is None else {name: mounted.sensor(name) for name in mounted.names}
         self._devices = {name: sensor.device for name, sensor in sensors.items() if isinstance(sensor.device, Device)}
+        place = getattr(mounted, "scene", None)
+        self._beacons = place.scenes[place.scene_of_env[0]].beacons if isinstance(place, SceneBatch) else ()
         self._send(messages.static_frames(self._devices), 0.0)
         if course is not None:
             time = np.append(np.arange(0.0, course.duration, COURSE_STEP), course.duration)
@@ -95,7 +98,7 @@ class FlightMcap:
 
     def _sensor(self, name: str, sample: Sample) -> None:
         with suppress(AirworthyError):  # a channel that no message has is in the recorder's files
-            for message in messages.sensor_messages(name, self._devices.get(name), sample):
+            for message in messages.sensor_messages(name, self._devices.get(name), sample, beacons=self._beacons):
                 self._send(_compressed(message), float(sample.time[0]))
 
     def _send(self, message: RosMessage, time: float) -> None:

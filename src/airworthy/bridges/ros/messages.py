@@ -6,19 +6,21 @@ is x right, y down, z forward. Stamps are the simulated time of the instant that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from airworthy.bridges.ros.bus import COMMANDS, LATCHED, SENSORS, Qos
+from airworthy.bridges.ros.types import IR_MARKERS
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import camera_attitude, rotate_inverse
 from airworthy.logs.clock import NS
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
+from airworthy.scenes import Beacon
 from airworthy.sensors.devices import Device
 from airworthy.simulation.sensor_state import Sample
 
@@ -28,10 +30,12 @@ __all__ = [
     "WORLD",
     "RosMessage",
     "camera_info",
+    "clock_factor_message",
     "clock_message",
     "collision_message",
     "goal_message",
     "imu_message",
+    "marker_message",
     "odometry_message",
     "path_message",
     "rotor_message",
@@ -85,6 +89,11 @@ def _xyzw(quaternion: ArrayLike) -> dict[str, float]:
 def clock_message(time: float) -> RosMessage:
     """Return the simulated time [s] on /clock."""
     return RosMessage("/clock", "rosgraph_msgs/msg/Clock", {"clock": stamp_of(time)})
+
+
+def clock_factor_message(factor: float) -> RosMessage:
+    """Return simulated over wall-clock time, which comes with each /clock whose time is scaled."""
+    return RosMessage("/clock_factor", "std_msgs/msg/Float64", {"data": factor})
 
 
 def imu_message(time: float, imu: ArrayLike) -> RosMessage:
@@ -181,7 +190,28 @@ _ENCODINGS = {
 """Type and numbers of a pixel -> what sensor_msgs/Image calls it."""
 
 
-def sensor_messages(name: str, device: Device | None, sample: Sample, flight: int = 0) -> Iterator[RosMessage]:
+def marker_message(name: str, time: float, pixels: Any, numbers: Any, beacons: Sequence[Beacon]) -> RosMessage:
+    """Return the beacons that a camera sees as FlightGoggles tells them: landmark, marker, pixel, no distance.
+
+    Args:
+        name: Of the sensor.
+        time: Of the sample [s].
+        pixels: From the upper left corner of the image, (n, 2); NaN where there is none.
+        numbers: In the scene's `beacons`, (n,); -1 where there is none.
+        beacons: Of the scene.
+    """
+    found = []
+    for number, (x, y) in zip(np.asarray(numbers).tolist(), np.asarray(pixels, np.float64).tolist(), strict=True):
+        if number >= 0:
+            label = {"landmark_id": {"data": beacons[number].landmark}, "marker_id": {"data": beacons[number].marker}}
+            found.append({**label, "x": x, "y": y, "z": 0.0})
+    values = {"header": _header(time, _optical(name)), "markers": found}
+    return RosMessage(f"{PREFIX}/camera/{name}/ir_beacons", IR_MARKERS, values, SENSORS)
+
+
+def sensor_messages(
+    name: str, device: Device | None, sample: Sample, flight: int = 0, beacons: Sequence[Beacon] = ()
+) -> Iterator[RosMessage]:
     """Yield what a sensor's newest sample says, a message for each channel, and a camera's calibration.
 
     Args:
@@ -189,10 +219,17 @@ def sensor_messages(name: str, device: Device | None, sample: Sample, flight: in
         device: What it is; None: nobody knows, and its pixels are told alone.
         sample: Of one flight or of many.
         flight: Which.
+        beacons: Of the scene, for a camera that reports them.
 
     Raises:
-        AirworthyError: A channel of a form that has no message.
+        AirworthyError: A channel of a form that has no message, or beacons of a scene that is not known here.
     """
+    if "beacon" in sample.data:
+        numbers = np.asarray(sample.data["beacon"][flight])
+        if numbers.size and int(numbers.max()) >= len(beacons):
+            raise AirworthyError(f"The sensor {name!r} reports beacons by number, and their scene is not known here.")
+        yield marker_message(name, float(sample.time[flight]), sample.data["pixel"][flight], numbers, beacons)
+        return
     time, optical = float(sample.time[flight]), device is None or device.projection.optical
     frame = _optical(name) if optical else f"uav/{name}"
     for channel, array in sample.data.items():

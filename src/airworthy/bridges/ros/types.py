@@ -14,12 +14,15 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.ros_types import DEFINITIONS
 
-__all__ = ["OWN_TYPES", "RATE_THRUST", "RosTypes", "dds_type", "needed", "ros_types"]
+__all__ = ["IR_MARKERS", "OWN_TYPES", "RATE_THRUST", "RosTypes", "dds_type", "needed", "ros_types"]
 
-RATE_THRUST = "mav_msgs/msg/RateThrust"
+RATE_THRUST, IR_MARKERS = "mav_msgs/msg/RateThrust", "flightgoggles/msg/IRMarkerArray"
 OWN_TYPES: Mapping[str, str] = {
     "mav_msgs/msg/Actuators": DEFINITIONS["mav_msgs/msg/Actuators"],
-    # Fields of FlightGoggles' message of that name, which has no standard type in ROS 2 (spec/flightgoggles 6.1).
+    # Fields of FlightGoggles' messages of these names, which have no standard type in ROS 2 (spec/flightgoggles 6.1); ROS 2
+    # wants names of fields in small letters.
+    "flightgoggles/msg/IRMarker": ("std_msgs/String landmark_id\nstd_msgs/String marker_id\nfloat32 x\nfloat32 y\nfloat32 z"),
+    IR_MARKERS: "std_msgs/Header header\nflightgoggles/IRMarker[] markers",
     RATE_THRUST: "std_msgs/Header header\ngeometry_msgs/Vector3 angular_rates\ngeometry_msgs/Vector3 thrust",
 }
 """Type -> definition; a node on the other side needs a package with these (docs/howto/ros2.md)."""

@@ -51,6 +51,7 @@ KINDS = {
     "meta/info.json": "a data set in the layout of LeRobot",
     "scene.toml": "a scene",
     "video.json": "a place from a film",
+    "render.json": "pictures of a log",
 }
 """File -> what a folder with it holds; the first that is there counts."""
 _FIGURES = ("summary.json", "report.html")

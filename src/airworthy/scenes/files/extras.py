@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -10,10 +11,11 @@ import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.arrays import Array, NDArray
-from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unknown_name
 from airworthy.geometry import Capsule, Mesh, Shape
 from airworthy.scenes.actors import ActorKit
 from airworthy.scenes.files.assets import SCHEMA, Folder
+from airworthy.scenes.files.skeleton_recording import read_skeletons, recorded_person
 from airworthy.scenes.formats.model import Model, Skeleton
 from airworthy.scenes.people import person
 from airworthy.scenes.record import IDENTITY, Actor, Color, Instance, Quaternion, Scene, Vector3, prefixed_material
@@ -176,6 +178,8 @@ class PersonRow:
     height: float = 1.75
     speed: float = 1.3
     shirt: Color | None = None
+    recording: str = ""
+    """File with its motion (`skeleton_recording`), beside the scene file; it has no other."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +246,9 @@ def actor_from_table(row: dict[str, Any], folder: Folder, where: str) -> Actor |
             raise AssetError(f"{where} has {' and '.join(extra)} as well as {key!r}; give one of them.")
     actor = SCHEMA.record(Actor, {**body, "parts": []}, where)
     try:
-        kit = _person(actor, extra["person"], where) if "person" in extra else _skin(actor, extra["skin"], folder, where)
+        kit = (
+            _person(actor, extra["person"], folder, where) if "person" in extra else _skin(actor, extra["skin"], folder, where)
+        )
     except AssetError:
         raise
     except AirworthyError as error:
@@ -253,8 +259,15 @@ def actor_from_table(row: dict[str, Any], folder: Folder, where: str) -> Actor |
     return replace(kit, actor=replace(kit.actor, **moving))
 
 
-def _person(actor: Actor, value: Any, where: str) -> ActorKit:
+def _person(actor: Actor, value: Any, folder: Folder, where: str) -> ActorKit:
     asked: PersonRow = SCHEMA.record(PersonRow, value, f"{where}.person")
+    if asked.recording:
+        if actor.animation or actor.path or actor.motion != "external":
+            raise AssetError(f"{where} has a recording, which moves it, and other motion besides; give one of them.")
+        found = read_skeletons(folder.path(asked.recording, f"{where}.person.recording"))
+        for note in found.notes:
+            warnings.warn(f"{where}: {note}", AssetWarning, stacklevel=2)
+        return recorded_person(actor.name, found, asked.height, shirt=asked.shirt)
     animation = actor.animation or "standing"
     return person(actor.name, asked.height, speed=asked.speed, shirt=asked.shirt, animation=animation)
 
