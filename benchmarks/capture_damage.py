@@ -4,9 +4,9 @@
     python benchmarks/capture_damage.py --whole          # films as they were written, of many kinds and by many options
     python benchmarks/capture_damage.py --codecs libx265 --size 640 360 --places 5
 
-A film of 90 pictures of patterns that pass by, a picture that stands for itself every 30; bytes of its pictures are written over in one
-place at a time. Damaged is what differs by over one level of 256 in the mean from the same picture of the whole film, or is
-lacking.
+A film of 90 pictures of patterns that pass by, a picture that stands for itself every 30; bytes of its pictures are written
+over in one place at a time. Damaged is what differs by over one level of 256 in the mean from the same picture of the whole
+film.
 """
 
 from __future__ import annotations
@@ -122,9 +122,13 @@ def write(path: Path, codec: str, film: Iterator[ArrayU8], size: tuple[int, int]
     """
     av = importlib.import_module("av")
     group = "" if "keyint" in options else f"keyint={GROUP}:"
-    more = {"x265-params": f"log-level=none:{group}{options}"} if codec == "libx265" else {"bf": "2"}
+    if codec == "libx265":
+        # x265's own groups alone: it ends the process where others contradict them.
+        more = {"x265-params": f"log-level=none:{group}{options}"}
+    else:
+        more = {"g": str(GROUP), "keyint_min": str(GROUP), "bf": "2"}
     with av.open(str(path), "w", format="mp4") as file:
-        stream = file.add_stream(codec, rate=RATE, options={"g": str(GROUP), "keyint_min": str(GROUP), **more})
+        stream = file.add_stream(codec, rate=RATE, options=more)
         stream.width, stream.height = size
         stream.pix_fmt = "yuv420p10le" if options == OPTIONS["ten bits"] and options else "yuv420p"
         for picture in film:
@@ -191,10 +195,8 @@ def over(asked: argparse.Namespace, folder: Path) -> None:
             for size in SIZES if kind != "one bit" else (1,):
                 for _ in range(asked.places):
                     counts += judged(damaged(path, kind, size, rng), whole)
-            row = {"codec": codec, "over": kind, "damaged": counts[0], "left_out": counts[1], "right_left_out": counts[2]}
-            print(
-                json.dumps({name: value if isinstance(value, str) else int(value) for name, value in row.items()}), flush=True
-            )
+            told = dict(zip(("damaged", "left_out", "right_left_out"), map(int, counts), strict=True))
+            print(json.dumps({"codec": codec, "over": kind, **told}), flush=True)
 
 
 def as_written(asked: argparse.Namespace, folder: Path) -> None:

@@ -2,8 +2,8 @@
 
 A picture that is damaged goes on into all that are predicted from it, up to the next one that stands for itself. Five things
 tell that a piece of a film is damaged: it cannot be decoded; the decoder marks its picture; its bytes cannot have been written
-by an encoder; and of HEVC, that its picture is never shown, or that a slice does not end where its bytes end (`slice_ends`). The
-third is needed where zeros were written over a film, as of a copy that ended early or of a worn card: H.264 and HEVC never have
+by an encoder; and of HEVC, its picture is never shown, or a slice does not end where its bytes end (`slice_ends`). The third
+is needed where zeros were written over a film, as of a copy that ended early or of a worn card: H.264 and HEVC never have
 three zero bytes in a row within a unit, and both are decoded without a word. The last two are needed since the decoder of HEVC
 says nothing of other bytes.
 """

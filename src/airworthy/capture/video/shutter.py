@@ -53,8 +53,8 @@ class RollingShutterTest:
         if not self.rolling:
             return ""
         return (
-            f"The film has a rolling shutter of about {1000 * self.readout:.0f} ms (95 %: +- {1000 * self.half_95:.0f}): pictures"
-            " taken while turning are bent; walk and turn more slowly, or film with a higher frame rate."
+            f"The film has a rolling shutter of about {1000 * self.readout:.0f} ms (95 %: +- {1000 * self.half_95:.0f}):"
+            " pictures taken while turning are bent; walk and turn more slowly, or film with a higher frame rate."
         )
 
 
