@@ -12,6 +12,7 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, from_rotation_vector, rotate
 from airworthy.logs import Log, LogSource, LogStream, flight_segments, integrate_gyro, log_checks, log_findings, read_log
+from airworthy.logs.checks import rest_noise
 
 RATE = 250.0
 
@@ -142,6 +143,18 @@ def test_logs_without_rest_say_so() -> None:
     late = replace(log, streams=tuple(s.between(6.0, 40.0) for s in log.streams))
     assert check(late, "gravity at rest").passed is None
     assert check(late, "gravity in flight").passed is None
+
+
+def test_a_missing_sample_does_not_end_a_rest() -> None:
+    log = flight()
+    values = log.stream("gyro").values.copy()
+    values[50:600:100] = np.nan
+    holed = replace(log, streams=(replace(log.streams[0], values=values), *log.streams[1:]))
+    found, whole = rest_noise(holed), rest_noise(log)
+    assert found is not None
+    assert whole is not None
+    assert (found.start, found.stop) == (whole.start, whole.stop)
+    assert check(holed, "gravity at rest").passed
 
 
 def test_segments_of_a_plain_flight() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import rotate
 from airworthy.logs import ReadOptions, guess_mapping, read_log, table_of
 
 
@@ -24,7 +25,7 @@ def test_imu_in_degrees_and_g() -> None:
     found = guess_mapping(columns)
     assert (found.time, found.time_unit) == ("t_ms", "ms")
     named = guessed(columns)
-    assert named["gyro"] == (("gyro_x", "gyro_y", "gyro_z"), "deg/s", "flu")
+    assert named["gyro"] == (("gyro_x", "gyro_y", "gyro_z"), "deg/s", "frd")  # as the accelerometer beside it
     assert named["accelerometer"] == (("acc_x", "acc_y", "acc_z"), "g", "frd")
     assert named["motor_command"] == (("motor0", "motor1", "motor2", "motor3"), "us", "")
 
@@ -47,3 +48,59 @@ def test_guesses_of_shared_tables_are_read(data_dir: Path, tmp_path: Path) -> No
     assert truth["position"] == (("North", "East", "Down"), "", "ned")
     poses = guessed(table_of(data_dir / "flights/flightgoggles_example/pose_world_imu.csv")[0])
     assert set(poses) == {"position", "attitude"}
+
+
+def resting(frame: str, count: int = 50) -> dict[str, np.ndarray]:
+    """A table of a vehicle at rest with a heading, in axes forward, right, down over north, east, down, or in ours."""
+    still, down = np.zeros(count), frame == "frd"
+    columns = {"time_s": 0.01 * np.arange(count)}
+    columns |= {"gx": still + 0.01, "gy": still, "gz": still + 0.02}
+    columns |= {"ax": still, "ay": still, "az": still + (-9.81 if down else 9.81)}
+    columns |= {"mx": still + 2e-5, "my": still, "mz": still + (4e-5 if down else -4e-5)}
+    half = 0.5 * 0.7
+    columns |= {"q_x": still, "q_y": still, "q_z": still + np.sin(half), "q_w": still + np.cos(half)}
+    return columns | {"vel_x": still + 1.0, "vel_y": still, "vel_z": still - 0.5}
+
+
+def test_frames_of_one_table_agree(tmp_path: Path) -> None:
+    """gx, gy, gz are a gyro; an accelerometer whose z points down says so of the gyro and the magnetometer, and, with the
+    attitudes, of the world."""
+    named = guessed(resting("frd"))
+    assert {name: found[2] for name, found in named.items()} == {
+        "gyro": "frd", "accelerometer": "frd", "magnetometer": "frd", "attitude": "frd->ned", "velocity": "ned",
+    }  # fmt: skip
+    ours = guessed(resting("flu"))
+    assert {found[2] for found in ours.values()} == {"flu", "", "enu"}
+    # What is read has gravity upright either way.
+    table = resting("frd")
+    path = tmp_path / "t.csv"
+    np.savetxt(path, np.stack(list(table.values()), 1), delimiter=",", header=",".join(table), comments="")
+    (tmp_path / "m.toml").write_text(guess_mapping(table).text(path.name))
+    log = read_log(path, ReadOptions(mapping=tmp_path / "m.toml"))
+    up = rotate(log.stream("attitude").values, log.stream("accelerometer").values)
+    assert np.allclose(up, [0.0, 0.0, 9.81])
+    assert np.allclose(log.stream("velocity").values, [0.0, 1.0, 0.5])
+    assert np.allclose(log.stream("gyro").values, [0.01, 0.0, -0.02])
+
+
+def test_attitudes_that_are_of_no_frame_tell_none() -> None:
+    """Quaternions with w first look like turns by half a circle: the force is then neither up nor down."""
+    table = resting("flu")
+    turned = np.deg2rad(60.0)
+    table |= {"q_x": table["q_x"] + np.sin(turned / 2.0) - table["q_x"], "q_z": 0.0 * table["q_z"]}
+    table["q_w"] = np.full(50, np.cos(turned / 2.0))
+    assert guessed(table)["attitude"][2] == ""
+
+
+def test_arrays_of_an_archive_are_named_by_their_array(tmp_path: Path) -> None:
+    count = 40
+    force = np.tile([0.1, 0.0, 9.8], (count, 1))
+    turn = np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))
+    np.savez(tmp_path / "a.npz", t=0.01 * np.arange(count), gyro=np.zeros((count, 3)) + 0.1, accel=force, att=turn,
+             motors=np.zeros((count, 4)) + 0.5)  # fmt: skip
+    columns, _ = table_of(tmp_path / "a.npz")
+    named = guessed(columns)
+    assert named["gyro"][0] == ("gyro.0", "gyro.1", "gyro.2")
+    assert named["accelerometer"][0] == ("accel.0", "accel.1", "accel.2")
+    assert named["attitude"][0] == ("att.0", "att.1", "att.2", "att.3")
+    assert named["motor_command"][0] == ("motors.0", "motors.1", "motors.2", "motors.3")

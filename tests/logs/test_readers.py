@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import struct
 import zlib
 from pathlib import Path
@@ -24,7 +25,7 @@ from tests.logs.small_files import (
 )
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.logs import KINDS, ReadOptions, read_log, write_log
+from airworthy.logs import KINDS, ReadOptions, guess_mapping, read_log, table_of, write_log
 from airworthy.logs.mapping import ColumnMapping
 
 
@@ -361,6 +362,73 @@ def test_bags_in_sqlite_hold_the_same(tmp_path: Path) -> None:
     for name in ("gyro", "accelerometer", "attitude"):
         assert np.array_equal(log.stream(name).values, other.stream(name).values)
         assert np.array_equal(log.stream(name).time, other.stream(name).time)
+
+
+@pytest.mark.parametrize("packed", ["file", "messages"])
+def test_packed_bags_hold_the_same(tmp_path: Path, packed: str) -> None:
+    """As `ros2 bag record --compression-format zstd` leaves them: the file as a whole, or each message."""
+    zstandard = pytest.importorskip("zstandard")
+    plain = bag_file(tmp_path / "a.db3")
+    (tmp_path / "bag").mkdir()
+    if packed == "file":
+        path = saved(tmp_path / "bag", "a.db3.zstd", zstandard.ZstdCompressor().compress(plain))
+    else:
+        path = saved(tmp_path / "bag", "a.db3", plain)
+        base = sqlite3.connect(path)
+        for number, data in base.execute("SELECT id, data FROM messages").fetchall():
+            base.execute("UPDATE messages SET data = ? WHERE id = ?", (zstandard.ZstdCompressor().compress(data), number))
+        base.commit()
+        base.close()
+    first, back = read_log(tmp_path / "a.db3"), read_log(tmp_path / "bag")
+    assert np.array_equal(back.stream("gyro").values, first.stream("gyro").values)
+    assert np.array_equal(back.stream("gyro").time, read_log(path).stream("gyro").time)
+
+
+def test_damaged_packed_bags_are_told(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    whole = zstandard.ZstdCompressor().compress(bag_file(tmp_path / "a.db3"))
+    with pytest.raises(AssetError, match="packed by zstd and damaged"):
+        read_log(saved(tmp_path, "b.zstd", whole[:8] + b"\xff" * 40))
+    bomb = zstandard.ZstdCompressor().compress(bytes(400 << 20))
+    with pytest.raises(AssetError, match=r"packed by zstd and holds over .* bytes"):
+        read_log(saved(tmp_path, "c.zstd", bomb))
+    bag_file(tmp_path / "d.db3")
+    base = sqlite3.connect(tmp_path / "d.db3")
+    packed = zstandard.ZstdCompressor().compress(base.execute("SELECT data FROM messages").fetchone()[0])
+    base.execute("UPDATE messages SET data = ? WHERE id = 1", (packed[:6] + b"\xff" * 30,))
+    base.commit()
+    base.close()
+    log = read_log(tmp_path / "d.db3")
+    assert len(log.stream("gyro").time) == 9
+    assert any("1 packed messages are damaged" in note for note in log.notes)
+
+
+def test_dates_are_stamps(tmp_path: Path) -> None:
+    """ISO 8601 in text and columns of dates in Parquet are nanoseconds since 1970; what is no number is told."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    lines = ["when,wx,wy,wz,who"] + [f"2024-05-01T12:00:00.{k * 10:03d}Z,0.{k},0,0,me" for k in range(5)]
+    lines.append("later,0.5,0,0,me")
+    mapping = 'gyro = { columns = ["wx", "wy", "wz"], time = "when", time_unit = "ns" }\n'
+    (tmp_path / "m.toml").write_text(mapping)
+    log = read_log(saved(tmp_path, "a.csv", "\n".join(lines).encode()), ReadOptions(mapping=tmp_path / "m.toml"))
+    assert log.source.start_ns == 1_714_564_800 * 10**9
+    assert np.allclose(log.stream("gyro").time, 0.01 * np.arange(5), atol=1e-6)
+    assert any("'who'" in note and "left out" in note for note in log.notes)
+    assert any("1 rows of gyro have no time" in note for note in log.notes)
+
+    stamps = pa.array([1_714_564_800 * 10**9 + 12_345_678 * k for k in range(5)], pa.timestamp("ns", "UTC"))
+    numbers = pa.array(np.arange(5.0))
+    parquet.write_table(
+        pa.table({"when": stamps, "wx": numbers, "wy": numbers, "wz": numbers, "who": ["me"] * 5}), tmp_path / "a.parquet"
+    )
+    log = read_log(tmp_path / "a.parquet", ReadOptions(mapping=tmp_path / "m.toml"))
+    assert log.source.start_ns == 1_714_564_800 * 10**9
+    assert np.allclose(log.stream("gyro").time, 0.012345678 * np.arange(5), atol=1e-12)
+    assert any("'who'" in note for note in log.notes)
+    columns, _ = table_of(tmp_path / "a.parquet")
+    assert guess_mapping(columns).time_unit == "ns"
 
 
 def test_topics_can_be_named_and_left_out(tmp_path: Path) -> None:

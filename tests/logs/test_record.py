@@ -31,6 +31,9 @@ def test_streams_by_name() -> None:
     log = Log("a", (gyro(time), gyro(time, label="1")), LogSource("a", "", "test"))
     assert log.stream("gyro:1").label == "1"
     assert log.stream("gyro").label == ""
+    assert log.has("gyro")
+    assert log.has("gyro:1")
+    assert not log.has("gyro:2")
     assert log.stream("gyro").unit == "rad/s"
     assert log.stream("gyro").frame == "flu"
     assert log.duration == 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,36 @@ def test_npz_keeps_every_bit(log: Log, tmp_path: Path) -> None:
     assert back.stream("gyro").filter == log.stream("gyro").filter
     assert back.source.start_ns == log.source.start_ns
     assert back.parameters == log.parameters
+    assert [(e.kind, e.detail) for e in back.events] == [(e.kind, e.detail) for e in log.events]
+    assert np.allclose([e.time for e in back.events], [e.time for e in log.events], atol=1e-9)
+    assert log.geometry is not None
+    assert back.geometry is not None
+    for name in ("position", "axis", "spin", "torque_ratio"):
+        assert np.array_equal(getattr(back.geometry, name), getattr(log.geometry, name)), name
+    assert back.geometry.linearised == log.geometry.linearised
+
+
+def test_npz_loses_nothing_and_says_nothing(log: Log, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_log(log, tmp_path / "b.npz")
+
+
+def test_tables_tell_what_they_lose(log: Log, tmp_path: Path) -> None:
+    """Events, parameters and the geometry; blank rows are no samples of anything, and are not counted."""
+    wanted = rf"b\.csv: csv has no {len(log.events)} events, {len(log.parameters)} parameters, geometry of rotors: \.npz"
+    with pytest.warns(AssetWarning, match=wanted):
+        write_log(log, tmp_path / "b.csv")
+
+
+def test_samples_that_a_format_loses_are_counted(tmp_path: Path) -> None:
+    """TUM has one stream of poses: of a second one nothing is written."""
+    time, turn = np.arange(5) * 0.1, np.tile([0.0, 0.0, 0.0, 1.0], (5, 1))
+    streams = [LogStream("position", time, np.ones((5, 3)), "a"), LogStream("attitude", time, turn, "a")]
+    streams += [LogStream("position", time, np.zeros((5, 3)), "b")]
+    log = Log("two", tuple(streams), LogSource("two", "", "test"))
+    with pytest.warns(AssetWarning, match=r"b\.tum: tum has 5 of 10 samples of position: \.npz"):
+        write_log(log, tmp_path / "b.tum")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -107,7 +138,7 @@ def test_mcap_comes_back(log: Log, tmp_path: Path) -> None:
 
 
 def test_what_a_format_has_no_place_for_is_told(log: Log, tmp_path: Path) -> None:
-    with pytest.warns(AssetWarning, match=r"b\.tum: tum has no place for .*gyro.*, which are left out: \.npz holds"):
+    with pytest.warns(AssetWarning, match=r"b\.tum: tum has no place for .*gyro.*, which are left out.*: \.npz holds"):
         write_log(log, tmp_path / "b.tum")
 
 

@@ -28,6 +28,8 @@ from airworthy.logs import (
 
 PROG = "airworthy logs"
 _REJECTED_MAX = 12
+_EVENTS_MAX = 4
+"""Events of a kind that are printed."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,18 @@ def main(argv: list[str]) -> int:
     return run_subcommand(PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip")))
 
 
-def read_options(config: ShowLogConfig | ConvertLogConfig) -> ReadOptions:
-    """Return what a command's options say about a file."""
+def read_options(config: Any, env: int = 0) -> ReadOptions:
+    """Return what a command's options say about a file.
+
+    Args:
+        config: With fields `map`, `topic` and, where it has any, `set`.
+        env: Of a recorded run: the environment.
+    """
     return ReadOptions(
         mapping=config.map,
-        settings=_pairs(config.set, "--set", "acc_1G=2048"),
+        settings=_pairs(getattr(config, "set", ()), "--set", "acc_1G=2048"),
         topics=_pairs(config.topic, "--topic", "/imu=front"),
-        env=config.env,
+        env=env,
     )
 
 
@@ -130,7 +137,7 @@ def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
 
 
 def _show(config: ShowLogConfig) -> int:
-    log = read_log(config.log, read_options(config))
+    log = read_log(config.log, read_options(config, config.env))
     segments = flight_segments(log, _parts(config.use, "--use"), _parts(config.skip, "--skip"))
     if config.json:
         emit_json(_record(log, segments))
@@ -156,6 +163,7 @@ def _show(config: ShowLogConfig) -> int:
         [_stream_row(stream) for stream in log.streams],
     )
     _print_lines("Notes", log.notes)
+    _print_lines("Events", _event_lines(log))
     marks = {True: "good", False: "WRONG", None: "not known"}
     _print_lines("Checks", [f"{check.name}: {marks[check.passed]}. {check.said}" for check in log_checks(log)])
     _print_lines("Flight", _flight_lines(segments))
@@ -171,6 +179,17 @@ def _stream_row(stream: Any) -> tuple[object, ...]:
         stream.name, stream.values.shape[1], stream.unit, q.count, q.rate or None, 1e3 * q.jitter, q.gaps, longest,
         q.backward, q.duplicates, 100.0 * q.missing, stream.stamp, stream.origin[:48],
     )  # fmt: skip
+
+
+def _event_lines(log: Log) -> list[str]:
+    """Return each kind of event in a line: how many, when, and of drop-outs how long."""
+    lines = []
+    for kind in dict.fromkeys(event.kind for event in log.events):
+        found = [event for event in log.events if event.kind == kind]
+        said = [f"{event.time:.2f} s" + f" ({event.detail[:40]})" * bool(event.detail) for event in found[:_EVENTS_MAX]]
+        more = f" and {len(found) - _EVENTS_MAX} more (--json lists all)" if len(found) > _EVENTS_MAX else ""
+        lines.append(f"{kind}, {len(found)}: {', '.join(said)}{more}")
+    return lines
 
 
 def _flight_lines(segments: LogSegments) -> list[str]:
@@ -225,6 +244,8 @@ def _map(config: MapLogConfig) -> int:
     columns, draft = table_of(config.table)
     text = guess_mapping(columns).text(config.table.name)
     if config.out is None:
+        for note in draft.notes:
+            print(f"# {note}")
         print(text, end="")
         return 0
     refuse_input(config.out, [config.table], "table")
@@ -239,7 +260,7 @@ def _convert(config: ConvertLogConfig) -> int:
     refuse_unwritable(config.out)
     refuse_input(config.out, [config.log], "log")
     refuse_input(config.out, [] if config.map is None else [config.map], "mapping")
-    log = read_log(config.log, read_options(config))
+    log = read_log(config.log, read_options(config, config.env))
     for note in log.notes:
         print(f"  {note}")
     for path in write_log(log, config.out, config.to):

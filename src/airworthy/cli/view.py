@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import run_tyro
+from airworthy.cli.common import gathered, run_tyro
+from airworthy.cli.logs import read_options
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
 
 if TYPE_CHECKING:
     from airworthy.viewer.cameras import CameraSource
+    from airworthy.viewer.logs import LogView
     from airworthy.viewer.subjects import Subject
 
 _DESCRIPTION = (
-    "Look at a scene, a splat file, a recorded flight, a capture or a training in the browser, on this machine only. Ctrl-C"
-    " ends it; --export writes one HTML file instead."
+    "Look at a scene, a splat file, a recorded flight, a flight log, a capture or a training in the browser, on this machine"
+    " only. Ctrl-C ends it; --export writes one HTML file instead."
     " Needs the extra 'viewer': pip install 'airworthy[viewer]'."
 )
 RECORDED = "recorded"
@@ -30,10 +32,20 @@ class ViewConfig:
     """What to look at."""
 
     what: Positional[str]
-    """A folder of `airworthy fly` or `airworthy demo`; NAME[:INDEX][@SEED] of a scene or the path of one; a splat file; a
-    capture; or a folder of `airworthy capture train`."""
+    """A folder of `airworthy fly` or `airworthy demo`; a flight log as `airworthy logs show` reads it; NAME[:INDEX][@SEED] of
+    a scene or the path of one; a splat file; a capture; or a folder of `airworthy capture train`."""
     scene: str | None = None
-    """Of a flight: show it in this scene instead of the one it was flown in."""
+    """Of a flight or a log: show it in this scene instead of the one it was flown in."""
+    vehicle: str = ""
+    """Of a log: who is drawn; empty: a vehicle with as many rotors."""
+    start: tuple[float, float, float, float] | None = None
+    """Of a log: where its first pose is to lie, x, y, z [m], and its heading [deg]; without it, where the log has it."""
+    map: Path | None = None
+    """Of a log that is a plain table: the `mapping.toml` that says what its columns mean."""
+    set: tuple[str, ...] = ()
+    """As of `airworthy logs show`."""
+    topic: tuple[str, ...] = ()
+    """As of `airworthy logs show`."""
     env: int | None = None
     """Of a flight: begin with this environment."""
     camera: str = "auto"
@@ -67,18 +79,27 @@ RULES = (
 
 def main(argv: list[str]) -> int:
     """Serve until interrupted; users' mistakes raise AirworthyError, which the command line prints."""
-    config = run_tyro(ViewConfig, argv, "airworthy view", _DESCRIPTION)
+    config = run_tyro(ViewConfig, gathered(argv, ("--set", "--topic")), "airworthy view", _DESCRIPTION)
     if config.splats < 1:
         raise AirworthyError(f"--splats is {config.splats}; expected 1 or more.")
     refuse_idle(config, RULES)
     from airworthy.viewer.subjects import load_subject, with_capture
 
-    subject = load_subject(config.what, config.scene)
+    subject = load_subject(config.what, config.scene, _log_view(config))
     _check(config, subject)
     if config.capture is not None:
         subject = with_capture(subject, config.capture)
     camera = camera_of(config.camera, subject)
     return _serve(config, subject, camera) if config.export is None else _export(config, config.export, subject, camera)
+
+
+def _log_view(config: ViewConfig) -> LogView | None:
+    """Return how a log is to be shown; None where nothing is said of one."""
+    from airworthy.viewer.logs import LogView
+
+    options = read_options(config)
+    view = LogView(options, config.vehicle, config.start)
+    return None if view == LogView() else view
 
 
 def _serve(config: ViewConfig, subject: Subject, camera: CameraSource | None) -> int:

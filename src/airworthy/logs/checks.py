@@ -125,8 +125,9 @@ def _still_blocks(log: Log, gyro: LogStream) -> list[tuple[float, float]]:
     numbers, starts = np.unique(block[order], return_index=True)
     for number, rows in zip(numbers, np.split(order, starts[1:]), strict=True):
         turns = gyro.values[rows]
+        turns = turns[np.isfinite(turns).all(axis=1)]
         idle = command is None or not np.any(command[rows] > 0.01)
-        if len(rows) < 5 or not idle or not np.all(np.std(turns, axis=0) < REST_RATE):
+        if len(turns) < 5 or not idle or not np.all(np.std(turns, axis=0) < REST_RATE):
             continue
         start = float(gyro.time.min() + number * width)
         if runs and abs(runs[-1][1] - start) < 1e-9:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.core.table_schema import toml_key, toml_string
+from airworthy.logs.guessing_frames import MappingGuess, agreeing_frames
 from airworthy.logs.units import STANDARD_GRAVITY
 
 _TIME = re.compile(r"#?\s*(t|time|stamp|timestamp|time_?stamp|ts)([_ \[(]*(s|sec|ms|us|ns)[\])]?)?", re.IGNORECASE)
 _AXIS = re.compile(r"(?<![a-z])([xyzw])(?![a-z])|([xyzw])$|([xyzw])(?=_|\d|$| |\[|\()", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _THREES = (
-    ("gyro", re.compile(r"gyr|omega|angular|ang_?vel|rate|^w_?[xyz]|^imu_w", re.IGNORECASE)),
+    ("gyro", re.compile(r"gyr|omega|angular|ang_?vel|rate|^[wg]_?[xyz]|^imu_w", re.IGNORECASE)),
     ("accelerometer", re.compile(r"acc|^a_?[xyz]|specific|imu_f|imu_a", re.IGNORECASE)),
-    ("magnetometer", re.compile(r"mag", re.IGNORECASE)),
+    ("magnetometer", re.compile(r"mag|^m_?[xyz]", re.IGNORECASE)),
     ("velocity", re.compile(r"vel|^v_?[xyz]|speed", re.IGNORECASE)),
     ("position", re.compile(r"pos|^p_?[xyz]|^t_?[xyz]$|^[xyz]$|loc", re.IGNORECASE)),
 )
@@ -34,17 +35,6 @@ _SINGLES = (
     ("temperature", re.compile(r"temp", re.IGNORECASE)),
     ("range", re.compile(r"range|tof|lidar|sonar", re.IGNORECASE)),
 )
-
-
-@dataclass(frozen=True)
-class MappingGuess:
-    """One line of a mapping, with the reason for it."""
-
-    name: str
-    columns: tuple[str, ...]
-    unit: str
-    frame: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -91,24 +81,26 @@ def guess_mapping(columns: Mapping[str, ArrayAny]) -> TableGuess:
             return
         count = sum(g.name.partition(":")[0] == guess.name for g in found)
         name = f"{guess.name}:{count}" if count else guess.name
-        found.append(MappingGuess(name, guess.columns, guess.unit, guess.frame, guess.reason))
+        found.append(replace(guess, name=name))
         for column in guess.columns:
             left.remove(column)
 
-    for group in _axis_groups(left, 4):
+    # Four motors at half their thrust are of unit length, too.
+    fours = [group for group in _array_groups(left, 4) if not any(pattern.search(group[0]) for _, pattern, _ in _SERIES)]
+    for group in (*_axis_groups(left, 4), *fours):
         take(_attitude(group, columns))
     take(_euler(left, columns))
     for kind, pattern, series_unit in _SERIES:
         for names in _numbered(left, pattern):
             take(_motors(kind, names, series_unit, columns))
-    for group in _axis_groups(left, 3):
+    for group in (*_axis_groups(left, 3), *_array_groups(left, 3)):
         take(_three(group, columns))
     take(_compass(left))
     for kind, pattern in _SINGLES:
         name = next((n for n in left if pattern.search(n)), None)
         if name is not None:
             take(_single(kind, name, columns))
-    return TableGuess(time, unit, reason, tuple(found), tuple(left))
+    return TableGuess(time, unit, reason, tuple(agreeing_frames(found, columns)), tuple(left))
 
 
 def _time(columns: Mapping[str, ArrayAny]) -> tuple[str, str, str]:
@@ -152,6 +144,16 @@ def _axis_groups(names: list[str], count: int) -> list[tuple[str, ...]]:
             out.append(group)
             taken |= set(group)
     return out
+
+
+def _array_groups(names: list[str], count: int) -> list[tuple[str, ...]]:
+    """Columns "NAME.0" to "NAME.K" of an array that has exactly so many."""
+    arrays: dict[str, dict[int, str]] = {}
+    for name in names:
+        head, point, tail = name.rpartition(".")
+        if point and head and tail.isdecimal() and len(tail) < 5:
+            arrays.setdefault(head, {})[int(tail)] = name
+    return [tuple(found[k] for k in range(count)) for found in arrays.values() if set(found) == set(range(count))]
 
 
 def _numbered(names: list[str], pattern: re.Pattern[str]) -> list[tuple[str, ...]]:
@@ -208,7 +210,7 @@ def _three(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGu
         frame = "frd" if up < -0.5 * (1.0 if unit == "g" else STANDARD_GRAVITY) else "flu"
         way = "down" if frame == "frd" else "up"
         said = f"named as forces, half of them {middle:.3g} long: {unit}; z is {up:.3g}, so z points {way}"
-        return MappingGuess(kind, names, unit, frame, said)
+        return MappingGuess(kind, names, unit, frame, said, told=True)
     frame = "flu" if kind == "magnetometer" else "enu"
     return MappingGuess(kind, names, "", frame, f"named as {kind}; SI units and {frame.upper()} are a guess")
 
@@ -218,7 +220,7 @@ def _compass(left: list[str]) -> MappingGuess | None:
     for words, frame in ((("north", "east", "down"), "ned"), (("east", "north", "up"), "enu")):
         names = tuple(next((n for n in left if n.lower().strip() == w), "") for w in words)
         if all(names):
-            return MappingGuess("position", names, "", frame, f"named {', '.join(words)}; metres are a guess")
+            return MappingGuess("position", names, "", frame, f"named {', '.join(words)}; metres are a guess", told=True)
     return None
 
 

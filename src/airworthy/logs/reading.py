@@ -11,11 +11,11 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import read_bytes
+from airworthy.core.files import harmless, read_bytes
 from airworthy.logs.building import LOG_BYTES_MAX, LogDraft, build, draft_of
 from airworthy.logs.mapping import ColumnMapping, apply_mapping, read_mapping
 from airworthy.logs.readers.blackbox import is_blackbox, read_blackbox
-from airworthy.logs.readers.columns import flat, npz_arrays, parquet_columns, text_columns
+from airworthy.logs.readers.columns import bytes_allowed, flat, npz_arrays, parquet_columns, text_columns
 from airworthy.logs.readers.crazyflie import is_crazyflie, read_crazyflie
 from airworthy.logs.readers.mcap import is_mcap
 from airworthy.logs.readers.own import (
@@ -27,6 +27,7 @@ from airworthy.logs.readers.own import (
     read_own_archive,
     read_run,
 )
+from airworthy.logs.readers.packing import is_zstd, zstd_bytes
 from airworthy.logs.readers.plain_text import comma_separated, legible
 from airworthy.logs.readers.poses import is_euroc, is_tum, read_euroc, read_tum
 from airworthy.logs.readers.ros_streams import is_rosbag, read_mcap, read_rosbag
@@ -34,6 +35,8 @@ from airworthy.logs.readers.ulog import is_ulog
 from airworthy.logs.readers.ulog_streams import read_ulog
 from airworthy.logs.record import Log
 
+_BAGS = (".db3", ".mcap", ".db3.zstd", ".mcap.zstd")
+"""Endings of the parts of a ROS 2 bag."""
 _EUROC_FILES = (
     ("imu0.csv", "imu0"),
     ("imu0/data.csv", "imu0"),
@@ -88,7 +91,7 @@ def _folder(folder: Path, options: ReadOptions) -> LogDraft:
         draft = _draft(folder, data, "run", options)
         read_run(data, draft, folder, options.env)
         return draft
-    bags = sorted([*folder.glob("*.db3"), *folder.glob("*.mcap")])
+    bags = sorted(path for ending in _BAGS for path in folder.glob(f"*{ending}"))
     if bags:
         if len(bags) > 1:
             raise AssetError(f"Folder {str(folder)!r} holds {len(bags)} parts of a bag; name one of them: {bags[0].name}, ...")
@@ -118,6 +121,8 @@ def _file(path: Path, options: ReadOptions) -> LogDraft:
     data = read_bytes(path, LOG_BYTES_MAX)
     if not data:
         raise AssetError(f"Log {str(path)!r} is empty.")
+    if is_zstd(data):
+        data = _unpacked(path, data)
     for found, name, read in _BINARY:
         if found(data):
             draft = _draft(path, data, name, options)
@@ -129,6 +134,40 @@ def _file(path: Path, options: ReadOptions) -> LogDraft:
         first = data[:8].hex(" ")
         raise AssetError(f"Log {str(path)!r} begins with {first}, which no format that is read does: {FORMATS}.")
     return _text(path, data, options)
+
+
+def holds_log(path: str | Path) -> bool:
+    """Tell whether a file or folder is a flight log by its first bytes, or, of text and archives, by its ending.
+
+    A run of Airworthy is not looked for: it holds more than a log.
+    """
+    place = Path(path)
+    if place.is_dir():
+        bag = any(True for ending in _BAGS for _ in place.glob(f"*{ending}"))
+        return bag or any((place / name).is_file() for name, _ in _EUROC_FILES)
+    try:
+        with place.open("rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return False
+    if is_zstd(head) or any(found(head) for found, _, _ in _BINARY) or head[:4] == b"PAR1":
+        return True
+    return place.suffix.lower() in (".csv", ".tum", ".txt") or (place.suffix.lower() == ".npz" and head[:2] == b"PK")
+
+
+def _unpacked(path: Path, data: bytes) -> bytes:
+    """Return a file that is packed as a whole, as `ros2 bag record --compression-mode file` leaves it."""
+    allowed = 4 * bytes_allowed(len(data))
+    try:
+        whole = zstd_bytes(data, allowed + 1)
+    except ValueError as error:
+        raise AssetError(f"Log {str(path)!r} is packed by zstd and damaged: {harmless(str(error))[:120]}.") from error
+    if not 0 < len(whole) <= min(allowed, LOG_BYTES_MAX):
+        raise AssetError(
+            f"Log {str(path)!r} is packed by zstd and holds {'nothing' if not whole else f'over {allowed:,} bytes'}; at most"
+            f" {min(allowed, LOG_BYTES_MAX):,} are read: unpack it by `zstd -d`."
+        )
+    return whole
 
 
 def _draft(path: Path, data: bytes, kind: str, options: ReadOptions) -> LogDraft:

@@ -210,9 +210,9 @@ class Log:
             raise unknown_name("variable of the log", name, self.raw_series)
         return self.raw_series[name]
 
-    def has(self, kind: str) -> bool:
-        """Tell whether there is a stream of a kind."""
-        return any(stream.kind == kind for stream in self.streams)
+    def has(self, name: str) -> bool:
+        """Tell whether `stream` finds one of this name: of a kind ("gyro"), or of a kind and label ("gyro:1")."""
+        return any(name in (stream.kind, stream.name) for stream in self.streams)
 
     def of_kind(self, kind: str) -> tuple[LogStream, ...]:
         """Return all streams of a kind, in the reader's order of preference."""

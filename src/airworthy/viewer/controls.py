@@ -119,15 +119,18 @@ class FirstView:
         return max(1000.0, 20.0 * self.size)
 
 
-def first_view(scene: Scene | None, track: PlaybackTrack | None, box: tuple[Array, Array] | None = None) -> FirstView:
+def first_view(
+    scene: Scene | None, track: PlaybackTrack | None, box: tuple[Array, Array] | None = None, reach: float = 0.0
+) -> FirstView:
     """Look at a flight from behind and above, at a scene as its orbit view does.
 
     Args:
         scene: What stands there; None: nothing.
         track: Of the flight that is shown at first; None: none is.
         box: Around what else is shown [m]; None: around scene and flight.
+        reach: Half of the vehicle's size [m]: one that hovers takes more room than its path.
     """
-    low, high = _box(scene, track) if box is None else box
+    low, high = _box(scene, track, reach) if box is None else box
     middle, size, floor = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 0.1), float(low[2])
     if scene is None:
         # Half of the diagonal fills half of the view, with a little room around it.
@@ -145,13 +148,13 @@ def first_view(scene: Scene | None, track: PlaybackTrack | None, box: tuple[Arra
     return FirstView(viewpoint.position, viewpoint.position + ahead * forward, fov, middle, size, floor)
 
 
-def _box(scene: Scene | None, track: PlaybackTrack | None) -> tuple[Array, Array]:
+def _box(scene: Scene | None, track: PlaybackTrack | None, reach: float) -> tuple[Array, Array]:
     """Around what is shown: the scene's things within its bounds, and the flight."""
     boxes: list[tuple[Any, Any]] = []
     if scene is not None:
         boxes.append(content_box(scene))
     if track is not None:
-        boxes.append((track.position.min(0), track.position.max(0)))
+        boxes.append((track.position.min(0) - reach, track.position.max(0) + reach))
     if not boxes:
         return np.array([-5.0, -5.0, 0.0]), np.array([5.0, 5.0, 3.0])
     low, high = np.min([low for low, _ in boxes], axis=0), np.max([high for _, high in boxes], axis=0)

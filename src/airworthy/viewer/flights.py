@@ -16,6 +16,7 @@ from airworthy.core.arrays import ArrayF32, ArrayFloat, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import read_json
 from airworthy.evaluation.statistics import SUMMARY_FILE
+from airworthy.logs import LogStream
 from airworthy.scenes.actors import PathTable, actor_table
 from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_instances
 from airworthy.scenes.record import Instance, Scene
@@ -100,7 +101,9 @@ def node_name(text: str) -> str:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-STATUS = {0: "flying", 1: "diverged", 2: "collided", 3: "out of bounds"}
+GROUNDED = 4
+"""Status of a row of a log at which the vehicle does not fly; flights of ours have none of these."""
+STATUS = {0: "flying", 1: "diverged", 2: "collided", 3: "out of bounds", GROUNDED: "on the ground"}
 EVENTS_MAX = 200
 """Most events of a flight that are marked: one that respawns may collide every second."""
 _POINTS_MAX = 4000
@@ -135,6 +138,8 @@ class PlaybackTrack:
     """(n, 3) [m], what the pilot was asked to follow; None where it was not recorded."""
     rotors: ArrayFloat
     """(n, rotors) as recorded, rad/s or N; 0 where nothing is known."""
+    marks: tuple[Event, ...] = ()
+    """Events that a log tells of besides."""
 
     def pose(self, time: float) -> tuple[ArrayFloat, ArrayFloat]:
         """Return the position (3,) and attitude (4,) at a time [s], held before the first row and after the last."""
@@ -175,10 +180,11 @@ class PlaybackTrack:
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """Rows at which the status changes to something else than flying: collisions, and how the flight ended."""
+        """Rows at which the status changes to something else than flying: collisions, and how the flight ended; and what a
+        log tells of."""
         before = np.concatenate(([0], self.status[:-1]))
-        rows = np.flatnonzero((self.status != before) & (self.status != 0))
-        return tuple(self._event(int(row)) for row in rows[:EVENTS_MAX])
+        rows = np.flatnonzero((self.status != before) & (self.status != 0) & (self.status != GROUNDED))
+        return (*(self._event(int(row)) for row in rows[:EVENTS_MAX]), *self.marks)
 
     def _event(self, row: int) -> Event:
         x, y, z = (float(v) for v in self.position[row])
@@ -197,6 +203,10 @@ class ShownFlight:
     """Dealt out to the environments in turn."""
     outcomes: Mapping[int, str] = field(default_factory=dict)
     """How each environment's flight ended, by the task's judgement; without those that nobody judged."""
+    streams: tuple[LogStream, ...] = ()
+    """Of a log: what it holds, to be plotted."""
+    marks: tuple[Event, ...] = ()
+    """Of a log: its events."""
 
     @property
     def envs(self) -> tuple[int, ...]:
@@ -228,6 +238,7 @@ class ShownFlight:
             table.status[keep],
             planned,
             rotors[:, : self.vehicle(env).rotor_count],
+            self.marks,
         )
 
 

@@ -19,7 +19,7 @@ from airworthy.viewer.cameras import CameraSource, RecordedCamera, ViewerImage
 from airworthy.viewer.captures import SWITCHES as CAPTURE_SWITCHES
 from airworthy.viewer.captures import CaptureNodes
 from airworthy.viewer.controls import Actions, Controls, FirstView, Follower, first_view, set_camera
-from airworthy.viewer.flight_nodes import SWITCHES, FlightNodes
+from airworthy.viewer.flight_nodes import SWITCHES, FlightNodes, reach_of
 from airworthy.viewer.flights import ActorPoses, PlaybackTrack
 from airworthy.viewer.newest import NewestWorker
 from airworthy.viewer.panes import SensorPanes, recorded_images
@@ -141,6 +141,7 @@ class Viewer:
             scene,
             None if self.flight is None else self.flight.track,
             None if self.capture is None or not (scene is None or subject.bare) else self.capture.box,
+            self._reach(),
         )
         """Where a browser looks from at first."""
         if self.capture is not None and scene is not None and subject.bare and self.flight is None:
@@ -305,6 +306,12 @@ class Viewer:
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
+    def _reach(self) -> float:
+        """Return half of the vehicle's size, where a flight is shown with nothing around it [m]."""
+        if self.flight is None or self.subject.flight is None or self.subject.scene is not None:
+            return 0.0
+        return 2.0 * reach_of(self.subject.flight.vehicle(self.flight.env))
+
     def _move(self) -> None:
         """Actors, and what rides on them."""
         if self.poses is None or not self.poses.parts:
@@ -367,7 +374,8 @@ class Viewer:
         images = [item for item in recorded_images(self.subject.flight.folder) if (item.sensor, item.channel) != shown]
         with self.controls.below:
             panes = SensorPanes(self.server.gui, images) if images else None
-            plots = FlightPlots(self.server.gui, None if self.subject.scene is None else self._room_plot)
+            more = None if self.subject.scene is None else self._room_plot
+            plots = FlightPlots(self.server.gui, more, self.subject.flight.streams)
         plots.choose(self.flight.track)
         return plots, panes
 

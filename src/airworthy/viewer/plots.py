@@ -11,6 +11,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
+from airworthy.logs import LogStream
 from airworthy.scenes.record import Scene
 from airworthy.tasks.course_fit import FAR
 from airworthy.tasks.course_room import CourseRoom
@@ -18,7 +19,7 @@ from airworthy.vehicles import Vehicle
 from airworthy.viewer.flights import PlaybackTrack
 from airworthy.viewer.newest import NewestWorker
 
-__all__ = ["FlightPlots", "Plot", "flight_plots", "room_plot", "with_cursor"]
+__all__ = ["FlightPlots", "Plot", "flight_plots", "room_plot", "stream_plots", "with_cursor"]
 
 POINTS_MAX = 1500
 """Of each line: more than the panel has pixels, so that peaks stay."""
@@ -26,6 +27,8 @@ HEIGHT = 130
 """Of a plot [px]."""
 COLORS = ("#e05a28", "#2878dc", "#2f9e5f", "#9a4fc4", "#c49a1a", "#1aa3a3", "#c43a6a", "#6b7280")
 CURSOR = "#111827"
+PLOTTED = ("gyro", "accelerometer", "motor_command", "motor_speed", "voltage", "current", "range", "rate_setpoint")
+"""Kinds of a log's streams that are plotted; poses are seen in the picture."""
 _EDGE = 0.05
 
 
@@ -68,6 +71,22 @@ def flight_plots(track: PlaybackTrack) -> list[Plot]:
     return plots
 
 
+def stream_plots(streams: Sequence[LogStream]) -> list[Plot]:
+    """Return a plot of each stream of a log that a glance tells something of: sensors, commands, the battery."""
+    plots = []
+    for stream in streams:
+        if stream.kind not in PLOTTED or len(stream.time) < 2:
+            continue
+        order = np.argsort(stream.time, kind="stable")
+        time, rows = _thinned(stream.time[order])
+        values = stream.values[order][rows]
+        names = "xyz" if stream.values.shape[1] == 3 and stream.frame else [str(k) for k in range(stream.values.shape[1])]
+        unit = "" if stream.unit == "1" else f" [{stream.unit}]"
+        lines = tuple((name, values[:, k]) for k, name in enumerate(names))
+        plots.append(Plot(f"{stream.name.replace('_', ' ')}{unit}", time, lines))
+    return plots
+
+
 def room_plot(track: PlaybackTrack, scene: Scene, vehicle: Vehicle) -> Plot:
     """Return how far the vehicle's body was from anything that can be hit; what moves is left out.
 
@@ -107,10 +126,11 @@ class FlightPlots:
     Args:
         gui: `viser.ViserServer.gui`.
         more: Gives a further plot of a track, which takes a while; called in a thread of its own. None: there is none.
+        streams: Of a log, to be plotted, too.
     """
 
-    def __init__(self, gui: Any, more: Callable[[PlaybackTrack], Plot] | None = None):
-        self._gui, self._more = gui, more
+    def __init__(self, gui: Any, more: Callable[[PlaybackTrack], Plot] | None = None, streams: Sequence[LogStream] = ()):
+        self._gui, self._more, self._streams = gui, more, stream_plots(streams)
         self._folder = gui.add_folder("plots")
         with self._folder:
             self._words = gui.add_markdown("", visible=False)
@@ -125,7 +145,7 @@ class FlightPlots:
         """Plot another flight."""
         with self._lock:
             self._track = track
-            self._draw(flight_plots(track))
+            self._draw([*flight_plots(track), *self._streams])
         if self._worker is not None:
             self._worker.ask(track)
 

@@ -11,6 +11,7 @@ import numpy as np
 from airworthy.core.errors import AirworthyError, AssetError, telling_refusals
 from airworthy.core.files import read_json
 from airworthy.core.jobs.block_job import KINDS, kind_of
+from airworthy.logs.reading import holds_log
 from airworthy.pilots import policy_word
 from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.scenes import scene
@@ -21,6 +22,7 @@ from airworthy.scenes.splats import SPLAT_SUFFIXES, Splats, read_splats
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 from airworthy.viewer.captures import holds_capture, read_thumbnails
 from airworthy.viewer.flights import ShownFlight, load_flight
+from airworthy.viewer.logs import LogView, shown_log
 from airworthy.viewer.trainings import WatchedTraining, holds_training
 
 if TYPE_CHECKING:
@@ -53,12 +55,13 @@ class Subject:
     """What else there is to say of it."""
 
 
-def load_subject(name: str, scene_name: str | None = None) -> Subject:
+def load_subject(name: str, scene_name: str | None = None, log: LogView | None = None) -> Subject:
     """Find and read what a name means.
 
     Args:
         name: The folder of a flight, a splat file, or a scene as `airworthy.scenes.scene` takes it.
-        scene_name: Of a flight: show it in this scene, instead of the one that its record names.
+        scene_name: Of a flight: show it in this scene, instead of the one that its record names; of a log: in this scene.
+        log: Of a log: how it is read and shown; anything else is refused. None: as it is.
 
     Raises:
         AirworthyError: There is none of this name, or it is damaged.
@@ -68,6 +71,12 @@ def load_subject(name: str, scene_name: str | None = None) -> Subject:
         flight = load_flight(path)
         found, bare = _where(flight, scene_name)
         return Subject(path.resolve().name, found, flight, bare)
+    if holds_log(path):
+        shown, note = shown_log(path, log)
+        found, bare = (None, False) if scene_name is None else _scene(scene_name)
+        return Subject(path.resolve().name, found, shown, bare, note=note)
+    if log is not None:
+        raise AssetError(f"{name!r} is no flight log, and only of one a mapping, topics, a vehicle or a start are said.")
     if path.is_dir() and holds_training(path):
         return _training(path)
     held = kind_of(path) if path.is_dir() else ""

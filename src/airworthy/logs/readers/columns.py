@@ -23,6 +23,7 @@ COLUMNS_MAX = 4096
 UNPACKED_SHARE, UNPACKED_BYTES = 4, 64 << 20
 """What a packed file may take unpacked: this many times its size, and so many bytes more."""
 _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*|\s*[-+]?(nan|inf)\s*|", re.IGNORECASE)
+_DATE = r"^\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[-+]\d\d:?\d\d)?\s*$"
 _DAMAGE: tuple[type[Exception], ...] = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError)
 _DAMAGE += (ValueError, OSError, EOFError, KeyError)
 _DAMAGE += (RuntimeError, NotImplementedError, OverflowError, SyntaxError, TypeError, MemoryError, struct.error)
@@ -106,12 +107,9 @@ def _arrow_columns(data: bytes, start: int, names: list[str], draft: LogDraft) -
         table = csv.read_csv(pa.BufferReader(source), read, parse, options)
     if odd[0]:
         draft.note(f"{odd[0]} lines have another number of columns than the first and were left out.")
-    found = {}
-    for name in names:
-        values = _numbers(table.column(name), name, draft)
-        if values is not None:
-            found[name] = values
-    return found
+    made = {name: _numbers(table.column(name), name, draft) for name in names}
+    _tell_left_out([name for name, values in made.items() if values is None], draft)
+    return {name: values for name, values in made.items() if values is not None}
 
 
 def _numbers(column: Any, name: str, draft: LogDraft) -> ArrayAny | None:
@@ -125,14 +123,17 @@ def _numbers(column: Any, name: str, draft: LogDraft) -> ArrayAny | None:
         return np.full(len(column), np.nan)
     if pa.types.is_boolean(kind):
         return np.asarray(column.cast(pa.int8()).cast(pa.float64()).to_numpy())
-    if pa.types.is_timestamp(kind):
-        return np.asarray(column.cast(pa.timestamp("ns")).cast(pa.int64()).cast(pa.float64()).to_numpy())
+    if is_time(kind):
+        return _nanoseconds(column)
     if pa.types.is_integer(kind) and not column.null_count:
         return np.asarray(column.to_numpy(), np.int64)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
     if not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
         return None
+    dates = _dates(column)
+    if dates is not None:
+        return dates
     good = pc.fill_null(pc.match_substring_regex(column, r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"), False)
     count = int(pc.sum(good).as_py() or 0)
     if count < 0.5 * max(1, len(column) - column.null_count):
@@ -142,6 +143,43 @@ def _numbers(column: Any, name: str, draft: LogDraft) -> ArrayAny | None:
     if lost:
         draft.note(f"Column {shown(name)} holds {lost} cells that are no numbers; they count as missing.")
     return np.asarray(values.to_numpy(), np.float64)
+
+
+def is_time(kind: Any) -> bool:
+    """Tell whether a column of Arrow holds dates, times of day or durations."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind))
+
+
+def _nanoseconds(column: Any) -> ArrayAny:
+    """Return dates as nanoseconds since 1970, times of day since midnight, durations as they are: int64, or float64 with NaN
+    where one is missing."""
+    import pyarrow as pa
+
+    kind = column.type
+    wide = pa.duration("ns") if pa.types.is_duration(kind) else pa.time64("ns")
+    wide = pa.timestamp("ns", kind.tz) if pa.types.is_timestamp(kind) else wide
+    numbers = column.cast(wide).cast(pa.int64())
+    if numbers.null_count:
+        return np.asarray(numbers.cast(pa.float64(), safe=False).to_numpy(), np.float64)
+    return np.asarray(numbers.to_numpy(), np.int64)
+
+
+def _dates(column: Any) -> ArrayAny | None:
+    """Return texts that are dates with times (ISO 8601) as nanoseconds since 1970; None where most are not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    good = pc.fill_null(pc.match_substring_regex(column, _DATE), False)
+    if int(pc.sum(good).as_py() or 0) < max(1.0, 0.5 * (len(column) - column.null_count)):
+        return None
+    kept = pc.if_else(good, pc.utf8_trim_whitespace(column), None)
+    zoned = bool(pc.any(pc.match_substring_regex(kept, r"(Z|[-+]\d\d:?\d\d)$")).as_py())
+    try:
+        return _nanoseconds(kept.cast(pa.timestamp("ns", "UTC" if zoned else None)))
+    except pa.ArrowInvalid:
+        return None
 
 
 def parquet_columns(data: bytes, draft: LogDraft) -> dict[str, ArrayAny]:
@@ -156,16 +194,41 @@ def parquet_columns(data: bytes, draft: LogDraft) -> dict[str, ArrayAny]:
     try:
         with parquet.ParquetFile(pa.BufferReader(pa.py_buffer(data)), **_ARROW_LIMITS) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
-            kept = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_floating(f.type)]
+            kept = [f.name for f in schema if _numeric(f.type)]
             kept = [name for name in dict.fromkeys(kept) if schema.names.count(name) == 1][:COLUMNS_MAX]
-            size = sum(schema.field(name).type.bit_width // 8 for name in kept) * rows
+            size = sum(-(-schema.field(name).type.bit_width // 8) for name in kept) * rows
             if size > bytes_allowed(len(data)) or rows < 0:
                 raise draft.refuse(f"unpacked it takes {size:,} bytes; at most {bytes_allowed(len(data)):,} are accepted here")
             table = file.read(columns=kept, use_threads=False)
-            return {name: np.asarray(table.column(name).to_numpy()) for name in kept}
+            _tell_left_out([name for name in dict.fromkeys(schema.names) if name not in kept], draft)
+            return {name: _plain(table.column(name), name, draft) for name in kept}
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:160].rstrip(".")
         raise draft.refuse(f"it is not a Parquet file that can be read: {harmless(reason)}") from error
+
+
+def _numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or is_time(kind))
+
+
+def _plain(column: Any, name: str, draft: LogDraft) -> ArrayAny:
+    """Return a column of Parquet as NumPy has it: numbers as they are, all else as of text."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        return np.asarray(column.to_numpy())
+    found = _numbers(column, name, draft)
+    assert found is not None  # of a kind that is `_numeric`
+    return found
+
+
+def _tell_left_out(names: Sequence[str], draft: LogDraft) -> None:
+    """Note columns that hold no numbers."""
+    if names:
+        listed = ", ".join(shown(name) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        draft.note(f"Columns without numbers are left out: {listed}.")
 
 
 def bytes_allowed(size: int) -> int:

@@ -15,6 +15,7 @@ from airworthy.core.files import harmless, shown
 from airworthy.logs.building import LogDraft
 from airworthy.logs.cursor import ByteCursor
 from airworthy.logs.readers.columns import bytes_allowed
+from airworthy.logs.readers.packing import lz4_bytes, zstd_bytes
 
 MAGIC = b"\x89MCAP0\r\n"
 SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 3, 4, 5, 6, 15
@@ -178,7 +179,8 @@ def unpacked(packed: memoryview, compression: str, size: int, place: ByteCursor)
     Raises:
         AssetError: The compression is unknown, or its bytes are damaged or of another size.
     """
-    unpack: dict[str, Callable[[memoryview, int], bytes]] = {"": lambda data, _: bytes(data), "zstd": _zstd, "lz4": _lz4}
+    unpack: dict[str, Callable[[memoryview, int], bytes]]
+    unpack = {"": lambda data, _: bytes(data), "zstd": zstd_bytes, "lz4": lz4_bytes}
     if compression not in unpack:
         raise place.refuse(f"compression {shown(compression)} is unknown; zstd and lz4 are read")
     try:
@@ -188,20 +190,3 @@ def unpacked(packed: memoryview, compression: str, size: int, place: ByteCursor)
     if len(records) != size:
         raise place.refuse(f"a chunk unpacks to another size than the {size} bytes that it declares")
     return records
-
-
-def _zstd(data: memoryview, most: int) -> bytes:
-    import zstandard
-
-    try:
-        # A stream: what a frame says of its own size is not believed.
-        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data, read_across_frames=True) as stream:
-            return bytes(stream.read(most))
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from error
-
-
-def _lz4(data: memoryview, most: int) -> bytes:
-    from lz4.frame import LZ4FrameDecompressor
-
-    return bytes(LZ4FrameDecompressor().decompress(data, max_length=most))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,14 @@ from airworthy.logs.building import Found, LogDraft, table
 from airworthy.logs.clock import NS, nanoseconds
 from airworthy.logs.readers.columns import parquet_columns
 from airworthy.logs.readers.crazyflie import crazyflie_streams
-from airworthy.logs.record import KINDS, STAMPS, LowPass
+from airworthy.logs.record import KINDS, STAMPS, LowPass, RotorGeometry
 
 FLIGHT_FILE = "flight.parquet"
 NPZ_HEAD = "airworthy_log"
 """Array of an archive of ours that holds its description as JSON."""
+GEOMETRY_ARRAYS = ("position", "axis", "spin", "torque_ratio")
+"""Arrays of a `RotorGeometry`, under "geometry/" in an archive of ours."""
+_EVENTS_MAX = 1_000_000
 _XYZ = ("x", "y", "z")
 _SECONDS_MAX = 3e8
 
@@ -165,9 +169,39 @@ def read_own_archive(arrays: Mapping[str, ArrayAny], draft: LogDraft) -> None:
         )
         label = str(item.get("label", ""))[:64]
         origin = str(item.get("origin", ""))[:256]
-        draft.found.append(Found(item["kind"], stamps, values, label, stamp=item["stamp"], filter=low_pass, origin=origin))
+        clock = [item.get("clock_offset", 0.0), item.get("clock_scale", 1.0)]
+        if not all(map(_number, clock)):
+            raise draft.refuse(f"stream {k} has clock {clock}; expected an offset and a scale")
+        read = Found(item["kind"], stamps, values, label, stamp=item["stamp"], filter=low_pass, origin=origin)
+        draft.found.append(replace(read, clock_offset=float(clock[0]), clock_scale=float(clock[1])))
     if isinstance(content.get("parameters"), dict):
         draft.parameters |= {k: v for k, v in content["parameters"].items() if isinstance(v, int | float | str)}
+    _own_events(content.get("events", []), start, draft)
+    _own_geometry(arrays, content.get("linearised", 0.0), draft)
+
+
+def _own_events(listed: object, start: int, draft: LogDraft) -> None:
+    if not isinstance(listed, list) or len(listed) > _EVENTS_MAX:
+        raise draft.refuse("its events are no list")
+    for item in listed:
+        good = isinstance(item, list) and len(item) == 3 and _number(item[0]) and isinstance(item[1], str)
+        if not good or not isinstance(item[2], str) or not abs(item[0]) < _SECONDS_MAX:
+            raise draft.refuse(f"event {str(item)[:80]} is not a time [s], a kind and a detail")
+        draft.events.append((start + round(item[0] * NS), item[1], item[2]))
+
+
+def _own_geometry(arrays: Mapping[str, ArrayAny], linearised: object, draft: LogDraft) -> None:
+    found = [arrays.get(f"geometry/{name}") for name in GEOMETRY_ARRAYS]
+    position, axis, spin, ratio = found
+    if position is None or axis is None or spin is None or ratio is None:
+        return
+    rotors = position.shape[0] if position.ndim == 2 else 0
+    fits = position.shape == axis.shape == (rotors, 3) and spin.shape == ratio.shape == (rotors,)
+    if not fits or any(array.dtype != np.float64 or not np.isfinite(array).all() for array in (position, axis, spin, ratio)):
+        raise draft.refuse("its geometry of rotors is not of finite positions and axes (n, 3), spins and ratios (n,)")
+    if not _number(linearised):
+        raise draft.refuse(f"THR_MDL_FAC of its geometry is {linearised!r}; expected a number")
+    draft.geometry = RotorGeometry(position, axis, spin, ratio, float(str(linearised)))
 
 
 def _number(value: object) -> bool:

@@ -18,7 +18,9 @@ from airworthy.core.errors import AssetError, unknown_name
 from airworthy.core.files import harmless, shown
 from airworthy.core.frames import from_wxyz, normalize, rotate
 from airworthy.logs.building import Found, LogDraft
+from airworthy.logs.readers.columns import bytes_allowed
 from airworthy.logs.readers.mcap import BagMessage, McapChannel, McapFile
+from airworthy.logs.readers.packing import is_zstd, zstd_bytes
 from airworthy.logs.ros_types import DEFINITIONS, MessageLayout, Values, decoded, full_name, message_layout
 
 _NS = 1_000_000_000
@@ -287,7 +289,7 @@ def read_rosbag(data: bytes, draft: LogDraft, topics: Mapping[str, str]) -> None
         base.execute("PRAGMA trusted_schema = OFF")
         base.execute("PRAGMA query_only = ON")
         channels = _channels(base, draft)
-        _gather(_rows(base, draft), channels, draft, topics)
+        _gather(_rows(base, draft, 4 * bytes_allowed(len(data))), channels, draft, topics)
     except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:
         raise draft.refuse(f"it is not a bag that can be read: {harmless(str(error))[:120]}") from error
     finally:
@@ -310,10 +312,24 @@ def _channels(base: sqlite3.Connection, draft: LogDraft) -> dict[int, McapChanne
     return found
 
 
-def _rows(base: sqlite3.Connection, draft: LogDraft) -> Iterator[BagMessage]:
+def _rows(base: sqlite3.Connection, draft: LogDraft, allowed: int) -> Iterator[BagMessage]:
+    """Yield messages; those that the recorder packed one by one are unpacked, together to at most so many bytes."""
+    damaged = 0
     try:
         for topic, stamp, data in base.execute("SELECT topic_id, timestamp, data FROM messages"):
-            if isinstance(topic, int) and isinstance(stamp, int) and isinstance(data, bytes):
-                yield BagMessage(topic, stamp, memoryview(data))
+            if not (isinstance(topic, int) and isinstance(stamp, int) and isinstance(data, bytes)):
+                continue
+            # CDR begins with 0 and its byte order, so that the mark of a frame is none of it.
+            if is_zstd(data):
+                try:
+                    data = zstd_bytes(data, allowed + 1)
+                except ValueError:
+                    damaged += 1
+                    continue
+                if (allowed := allowed - len(data)) < 0:
+                    raise draft.refuse("its packed messages take over 16 times the size of the file unpacked, and 256 MiB")
+            yield BagMessage(topic, stamp, memoryview(data))
     except sqlite3.Error as error:
         draft.note(f"The bag is damaged ({harmless(str(error))[:80]}); what came before is read.")
+    if damaged:
+        draft.note(f"{damaged} packed messages are damaged and were left out.")

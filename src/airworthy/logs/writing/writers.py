@@ -16,9 +16,9 @@ from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import write_bytes
 from airworthy.core.table_schema import toml_key, toml_string
 from airworthy.logs.clock import NS
-from airworthy.logs.readers.own import NPZ_HEAD
-from airworthy.logs.reading import read_log
-from airworthy.logs.record import Log, LogStream
+from airworthy.logs.readers.own import GEOMETRY_ARRAYS, NPZ_HEAD
+from airworthy.logs.reading import ReadOptions, read_log
+from airworthy.logs.record import KINDS, Log, LogStream
 from airworthy.logs.writing.mcap_writer import mcap_bytes
 from airworthy.logs.writing.outputs import refuse_input, refuse_other_mapping
 from airworthy.logs.writing.pairing import beside
@@ -32,7 +32,7 @@ def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
 
     CSV and Parquet hold one table of all stamps, blank where a stream has none, and a `mapping.toml` beside it, with which
     `read_log` reads it back; .npz holds every stream to the bit; MCAP holds messages of ROS 2; TUM the first stream of poses.
-    Kinds of streams that MCAP or TUM have no place for are told in a warning.
+    What a format has no place for (kinds of streams, samples, events, parameters) is told in a warning.
 
     Args:
         log: The log.
@@ -69,21 +69,37 @@ def write_log(log: Log, path: str | Path, kind: str = "") -> list[Path]:
         refuse_input(mapping, [log.source.path], "log")
         refuse_other_mapping(mapping, meaning)
     write_bytes(path, write[kind](log))
-    if kind in ("mcap", "tum"):
-        _tell_left_out(log, path, kind)
-    if kind not in ("csv", "parquet"):
-        return [path]
-    write_bytes(mapping, meaning)
-    return [path, mapping]
+    table = kind in ("csv", "parquet")
+    if table:
+        write_bytes(mapping, meaning)
+    _tell_left_out(log, read_log(path, ReadOptions(mapping=mapping if table else None)), path, kind)
+    return [path, mapping] if table else [path]
 
 
-def _tell_left_out(log: Log, path: Path, kind: str) -> None:
-    """Warn of kinds of streams that a format has no place for: what cannot be read back was not written."""
-    back = {stream.kind for stream in read_log(path).streams}
-    left = sorted({stream.kind for stream in log.streams if len(stream.time)} - back)
-    if left:
-        told = f"{path.name}: {kind} has no place for {', '.join(left)}, which {'is' if len(left) == 1 else 'are'} left out"
-        warnings.warn(f"{told}: .npz holds every stream.", AssetWarning, stacklevel=3)
+def _tell_left_out(log: Log, back: Log, path: Path, kind: str) -> None:
+    """Warn of what a format has no place for: what cannot be read back was not written."""
+    kept = {name: sum(_samples(s) for s in back.of_kind(name)) for name in KINDS}
+    had = {name: sum(_samples(s) for s in log.of_kind(name)) for name in KINDS}
+    left = [name for name in KINDS if had[name] and not kept[name]]
+    told = [] if not left else [f"no place for {', '.join(left)}, which {'is' if len(left) == 1 else 'are'} left out"]
+    fewer = [f"{kept[n]:,} of {had[n]:,} samples of {n}" for n in KINDS if 0 < kept[n] < had[n]]
+    told += [f"{', '.join(fewer)}"] if fewer else []
+    there = _besides(back)
+    lost = [f"{count:,} {name}" for name, count in _besides(log).items() if count > there[name]]
+    lost += ["geometry of rotors"] if log.geometry is not None and back.geometry is None else []
+    told += [f"no {', '.join(lost)}"] if lost else []
+    if told:
+        better = "" if kind == "npz" else ": .npz holds every stream, with events and parameters"
+        warnings.warn(f"{path.name}: {kind} has {', and '.join(told)}{better}.", AssetWarning, stacklevel=3)
+
+
+def _besides(log: Log) -> dict[str, int]:
+    return {"events": len(log.events), "parameters": len(log.parameters)}
+
+
+def _samples(stream: LogStream) -> int:
+    """Count samples that hold a value: a row that is missing altogether says nothing."""
+    return int((~np.isnan(stream.values)).any(axis=1).sum())
 
 
 def _tell_sorted(log: Log, path: Path) -> None:
@@ -170,10 +186,15 @@ def _npz(log: Log) -> bytes:
         low = None if stream.filter is None else [stream.filter.order, stream.filter.cutoff]
         streams.append(
             {"kind": stream.kind, "label": stream.label, "stamp": stream.stamp, "filter": low, "origin": stream.origin}
+            | {"clock_offset": stream.clock_offset, "clock_scale": stream.clock_scale}
         )
         arrays |= {f"stream_{k}/time": stream.time, f"stream_{k}/values": stream.values}
     finite = {k: v for k, v in log.parameters.items() if isinstance(v, str) or np.isfinite(v)}
-    head = {"version": 1, "start_ns": log.source.start_ns, "streams": streams, "parameters": finite}
+    head: dict[str, Any] = {"version": 1, "start_ns": log.source.start_ns, "streams": streams, "parameters": finite}
+    head["events"] = [[event.time, event.kind, event.detail] for event in log.events]
+    if (found := log.geometry) is not None:
+        head["linearised"] = found.linearised
+        arrays |= {f"geometry/{name}": getattr(found, name) for name in GEOMETRY_ARRAYS}
     out = io.BytesIO()
     arrays[NPZ_HEAD] = np.frombuffer(json.dumps(head).encode(), np.uint8)
     np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
