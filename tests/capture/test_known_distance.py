@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from alignment_building import SIDE, Walk, walk
 
 from airworthy.capture import AlignOptions, CaptureVideoOptions, align_capture, measured_scale
 from airworthy.capture.alignment.known_distance import PICK_NOISE, TAPE_NOISE, combined_scale, picked_point
+from airworthy.capture.alignment.pose_spread import PoseSpread
+from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 
 ENDS = np.array([[-0.8, 0.1, 0.2], [0.9, -0.3, 0.4]])
@@ -105,3 +109,48 @@ def test_a_distance_that_is_none_is_refused_before_anything_is_looked_at(metres:
     for options in (AlignOptions, CaptureVideoOptions):
         with pytest.raises(AirworthyError, match=r"distance between '0,0,0' and '1,0,0' is .* m; expected more than 0"):
             options(known_distance=(("0,0,0", "1,0,0", metres),))
+
+
+# ---- Poses that bend --------------------------------------------------------------------------------------------------------
+
+
+def bent(made: Walk, seed: int, size: float) -> tuple[PoseSpread, np.ndarray]:
+    """How sure poses are, by ways that bend all of them together, and one draw of how far they are off, (n, 6)."""
+    rng, count = np.random.default_rng(seed), len(made.position)
+    ways = np.zeros((6 * count + 2, 4))
+    ways[: 6 * count] = size * rng.normal(size=(6 * count, 4))
+    spread = PoseSpread(ways @ ways.T + 1e-16 * np.eye(len(ways)), np.zeros(count, np.int64))
+    return spread, (ways @ rng.normal(size=4))[: 6 * count].reshape(count, 6)
+
+
+def test_an_interval_holds_what_the_poses_bend() -> None:
+    """A distance is off by what its ends move against each other, whatever they move together."""
+    made = walk()
+    poses, _ = bent(made, 0, 0.003)
+    words = picks(made, (0, 5, 9))
+    exact, wide = measured_scale(made.images, *words, LENGTH), measured_scale(made.images, *words, LENGTH, poses)
+    assert wide.scale == exact.scale
+    first, second = (end.bend for end in wide.ends)
+    assert first is not None
+    assert second is not None
+    along = wide.ends[1].position - wide.ends[0].position
+    bend = np.linalg.norm(along @ (second - first)) / wide.length**2
+    assert bend > 1e-3
+    assert wide.scale_half == pytest.approx(np.hypot(exact.scale_half, 1.96 * bend), rel=1e-3)
+
+
+def test_a_point_moves_with_the_poses_as_it_is_told_to() -> None:
+    made = walk()
+    poses, _ = bent(made, 3, 1e-5)
+    word = picks(made, (0, 5, 9))[0]
+    point = picked_point(made.images, word, poses)
+    assert point.bend is not None
+    ways = np.stack([poses.ways(k)[:6] for k in range(len(made.position))])
+    for way in range(ways.shape[-1]):
+        off = ways[..., way]
+        moved = replace(
+            made.images,
+            position=made.images.position + off[:, :3],
+            attitude=frames.multiply(frames.from_rotation_vector(off[:, 3:]), made.images.attitude),
+        )
+        assert picked_point(moved, word).position - point.position == pytest.approx(point.bend[:, way], rel=0.02, abs=1e-7)

@@ -105,7 +105,8 @@ def align_capture(
         accelerations: What was recorded while filming.
         quiet: Show no progress.
         larger: The same images with more pixels, in which markers are looked for; None: there are none.
-        poses: How sure poses are (`pose_spread`), for weights and intervals of markers; None: they are taken as exact.
+        poses: How sure poses are (`pose_spread`), for weights and intervals of markers, and intervals of known distances; None:
+            they are taken as exact.
 
     Raises:
         AirworthyError: Larger images are not the same ones; nothing tells the scale, or what tells it contradicts itself: the
@@ -120,7 +121,7 @@ def align_capture(
             " same order."
         )
     bundle = _markers(images, larger or images, options, corners, poses, quiet, notes)
-    distances = tuple(measured_scale(images, *one) for one in options.known_distance)
+    distances = tuple(measured_scale(images, *one, poses) for one in options.known_distance)
     scale, half, by = _scale(images, options, bundle, distances, notes)
     level, floor = _level(images, options, bundle, accelerations, quiet, notes)
     similarity, origin = _placed(images, options, bundle, level, floor, scale, notes)

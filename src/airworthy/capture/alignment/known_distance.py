@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.capture.alignment.marker_fit import NORMAL_95
+from airworthy.capture.alignment.pose_spread import PoseSpread, pixel_slopes
 from airworthy.capture.record import CaptureImages
 from airworthy.core import frames
 from airworthy.core.arrays import Array
@@ -41,6 +42,9 @@ class PickedPoint:
     """Root mean square distance from the picked pixels [px]; 0 of one that was given by its coordinates."""
     words: str
     """As it was given."""
+    bend: Array | None = None
+    """(3, q) how far it moves by each independent way in which poses may be off, of one standard deviation; None: poses are
+    taken as exact, or it was given by its coordinates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +61,13 @@ class KnownDistance:
     """Half of its 95 % interval, as a share of it."""
 
 
-def picked_point(images: CaptureImages, words: str) -> PickedPoint:
+def picked_point(images: CaptureImages, words: str, poses: PoseSpread | None = None) -> PickedPoint:
     """Return the point that "IMAGE:U,V+IMAGE:U,V" (pixels from the upper left corner) or "X,Y,Z" names.
+
+    Args:
+        images: The capture.
+        words: Where it is.
+        poses: How sure the images' are; None: they are taken as exact.
 
     Raises:
         AirworthyError: It is neither, there is no such image, or its rays do not meet.
@@ -76,10 +85,12 @@ def picked_point(images: CaptureImages, words: str) -> PickedPoint:
         pixels.append(values)
     if len(set(which)) < 2:
         raise AirworthyError(f"The point {words!r} is picked in one image; pick it in two or more, IMAGE:U,V+IMAGE:U,V.")
-    return _triangulated(images, np.array(which), np.array(pixels), words)
+    return _triangulated(images, np.array(which), np.array(pixels), words, poses)
 
 
-def measured_scale(images: CaptureImages, first: str, second: str, metres: float) -> KnownDistance:
+def measured_scale(
+    images: CaptureImages, first: str, second: str, metres: float, poses: PoseSpread | None = None
+) -> KnownDistance:
     """Return the metres per unit of the capture by a distance between two points.
 
     Args:
@@ -87,18 +98,19 @@ def measured_scale(images: CaptureImages, first: str, second: str, metres: float
         first: A point, as `picked_point` takes it.
         second: Another.
         metres: The distance between them [m].
+        poses: How sure the images' are: a reconstruction that bends takes distances with it. None: they are taken as exact.
 
     Raises:
         AirworthyError: As `picked_point`; or the points cannot be told apart, or the distance is none.
     """
     if not (np.isfinite(metres) and metres > 0.0):
         raise AirworthyError(f"The known distance is {metres} m; expected more than 0.")
-    a, b = picked_point(images, first), picked_point(images, second)
+    a, b = picked_point(images, first, poses), picked_point(images, second, poses)
     along = b.position - a.position
     length = float(np.linalg.norm(along))
     # The error of a length is that of its ends along it.
     along = along / max(length, 1e-300)
-    off = float(np.sqrt(along @ (a.covariance + b.covariance) @ along))
+    off = float(np.sqrt(along @ (a.covariance + b.covariance) @ along + _bent(a, b, along)))
     if not length > 2.0 * off:
         raise AirworthyError(
             f"The points {first!r} and {second!r} are {length:.4g} apart, within {2.0 * off:.2g} of which picking is sure:"
@@ -127,7 +139,13 @@ def _given(images: CaptureImages, words: str) -> PickedPoint:
     return PickedPoint(position, np.eye(3) * off**2, 0.0, words)
 
 
-def _triangulated(images: CaptureImages, which: Array, pixels: Array, words: str) -> PickedPoint:
+def _bent(a: PickedPoint, b: PickedPoint, along: Array) -> float:
+    """Variance of a distance by how sure poses are; both ends move by the same ways."""
+    ends = [along @ point.bend * sign for point, sign in ((a, -1.0), (b, 1.0)) if point.bend is not None]
+    return float(np.square(np.sum(ends, axis=0)).sum()) if ends else 0.0
+
+
+def _triangulated(images: CaptureImages, which: Array, pixels: Array, words: str, poses: PoseSpread | None) -> PickedPoint:
     """Least squares of the distances in the images, from the point nearest to all rays."""
     lens, start, turn = images.intrinsics[which], images.position[which], frames.normalize(images.attitude[which])
     eye = np.concatenate(((pixels - lens[:, 2:]) / lens[:, :2], np.ones((len(which), 1))), axis=1)
@@ -149,9 +167,13 @@ def _triangulated(images: CaptureImages, which: Array, pixels: Array, words: str
             f"The picks of {words!r} miss each other by {error:.1f} px: they are not the same point, or a pose is wrong."
         )
     noise = max(PICK_NOISE, float(np.sqrt(off @ off / max(len(off) - 3, 1))))
-    return PickedPoint(
-        np.asarray(point, np.float64), np.asarray(np.linalg.inv(slope.T @ slope) * noise**2, np.float64), error, words
-    )
+    inverse = np.linalg.inv(slope.T @ slope)
+    bend = None
+    if poses is not None:
+        by_point, by_camera, _ = pixel_slopes(np.broadcast_to(point, start.shape), start, turn, lens)
+        moved = np.concatenate([own @ poses.ways(int(k)) for own, k in zip(by_camera, which, strict=True)])
+        bend = -inverse @ by_point.reshape(-1, 3).T @ moved
+    return PickedPoint(np.asarray(point, np.float64), np.asarray(inverse * noise**2, np.float64), error, words, bend)
 
 
 def _wide(ray: Array) -> bool:

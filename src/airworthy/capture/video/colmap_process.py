@@ -191,10 +191,7 @@ def _settled(model: Any) -> None:
     for image_id, count in counts.items():
         if count < bar and len(counts) > 10:
             model.deregister_frame(model.image(image_id).frame_id)
-    options = pycolmap.BundleAdjustmentOptions()
-    options.print_summary = False
-    options.ceres.loss_function_type = pycolmap.LossFunctionType.CAUCHY
-    options.ceres.loss_function_scale = LOSS_PX
+    options = _bent_loss(pycolmap)
     for _ in range(2):
         pycolmap.ObservationManager(model).filter_all_points3D(_OFF_PX, _ANGLE_DEG)
         pycolmap.bundle_adjustment(model, options)
@@ -347,15 +344,16 @@ def _projected(model: Any, image: Any, points: Any) -> tuple[Any, Any]:
 
 
 def _shutter(o: dict[str, Any], tell: Progress) -> dict[str, Any]:
-    """Adjust a model again for several readout times of a rolling shutter, and tell what is left over at each.
+    """Adjust a model again for several readout times of a rolling shutter, and tell what each picture costs at each.
 
-    The order: `model` (a folder), `rates` (motion of the image, right and down [px/s], by name), `readouts` [s].
+    The order: `model` (a folder), `names` (of pictures, in the order in which they were taken), `rates` (motion of the image,
+    right and down [px/s], by name), `readouts` [s].
     """
     import pycolmap
 
-    options = pycolmap.BundleAdjustmentOptions()
-    options.print_summary = False
-    rows, count = [], 0
+    options = _bent_loss(pycolmap)
+    rows: list[list[float]] = []
+    pictures = 0
     for k, readout in enumerate(o["readouts"]):
         model = pycolmap.Reconstruction(o["model"])
         for image_id in model.reg_image_ids():
@@ -366,15 +364,27 @@ def _shutter(o: dict[str, Any], tell: Progress) -> dict[str, Any]:
                 if point.has_point3D():
                     point.xy = point.xy - readout * (point.xy[1] / height - 0.5) * rate
         pycolmap.bundle_adjustment(model, options)
-        off = [np.subtract(*_observed(model, model.image(n))[:2]) for n in model.reg_image_ids()]
-        flat = np.concatenate(off)
-        flat = flat[np.isfinite(flat).all(axis=1)]
-        rows.append(float(np.square(flat).mean()))
-        count = flat.size
+        posed = {model.image(n).name: model.image(n) for n in model.reg_image_ids()}
+        rows.append([_cost(model, posed[name]) for name in o["names"] if name in posed])
+        pictures = sum(name in o["rates"] for name in posed)
         tell(k + 1, len(o["readouts"]))
-    model = pycolmap.Reconstruction(o["model"])
-    pictures = sum(model.image(n).name in o["rates"] for n in model.reg_image_ids())
-    return {"readouts": o["readouts"], "mean_square": rows, "observations": count, "pictures": pictures}
+    return {"readouts": o["readouts"], "costs": rows, "pictures": pictures}
+
+
+def _bent_loss(pycolmap: Any) -> Any:
+    """Return how a model is adjusted against outliers."""
+    options = pycolmap.BundleAdjustmentOptions()
+    options.print_summary = False
+    options.ceres.loss_function_type = pycolmap.LossFunctionType.CAUCHY
+    options.ceres.loss_function_scale = LOSS_PX
+    return options
+
+
+def _cost(model: Any, image: Any) -> float:
+    """Sum of the Cauchy loss of an image's observations [px^2]."""
+    off = np.subtract(*_observed(model, image)[:2])
+    square = np.square(off[np.isfinite(off).all(axis=1)]).sum(axis=1)
+    return float(LOSS_PX**2 * np.log1p(square / LOSS_PX**2).sum())
 
 
 STEPS: dict[str, Callable[[dict[str, Any], Progress], dict[str, Any]]] = {

@@ -1,9 +1,11 @@
 """Damage in the middle of a film, which decoders hide: they fill in what is missing, and go on.
 
-A picture that is damaged goes on into all that are predicted from it, up to the next one that stands for itself. Three things
-tell that a piece of a film is damaged: it cannot be decoded; the decoder marks its picture; or its bytes cannot have been
-written by an encoder. The last is needed where zeros were written over a film, as of a copy that ended early or of a worn card:
-H.264 and HEVC never have three zero bytes in a row within a unit, and both are decoded without a word.
+A picture that is damaged goes on into all that are predicted from it, up to the next one that stands for itself. Five things
+tell that a piece of a film is damaged: it cannot be decoded; the decoder marks its picture; its bytes cannot have been written
+by an encoder; and of HEVC, its picture is never shown, or a slice does not end where its bytes end (`slice_ends`). The third
+is needed where zeros were written over a film, as of a copy that ended early or of a worn card: H.264 and HEVC never have
+three zero bytes in a row within a unit, and both are decoded without a word. The last two are needed since the decoder of HEVC
+says nothing of other bytes.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from airworthy.capture.video.slice_ends import SliceEnds
 
 __all__ = ["FilmDamage", "UnitFormat", "damage_sentence", "unit_format"]
 
@@ -38,7 +42,7 @@ class UnitFormat:
         Args:
             piece: All units of one picture.
         """
-        for size, unit in self._units(piece):
+        for size, unit in self.units(piece):
             kept = unit.rstrip(b"\x00")
             # Each begins with a zero bit.
             if not kept or len(unit) < size or unit[0] & 0x80:
@@ -53,17 +57,30 @@ class UnitFormat:
         Args:
             piece: All units of one picture, of which some may be damaged.
         """
-        slices = [unit for _, unit in self._units(piece) if self._is_slice(unit)]
+        slices = [unit for _, unit in self.units(piece) if self._is_slice(unit)]
         return not slices or not all(self._is_last_of_its_line(unit) for unit in slices)
 
-    def _units(self, piece: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield the size that is told of each unit, and the unit, shorter where the piece ends before."""
+    def units(self, piece: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yield the size that is told of each unit, and the unit, shorter where the piece ends before.
+
+        Args:
+            piece: All units of one picture.
+        """
         at = 0
         while at < len(piece):
             size = int.from_bytes(piece[at : at + self.length], "big")
             at += self.length
             yield size, piece[at : at + size]
             at += size
+
+    def needs_earlier(self, piece: bytes) -> bool:
+        """Tell whether a picture is passed over where the film begins with the one that it is shown before.
+
+        Args:
+            piece: All units of one picture.
+        """
+        # HEVC, table 7-1: RASL_N and RASL_R.
+        return self.codec == "hevc" and any((unit[0] >> 1) & 0x3F in (8, 9) for _, unit in self.units(piece) if unit)
 
     def _is_slice(self, unit: bytes) -> bool:
         # H.264, table 7-1: types 1 to 5; HEVC, table 7-1: types under 32, with a number after that is never 0 in its last bits.
@@ -99,14 +116,17 @@ class FilmDamage:
 
     Args:
         units: Of the stream; None: bytes tell nothing.
+        ends: Of HEVC; None: slices are not decoded again.
     """
 
-    def __init__(self, units: UnitFormat | None) -> None:
-        self._units = units
+    def __init__(self, units: UnitFormat | None, ends: SliceEnds | None = None) -> None:
+        self._units, self._ends = units, ends
         self._pieces: list[tuple[int | None, bool, bool]] = []
         """Time of its picture, in units of the stream; whether it stands for itself; whether others are predicted from it."""
         self._bad: set[int] = set()
         """Numbers of pieces that are damaged."""
+        self._expected: dict[int, int] = {}
+        """Of HEVC: numbers of the pieces of which a picture must come, by its time."""
 
     def piece(self, packet: Any) -> int:
         """Take the next piece, and return its number.
@@ -120,7 +140,21 @@ class FilmDamage:
         self._pieces.append((packet.pts, bool(packet.is_keyframe), referred))
         if packet.is_corrupt or (self._units is not None and self._units.broken(data)):
             self._bad.add(number)
+        elif self._units is not None and self._units.codec == "hevc" and data:
+            if packet.pts is not None and not packet.is_discard and not self._units.needs_earlier(data):
+                self._expected[packet.pts] = number
+            if self._ends is not None and self._ends.broken([unit for _, unit in self._units.units(data)]):
+                self._bad.add(number)
         return number
+
+    def shown(self, time: int | None) -> None:
+        """Take that a picture came.
+
+        Args:
+            time: In units of the stream.
+        """
+        if time is not None:
+            self._expected.pop(time, None)
 
     def failed(self, number: int) -> None:
         """Take that a piece could not be decoded.
@@ -141,7 +175,11 @@ class FilmDamage:
                 self._bad.add(number)
 
     def times(self) -> set[int]:
-        """Return the times, in units of the stream, of all pictures that are damaged or predicted from damaged ones."""
+        """Return the times, in units of the stream, of all pictures that are damaged or predicted from damaged ones.
+
+        Asked when all are decoded: pictures of HEVC that have not come by then never do.
+        """
+        self._bad.update(self._expected.values())
         found: set[int] = set()
         spoilt, since = False, None
         for number, (pts, alone, referred) in enumerate(self._pieces):

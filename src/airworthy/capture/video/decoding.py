@@ -18,6 +18,7 @@ import numpy as np
 
 from airworthy.capture._gate import CAPTURE_LIMITS, CaptureFolder, CaptureLimits, DamagedImageError
 from airworthy.capture.video.damage import FilmDamage, damage_sentence, unit_format
+from airworthy.capture.video.slice_ends import SliceEnds
 from airworthy.core.arrays import ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import image_kind, read_bytes
@@ -92,6 +93,8 @@ class Source:
     """What was found while reading, in sentences."""
     damaged: frozenset[int] = frozenset()
     """Numbers of pictures that are damaged, or predicted from damaged ones; known when all have been read."""
+    read: bool = False
+    """Whether a film was read to its end, and `damaged` is known."""
     limits: CaptureLimits = CAPTURE_LIMITS
     names: Sequence[str] = ()
 
@@ -210,7 +213,10 @@ def _film_pictures(source: Source) -> Iterator[Picture]:
         stream = _stream(container, source.path)
         stream.thread_type = "AUTO"
         rate = float(stream.average_rate or 30.0)
-        damage = FilmDamage(unit_format(stream.codec_context.name, stream.codec_context.extradata))
+        units = unit_format(stream.codec_context.name, stream.codec_context.extradata)
+        # Slow, and once is enough.
+        again = units is not None and units.codec == "hevc" and not source.read
+        damage = FilmDamage(units, SliceEnds(stream.codec_context.extradata) if again else None)
         for frame in _decoded(container, stream, source, damage):
             number = len(times)
             time = float(frame.time) if frame.time is not None else number / rate
@@ -228,7 +234,9 @@ def _film_pictures(source: Source) -> Iterator[Picture]:
     told = int(stream.frames or 0)
     if len(times) + unplaced < _WHOLE * told:
         source.say(f"{len(times)} pictures can be read of the {told} that its head tells of: it was cut off or is damaged")
-    _leave_out(source, times, damage.times())
+    if not source.read:
+        _leave_out(source, times, damage.times())
+    source.read = True
 
 
 def _leave_out(source: Source, times: list[tuple[int | None, float]], damaged: set[int]) -> None:
@@ -254,6 +262,7 @@ def _decoded(container: Any, stream: Any, source: Source, damage: FilmDamage) ->
         piece = damage.piece(packet)
         try:
             for frame in packet.decode():
+                damage.shown(frame.pts)
                 if frame.is_corrupt:
                     damage.marked(frame.pts)
                 yield frame

@@ -223,7 +223,8 @@ def reconstruct(
             rates = {one.name: [max(one.size) * part for part in one.rate] for one in frames if any(one.rate)}
             if rates:
                 shutter = colmap.run(
-                    "shutter", "Looking for a rolling shutter", model=str(root / SPARSE / "0"), rates=rates, readouts=READOUTS
+                    "shutter", "Looking for a rolling shutter", model=str(root / SPARSE / "0"), names=names, rates=rates,
+                    readouts=READOUTS,
                 )  # fmt: skip
     result = {
         "options": asdict(o),

@@ -333,7 +333,7 @@ class _VideoRun:
             "reprojection_px": model["reprojection_px"],
             "track_length": model["track_length"],
             "cameras": model["cameras"],
-            "rolling_shutter": {"readout_s": shutter.readout, "deviation_s": shutter.deviation, "rolling": shutter.rolling},
+            "rolling_shutter": {"readout_s": shutter.readout, "half_95_s": shutter.half_95, "rolling": shutter.rolling},
             "metric": scaled.images.metric,
             "alignment": scaled.record,
             "warnings": warnings,

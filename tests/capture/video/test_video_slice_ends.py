@@ -1,0 +1,130 @@
+"""Damage of HEVC films that their decoder says nothing of: slices that do not end where their bytes end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.capture.video.film_building import textured_picture
+
+from airworthy.capture.video.damage import FilmDamage, UnitFormat, unit_format
+from airworthy.capture.video.decoding import open_source
+from airworthy.capture.video.slice_ends import SliceEnds
+
+av = pytest.importorskip("av")
+pytest.importorskip("cv2")
+
+WIDTH, HEIGHT, RATE, GROUP = 160, 96, 10, 10
+
+
+def film(path: Path, count: int = 30, options: str = "", noise: float = 4.0) -> Path:
+    """A camera that pans, with noise, so that slices have some hundred bytes."""
+    wide, rng = textured_picture(WIDTH + 3 * count, HEIGHT), np.random.default_rng(0)
+    with av.open(str(path), "w", format="mp4") as file:
+        more = {"x265-params": f"log-level=none:keyint={GROUP}:crf=20:{options}"}
+        stream = file.add_stream("libx265", rate=RATE, options=more)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        for k in range(count):
+            picture = wide[:, 3 * k : 3 * k + WIDTH] + noise * rng.normal(size=(HEIGHT, WIDTH, 3))
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(np.clip(picture, 0, 255).astype(np.uint8), format="rgb24")))
+        file.mux(stream.encode(None))
+    return path
+
+
+def pieces(path: Path) -> tuple[bytes, list[Any]]:
+    """The head of a film, and of each piece the number of its picture, its place in the file and its bytes."""
+    with av.open(str(path)) as file:
+        found = [(round(float(p.pts * p.time_base) * RATE), p.pos, bytes(p)) for p in file.demux(video=0) if p.size]
+        return bytes(file.streams.video[0].codec_context.extradata), found
+
+
+def units(head: bytes, piece: bytes) -> list[bytes]:
+    held = unit_format("hevc", head)
+    assert held is not None
+    return [unit for _, unit in held.units(piece)]
+
+
+def left_out(path: Path) -> list[int]:
+    source = open_source(path)
+    assert len(list(source.pictures())) > 0
+    return sorted(source.damaged)
+
+
+@pytest.mark.parametrize(
+    "options", ["", "bframes=0", "open-gop=1", "slices=2", "wpp=0:ctu=16:min-cu-size=8", "qp=51", "lossless=1"]
+)
+def test_slices_as_they_were_written_end_with_their_bytes(tmp_path: Path, options: str) -> None:
+    path = film(tmp_path / "a.mp4", options=options)
+    head, whole = pieces(path)
+    ends = SliceEnds(head)
+    assert not any(ends.broken(units(head, data)) for _, _, data in whole)
+    assert left_out(path) == []
+
+
+@pytest.mark.parametrize("noise", [0.0, 4.0])
+def test_small_slices_of_a_still_film_are_whole(tmp_path: Path, noise: float) -> None:
+    """Nothing but motion of nothing: their last bytes change hardly anything."""
+    path = film(tmp_path / "a.mp4", count=12, options="qp=51", noise=noise)
+    assert left_out(path) == []
+
+
+@pytest.mark.parametrize("shown", [0, 13, 20])
+def test_other_bytes_spoil_all_until_a_picture_stands_for_itself(tmp_path: Path, shown: int) -> None:
+    path = film(tmp_path / "a.mp4", options="bframes=0")
+    number, at, data = next(one for one in pieces(path)[1] if one[0] == shown)
+    whole = bytearray(path.read_bytes())
+    count = len(data) // 6
+    middle = at + len(data) // 2
+    whole[middle : middle + count] = np.random.default_rng(shown).integers(1, 256, count, dtype=np.uint8).tobytes()
+    path.write_bytes(whole)
+    assert left_out(path) == list(range(number, number - number % GROUP + GROUP))
+
+
+def test_one_bit_is_found_in_most_places(tmp_path: Path) -> None:
+    head, whole = pieces(film(tmp_path / "a.mp4", options="bframes=0"))
+    ends, rng, found = SliceEnds(head), np.random.default_rng(0), []
+    for _, _, data in whole[1:25]:
+        broken = bytearray(data)
+        broken[len(data) // 2] ^= 1 << int(rng.integers(8))
+        found.append(ends.broken(units(head, bytes(broken))))
+    assert np.mean(found) > 0.8
+
+
+def test_a_second_reading_keeps_what_the_first_one_found(tmp_path: Path) -> None:
+    path = film(tmp_path / "a.mp4", options="bframes=0")
+    _, at, data = next(one for one in pieces(path)[1] if one[0] == 13)
+    whole = bytearray(path.read_bytes())
+    middle = at + len(data) // 2
+    whole[middle : middle + 40] = np.random.default_rng(1).integers(1, 256, 40, dtype=np.uint8).tobytes()
+    path.write_bytes(whole)
+    source = open_source(path)
+    for _ in range(2):
+        assert len(list(source.pictures())) == 30
+        assert sorted(source.damaged) == list(range(13, 20))
+
+
+class Piece:
+    """What `FilmDamage` asks of a piece."""
+
+    def __init__(self, time: int, kind: int, alone: bool = False, discard: bool = False) -> None:
+        self.pts, self.is_keyframe, self.is_corrupt, self.is_discard = time, alone, False, discard
+        self.unit = bytes([kind << 1, 1, 9, 9])
+
+    def __bytes__(self) -> bytes:
+        return len(self.unit).to_bytes(4, "big") + self.unit
+
+
+def test_a_picture_that_never_comes_is_damaged() -> None:
+    damage = FilmDamage(UnitFormat("hevc", 4))
+    for piece in (Piece(0, 21, alone=True), Piece(3, 9), Piece(1, 1), Piece(2, 1), Piece(4, 1, discard=True)):
+        damage.piece(piece)
+    for time in (0, 1, 2):
+        damage.shown(time)
+    # 3 needs what came before the film, 4 is cut out of it by its own head.
+    assert damage.times() == set()
+    damage.piece(Piece(5, 1))
+    damage.piece(Piece(6, 1))
+    damage.shown(6)
+    assert damage.times() == {5, 6}
