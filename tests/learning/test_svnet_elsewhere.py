@@ -278,6 +278,20 @@ def test_whole_images_are_resized_as_the_contract_says(side: int, whole: tuple[i
     np.testing.assert_array_equal(stranger.view(image), stranger.view(wanted))
 
 
+def test_a_cut_that_is_not_in_the_middle_begins_at_its_column_and_row(tmp_path: Path) -> None:
+    """Of the whole image as it is resized, which begins at none."""
+    write_policy(tmp_path, contract(side=56), weights())
+    runner = load_runner().Runner(str(export_policy(tmp_path, tmp_path / "policy.onnx")), np.zeros(18), FULL, WEIGHT)
+    image = np.random.default_rng(6).integers(0, 256, (90, 120, 3), np.uint8)
+    runner.contract["resize"] |= {"resized": [70, 60], "corner": [0, 0]}
+    runner.contract["view"] |= {"width": 70, "height": 60}
+    whole = runner.view(image)
+    assert whole.shape == (60, 70, 3)
+    runner.contract["resize"]["corner"] = [9, 2]
+    runner.contract["view"] |= {"width": 56, "height": 50}
+    np.testing.assert_array_equal(runner.view(image), whole[2:52, 9:65])
+
+
 def test_a_runner_of_an_older_contract_is_not_written(tmp_path: Path) -> None:
     from tests.pilots.test_svnet_contract import as_first_version
 

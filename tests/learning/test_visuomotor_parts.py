@@ -268,7 +268,7 @@ def test_noise_on_black_and_white_stays_black_and_white() -> None:
 def row(condition: str, successes: int) -> dict:
     ended = [] if successes == 20 else ["off course: far"]
     about = {"course": "round", "condition": condition, "family": "rigid", "flights": 20}
-    return {**about, "successes": successes, "tracking_error_m": 0.1, "ended": ended}
+    return {**about, "successes": successes, "touched": 0, "tracking_error_m": 0.1, "ended": ended}
 
 
 def test_a_verdict_stands_on_its_worst_condition() -> None:
@@ -278,6 +278,27 @@ def test_a_verdict_stands_on_its_worst_condition() -> None:
     fit, why = verdict_of([row("baseline", 20), row("drones", 18)])
     assert not fit
     assert "2 of 20 flights failed under 'drones, rigid'" in why
+
+
+def test_a_flight_that_touched_something_counts_against_fitness() -> None:
+    fit, why = verdict_of([row("baseline", 20), {**row("wind", 20), "touched": 1}])
+    assert fit
+    assert "39 of 40 flights succeeded without a touch" in why
+    assert "at least 19 of 20" in why
+    assert "1 more came to the end and touched something" in why
+    fit, why = verdict_of([row("baseline", 20), {**row("wind", 20), "touched": 2, "ended": ["success recovered: the crate"]}])
+    assert not fit
+    assert "2 of 20 touched something under 'wind, rigid'" in why
+    assert "the crate" in why
+    fit, why = verdict_of([{**row("wind", 17), "touched": 2}])
+    assert "3 of 20 flights failed and 2 of 20 touched something" in why
+
+
+def test_a_verdict_by_few_flights_says_so() -> None:
+    few = {**row("baseline", 20), "flights": 4, "successes": 4, "ended": []}
+    assert verdict_of([few])[1].startswith("yes, as far as so few flights tell (4), since 4 of 4")
+    # Sixteen of sixteen: Wilson's lower end is 80.6 %.
+    assert verdict_of([{**few, "flights": 16, "successes": 16}])[1].startswith("yes, since 16 of 16")
 
 
 def test_options_that_are_none_are_refused() -> None:

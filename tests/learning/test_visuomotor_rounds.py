@@ -1,7 +1,9 @@
 """What rounds draw, when they end, and what a policy that sees is judged by: without flying anything."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,11 @@ pytest.importorskip("torch")
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.folder_training import plain_options
 from airworthy.learning.visuomotor import run
-from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol
+from airworthy.learning.visuomotor.config import JUDGED_SEED, VisuomotorOptions, VisuomotorProtocol
 from airworthy.learning.visuomotor.dagger import DaggerFlights
 from airworthy.learning.visuomotor.judging import condition_rows, verdict_of
 from airworthy.learning.visuomotor.run import train_visuomotor
-from airworthy.learning.visuomotor.training import VisuomotorTraining
+from airworthy.learning.visuomotor.training import VisuomotorTraining, _flight_seed
 
 PLACES = Path(__file__).resolve().parents[2] / "benchmarks" / "places"
 
@@ -69,6 +71,62 @@ def test_rounds_fly_flights_that_no_round_flew_and_half_of_them_carry_a_load(mon
     assert delays == {0.0, 0.01, 0.02, 0.03}
 
 
+def test_no_round_flies_a_flight_that_policies_are_judged_by() -> None:
+    """Flights of rounds have seeds of their own, and far from those of anybody's judgement, whichever a training has."""
+    seeds = [_flight_seed(seed) for seed in (*range(2000), JUDGED_SEED)]
+    assert len(set(seeds)) == len(seeds)
+    assert min(seeds) > 10_000
+
+
+class Nothing:
+    """Pairs that hold none."""
+
+    history = None
+
+    def __init__(self, *_: Any): ...
+
+    @staticmethod
+    def joined(parts: Any) -> Any:
+        return Nothing()
+
+
+class Looking(Drawn):
+    """Rounds whose flights, features and heads are nobody's, and which tell what their looks are drawn of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks: list[Any] = []
+
+    @property
+    def _all(self) -> Any:
+        return None
+
+    def _flown(self) -> Any:
+        return SimpleNamespace(**dict.fromkeys(("images", "state", "objective", "history", "command", "position")))
+
+    def _features(self, images: Any, key: Any) -> Any:
+        self.looks.append(key)
+
+    def _judge(self, flown: Any) -> None: ...
+
+    def _latent(self, history: Any) -> Any: ...
+
+    def _learn(self, how: Any, latent: Any) -> float:
+        return 0.0
+
+    def _clocked(self, stage: str) -> Any:
+        return nullcontext()
+
+
+def test_what_changes_images_is_drawn_anew_for_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airworthy.learning.visuomotor.training.Pairs", Nothing)
+    training = Looking()
+    for number in (1, 2, 3):
+        training.iteration = number
+        training._round()
+    assert training.looks == [(1,), (2,), (3,)]
+
+
 @pytest.mark.parametrize(("judged", "stops"), [(0, ""), (40, ""), (41, "clock")])
 def test_time_for_the_judgement_is_kept(judged: int, stops: str) -> None:
     training = Drawn(minutes=10.0)
@@ -95,13 +153,15 @@ def test_what_recovered_has_succeeded_too() -> None:
     flight = {"course_index": 0, "condition": "baseline", "family": "rigid", "course": "round", "place": "hut", "cause": "x"}
     flight |= {"collisions": 0, "tracking_error_m": 0.1, "proximity_percent": 90.0, "folder": "evaluate/course_0"}
     rows = condition_rows([{**flight, "outcome": word} for word in ("success", "success_recovered", "crash")])
-    assert [(item["successes"], item["flights"], item["control"]) for item in rows] == [(2, 3, False)]
+    assert [(item["successes"], item["touched"], item["flights"], item["control"]) for item in rows] == [(2, 1, 3, False)]
+    # What touched something comes behind what failed.
+    assert rows[0]["ended"] == ["crash: x", "success recovered: x"]
 
 
 def judged(name: str, successes: int) -> dict[str, Any]:
     ended = [] if successes == 20 else ["off course: far"]
     about = {"course": name, "condition": "baseline", "family": "rigid", "flights": 20}
-    return {**about, "successes": successes, "tracking_error_m": 0.1, "ended": ended}
+    return {**about, "successes": successes, "touched": 0, "tracking_error_m": 0.1, "ended": ended}
 
 
 def test_the_verdict_names_the_course_where_there_are_several() -> None:
@@ -150,6 +210,7 @@ def test_courses_are_looked_at_in_all_places_and_of_very_many_in_some_that_are_s
             raise AirworthyError("It leads through a post.")
 
     monkeypatch.setattr(run, "scene", lambda name: name)
+    monkeypatch.setattr(run, "_check_seen", lambda *_: None)
     monkeypatch.setattr(run, "check_course", check)
     monkeypatch.setattr(run._VisuomotorFolder, "train", lambda *a: None)
 
@@ -176,3 +237,26 @@ def test_courses_are_looked_at_in_all_places_and_of_very_many_in_some_that_are_s
     assert looked == []
     begun(nine, VisuomotorProtocol(scene=("m:11", "n:3")))
     assert looked == [("m:11", "--scene"), ("n:3", "--judge.scene")]
+
+
+def test_a_place_in_which_nothing_is_seen_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.toml").write_text('version = 1\nname = "empty"\n[bounds]\nlower = [-5, -5, 0]\nupper = [5, 5, 3]\n')
+    options = VisuomotorOptions(scene=(str(tmp_path / "empty.toml"),), course=("robustness",))
+    with pytest.raises(AirworthyError, match=r"There is nothing to see in .*empty\.toml"):
+        train_visuomotor(tmp_path / "out", options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_features_that_cannot_be_read_take_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(b"nothing")
+    options = VisuomotorOptions(features=str(tmp_path / "x.safetensors"))
+    with pytest.raises(AirworthyError, match=r"not a usable safetensors file"):
+        train_visuomotor(tmp_path / "out", options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_file_under_two_names_is_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AirworthyError, match=r"The place '\./a\.toml' is named twice|The place 'a\.toml' is named twice"):
+        VisuomotorOptions(scene=("a.toml", "./a.toml"))

@@ -233,6 +233,16 @@ def test_the_history_tells_of_the_command_that_acted_and_not_of_what_was_wished(
     np.testing.assert_array_equal(newest, from_command([0.0, 5.0, 5.0, 5.0]))
 
 
+def test_the_history_tells_of_what_another_commanded_instead() -> None:
+    """Of the flights that it is told of, in the network's own frame: a share of full thrust, z down."""
+    who, sim = fixed((-0.5, 1.0, 2.0, -3.0), (FULL, FULL)), simulator(2)
+    flown(who, sim, 1)
+    who.note_applied(np.array([[0.25 * FULL, 0.1, 0.2, 0.3], [9.0, 9.0, 9.0, 9.0]]), np.array([True, False]))
+    flown(who, sim, 2)
+    second = who.history.features().reshape(2, 15, HISTORY_TICKS)[:, 11:, 1]
+    np.testing.assert_allclose(second, [[-0.25, 0.1, -0.2, -0.3], [-0.5, 1.0, 2.0, -3.0]], rtol=1e-6)
+
+
 def test_a_tick_that_rounding_puts_a_hair_early_is_due() -> None:
     """0.05 s added up thrice is less than 0.15 by a bit, and a clock of its own may be off by nanoseconds."""
     who, sim = fixed((-0.5, 0.0, 0.0, 0.0)), simulator(1)

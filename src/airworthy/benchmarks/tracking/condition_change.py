@@ -111,18 +111,24 @@ def change_text(change: Mapping[str, Any]) -> str:
 
 
 def drop_unchanged(
-    asked: Sequence[str], conditions: Sequence[Condition], changes: Mapping[str, Mapping[str, Any]], flown: str, place: str
+    asked: Sequence[str],
+    conditions: Sequence[Condition],
+    changes: Mapping[str, Mapping[str, Any]],
+    flown: str,
+    place: str,
+    option: str = "--conditions",
 ) -> dict[str, str]:
     """Return conditions that change nothing and came in a group, by name with why; warn of them.
 
     The baseline changes nothing by its nature, and neither does the first point of a sweep, where both stay.
 
     Args:
-        asked: Words of `--conditions`.
+        asked: Words of the option.
         conditions: That they stand for.
         changes: Of each, as `change_of` returns them, by name.
         flown: Course of conditions without their own.
         place: Scene of conditions without their own.
+        option: By which conditions are named.
 
     Raises:
         AirworthyError: A condition that changes nothing was named itself, or none but such are left.
@@ -131,11 +137,12 @@ def drop_unchanged(
     named = {name: why for name, why in idle.items() if name in asked}
     if named:
         words = [item.name for item in conditions if item.name not in idle]
-        rest = f" as --conditions {' '.join(words)}" if words else ""
+        rest = f" as {option} {' '.join(words)}" if words else ""
         told = "; ".join(f"{name!r}: {why}" for name, why in named.items())
         instead = (
             ", or take out what is there: without_nearest:3, of a captured place without_boxes:3"
-            if any(item.edits for item in conditions if item.name in named)
+            # One that takes things out already found none of its kind: the same advice would be its own.
+            if any(item.edits and not item.name.startswith("without_") for item in conditions if item.name in named)
             else ""
         )
         raise AirworthyError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -88,4 +89,4 @@ def _say(config: TrainVisuomotorConfig, done: Trained) -> None:
     minutes = (found["training_wall_s"] + found["seconds"]["evaluate_s"]) / 60.0
     show_table(f"{found['pairs']:,} pairs, {found['rounds']} rounds, {minutes:.1f} min", columns, rows)
     print(f"Fit to fly here: {found['verdict']}")
-    print(f"Policy: {done.folder}, to fly with --pilot svnet:{done.folder}; report: {done.report}")
+    print(f"Policy: {done.folder}, to fly with --pilot {shlex.quote(f'svnet:{done.folder}')}; report: {done.report}")

@@ -321,8 +321,9 @@ def _check_space(folder: Path, maker: ShardMaker, missing: Sequence[int]) -> Non
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise AirworthyError(
-            f"The data set would take {needed / 1e9:,.1f} GB more and {str(folder)!r} has {free / 1e9:,.1f} GB left: choose a"
-            " smaller --view, fewer --repetitions, or another disk."
+            f"The expert's data would take {needed / 1e6:,.1f} MB more and {str(folder)!r} has {free / 1e6:,.1f} MB left: ask"
+            " for fewer or smaller images (`airworthy synthesize --view`, `--repetitions`; `airworthy train visuomotor"
+            " --minutes`), or take another disk."
         )
 
 

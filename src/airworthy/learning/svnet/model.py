@@ -297,7 +297,10 @@ def read_backbone(path: str | Path) -> dict[str, ArrayF32]:
             raise AssetError(
                 f"{str(path)!r} holds no SqueezeNet 1.1: {name!r} has shape {found[name].shape}, expected {shape}."
             )
-        if not np.issubdtype(found[name].dtype, np.floating) or not np.isfinite(found[name]).all():
+        if not np.issubdtype(found[name].dtype, np.floating):
+            kind = found[name].dtype
+            raise AssetError(f"{str(path)!r} cannot be used: the tensor {name!r} holds {kind}; expected float32 or the like.")
+        if not np.isfinite(found[name]).all():
             raise AssetError(f"{str(path)!r} cannot be used: the tensor {name!r} holds values that are not finite numbers.")
     return {name: np.asarray(found[name], np.float32) for name in backbone_shapes()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Annotated
 
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -281,6 +282,8 @@ def place_names(words: tuple[str, ...]) -> tuple[str, ...]:
         found += [f"{made['head']}{number}{made['tail'] or ''}" for number in range(first, last + 1)]
     if not found:
         raise AirworthyError("A policy needs a place to fly in, as --scene hall.")
-    if twice := next((name for name in found if found.count(name) > 1), ""):
+    # One file has many names.
+    whole = [str(Path(name).resolve()) if Path(name).exists() else name for name in found]
+    if twice := next((name for name, path in zip(found, whole, strict=True) if whole.count(path) > 1), ""):
         raise AirworthyError(f"The place {twice!r} is named twice; name each once.")
     return tuple(found)

@@ -28,6 +28,7 @@ from airworthy.learning.timed_training import SUMMARY_FILE
 from airworthy.learning.training_folder import REPORT_FILE, say
 from airworthy.learning.visuomotor.config import VisuomotorOptions, VisuomotorProtocol, place_names
 from airworthy.learning.visuomotor.training import mean_of_finite
+from airworthy.tasks import SUCCESSES
 
 __all__ = [
     "EVALUATE_FOLDER",
@@ -45,7 +46,13 @@ _JUDGING_FILE = "judging.json"
 _TOLD_STOPS = 4
 """So many evaluations are one line of progress; fewer have their own."""
 _FIT_PERCENT = 95.0
-"""Ours: a policy is called fit to fly where at least this share of flights succeeded under every condition of its judgement."""
+"""Ours: a policy is called fit to fly where at least this share of flights succeeded, and touched nothing, under every
+condition of its judgement."""
+CLEAN = "success"
+"""Of `SUCCESSES` that in which nothing was touched."""
+_TOLD = 0.8
+"""Ours: least lower end of Wilson's interval of all flights together for a verdict without a word on how few they were; 16
+flights of 16 reach it."""
 
 # ---- Folders -----------------------------------------------------------------------------------------------------------------
 
@@ -219,9 +226,10 @@ def condition_rows(all_flights: Sequence[Mapping[str, Any]]) -> list[dict[str, A
         found.setdefault((row["course_index"], row["condition"], row["family"]), []).append(row)
     rows = []
     for (_, named, family), flights in found.items():
-        good = sum(str(row["outcome"]).startswith("success") for row in flights)
+        good = sum(row["outcome"] in SUCCESSES for row in flights)
         rate = wilson_interval(good, len(flights))
-        lost = [row for row in flights if not str(row["outcome"]).startswith("success")]
+        lost = [row for row in flights if row["outcome"] not in SUCCESSES]
+        touched = [row for row in flights if row["outcome"] in SUCCESSES and row["outcome"] != CLEAN]
         rows.append(
             {
                 "course": flights[0]["course"],
@@ -230,11 +238,12 @@ def condition_rows(all_flights: Sequence[Mapping[str, Any]]) -> list[dict[str, A
                 "family": family,
                 "flights": len(flights),
                 "successes": good,
+                "touched": len(touched),
                 "control": is_control(condition(named)),
                 "interval_percent": [100.0 * rate.low, 100.0 * rate.high],
                 "collisions": int(sum(row["collisions"] for row in flights)),
                 **{name: mean_of_finite([row[name] for row in flights]) for name in ("tracking_error_m", "proximity_percent")},
-                "ended": [f"{row['outcome'].replace('_', ' ')}: {row['cause']}" for row in lost],
+                "ended": [f"{row['outcome'].replace('_', ' ')}: {row['cause']}" for row in (*lost, *touched)],
                 "folder": flights[0]["folder"],
             }
         )
@@ -249,8 +258,8 @@ def is_control(item: Condition) -> bool:
 def verdict_of(all_rows: list[dict[str, Any]]) -> tuple[bool, str]:
     """Return whether a policy is fit to fly where it was judged, and why, in a sentence.
 
-    It is where at least 95 % of its flights succeeded under every condition that leaves it its eyes; a sentence says how many
-    did, and with what confidence that bounds the share.
+    It is where at least 95 % of its flights succeeded and touched nothing under every condition that leaves it its eyes; a
+    sentence says how many did, and with what confidence that bounds the share.
 
     Args:
         all_rows: Of `summary.json`, a row per course, condition and family.
@@ -263,22 +272,31 @@ def verdict_of(all_rows: list[dict[str, Any]]) -> tuple[bool, str]:
 
 
 def _verdict_of_seeing(rows: list[dict[str, Any]]) -> tuple[bool, str]:
-    worst = min(rows, key=lambda row: row["successes"] / row["flights"])
-    fit = 100.0 * worst["successes"] >= _FIT_PERCENT * worst["flights"]
-    total, good = (sum(row[name] for row in rows) for name in ("flights", "successes"))
+    # A flight that touched something and went on reached its end, and shows nothing that is fit to be flown.
+    worst = min(rows, key=lambda row: _clean(row) / row["flights"])
+    fit = 100.0 * _clean(worst) >= _FIT_PERCENT * worst["flights"]
+    total, good = sum(row["flights"] for row in rows), sum(map(_clean, rows))
+    touched = sum(row["touched"] for row in rows)
     rate = wilson_interval(good, total)
     if fit:
         errors = [row["tracking_error_m"] for row in rows if row["tracking_error_m"] is not None]
         beside = f", {100.0 * max(errors):.0f} cm off the course in the worst condition" if errors else ""
+        beside += f"; {touched} more came to the end and touched something" if touched else ""
+        said = "yes" if rate.low >= _TOLD else f"yes, as far as so few flights tell ({total})"
         return True, (
-            f"yes, since {good} of {total} flights succeeded (Wilson {100.0 * rate.low:.0f} to {100.0 * rate.high:.0f} %), at"
-            f" least {worst['successes']} of {worst['flights']} under every condition{beside}."
+            f"{said}, since {good} of {total} flights succeeded without a touch (Wilson {100.0 * rate.low:.0f} to"
+            f" {100.0 * rate.high:.0f} %), at least {_clean(worst)} of {worst['flights']} under every condition{beside}."
         )
     first = f"; the first: {worst['ended'][0]}" if worst["ended"] else ""
     named = f"{worst['condition']}, {str(worst['family']).replace('_', ' ')}"
     if len({row["course"] for row in rows}) > 1:
         named = f"{worst['course']}, {named}"
-    return False, (
-        f"no, since {worst['flights'] - worst['successes']} of {worst['flights']} flights failed under {named!r}, where at most"
-        f" {100.0 - _FIT_PERCENT:g} % may{first}."
-    )
+    failed, brushed = worst["flights"] - worst["successes"], worst["touched"]
+    ways = [f"{failed} of {worst['flights']} flights failed"] if failed or not brushed else []
+    ways += [f"{brushed} of {worst['flights']} touched something"] if brushed else []
+    return False, (f"no, since {' and '.join(ways)} under {named!r}, where at most {100.0 - _FIT_PERCENT:g} % may{first}.")
+
+
+def _clean(row: Mapping[str, Any]) -> int:
+    """Return how many flights of a row succeeded and touched nothing."""
+    return int(row["successes"] - row["touched"])

@@ -57,10 +57,11 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         cards=[
             card("fit to fly here", "yes" if found["fit"] else "no", "", f"{good} of {total} flights", _tone(found["fit"])),
             card("all of it took", fixed(minutes, 1), "min", f"{_cpu(found):.0f} s of processor time"),
-            card("learnt of", f"{found['pairs']:,}", "pairs", f"{found['rounds']} rounds of flights of its own"),
+            card("learnt of", f"{found['pairs']:,}", "pairs", f"{counted(found['rounds'], 'round')} of flights of its own"),
             card("tracking error", _worst(seeing), "cm", "in the worst condition"),
         ],
-        conditions=[_condition(row) for row in found["conditions"]],
+        # Failures first, controls, which ought to fail, last.
+        conditions=[_condition(row) for row in sorted(found["conditions"], key=_failed_share)],
         folders=sorted({row["folder"] for row in found["conditions"]}),
         places=_places(found),
         pictures=pictures,
@@ -71,12 +72,13 @@ def write_visuomotor_report(folder: Path, path: Path, found: Mapping[str, Any], 
         stopped=_STOPPED[found["stopped_by"]],
         split=[(name, _spent(found["seconds"], key)) for key, name in _STAGES.items() if f"{key}_s" in found["seconds"]],
         options=flat_options(found["options"]),
+        threads=counted(found["machine"]["threads"], "thread"),
     )
     return write_text(path, page)
 
 
 def learning_curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return titled curves over wall time, as SVG: flights that succeeded without help, their error, pairs.
+    """Return titled curves over wall time, as SVG: flights that succeeded without help or touch, their error, pairs.
 
     Args:
         rows: Of the training log.
@@ -85,7 +87,7 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     known = [row for row in flown if row["tracking_error_m"] is not None]
     values = (
         (
-            "Flights without help that succeeded [%]",
+            "Flights that succeeded without help or touch [%]",
             "share",
             [(row["wall_s"], 100.0 * row["alone"] / row["flights"]) for row in flown],
         ),
@@ -96,6 +98,15 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         (title, lines(name, "wall time [min]", [Line(name, "flown", [(wall / 60.0, y) for wall, y in points])], False))
         for title, name, points in values
     ]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 round", "2 rounds"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _failed_share(row: Mapping[str, Any]) -> tuple[bool, float]:
+    return bool(row.get("control")), row["successes"] / row["flights"]
 
 
 def _places(found: Mapping[str, Any]) -> str:
@@ -129,7 +140,7 @@ def _condition(row: Mapping[str, Any]) -> list[str]:
     error = row["tracking_error_m"]
     return [
         row["course"],
-        row["condition"],
+        row["condition"] + (" (a control, ought to fail)" if row.get("control") else ""),
         row["family"].replace("_", " "),
         f"{row['successes']} of {row['flights']}",
         f"{low:.0f} to {high:.0f}",
@@ -140,7 +151,9 @@ def _condition(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-STEP_COLUMNS = ("step", "succeeded without help", "error [cm]", "flown by the expert [%]", "pairs learnt of", "took [s]")
+STEP_COLUMNS = (
+    "step", "succeeded without help or touch", "error [cm]", "flown by the expert [%]", "pairs learnt of", "took [s]",
+)  # fmt: skip
 """Heads of `step_cells`."""
 
 

@@ -27,6 +27,7 @@ from airworthy.benchmarks.tracking.conditions import expanded
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.files import json_text, read_json, sha256
 from airworthy.core.jobs.progress import progress
+from airworthy.learning.backbone import backbone_weights
 from airworthy.learning.folder_training import Rows, TorchFolder, plain_options, scalars_of
 from airworthy.learning.machine import Machine, TrainingRunOptions, machine_for
 from airworthy.learning.synthesis.config import RATE
@@ -54,7 +55,7 @@ from airworthy.learning.visuomotor.step_times import stage_seconds
 from airworthy.learning.visuomotor.training import VisuomotorTraining
 from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
 from airworthy.pilots.svnet.pilot import objective_of
-from airworthy.scenes import scene, scene_digest
+from airworthy.scenes import Scene, scene, scene_digest
 from airworthy.sensors.carried import policy_camera_name
 from airworthy.tasks.course_fit import check_course
 from airworthy.tasks.course_room import course_margins
@@ -212,6 +213,7 @@ def train_visuomotor(
     refuse_other_training(out, options, "visuomotor")
     held = Path(out) / IDENTITY_FILE
     _check_places(options, protocol, read_json(held) if held.is_file() else {}, quiet)
+    backbone_weights(options.trunk, options.seed)  # what cannot be read is told before a folder is taken
     run = TrainingRunOptions(device="cpu", threads=threads, checkpoint_minutes=0.01, tensorboard=tensorboard)
     made = _VisuomotorFolder(options=options, run=run, command=command, quiet=quiet, protocol=protocol, begun=begun)
     return made.train(out)
@@ -284,6 +286,7 @@ def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol, befo
     wanted, flown = expanded(protocol.conditions), named_vehicle(options.vehicle)
     for place in progress(names, "Looking at courses in places", quiet=quiet or len(names) <= _DIGESTED):
         found = scene(place)
+        _check_seen(found, place)
         advice = _ADVICE.format("--scene" if place in options.places else "--judge.scene")
         for name in options.course:
             item = course(name)
@@ -293,7 +296,13 @@ def _check_places(options: VisuomotorOptions, protocol: VisuomotorProtocol, befo
                 with warnings.catch_warnings():
                     # Of conditions that are left out of a group each place's evaluation tells.
                     warnings.simplefilter("ignore", AssetWarning)
-                    drop_unchanged(protocol.conditions, wanted, changes, name, place)
+                    drop_unchanged(protocol.conditions, wanted, changes, name, place, "--judge.conditions")
+
+
+def _check_seen(found: Scene, place: str) -> None:
+    """Refuse a place in which no camera sees anything."""
+    if not (found.instances or found.splats or found.actors):
+        raise AirworthyError(f"There is nothing to see in {place!r}, and nothing to fly by sight by: put something into it.")
 
 
 def _looked_at(places: tuple[str, ...], what: str, quiet: bool) -> tuple[str, ...]:
@@ -326,8 +335,8 @@ def _line(options: VisuomotorOptions) -> Callable[[Mapping[str, Any]], str]:
         error = row["tracking_error_m"]
         off = "" if error is None else f" {100.0 * error:.0f} cm off,"
         return (
-            f"Round {row['iteration'] - 1}: {row['alone']} of {row['flights']} new flights succeeded without help,{off}"
-            f" the expert flew {row['helped_percent']:.1f} % of the time; now {row['pairs']:,} pairs; {clock}."
+            f"Round {row['iteration'] - 1}: {row['alone']} of {row['flights']} new flights succeeded without help or touch,"
+            f"{off} the expert flew {row['helped_percent']:.1f} % of the time; now {row['pairs']:,} pairs; {clock}."
         )
 
     return line
