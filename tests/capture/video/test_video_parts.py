@@ -200,3 +200,14 @@ def test_a_damaged_film_that_shows_no_place_is_to_be_copied_again() -> None:
     assert "First, though, copy or export the film again (walk.mp4: 11 pictures can be read" in found.refused
     # What is no damage has nothing to do with it.
     assert "copy" not in advice([], notes=["the film is HDR"]).refused
+
+
+def test_a_picture_that_sees_few_points_of_many_is_believed_where_they_are_enough() -> None:
+    """A fifth of the median, 150 of 757, was too many to ask for; of dim films, whose median is low, a fifth alone counts."""
+    from airworthy.capture.video.colmap_process import hardly_held
+
+    seen = dict.fromkeys(range(20), 757)
+    assert hardly_held(seen | {20: 131, 21: 60, 22: 59, 23: 12}) == [22, 23]
+    dim = dict.fromkeys(range(20), 200)
+    assert hardly_held(dim | {20: 40, 21: 39}) == [21]
+    assert hardly_held({0: 700, 1: 700, 2: 5}) == []
