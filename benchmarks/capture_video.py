@@ -44,6 +44,8 @@ def main() -> None:
     parser.add_argument("--marker-side", type=float, default=0.2)
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--steps", type=int, help="of the training; without it, as the command has it")
+    parser.add_argument("--gaussians", type=int, help="most of them; without it, as the command has it")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--fox", type=Path, help="folder of the fox photographs, with its transforms.json")
     asked = parser.parse_args()
@@ -67,7 +69,10 @@ def report(asked: argparse.Namespace, name: str, photographs: Path, truth: dict[
     """Make the place, and print its figures."""
     out = asked.work / f"{name.replace(':', '_')}{'_quick' if asked.quick else ''}{'_trained' if asked.train else ''}"
     count = len(truth["times"]) if truth else None
-    options = CaptureVideoOptions(quick=asked.quick, frames=count, train=asked.train, side=asked.marker_side)
+    options = CaptureVideoOptions(
+        quick=asked.quick, frames=count, train=asked.train, side=asked.marker_side, steps=asked.steps,
+        gaussians=asked.gaussians,
+    )  # fmt: skip
     begun, spent = time.perf_counter(), processor_seconds()
     done = capture_video(photographs, out, options, threads=asked.threads, quiet=False)
     found = done.summary

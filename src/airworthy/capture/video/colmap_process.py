@@ -44,9 +44,9 @@ _ANGLE_DEG = 1.5
 _EDGE = 0.04
 """Of the width: SIFT finds less at the edge of a picture, and what is not found there says nothing."""
 _FEW, _ENOUGH = 0.2, 60
-"""A picture with under this share of the median of observations, and under so many (twice the matches that a pair must have), is
-not believed to be where it was put. Of 60 pictures of a room two that were taken close before monitors had 131 and 147 of 757, and
-were within 2 mm."""
+"""A picture with under this share of the median of observations, and under so many (twice the matches that a pair must have),
+is not believed to be where it was put. Of 60 pictures of a room two that were taken close before monitors had 131 and 147 of
+757, and were within 2 mm."""
 
 
 def _features(o: dict[str, Any], tell: Progress) -> dict[str, Any]:
