@@ -12,6 +12,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import multiply, normalize, rotate, to_euler
+from airworthy.core.schema import check_fields
 from airworthy.logs import Log, LogStream, ReadOptions, flight_segments, read_log
 from airworthy.logs.trajectory import LogTrajectory, log_trajectory, rising, values_at
 from airworthy.simulation.flights import FlightTable, flight_columns
@@ -39,6 +40,11 @@ class LogView:
     """Which vehicle is drawn; empty: one with as many rotors."""
     start: tuple[float, float, float, float] | None = None
     """Where the first pose is to lie in the scene, x, y, z [m], and its heading [deg]; None: where the log has it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "LogView.")
+        if self.start is not None and not np.isfinite(self.start).all():
+            raise AirworthyError(f"--start is {self.start}; expected x, y, z [m] and a heading [deg].")
 
 
 def shown_log(path: str | Path, view: LogView | None = None) -> tuple[ShownFlight, str]:
@@ -82,8 +88,6 @@ def _placed(poses: LogTrajectory, start: tuple[float, float, float, float] | Non
     """Return poses moved and turned about the vertical so that the first one lies at a place and heading [deg]."""
     if start is None:
         return poses
-    if not np.isfinite(start).all():
-        raise AirworthyError(f"--start is {start}; expected x, y, z [m] and a heading [deg].")
     heading = float(to_euler(poses.attitude[0])[2])
     half = 0.5 * (math.radians(start[3]) - heading)
     turn = np.array([0.0, 0.0, math.sin(half), math.cos(half)])
