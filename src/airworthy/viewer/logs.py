@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import ArrayAny
-from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import multiply, normalize, rotate, to_euler
 from airworthy.core.schema import check_fields
 from airworthy.logs import Log, LogStream, ReadOptions, flight_segments, read_log
@@ -43,8 +42,6 @@ class LogView:
 
     def __post_init__(self) -> None:
         check_fields(self, "LogView.")
-        if self.start is not None and not np.isfinite(self.start).all():
-            raise AirworthyError(f"--start is {self.start}; expected x, y, z [m] and a heading [deg].")
 
 
 def shown_log(path: str | Path, view: LogView | None = None) -> tuple[ShownFlight, str]:
