@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.dynamics.articulated.tree import Tree
+from airworthy.dynamics.articulated.tree import JointTree
 from airworthy.vehicles import Joint, Link, Rotor, RotorResponse, Vehicle, articulated, vehicle
 
 SMALL_ROTOR = Rotor((0.1, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.01, 0.0), 1, RotorResponse.first_order(0.02), 2.0, link="arm")
@@ -34,7 +34,7 @@ def without_stops(name: str, **changes: Any) -> Vehicle:
     return with_joints(vehicle(name), lower=None, upper=None, **changes)
 
 
-def random_state(tree: Tree, count: int, seed: int = 0, spread: float = 0.1) -> dict[str, Array]:
+def random_state(tree: JointTree, count: int, seed: int = 0, spread: float = 0.1) -> dict[str, Array]:
     """States around hover by their fields in a batch, (env, k)."""
     rng, n, r = np.random.default_rng(seed), tree.structure.joint_count, tree.structure.rotor_count
     attitude = rng.normal(size=(count, 4))

@@ -17,7 +17,7 @@ from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
 from airworthy.dynamics.articulated import native
 from airworthy.dynamics.articulated.batch import ArticulatedBatch
 from airworthy.dynamics.articulated.step import INTEGRATORS, STAGES
-from airworthy.dynamics.articulated.tree import Tree, tree_of
+from airworthy.dynamics.articulated.tree import JointTree, tree_of
 from airworthy.dynamics.articulated.twin import ArticulatedTwin
 from airworthy.vehicles import Vehicle
 
@@ -25,7 +25,7 @@ NEEDS_NVRTC = pytest.mark.skipif(sys.platform == "darwin", reason="Warp has no C
 FIELDS = ("position", "velocity", "attitude", "rate", "joint", "joint_rate", "rotor_speed")
 
 
-def spread(tree: Tree, count: int) -> Array:
+def spread(tree: JointTree, count: int) -> Array:
     """Parameters of each environment, 10 % around the vehicle's; directions, which have to stay unit, and angles are kept."""
     rows = np.array(tree.values)[:, None] * np.random.default_rng(7).uniform(0.9, 1.1, (len(tree.values), count))
     for index, name in enumerate(tree.row_names):

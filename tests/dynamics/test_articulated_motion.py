@@ -13,8 +13,8 @@ from airworthy.core.arrays import Array
 from airworthy.dynamics.articulated.composite import center_of_mass
 from airworthy.dynamics.articulated.equations import kinematics
 from airworthy.dynamics.articulated.step import to_world
-from airworthy.dynamics.articulated.tree import Tree, tree_of
-from airworthy.dynamics.articulated.twin import ArticulatedTwin, Motion
+from airworthy.dynamics.articulated.tree import JointTree, tree_of
+from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.vehicles import Joint, Link, RotorResponse, Vehicle, articulated
 from airworthy.verification.articulated import _quantities, conserved
 
@@ -22,8 +22,14 @@ FREE = with_joints(small(), kp=0.0, kd=0.0, law="torque")
 
 
 def fly(
-    twin: ArticulatedTwin, state: Motion, steps: int, dt: float, integrator: str, command: float = 0.9, target: float = 0.0
-) -> Motion:
+    twin: ArticulatedTwin,
+    state: JointedMotion,
+    steps: int,
+    dt: float,
+    integrator: str,
+    command: float = 0.9,
+    target: float = 0.0,
+) -> JointedMotion:
     for _ in range(steps):
         state = twin.step(state, [command], [target], dt, integrator)
     return state
@@ -35,7 +41,7 @@ def test_orders_of_convergence(integrator: str, order: int) -> None:
     twin = ArticulatedTwin(tree_of(small()), single=True)
     start = twin.start(rate=(1.0, -2.0, 0.5), joint=(0.3,), joint_rate=(2.0,), rotor=(0.2,))
     seconds = 0.08
-    steps = (8, 16, 32)
+    steps = (32, 64, 128)
     reference = fly(twin, start, 320, seconds / 320, "rk4")
 
     def error(count: int) -> float:
@@ -79,7 +85,7 @@ def test_a_rotor_that_spins_up_turns_its_link_the_other_way() -> None:
     )
 
 
-def _with_rotor(tree: Tree, state: Motion) -> Array:
+def _with_rotor(tree: JointTree, state: JointedMotion) -> Array:
     item = tree.model.propellers[0]
     frames = kinematics(tree.structure, tree.model, tuple(state.joint[:, 0]))
     axis = np.array(frames[1].rotation, float) @ np.array(item.axis)

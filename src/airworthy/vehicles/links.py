@@ -22,7 +22,7 @@ _SNAP = 1e-9
 """Entries of a rotation this near to 0, 1 or -1 are meant to be it: CAD files round right angles to nine digits."""
 
 
-class Pose(NamedTuple):
+class LinkPose(NamedTuple):
     """A link in the root link's frame."""
 
     rotation: Array
@@ -87,23 +87,23 @@ def six_inertia(matrix: Array) -> tuple[float, float, float, float, float, float
     return tuple(float(matrix[i, j]) for i, j in places)  # type: ignore[return-value]
 
 
-def link_poses(links: Sequence[Link], angles: Sequence[float] | None = None) -> dict[str, Pose]:
+def link_poses(links: Sequence[Link], angles: Sequence[float] | None = None) -> dict[str, LinkPose]:
     """Return the pose of every link in the root link's frame, by name.
 
     Args:
         links: Parents first.
         angles: Of the joints, in the order of their links [rad]; None: zero.
     """
-    poses: dict[str, Pose] = {}
+    poses: dict[str, LinkPose] = {}
     for index, link in enumerate(links):
         if link.joint is None:
-            poses[link.name] = Pose(np.eye(3), np.zeros(3))
+            poses[link.name] = LinkPose(np.eye(3), np.zeros(3))
             continue
         above = poses[link.parent]
         rotation = above.rotation @ rotation_matrix(link.joint.rotation)
         if angles is not None and angles[index - 1] != 0.0:
             rotation = rotation @ turn_about(link.joint.axis, float(angles[index - 1]))
-        poses[link.name] = Pose(snapped(rotation), above.position + above.rotation @ np.asarray(link.joint.position))
+        poses[link.name] = LinkPose(snapped(rotation), above.position + above.rotation @ np.asarray(link.joint.position))
     return poses
 
 

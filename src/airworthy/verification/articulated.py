@@ -19,8 +19,8 @@ from airworthy.dynamics.articulated.composite import center_of_mass, effectivene
 from airworthy.dynamics.articulated.equations import accelerations, kinematics, rotor_loads, velocities
 from airworthy.dynamics.articulated.laws import Torque
 from airworthy.dynamics.articulated.step import to_world
-from airworthy.dynamics.articulated.tree import Tree, tree_of
-from airworthy.dynamics.articulated.twin import ArticulatedTwin, Motion
+from airworthy.dynamics.articulated.tree import JointTree, tree_of
+from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Joint, RotorResponse, Vehicle, frozen, vehicle
 from airworthy.verification.mujoco_model import has_mujoco, mujoco_model
@@ -113,11 +113,11 @@ def _states(craft: Vehicle, count: int) -> dict[str, Array]:
     }
 
 
-def _accelerations(tree: Tree, state: dict[str, Array], kind: type, rounded: bool = False) -> Array:
+def _accelerations(tree: JointTree, state: dict[str, Array], kind: type, rounded: bool = False) -> Array:
     """World acceleration of the root, its angular one, and the joints', stacked, (6 + joints, states)."""
     given = {name: tuple(value.astype(kind)) for name, value in state.items()}
     # The same numbers in both kinds: what is compared is the arithmetic.
-    values = np.float32(tree.values).astype(kind) if kind is np.float32 or rounded else np.array(tree.values)
+    values = np.array(tree.values, np.float32).astype(kind) if kind is np.float32 or rounded else np.array(tree.values)
     structure, model = tree.structure, tree.structure.model(lambda row: values[row])
     frames = kinematics(structure, model, given["joint"])
     turning, _ = velocities(structure, frames, ZERO, given["rate"], given["joint_rate"])
@@ -219,7 +219,7 @@ def conserved(craft: Vehicle, seconds: float, dt: float) -> tuple[float, float, 
     )
 
 
-def _quantities(tree: Tree, state: Motion) -> tuple[Array, Array, float]:
+def _quantities(tree: JointTree, state: JointedMotion) -> tuple[Array, Array, float]:
     """Momenta in world axes and total energy."""
     attitude = tuple(state.attitude[:, 0])
     back = (-attitude[0], -attitude[1], -attitude[2], attitude[3])

@@ -8,7 +8,7 @@ from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.vectors import add, cross, dot, scale, sub, symmetric_multiply
 from airworthy.dynamics.articulated.equations import (
     ZERO,
-    Frame,
+    BodyFrame,
     kinematics,
     matrix_vector,
     positions,
@@ -16,25 +16,25 @@ from airworthy.dynamics.articulated.equations import (
     turned_inertia,
     velocities,
 )
-from airworthy.dynamics.articulated.tree import Model, Structure
+from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
 
 __all__ = ["center_of_mass", "composite", "effectiveness", "momentum_and_energy"]
 
 
-def _centers(structure: Structure, model: Model, frames: Sequence[Frame]) -> tuple[Vector, ...]:
+def _centers(structure: TreeStructure, model: TreeNumbers, frames: Sequence[BodyFrame]) -> tuple[Vector, ...]:
     """Every body's own centre of mass from the root's point of reference, root axes [m]."""
     found = zip(positions(structure, frames), frames, model.bodies, strict=True)
     return tuple(add(place, matrix_vector(frame.rotation, body.center)) for place, frame, body in found)
 
 
-def _mass(model: Model) -> Scalar:
+def _mass(model: TreeNumbers) -> Scalar:
     total: Scalar = 0.0
     for body in model.bodies:
         total = total + body.mass
     return total
 
 
-def _mean(model: Model, vectors: Sequence[Vector]) -> Vector:
+def _mean(model: TreeNumbers, vectors: Sequence[Vector]) -> Vector:
     """Mean weighted by mass."""
     total: Vector = ZERO
     for body, vector in zip(model.bodies, vectors, strict=True):
@@ -42,7 +42,7 @@ def _mean(model: Model, vectors: Sequence[Vector]) -> Vector:
     return scale(total, 1.0 / _mass(model))
 
 
-def center_of_mass(structure: Structure, model: Model, q: Vector) -> Vector:
+def center_of_mass(structure: TreeStructure, model: TreeNumbers, q: Vector) -> Vector:
     """Return the centre of mass of the whole from the root's own [m], root axes.
 
     Args:
@@ -53,7 +53,7 @@ def center_of_mass(structure: Structure, model: Model, q: Vector) -> Vector:
     return _mean(model, _centers(structure, model, kinematics(structure, model, q)))
 
 
-def composite(structure: Structure, model: Model, q: Vector) -> tuple[Scalar, Vector, Vector]:
+def composite(structure: TreeStructure, model: TreeNumbers, q: Vector) -> tuple[Scalar, Vector, Vector]:
     """Return mass [kg], centre of mass from the root's own [m] and inertia about it [kg m^2] of the whole, root axes.
 
     Args:
@@ -73,7 +73,7 @@ def composite(structure: Structure, model: Model, q: Vector) -> tuple[Scalar, Ve
     return _mass(model), center, total
 
 
-def effectiveness(structure: Structure, model: Model, q: Vector, about: Vector | None = None) -> tuple[Vector, ...]:
+def effectiveness(structure: TreeStructure, model: TreeNumbers, q: Vector, about: Vector | None = None) -> tuple[Vector, ...]:
     """Return, per rotor, the wrench in root axes per newton of its thrust: [a; (p - r) x a + kappa a].
 
     kappa is torque over thrust at the largest state, exact where both are proportional.
@@ -97,7 +97,7 @@ def effectiveness(structure: Structure, model: Model, q: Vector, about: Vector |
 
 
 def momentum_and_energy(
-    structure: Structure, model: Model, q: Vector, qd: Vector, velocity: Vector, rate: Vector
+    structure: TreeStructure, model: TreeNumbers, q: Vector, qd: Vector, velocity: Vector, rate: Vector
 ) -> tuple[Vector, Vector, Scalar]:
     """Return linear momentum [N s], angular momentum about the whole's centre of mass [N m s], both in root axes, and kinetic
     energy [J]; rotors turn with their bodies, and armatures count as drives that turn with the joint.

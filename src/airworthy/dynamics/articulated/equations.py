@@ -15,10 +15,10 @@ from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, sin_cos, where
 from airworthy.core.vectors import add, cross, dot, scale, sub, symmetric_multiply
 from airworthy.dynamics.articulated.laws import Torque
-from airworthy.dynamics.articulated.tree import Body, Model, Structure
+from airworthy.dynamics.articulated.tree import TreeBody, TreeNumbers, TreeStructure
 from airworthy.dynamics.equations import polynomial
 
-__all__ = ["Accelerations", "Frame", "accelerations", "kinematics", "rotor_frames", "rotor_loads", "velocities"]
+__all__ = ["BodyFrame", "TreeAccelerations", "accelerations", "kinematics", "rotor_frames", "rotor_loads", "velocities"]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
 _PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -29,7 +29,7 @@ Matrix = tuple[Vector, Vector, Vector]
 """By rows."""
 
 
-class Frame(NamedTuple):
+class BodyFrame(NamedTuple):
     """A body at given joint angles, in root axes."""
 
     rotation: Matrix
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
     """Of its joint."""
 
 
-class Accelerations(NamedTuple):
+class TreeAccelerations(NamedTuple):
     """What the algorithm yields, in root axes."""
 
     angular: tuple[Vector, ...]
@@ -82,7 +82,7 @@ def _rows_plus(a: Matrix, b: Matrix) -> Matrix:
     return add(a[0], b[0]), add(a[1], b[1]), add(a[2], b[2])
 
 
-def kinematics(structure: Structure, model: Model, q: Vector) -> tuple[Frame, ...]:
+def kinematics(structure: TreeStructure, model: TreeNumbers, q: Vector) -> tuple[BodyFrame, ...]:
     """Return every body's frame in root axes.
 
     Args:
@@ -90,18 +90,18 @@ def kinematics(structure: Structure, model: Model, q: Vector) -> tuple[Frame, ..
         model: Its numbers.
         q: Joint angles [rad].
     """
-    frames = [Frame(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ZERO, ZERO)]
+    frames = [BodyFrame(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ZERO, ZERO)]
     for parent, body, angle in zip(structure.parents, model.bodies[1:], q, strict=True):
         above = frames[parent].rotation
         columns = _transposed(body.rotation)
         x, y, z = (matrix_vector(above, column) for column in columns)
         s, c = sin_cos(angle)
         turned = (add(scale(x, c), scale(y, s)), sub(scale(y, c), scale(x, s)), z)
-        frames.append(Frame(_transposed(turned), matrix_vector(above, body.offset), z))
+        frames.append(BodyFrame(_transposed(turned), matrix_vector(above, body.offset), z))
     return tuple(frames)
 
 
-def positions(structure: Structure, frames: Sequence[Frame]) -> tuple[Vector, ...]:
+def positions(structure: TreeStructure, frames: Sequence[BodyFrame]) -> tuple[Vector, ...]:
     """Return every body's point of reference from the root's [m], root axes."""
     found = [ZERO]
     for parent, frame in zip(structure.parents, frames[1:], strict=True):
@@ -110,7 +110,7 @@ def positions(structure: Structure, frames: Sequence[Frame]) -> tuple[Vector, ..
 
 
 def velocities(
-    structure: Structure, frames: Sequence[Frame], velocity: Vector, rate: Vector, qd: Vector
+    structure: TreeStructure, frames: Sequence[BodyFrame], velocity: Vector, rate: Vector, qd: Vector
 ) -> tuple[tuple[Vector, ...], tuple[Vector, ...]]:
     """Return angular velocity [rad/s] and velocity of the point of reference [m/s] of every body, root axes.
 
@@ -128,7 +128,7 @@ def velocities(
     return tuple(turning), tuple(moving)
 
 
-def rotor_frames(structure: Structure, model: Model, frames: Sequence[Frame]) -> list[tuple[int, Vector, Vector]]:
+def rotor_frames(structure: TreeStructure, model: TreeNumbers, frames: Sequence[BodyFrame]) -> list[tuple[int, Vector, Vector]]:
     """Return, per rotor, its body, its hub from the body's point of reference [m] and its axis, root axes."""
     return [
         (body, matrix_vector(frames[body].rotation, item.position), matrix_vector(frames[body].rotation, item.axis))
@@ -137,7 +137,12 @@ def rotor_frames(structure: Structure, model: Model, frames: Sequence[Frame]) ->
 
 
 def rotor_loads(
-    structure: Structure, model: Model, frames: Sequence[Frame], turning: Sequence[Vector], speed: Vector, speed_rate: Vector
+    structure: TreeStructure,
+    model: TreeNumbers,
+    frames: Sequence[BodyFrame],
+    turning: Sequence[Vector],
+    speed: Vector,
+    speed_rate: Vector,
 ) -> list[tuple[int, Vector, Vector]]:
     """Return, per rotor, its body, and the force [N] and moment about the body's point of reference [N m] it exerts there.
 
@@ -164,7 +169,7 @@ def rotor_loads(
     return loads
 
 
-def _own(body: Body, frame: Frame, turning: Vector) -> _Articulated:
+def _own(body: TreeBody, frame: BodyFrame, turning: Vector) -> _Articulated:
     """Return the inertia of a body alone about its point of reference, and the bias of its turning."""
     center = matrix_vector(frame.rotation, body.center)
     h = scale(center, body.mass)
@@ -180,7 +185,7 @@ def _own(body: Body, frame: Frame, turning: Vector) -> _Articulated:
 
 
 def turned_inertia(rotation: Matrix, inertia: Vector) -> Vector:
-    """R I R^T of six numbers."""
+    """Return R I R^T of six numbers."""
     if all(map(is_zero, inertia)):
         return (0.0,) * 6
     half = [symmetric_multiply(inertia, row) for row in rotation]
@@ -188,15 +193,15 @@ def turned_inertia(rotation: Matrix, inertia: Vector) -> Vector:
 
 
 def accelerations(
-    structure: Structure,
-    model: Model,
-    frames: Sequence[Frame],
+    structure: TreeStructure,
+    model: TreeNumbers,
+    frames: Sequence[BodyFrame],
     rate: Vector,
     qd: Vector,
     torques: Sequence[Torque],
     loads: Sequence[tuple[int, Vector, Vector]],
     held: Vector | None = None,
-) -> Accelerations:
+) -> TreeAccelerations:
     """Return all accelerations: inward over articulated inertias, the root, and outward again.
 
     Args:
@@ -242,11 +247,11 @@ def accelerations(
         torque.append(act.explicit - act.implicit * qdd)
         angular.append(add(alpha, scale(frames[index].axis, qdd)))
         specific.append(acc)
-    return Accelerations(tuple(angular), tuple(specific), tuple(joint), tuple(torque))
+    return TreeAccelerations(tuple(angular), tuple(specific), tuple(joint), tuple(torque))
 
 
 def _eliminate(
-    own: _Articulated, frame: Frame, torque: Torque, drift: tuple[Vector, Vector]
+    own: _Articulated, frame: BodyFrame, torque: Torque, drift: tuple[Vector, Vector]
 ) -> tuple[_Articulated, tuple[Vector, Vector, Scalar, Scalar], Torque]:
     """Take a joint out: what its parent feels, what the way outward needs, and the torque that acts."""
     a, b, m, n, f = own

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, cos, where
-from airworthy.dynamics.articulated.tree import Hinge, Model, Structure
+from airworthy.dynamics.articulated.tree import Hinge, TreeNumbers, TreeStructure
 
 __all__ = ["Torque", "slopes", "torques"]
 
@@ -29,7 +29,7 @@ class Torque(NamedTuple):
 
 
 def torques(
-    structure: Structure, model: Model, q: Vector, qd: Vector, target: Vector, h: Scalar, stop_h: Scalar
+    structure: TreeStructure, model: TreeNumbers, q: Vector, qd: Vector, target: Vector, h: Scalar, stop_h: Scalar
 ) -> tuple[Torque, ...]:
     """Return what acts about every joint.
 
@@ -81,7 +81,7 @@ def _stop(p: Hinge, lower: bool, upper: bool, q: Scalar, qd: Scalar, h: Scalar) 
     return push, stiff
 
 
-def slopes(structure: Structure, model: Model, q: Any) -> tuple[list[Any], list[Any]]:
+def slopes(structure: TreeStructure, model: TreeNumbers, q: Any) -> tuple[list[Any], list[Any]]:
     """Return stiffness [N m/rad] and damping [N m s/rad] of every joint's law at angles q; stops and the weight left out.
 
     Args:

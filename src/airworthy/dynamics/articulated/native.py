@@ -17,7 +17,7 @@ from airworthy.dynamics.articulated.parameters import (
     articulated_state_layout,
 )
 from airworthy.dynamics.articulated.step import INTEGRATORS
-from airworthy.dynamics.articulated.tree import Structure
+from airworthy.dynamics.articulated.tree import TreeStructure
 from airworthy.dynamics.equations import normalize
 from airworthy.dynamics.rigid import CONTEXT, native_text
 
@@ -41,7 +41,7 @@ ARGUMENTS = """
 """
 
 
-def articulated_blocks(structure: Structure) -> list[TracedBlock]:
+def articulated_blocks(structure: TreeStructure) -> list[TracedBlock]:
     """Return the traced blocks that the native loop calls."""
     joints, rotors = structure.joint_count, structure.rotor_count
     layout = articulated_layout(structure)
@@ -79,7 +79,7 @@ def articulated_blocks(structure: Structure) -> list[TracedBlock]:
     ]
 
 
-def articulated_snippet(structure: Structure) -> str:
+def articulated_snippet(structure: TreeStructure) -> str:
     """Return the complete native source of the step; its arguments are `ARGUMENTS`."""
     blocks = "".join(block.source for block in articulated_blocks(structure))
     text = native_text("articulated_step.cpp").replace("TRACED_BLOCKS", blocks)
@@ -95,7 +95,7 @@ def articulated_snippet(structure: Structure) -> str:
 
 
 @cache
-def articulated_kernel(structure: Structure) -> Any:
+def articulated_kernel(structure: TreeStructure) -> Any:
     """Return the Warp kernel of a structure; compiled at first launch, then cached on disk."""
     source = articulated_snippet(structure)
     name = f"articulated_{structure.joint_count}_{structure.rotor_count}_{sha256(source.encode()).hexdigest()[:10]}"

@@ -10,7 +10,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.layout import Layout
 from airworthy.core.ops import scalars_of
-from airworthy.dynamics.articulated.tree import Structure, Tree, _names_of
+from airworthy.dynamics.articulated.tree import JointTree, TreeStructure, _names_of
 
 __all__ = [
     "articulated_input_layout",
@@ -22,12 +22,12 @@ __all__ = [
 ]
 
 
-def articulated_layout(structure: Structure) -> Layout:
-    """Return parameter rows: the tree's, in the order of `Tree.row_names`."""
+def articulated_layout(structure: TreeStructure) -> Layout:
+    """Return parameter rows: the tree's, in the order of `JointTree.row_names`."""
     return Layout({"tree": (max(structure.row_count, 1),)})
 
 
-def articulated_state_layout(structure: Structure) -> Layout:
+def articulated_state_layout(structure: TreeStructure) -> Layout:
     """Return state rows."""
     joints, rotors = structure.joint_count, structure.rotor_count
     return Layout(
@@ -47,7 +47,7 @@ def articulated_state_layout(structure: Structure) -> Layout:
     )
 
 
-def articulated_input_layout(structure: Structure) -> Layout:
+def articulated_input_layout(structure: TreeStructure) -> Layout:
     """Return input rows."""
     return Layout(
         {
@@ -59,13 +59,13 @@ def articulated_input_layout(structure: Structure) -> Layout:
     )
 
 
-def default_target(tree: Tree) -> Array:
+def default_target(tree: JointTree) -> Array:
     """Return the targets that hold where none are given: a spring's rest, no rate, no torque; (joints,)."""
     pairs = zip(tree.structure.laws, tree.model.hinges, strict=True)
     return np.array([float(hinge.rest) if law == "spring" else 0.0 for law, hinge in pairs])
 
 
-def shared_structure(trees: Sequence[Tree], names: Sequence[str]) -> Structure:
+def shared_structure(trees: Sequence[JointTree], names: Sequence[str]) -> TreeStructure:
     """Return the structure of a batch, whose vehicles must all have the same.
 
     Args:
@@ -85,13 +85,13 @@ def shared_structure(trees: Sequence[Tree], names: Sequence[str]) -> Structure:
     return first
 
 
-def with_number(tree: Tree, rows: Array, name: str, value: float | Array) -> Array:
+def with_number(tree: JointTree, rows: Array, name: str, value: float | Array) -> Array:
     """Return parameter rows (rows, env) with one number of the tree changed.
 
     Args:
         tree: What the rows are of.
         rows: (rows, env); they are not changed.
-        name: As in `Tree.row_names`, e.g. "bodies[2].mass".
+        name: As in `JointTree.row_names`, e.g. "bodies[2].mass".
         value: One for all environments, or (env,).
 
     Raises:

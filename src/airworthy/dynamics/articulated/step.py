@@ -17,7 +17,7 @@ from airworthy.core.ops import absolute, clip, exp, floor
 from airworthy.core.vectors import add, cross, dot, matrix_columns, scale
 from airworthy.dynamics.articulated.equations import ZERO, accelerations, is_zero, kinematics, rotor_loads, velocities
 from airworthy.dynamics.articulated.laws import torques
-from airworthy.dynamics.articulated.tree import Model, Propeller, Structure
+from airworthy.dynamics.articulated.tree import Propeller, TreeNumbers, TreeStructure
 from airworthy.dynamics.equations import normalize, quaternion_exponential
 
 __all__ = ["INTEGRATORS", "evaluate", "rotor_keep", "rotor_step", "to_world", "turned", "wrapped"]
@@ -28,8 +28,8 @@ STAGES = (1, 2, 3, 4)
 
 
 def evaluate(
-    structure: Structure,
-    model: Model,
+    structure: TreeStructure,
+    model: TreeNumbers,
     attitude: Vector,
     rate: Vector,
     q: Vector,
@@ -101,7 +101,7 @@ def _first_order(item: Propeller) -> bool:
     return is_zero(item.rise[1]) and is_zero(item.fall[1])
 
 
-def _rates(model: Model, rotor: Vector, command: Vector) -> Vector:
+def _rates(model: TreeNumbers, rotor: Vector, command: Vector) -> Vector:
     from airworthy.dynamics.equations import rotor_acceleration
 
     class Response:
@@ -111,13 +111,13 @@ def _rates(model: Model, rotor: Vector, command: Vector) -> Vector:
     return rotor_acceleration(rotor, command, Response)
 
 
-def _rotor_rate(model: Model, rotor: Vector, command: Vector) -> Vector:
+def _rotor_rate(model: TreeNumbers, rotor: Vector, command: Vector) -> Vector:
     """Rates of rotors whose inertia is felt, zero elsewhere."""
     found = _rates(model, rotor, command)
     return tuple(0.0 if is_zero(item.inertia) else rate for item, rate in zip(model.propellers, found, strict=True))
 
 
-def rotor_keep(model: Model, dt: Scalar) -> tuple[Vector, Vector]:
+def rotor_keep(model: TreeNumbers, dt: Scalar) -> tuple[Vector, Vector]:
     """Return, per rotor, what is left of its distance from the command after half a step, rising and falling; of first order.
 
     Args:
@@ -131,7 +131,7 @@ def rotor_keep(model: Model, dt: Scalar) -> tuple[Vector, Vector]:
 
 
 def rotor_step(
-    model: Model, rotor: Vector, command: Vector, keep_rise: Vector, keep_fall: Vector, dt: Scalar
+    model: TreeNumbers, rotor: Vector, command: Vector, keep_rise: Vector, keep_fall: Vector, dt: Scalar
 ) -> tuple[Vector, Vector]:
     """Return rotor states after half a step and after a whole one; they depend on nothing but their commands.
 
@@ -149,7 +149,7 @@ def rotor_step(
     return half, _half_step(model, half, command, keep_rise, keep_fall, 0.5 * dt)
 
 
-def _half_step(model: Model, w: Vector, c: Vector, rise: Vector, fall: Vector, h: Scalar) -> Vector:
+def _half_step(model: TreeNumbers, w: Vector, c: Vector, rise: Vector, fall: Vector, h: Scalar) -> Vector:
     from airworthy.dynamics.equations import rotor_exact
 
     exact = rotor_exact(w, c, rise, fall)
@@ -164,12 +164,12 @@ def _half_step(model: Model, w: Vector, c: Vector, rise: Vector, fall: Vector, h
     return tuple(e if _first_order(item) else s for item, e, s in zip(model.propellers, exact, stepped, strict=True))
 
 
-def within_limits(model: Model, command: Vector) -> Vector:
+def within_limits(model: TreeNumbers, command: Vector) -> Vector:
     """Return rotor commands within the rotors' limits."""
     return tuple(clip(c, item.least, item.most) for c, item in zip(command, model.propellers, strict=True))
 
 
-def on_stops(structure: Structure, model: Model, q: Vector) -> Scalar:
+def on_stops(structure: TreeStructure, model: TreeNumbers, q: Vector) -> Scalar:
     """Return the number of joints that press into a stop."""
     from airworthy.core.ops import where
 
@@ -182,7 +182,7 @@ def on_stops(structure: Structure, model: Model, q: Vector) -> Scalar:
     return total
 
 
-def wrapped(structure: Structure, q: Vector) -> Vector:
+def wrapped(structure: TreeStructure, q: Vector) -> Vector:
     """Return joint angles, those that turn on without end brought to within half a turn of zero: the polynomials of sine and
     cosine hold up to 200 rad."""
     whole = 6.283185307179586

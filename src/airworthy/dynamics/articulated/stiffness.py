@@ -10,7 +10,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.dynamics.articulated.equations import ZERO, accelerations, kinematics
 from airworthy.dynamics.articulated.laws import Torque, slopes
-from airworthy.dynamics.articulated.tree import Tree
+from airworthy.dynamics.articulated.tree import JointTree
 
 __all__ = ["advised_step", "check_step", "default_integrator", "fastest_pole", "joint_response"]
 
@@ -22,7 +22,7 @@ STEP_MAX = 2e-3
 """Longest advised step [s]."""
 
 
-def joint_response(tree: Tree, q: Sequence[float]) -> Array:
+def joint_response(tree: JointTree, q: Sequence[float]) -> Array:
     """Return the joints' accelerations per torque about each, (joints, joints) [1/(kg m^2)], with the base free or held.
 
     Args:
@@ -39,7 +39,7 @@ def joint_response(tree: Tree, q: Sequence[float]) -> Array:
     return np.stack([np.broadcast_to(row, (n,)) for row in found.joint])
 
 
-def fastest_pole(tree: Tree, q: Sequence[float] | None = None) -> float:
+def fastest_pole(tree: JointTree, q: Sequence[float] | None = None) -> float:
     """Return the largest magnitude of a pole of the linearised joints [1/s]; stops are left out.
 
     Args:
@@ -61,18 +61,18 @@ def fastest_pole(tree: Tree, q: Sequence[float] | None = None) -> float:
     return float(np.abs(np.linalg.eigvals(system)).max())
 
 
-def has_servo(tree: Tree) -> bool:
+def has_servo(tree: JointTree) -> bool:
     """Tell whether a joint is driven to a rate."""
     return "servo" in tree.structure.laws
 
 
-def default_integrator(tree: Tree, dt: float) -> str:
+def default_integrator(tree: JointTree, dt: float) -> str:
     """Return the integrator for a step [s]: midpoint for compliant joints up to 2 ms, extrapolated for servos and longer steps,
     which the midpoint step would let ring."""
     return "extrapolated" if has_servo(tree) or dt > STEP_MAX else "midpoint"
 
 
-def advised_step(tree: Tree) -> float:
+def advised_step(tree: JointTree) -> float:
     """Return the step to fly at with the default integrator [s]: 1, 2 or 5 times a power of ten, at most 2 ms.
 
     Servos are damped at any step, so that their poles do not count.
@@ -84,7 +84,7 @@ def advised_step(tree: Tree) -> float:
     return float(max(k for k in (1.0, 2.0, 5.0) if k * tenth <= wanted * (1.0 + 1e-9)) * tenth)
 
 
-def check_step(tree: Tree, dt: float, integrator: str, name: str) -> None:
+def check_step(tree: JointTree, dt: float, integrator: str, name: str) -> None:
     """Refuse an explicit integrator for joints that are too fast for its step.
 
     Args:

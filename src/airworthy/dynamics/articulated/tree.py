@@ -3,7 +3,7 @@
 Canonical frames: the root's origin is its own centre of mass; every other body's frame is turned so that its joint's axis is
 its z axis, with the joint at its origin. Numbers that are exactly zero, and direction cosines that are 0, 1 or -1, are
 *structure*: constants of the kernel, whose terms vanish while tracing. All others are parameter rows, in a fixed order.
-Vehicles share a kernel when their `Structure` is equal.
+Vehicles share a kernel when their `TreeStructure` is equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from airworthy.core.ops import packed, scalars_of
 from airworthy.vehicles.links import full_inertia, rotation_matrix, six_inertia, snapped
 from airworthy.vehicles.record import Drag, Joint, Rotor, Vehicle
 
-__all__ = ["Body", "Hinge", "Model", "Propeller", "Structure", "Tree", "tree_of"]
+__all__ = ["Hinge", "JointTree", "Propeller", "TreeBody", "TreeNumbers", "TreeStructure", "tree_of"]
 
 _ROUND = 1e-12
 """Products of rotations leave this much where nothing should be [m, or as a share of the largest entry]."""
@@ -31,7 +31,7 @@ STOP_DAMPING = 1e-3
 """Damping of a stop over its stiffness [s]."""
 
 
-class Body(NamedTuple):
+class TreeBody(NamedTuple):
     """Numbers of a body in canonical frames."""
 
     rotation: tuple[Vector, Vector, Vector]
@@ -77,18 +77,18 @@ class Propeller(NamedTuple):
     most: Scalar
 
 
-class Model(NamedTuple):
+class TreeNumbers(NamedTuple):
     """All numbers of a tree: floats, arrays, traced values."""
 
     gravity: Scalar
-    bodies: tuple[Body, ...]
+    bodies: tuple[TreeBody, ...]
     hinges: tuple[Hinge, ...]
     """One per body but the root."""
     propellers: tuple[Propeller, ...]
 
 
 @dataclass(frozen=True)
-class Structure:
+class TreeStructure:
     """What a kernel is built for: the key under which vehicles share one."""
 
     parents: tuple[int, ...]
@@ -104,7 +104,7 @@ class Structure:
     turning: tuple[bool, ...]
     """Per joint whether its angle is wrapped: it has no stops, and no law that depends on the angle."""
     fixed_base: bool
-    template: Model
+    template: TreeNumbers
     """Structural numbers where they stand, None where a row is."""
 
     @property
@@ -120,18 +120,18 @@ class Structure:
         """Parameter rows."""
         return sum(x is None for x in scalars_of(self.template))
 
-    def model(self, row: Callable[[int], Any]) -> Model:
+    def model(self, row: Callable[[int], Any]) -> TreeNumbers:
         """Return all numbers, rows from `row(index)`."""
         rows = iter(range(self.row_count))
-        filled: Model = packed(self.template, (row(next(rows)) if x is None else x for x in scalars_of(self.template)))
+        filled: TreeNumbers = packed(self.template, (row(next(rows)) if x is None else x for x in scalars_of(self.template)))
         return filled
 
 
 @dataclass(frozen=True)
-class Tree:
+class JointTree:
     """A vehicle's canonical tree."""
 
-    structure: Structure
+    structure: TreeStructure
     values: tuple[float, ...]
     """Parameter rows."""
     row_names: tuple[str, ...]
@@ -144,12 +144,12 @@ class Tree:
     """Per body, the canonical origin in its link's frame [m]."""
 
     @cached_property
-    def model(self) -> Model:
+    def model(self) -> TreeNumbers:
         """The numbers as floats."""
         return self.structure.model(lambda row: self.values[row])
 
 
-def tree_of(vehicle: Vehicle) -> Tree:
+def tree_of(vehicle: Vehicle) -> JointTree:
     """Return the canonical tree of a vehicle with joints.
 
     Raises:
@@ -171,7 +171,7 @@ def tree_of(vehicle: Vehicle) -> Tree:
             offset = frames[above].T @ (np.asarray(joint.position) - origins[above])
         inertia = six_inertia(turn.T @ full_inertia(link.inertia) @ turn)
         center = turn.T @ (np.asarray(link.center_of_mass) - origins[index])
-        bodies.append(Body(_rows(rotation), _length(offset), link.mass, _length(center), _inertia(inertia)))
+        bodies.append(TreeBody(_rows(rotation), _length(offset), link.mass, _length(center), _inertia(inertia)))
     carriers = tuple(place[rotor.link or links[0].name] for rotor in vehicle.rotors)
     loads = _stop_loads(vehicle, parents, carriers)
     hinges = tuple(_hinge(_joint(link), load) for link, load in zip(links[1:], loads, strict=True))
@@ -179,9 +179,9 @@ def tree_of(vehicle: Vehicle) -> Tree:
         _propeller(rotor, frames[body], origins[body]) for rotor, body in zip(vehicle.rotors, carriers, strict=True)
     )
     joints = [_joint(link) for link in links[1:]]
-    model = Model(vehicle.gravity, tuple(bodies), hinges, propellers)
+    model = TreeNumbers(vehicle.gravity, tuple(bodies), hinges, propellers)
     template = _template(model)
-    structure = Structure(
+    structure = TreeStructure(
         parents,
         carriers,
         tuple(_law(joint) for joint in joints),
@@ -194,7 +194,7 @@ def tree_of(vehicle: Vehicle) -> Tree:
     pairs = zip(scalars_of(model), scalars_of(template), _names_of(model, ""), strict=True)
     kept = [(float(value), name) for value, mark, name in pairs if mark is None]
     names = tuple(link.name for link in links)
-    return Tree(structure, tuple(v for v, _ in kept), tuple(n for _, n in kept), names, tuple(frames), tuple(origins))
+    return JointTree(structure, tuple(v for v, _ in kept), tuple(n for _, n in kept), names, tuple(frames), tuple(origins))
 
 
 def _joint(link: Any) -> Joint:
@@ -298,7 +298,7 @@ def _stop_loads(vehicle: Vehicle, parents: tuple[int, ...], carriers: tuple[int,
     return loads
 
 
-def _template(model: Model) -> Model:
+def _template(model: TreeNumbers) -> TreeNumbers:
     """Return the model with its structural numbers kept and None for rows."""
 
     def direction(x: float) -> float | None:
@@ -308,9 +308,9 @@ def _template(model: Model) -> Model:
         return 0.0 if x == 0.0 else None
 
     def walk(item: Any, rule: Callable[[float], float | None]) -> Any:
-        if isinstance(item, Body):
+        if isinstance(item, TreeBody):
             kept = [walk(value, direction if name == "rotation" else quantity) for name, value in item._asdict().items()]
-            return Body(*kept)
+            return TreeBody(*kept)
         if isinstance(item, Propeller):
             kept = [walk(value, direction if name == "axis" else quantity) for name, value in item._asdict().items()]
             return Propeller(*kept)
@@ -319,7 +319,7 @@ def _template(model: Model) -> Model:
             return type(item)(*parts) if hasattr(item, "_fields") else tuple(parts)
         return rule(float(item))
 
-    found: Model = walk(model, quantity)
+    found: TreeNumbers = walk(model, quantity)
     return found
 
 

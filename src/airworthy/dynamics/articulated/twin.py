@@ -19,14 +19,14 @@ from airworthy.dynamics.articulated.step import (
     turned,
     within_limits,
 )
-from airworthy.dynamics.articulated.tree import Model, Structure, Tree
+from airworthy.dynamics.articulated.tree import JointTree, TreeNumbers, TreeStructure
 from airworthy.dynamics.equations import normalize
 
-__all__ = ["ArticulatedTwin", "Motion"]
+__all__ = ["ArticulatedTwin", "JointedMotion"]
 
 
 @dataclass(frozen=True)
-class Motion:
+class JointedMotion:
     """State of many environments, rows first: float64 (k, env)."""
 
     position: Array
@@ -54,7 +54,7 @@ def _floats(values: Any) -> list[float]:
     return [float(np.asarray(v).reshape(-1)[0]) for v in values]
 
 
-def _single(structure: Structure, model: Model) -> ScalarFunction:
+def _single(structure: TreeStructure, model: TreeNumbers) -> ScalarFunction:
     """Return the evaluation as a function of floats."""
     n, r = structure.joint_count, structure.rotor_count
     sizes = (4, 3, n, n, n, n, r, r, n, 3, 3, 1, 1)
@@ -74,18 +74,18 @@ class ArticulatedTwin:
         single: For one environment: evaluations run on floats, in a fraction of the time.
     """
 
-    def __init__(self, tree: Tree, rows: ArrayLike | None = None, single: bool = False):
+    def __init__(self, tree: JointTree, rows: ArrayLike | None = None, single: bool = False):
         self.tree, self.structure = tree, tree.structure
         values = np.asarray(tree.values if rows is None else rows, float)
         self.model = self.structure.model(lambda row: values[row])
         self._single = _single(self.structure, self.model) if single else None
 
-    def start(self, env_count: int = 1, **fields: ArrayLike) -> Motion:
+    def start(self, env_count: int = 1, **fields: ArrayLike) -> JointedMotion:
         """Return a state at rest with joints and rotors at zero, but for the fields given.
 
         Args:
             env_count: Environments.
-            fields: Of `Motion`, (k, env) or (k,).
+            fields: Of `JointedMotion`, (k, env) or (k,).
         """
         n, r = self.structure.joint_count, self.structure.rotor_count
         sizes = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "joint": n, "joint_rate": n, "rotor": r}
@@ -94,12 +94,12 @@ class ArticulatedTwin:
         for name, value in fields.items():
             given = np.asarray(value, float)
             rows[name] = np.broadcast_to(given[:, None] if given.ndim == 1 else given, (sizes[name], env_count)).copy()
-        return Motion(**rows)
+        return JointedMotion(**rows)
 
     def evaluate(
         self,
-        at: Motion,
-        law: Motion,
+        at: JointedMotion,
+        law: JointedMotion,
         command: Any,
         target: Any,
         h: float,
@@ -137,11 +137,13 @@ class ArticulatedTwin:
             n = self.structure.joint_count
             flat = np.array(self._single(**dict(zip(_INPUTS, map(_floats, (*given, (h,), (stop_h,))), strict=True))))[:, None]
             return tuple(np.split(flat, np.cumsum([3, 3, n, n])))
-        named = dict(zip(_INPUTS, (*map(tuple, given), h, stop_h), strict=True))
+        named: dict[str, Any] = dict(zip(_INPUTS, (*map(tuple, given), h, stop_h), strict=True))
         found = evaluate(self.structure, self.model, **named)
         return tuple(np.stack([np.broadcast_to(np.asarray(x, float), (env,)) for x in part]) for part in found)
 
-    def step(self, state: Motion, command: ArrayLike, target: ArrayLike, dt: float, integrator: str = "midpoint") -> Motion:
+    def step(
+        self, state: JointedMotion, command: ArrayLike, target: ArrayLike, dt: float, integrator: str = "midpoint"
+    ) -> JointedMotion:
         """Return the state one step on.
 
         Args:
@@ -160,7 +162,7 @@ class ArticulatedTwin:
         after = getattr(self, f"_{integrator}")(state, replace(state, rotor=half), asked, aim, dt, whole)
         return replace(after, rotor=whole)
 
-    def _moved(self, origin: Motion, found: tuple[Array, ...], h: float) -> Motion:
+    def _moved(self, origin: JointedMotion, found: tuple[Array, ...], h: float) -> JointedMotion:
         """Take a semi-implicit step: velocities first, then positions by the new ones."""
         dv, dw, dqd = found[:3]
         velocity, rate, qd = origin.velocity + dv * h, origin.rate + dw * h, origin.joint_rate + dqd * h
@@ -174,10 +176,14 @@ class ArticulatedTwin:
             joint=origin.joint + qd * h,
         )
 
-    def _semi_implicit(self, y: Motion, half: Motion, command: Any, target: Any, dt: float, whole: Array) -> Motion:
+    def _semi_implicit(
+        self, y: JointedMotion, half: JointedMotion, command: Any, target: Any, dt: float, whole: Array
+    ) -> JointedMotion:
         return self._moved(y, self.evaluate(y, y, command, target, dt, dt), dt)
 
-    def _midpoint(self, y: Motion, half: Motion, command: Any, target: Any, dt: float, whole: Array) -> Motion:
+    def _midpoint(
+        self, y: JointedMotion, half: JointedMotion, command: Any, target: Any, dt: float, whole: Array
+    ) -> JointedMotion:
         h = 0.5 * dt
         middle = replace(self._moved(y, self.evaluate(y, y, command, target, h, h), h), rotor=half.rotor)
         dv, dw, dqd = self.evaluate(middle, y, command, target, h, h)[:3]
@@ -192,7 +198,9 @@ class ArticulatedTwin:
             joint=y.joint + (y.joint_rate + qd) * h,
         )
 
-    def _extrapolated(self, y: Motion, half: Motion, command: Any, target: Any, dt: float, whole: Array) -> Motion:
+    def _extrapolated(
+        self, y: JointedMotion, half: JointedMotion, command: Any, target: Any, dt: float, whole: Array
+    ) -> JointedMotion:
         h = 0.5 * dt
         once = self._moved(y, self.evaluate(y, y, command, target, dt, dt), dt)
         first = replace(self._moved(y, self.evaluate(y, y, command, target, h, h), h), rotor=half.rotor)
@@ -202,7 +210,7 @@ class ArticulatedTwin:
         made["attitude"] = np.stack(normalize(tuple(made["attitude"])))
         return replace(y, **made)
 
-    def _rk4(self, y: Motion, half: Motion, command: Any, target: Any, dt: float, whole: Array) -> Motion:
+    def _rk4(self, y: JointedMotion, half: JointedMotion, command: Any, target: Any, dt: float, whole: Array) -> JointedMotion:
         names = ("position", "velocity", "attitude", "rate", "joint", "joint_rate")
         at, total = y, dict.fromkeys(names, np.zeros(1))
         for stage in range(4):
