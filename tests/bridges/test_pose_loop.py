@@ -19,9 +19,10 @@ from tests.bridges.test_hostile import GROWTH, hostile, many
 
 from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
 from airworthy.bridges.loop.latency import FrameTimes, latency_rows
-from airworthy.bridges.loop.pose_sources import PosesEnded, checked_pose, logged_poses, pose_source
+from airworthy.bridges.loop.pose_sources import STAMP_MAX, PosesEnded, checked_pose, logged_poses, pose_source
 from airworthy.bridges.loop.pose_track import ClockOffset, PoseLimits, PoseTrack, RoomAlignment, StampedPose
 from airworthy.bridges.loop.session import LoopConfig, serve_poses
+from airworthy.bridges.ros.messages import stamp_of
 from airworthy.bridges.wire import within
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetWarning
@@ -111,6 +112,46 @@ def test_jumps_flips_gaps_and_disorder_are_counted_and_left_out() -> None:
     found = track.at(0.22)
     assert found is not None
     np.testing.assert_allclose(found.position, moving(0.2).position + 5.0)
+
+
+def test_a_clock_that_began_anew_is_followed() -> None:
+    """After a restart of the tracker, and after a stamp far ahead: what went back by over a second is no disorder."""
+    track = PoseTrack()
+
+    def came(stamp: float, received: float) -> bool:
+        return track.add(StampedPose(stamp, np.array([received, 0.0, 0.0]), np.array([0.0, 0.0, 0.0, 1.0]), received))
+
+    assert all(came(500.0 + t, t) for t in (0.0, 0.01, 0.02))
+    # Half a second back is disorder, and so is the same stamp.
+    assert not came(499.6, 0.03)
+    assert not came(500.02, 0.03)
+    assert (track.late, track.restarts) == (2, 0)
+    assert came(1.0, 0.04)
+    assert came(1.01, 0.05)
+    assert (track.restarts, track.taken, len(track)) == (1, 5, 2)
+    # The offset is that of the new clock alone.
+    assert track.clock.value == pytest.approx(0.04 - 1.0)
+    assert came(101.0, 0.06)
+    assert came(1.03, 0.07)
+    assert track.restarts == 2
+    found = track.at(0.07)
+    assert found is not None
+    np.testing.assert_allclose(found.position, [0.07, 0.0, 0.0])
+
+
+def test_stamps_and_places_beyond_all_bounds_are_no_poses() -> None:
+    """A date in nanoseconds instead of seconds, and a place that no sensor can be at."""
+    level = (0.0, 0.0, 0.0, 1.0)
+    assert checked_pose(1.7e9, (1.0, 2.0, 3.0), level, 0.0) is not None
+    for stamp, place in (
+        (1.7e18, (0.0, 0.0, 0.0)),
+        (-1e300, (0.0, 0.0, 0.0)),
+        (1.0, (1e30, 0.0, 0.0)),
+        (1.0, (0.0, 0.0, -2e6)),
+    ):
+        assert checked_pose(stamp, place, level, 0.0) is None
+    # What is taken fits the stamps that go out.
+    assert stamp_of(STAMP_MAX + 3600.0)["sec"] < 2**31
 
 
 def test_alignment_turns_and_moves_the_room() -> None:

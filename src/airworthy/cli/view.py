@@ -87,6 +87,8 @@ def main(argv: list[str]) -> int:
 
     subject = load_subject(config.what, config.scene, _log_view(config))
     _check(config, subject)
+    if subject.flight is not None and subject.note:
+        print(subject.note)  # of a log: what nothing told, and who is drawn instead
     if config.capture is not None:
         subject = with_capture(subject, config.capture)
     camera = camera_of(config.camera, subject)

@@ -362,8 +362,11 @@ def test_viewing(told: Transcript, monkeypatch: Patch) -> None:
     from airworthy.viewer import cameras, playback, server, subjects
 
     track = SimpleNamespace(envs=[0, 2], folder="run", vehicle=lambda env: f"vehicle {env}")
-    flown, place = SimpleNamespace(title="A flight", flight=track, scene="hall"), SimpleNamespace(title="A place", flight=None)
-    place.scene, bare = "hall", SimpleNamespace(title="Bare", flight=track, scene=None)
+    flown, place = (
+        SimpleNamespace(title="A flight", flight=track, scene="hall", note=""),
+        SimpleNamespace(title="A place", flight=None),
+    )
+    place.scene, bare = "hall", SimpleNamespace(title="Bare", flight=track, scene=None, note="")
     for subject in (flown, place, bare):
         subject.training, subject.capture = None, None
     monkeypatch.setattr(server, "free_port", told.fake("free_port", 8081))

@@ -86,9 +86,18 @@ def pose_source(
     raise unknown_name("source of poses", word, SOURCES, "Write udp:PORT, ros2:/TOPIC, zenoh:/TOPIC, lcm:CHANNEL or file:PATH.")
 
 
+STAMP_MAX = 2.0**31 - 86400.0
+"""Seconds that a stamp of ROS holds (builtin_interfaces/Time), a day less, so that a flight has room behind it; today's date in
+microseconds or nanoseconds is beyond."""
+_FAR = 1e6
+"""Farther from the origin of the room is no pose of it [m]; sensors end at ten times that."""
+
+
 def checked_pose(stamp: float, position: tuple[float, ...], attitude: tuple[float, ...], received: float) -> StampedPose | None:
     """Return a pose; None where its numbers are none."""
     if not all(map(math.isfinite, (stamp, *position, *attitude))):
+        return None
+    if abs(stamp) >= STAMP_MAX or max(map(abs, position)) > _FAR:
         return None
     length = math.sqrt(math.fsum(part * part for part in attitude)) if max(map(abs, attitude)) < 2.0 else 0.0
     if abs(length - 1.0) > _LENGTH_ERROR:

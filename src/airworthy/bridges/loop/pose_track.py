@@ -25,6 +25,10 @@ from airworthy.core.schema import Bound, check_fields
 __all__ = ["ClockOffset", "PoseLimits", "PoseTrack", "RoomAlignment", "StampedPose", "TrackedPose"]
 
 
+RESTART = 1.0
+"""A clock that goes back farther is another one, or was wrong before [s]."""
+
+
 @dataclass(frozen=True)
 class StampedPose:
     """One pose as it came."""
@@ -87,6 +91,10 @@ class ClockOffset:
         while self._least[0][0] < received - self._window:
             self._least.popleft()
 
+    def forget(self) -> None:
+        """Forget all arrivals: the source's clock is another one now."""
+        self._least.clear()
+
     @property
     def value(self) -> float:
         """Our clock less the source's, the least way included [s]; 0 before anything came."""
@@ -139,6 +147,8 @@ class PoseTrack:
     """Of these, those at the same place that were turned by more than a right angle: the source took the markers for others."""
     late: int = 0
     """Poses that came out of order."""
+    restarts: int = 0
+    """Times that the source's clock began anew: it went back by over a second, which no network holds a datagram for."""
     dropouts: int = 0
     """Gaps longer than may be extrapolated."""
 
@@ -151,6 +161,10 @@ class PoseTrack:
 
     def add(self, pose: StampedPose) -> bool:
         """Take a pose; False where it is left out."""
+        if self._poses and pose.stamp < self._poses[-1].stamp - RESTART:
+            self.restarts += 1
+            self.clock.forget()
+            self._poses.clear()
         self.clock.add(pose.stamp, pose.received)
         if self._poses:
             last = self._poses[-1]

@@ -134,7 +134,8 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
         while not guard.first.wait(0.05):
             if guard.ended.is_set() or time.monotonic() > deadline:
                 why = guard.failure or ("it ended" if guard.ended.is_set() else f"none within {config.wait:g} s")
-                raise AirworthyError(f"No pose came from {source.address}: {why}.")
+                odd = f"; {_NO_POSES.format(source.malformed).removeprefix('poses: ')}" if source.malformed else ""
+                raise AirworthyError(f"No pose came from {source.address}: {why}{odd}.")
         return show.live(guard, source)
 
 
@@ -209,7 +210,7 @@ class _Show:
                 self._frame(name, pose, due - guard.offset, FrameTimes(pose.received, due, begun, 0.0, 0.0))
         except KeyboardInterrupt:
             self._interrupted = True
-        odd = {"poses: {:,} packets that were none": source.malformed, "frames: {:,} a whole period late, left out": left_out}
+        odd = {_NO_POSES: source.malformed, "frames: {:,} a whole period late, left out": left_out}
         notes = [words.format(count) for words, count in odd.items() if count]
         return self._result([*notes, *([f"poses: {guard.failure}"] if guard.failure else [])])
 
@@ -296,7 +297,8 @@ class _Show:
 
     def _result(self, notes: list[str]) -> LoopResult:
         t = self.track
-        odd = {"jumps left out": t.jumps, "of them turned markers": t.flips, "out of order": t.late, "gaps": t.dropouts}
+        odd = {"jumps left out": t.jumps, "of them turned markers": t.flips, "out of order": t.late, "gaps": t.dropouts,
+               "times after which the source's clock began anew": t.restarts}  # fmt: skip
         notes += [f"poses: {count:,} {what}" for what, count in odd.items() if count]
         notes += self._crowd.notes()
         latency = {name: latency_rows(times.kept) for name, times in self._times.items()}
@@ -305,6 +307,9 @@ class _Show:
         if self._config.out is not None:
             write_json(self._config.out / LATENCY_FILE, _told(result))
         return result
+
+
+_NO_POSES = "poses: {:,} packets that were none (numbers and lengths are checked; stamps are seconds, positions metres)"
 
 
 def _told(result: LoopResult) -> dict[str, Any]:
