@@ -46,8 +46,8 @@ def poses(batch: SceneBatch, count: int, width: int = 320, height: int = 180) ->
 
 @pytest.mark.parametrize("size", [(320, 180), (640, 360)])
 def test_depth_of_planes_at_both_sizes(size: tuple[int, int]) -> None:
-    """Where pixels' rays meet the Gaussians' planes, where the meshes are 4.5 to 5.5 m away (docs/concepts/hall.md says what it is
-    by means)."""
+    """Where pixels' rays meet the Gaussians' planes, where the meshes are 4.5 to 5.5 m away; by means see
+    docs/concepts/hall.md."""
     batch = SceneBatch(hall())
     found = depth_error(hall_splats(), batch, poses(batch, 20, *size), depth_at="plane")
     print(f"\nby planes at 5 m: median error {100 * found.median:.2f} cm, bias {100 * found.bias:+.2f} cm")
