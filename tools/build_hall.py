@@ -59,6 +59,8 @@ class BuildHall:
     """Weight of normals that agree with the depth."""
     smoothness: float = 0.0
     """Weight of depth that does not bend."""
+    closed: bool = False
+    """Train before another colour at every step, so that dark details are not left to holes."""
     held_out: int = 20
     """Views to judge on, of either size."""
     exposure: float = 1.25
@@ -115,7 +117,7 @@ def build(asked: BuildHall) -> dict[str, float]:
 
 
 def _polish_options(asked: BuildHall) -> PolishOptions:
-    names = ("steps", "degree", "flatness", "normals", "smoothness")
+    names = ("steps", "degree", "flatness", "normals", "smoothness", "closed")
     return PolishOptions(**{name: getattr(asked, name) for name in names})
 
 

@@ -28,7 +28,7 @@ from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.bridges.remote.clients.airworthy_pilot import server
 from airworthy.bridges.remote.pilot import RemoteSettings
 from airworthy.bridges.remote.words import external_entry, is_external, split_word, without_prefix
-from airworthy.bridges.wire import Link, LinkFailure, Message, within
+from airworthy.bridges.wire import LinkFailure, Message, WireLink, within
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256_file
 from airworthy.tasks.navigation import NavigationProtocol
@@ -267,7 +267,7 @@ def served(*answers: Message | bytes | None) -> str:
 
     def one(connection: socket.socket) -> None:
         with connection:
-            link = Link(connection)
+            link = WireLink(connection)
             link.send(Message("hello", {"protocol": 1, "name": "liar", "level": "velocity", "observes": ["position"]}))
             try:
                 for answer in answers:
@@ -339,7 +339,7 @@ def test_hellos_that_are_none_are_refused(loopback: None, hello: dict[str, Any],
 
     def serve() -> None:
         with listening, listening.accept()[0] as connection:
-            Link(connection).send(Message("hello", {"protocol": 1, "name": "x"} | hello))
+            WireLink(connection).send(Message("hello", {"protocol": 1, "name": "x"} | hello))
             time.sleep(0.2)
 
     thread = threading.Thread(target=serve, daemon=True)

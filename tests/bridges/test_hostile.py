@@ -22,7 +22,7 @@ from airworthy.bridges.ardupilot import servo_packet
 from airworthy.bridges.mavlink import MavlinkParser, encode
 from airworthy.bridges.ros.topics import INPUTS, CommandTopic
 from airworthy.bridges.ros.types import ros_types
-from airworthy.bridges.wire import Link, LinkFailure, Message, packed, within
+from airworthy.bridges.wire import LinkFailure, Message, WireLink, packed, within
 
 QUICK, WHOLE = 2_000, 100_000
 GROWTH = 1 << 20
@@ -157,7 +157,7 @@ def test_the_socket_protocol(count: int) -> None:
     for data in hostile(MESSAGES, count):
         ours, theirs = socket.socketpair()
         with ours:
-            link = Link(theirs, 1 << 16)
+            link = WireLink(theirs, 1 << 16)
             ours.sendall(data)
             ours.shutdown(socket.SHUT_WR)
             try:
@@ -173,7 +173,7 @@ def test_headers_that_promise_too_much_are_refused_at_once() -> None:
     for entry, said in zip(listed, ("expected 65,536 at most", "expected 65,536 at most", "an array is"), strict=True):
         header = json.dumps({"kind": "command", "arrays": [entry]}).encode()
         ours, theirs = socket.socketpair()
-        with ours, closing(Link(theirs, 1 << 16)) as link:
+        with ours, closing(WireLink(theirs, 1 << 16)) as link:
             ours.sendall(struct.pack("<I", len(header)) + header)
             with pytest.raises(LinkFailure, match=said):
                 link.receive(within(5.0))

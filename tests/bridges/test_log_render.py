@@ -274,6 +274,17 @@ def test_noise_is_that_of_the_device() -> None:
     np.testing.assert_array_equal(noisy.force, simulated_imu(circle(), device, 1000.0, seed=3).force)
 
 
+@pytest.mark.parametrize("rate", [250.0, 2000.0])
+def test_biases_walk_by_the_devices_density(rate: float) -> None:
+    walks = np.array([[0.02, 0.03, 0.04], [0.001, 0.002, 0.003]])
+    device = Imu(accelerometer_walk=tuple(walks[0]), gyroscope_walk=tuple(walks[1]))
+    found = [simulated_imu(circle(), device, rate, seed) for seed in range(4)]
+    for name, walk in (("force_bias", walks[0]), ("rate_bias", walks[1])):
+        steps = np.concatenate([np.diff(getattr(series, name), axis=0) for series in found])
+        # Units per second per root hertz: a step of 1 / rate is the number by the root of it. 2,000 steps or more: 1.6 %.
+        np.testing.assert_allclose(steps.std(axis=0) * np.sqrt(rate), walk, rtol=0.06)
+
+
 def test_a_log_without_an_inertial_sensor_is_given_one(place: Path, cameras: str, tmp_path: Path) -> None:
     rows = [f"{1.5e9 + 0.01 * k:.6f} {0.01 * k:.9f} 0 1 0 0 0 1" for k in range(60)]
     (tmp_path / "a.txt").write_text("\n".join(rows) + "\n")
@@ -322,16 +333,28 @@ def test_gaps_are_left_out_and_missing_poses_told(place: Path, cameras: str, tmp
     rows = [f"{0.01 * k:.6f} 0 0 1 0 0 0 1" for k in (*range(30), *range(90, 120))]
     rows[3] = rows[3].replace("0 0 1 0", "nan 0 1 0")
     (tmp_path / "a.txt").write_text("\n".join(rows) + "\n")
-    made = render_log(
-        LogRenderConfig(tmp_path / "a.txt", tmp_path / "o", str(place), sensors=(f"{cameras}:depth",), quiet=True)
-    )
+    # The gap is one of 0.61 s: less than twice what is said.
+    made = render_log(LogRenderConfig(tmp_path / "a.txt", tmp_path / "o", str(place), sensors=(f"{cameras}:depth",), quiet=True,
+                                      gap=0.4))  # fmt: skip
     assert made.frames == {"depth0": 6}  # 0.0, 0.1, 0.2, and 0.9, 1.0, 1.1 of ten a second
-    assert any("6 of 12 pictures of bent lie in gaps of over 0.25 s" in note for note in made.notes)
+    assert any("6 of 12 pictures of bent lie in gaps of over 0.4 s" in note for note in made.notes)
     assert any("1 of 60 poses are missing" in note for note in made.notes)
     path = logged_path(read_log(tmp_path / "a.txt"))
     position, _, reached, gap = path.at([30_000_000, 25_000_000, 500_000_000, -1], 0.25)
     assert (reached.tolist(), gap.tolist()) == ([True, True, True, False], [False, False, True, False])
     assert np.isfinite(position).all()
+
+
+@pytest.mark.parametrize(
+    ("gap", "lost"),
+    [(0.15, [False, True, True, True]), (0.25, [False, True, False, True]), (0.35, [False, False, False, True])],
+)
+def test_a_gap_is_as_long_as_it_is_said(gap: float, lost: list[bool]) -> None:
+    stamps = FIRST + np.array([0, 100, 400, 600, 1200]) * 1_000_000
+    level = np.tile([0.0, 0.0, 0.0, 1.0], (5, 1))
+    path = PosePath(stamps, np.zeros((5, 3)), level, np.zeros((5, 3)), True, None)  # type: ignore[arg-type]
+    assert path.at(FIRST + np.array([50, 250, 500, 900]) * 1_000_000, gap)[3].tolist() == lost
+    assert not path.at(stamps, gap)[3].any()
 
 
 def test_the_command_says_what_it_made(euroc: Path, place: Path, cameras: str, tmp_path: Path, capsys: Any) -> None:

@@ -145,3 +145,17 @@ def test_a_clock_goes_on_at_another_factor_without_making_up_for_what_is_late() 
     assert slept[-1] == pytest.approx(0.2)
     assert clock.factor == 0.5
     assert clock.lateness().late == 1
+
+
+@pytest.mark.parametrize(("factor", "slips", "late"), [(4.0, (0.002, 0.003, 0.004), 2), (0.5, (0.009, 0.015, 0.021), 1)])
+def test_a_step_of_a_scaled_clock_is_late_by_a_period_of_wall_clock_time(
+    factor: float, slips: tuple[float, ...], late: int
+) -> None:
+    wall = Wall()
+    clock = LinkClock("scaled", 0.01, factor, lambda: wall.time, wall.sleep)
+    clock.begin(0.0)
+    for k, slip in enumerate(slips, 1):
+        wall.time = 100.0 + k / factor + slip  # due a second of simulated time after the one before
+        clock.begin(float(k))
+    assert clock.lateness().most == pytest.approx(slips[-1])
+    assert clock.lateness().late == late

@@ -154,6 +154,31 @@ def test_stamps_and_places_beyond_all_bounds_are_no_poses() -> None:
     assert stamp_of(STAMP_MAX + 3600.0)["sec"] < 2**31
 
 
+def test_a_pose_of_the_same_stamp_is_no_new_one() -> None:
+    track = PoseTrack()
+    again = StampedPose(0.5, np.array([1.0, 2.0, 3.0]), UPRIGHT, 0.5)
+    assert track.add(again)
+    assert not track.add(again)
+    assert (track.taken, len(track), track.jumps) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(("baseline", "poses"), [(0.005, 1), (0.02, 3), (0.05, 7)])
+def test_velocity_and_rate_are_taken_over_the_baseline(baseline: float, poses: int) -> None:
+    track, step, ahead = PoseTrack(PoseLimits(baseline=baseline)), 1.0 / 128.0, 0.01  # a step that floats hold exactly
+
+    def speeding(k: int) -> float:
+        return 2.0 * (k * step) ** 2
+
+    for k in range(40):
+        turn = from_rotation_vector((0.0, 0.0, speeding(k)))
+        assert track.add(StampedPose(k * step, np.array([speeding(k), 0.0, 0.0]), turn, k * step))
+    wanted = speeding(39) + (speeding(39) - speeding(39 - poses)) / (poses * step) * ahead
+    found = track.at(39 * step + ahead)
+    assert found is not None
+    assert found.position[0] == pytest.approx(wanted, abs=1e-9)
+    assert float(angle_between(found.attitude, from_rotation_vector((0.0, 0.0, wanted)))) < 1e-7
+
+
 def test_alignment_turns_and_moves_the_room() -> None:
     placed = RoomAlignment((1.0, 2.0, 3.0), 90.0).placed(StampedPose(0.0, np.array([1.0, 0.0, 0.0]), UPRIGHT, 0.0))
     np.testing.assert_allclose(placed.position, [1.0, 3.0, 3.0], atol=1e-12)
@@ -301,6 +326,55 @@ def test_leaving_the_volume_is_an_abort_and_coming_back_none() -> None:
     ]
     with pytest.raises(AirworthyError, match="write its smaller corner first"):
         SafetyVolume((0, 0, 0), (1, 0, 1))
+
+
+class Ticking:
+    """What comes at given times by a clock of its own: places of poses, or None where nothing came; each looked at `late`."""
+
+    address, malformed = "a script", 0
+
+    def __init__(self, items: list[tuple[float, Any]], late: float = 0.0):
+        self._items, self._late, self.now = list(items), late, 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def receive(self, deadline: float) -> StampedPose | None:
+        if not self._items:
+            raise PosesEnded
+        when, place = self._items.pop(0)
+        self.now = when + self._late
+        return None if place is None else StampedPose(when, np.asarray(place, float), UPRIGHT, when)
+
+    def close(self) -> None:
+        pass
+
+
+def ticked(source: Ticking, monkeypatch: pytest.MonkeyPatch, volume: SafetyVolume | None = None) -> list[Abort]:
+    monkeypatch.setattr("airworthy.bridges.loop.guard.time", source)
+    told: list[Abort] = []
+    with PoseGuard(source, RoomAlignment(), PoseTrack(), volume, told.append) as guard:
+        assert guard.ended.wait(20.0)
+    assert guard.failure == ""
+    return told
+
+
+def test_an_abort_is_told_after_the_moment_that_it_was_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = (0, 0, 1)
+    told = ticked(Ticking([(0.0, here), (0.049, None), (0.083, None), (0.1, None), (0.2, here), (0.257, None)]), monkeypatch)
+    # Stale it is 50 ms after the newest pose, so at 0.05 and at 0.25.
+    assert [(abort.cause, round(abort.after, 9)) for abort in told] == [
+        ("no pose has come for 50 ms", 0.033), ("no pose has come for 50 ms", 0.007)
+    ]  # fmt: skip
+    out = ticked(Ticking([(0.0, (2, 0, 1))], late=0.004), monkeypatch, SafetyVolume((-1, -1, 0), (1, 1, 2)))
+    assert [abort.after for abort in out] == pytest.approx([0.004])
+
+
+def test_each_way_out_of_the_volume_is_an_abort(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = [(0.04 * k, (x, 0, 1)) for k, x in enumerate((0.5, 1.25, 1.5, 0.5, 0.25, 1.1, 1.2, 0.5))]
+    told = ticked(Ticking(path), monkeypatch, SafetyVolume((-1, -1, 0), (1, 1, 2)))
+    left = "the vehicle left its safety volume at {} m"
+    assert [abort.cause for abort in told] == [left.format("1.25, 0.00, 1.00"), left.format("1.10, 0.00, 1.00")]
 
 
 def test_latency_is_told_by_its_parts() -> None:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from airworthy.bridges.wire import DTYPES, HEADER_MAX, Link, LinkFailure, Message, packed, within
+from airworthy.bridges.wire import DTYPES, HEADER_MAX, LinkFailure, Message, WireLink, packed, within
 from airworthy.core.arrays import ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.projections import Pinhole
@@ -32,10 +32,10 @@ SOON = 5.0
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[socket.socket, Link]]:
+def ends() -> Iterator[tuple[socket.socket, WireLink]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield ours, Link(theirs, 1 << 16)
+        yield ours, WireLink(theirs, 1 << 16)
 
 
 def carried(message: Message) -> Message:
@@ -51,7 +51,7 @@ def carried(message: Message) -> Message:
         thread = threading.Thread(target=send)
         thread.start()
         try:
-            return Link(theirs).receive(within(SOON))
+            return WireLink(theirs).receive(within(SOON))
         finally:
             thread.join()
 
@@ -118,7 +118,7 @@ def framed(header: bytes) -> bytes:
         (framed(b"[" * 100_000 + b"]" * 100_000), "no message"),
     ],
 )
-def test_what_is_no_message_ends_the_connection(data: bytes, said: str, ends: tuple[socket.socket, Link]) -> None:
+def test_what_is_no_message_ends_the_connection(data: bytes, said: str, ends: tuple[socket.socket, WireLink]) -> None:
     ours, link = ends
     thread = threading.Thread(target=ours.sendall, args=(data,))
     thread.start()
@@ -138,10 +138,10 @@ def test_damaged_messages_are_refused_or_are_messages(data: st.DataObject) -> No
         with ours:
             ours.sendall(bytes(whole[: data.draw(st.integers(0, len(whole)))]))
         with suppress(LinkFailure):
-            assert isinstance(Link(theirs).receive(within(SOON)), Message)
+            assert isinstance(WireLink(theirs).receive(within(SOON)), Message)
 
 
-def test_silence_ends_at_its_time_even_where_a_byte_comes_now_and_then(ends: tuple[socket.socket, Link]) -> None:
+def test_silence_ends_at_its_time_even_where_a_byte_comes_now_and_then(ends: tuple[socket.socket, WireLink]) -> None:
     ours, link = ends
     ours.sendall(b"\x10\x00")
     with pytest.raises(LinkFailure, match="no answer in time"):

@@ -45,6 +45,29 @@ def test_noisy_picks_are_within_a_percent_and_their_intervals() -> None:
     assert inside >= 35
 
 
+def test_picks_that_miss_each_other_widen_the_interval() -> None:
+    """What is left over in several images tells how well somebody picked: more than a careful click, where it is more."""
+    made = walk()
+    which = (0, 5, 9, 14)
+    exact, missed = (picked_point(made.images, picks(made, which, noise, 3)[0]) for noise in (0.0, 3.0))
+    # Error: root mean square of distances; two numbers a pick, and three that a point is free in.
+    left = missed.error**2 * len(which) / (2 * len(which) - 3)
+    assert left > 4.0
+    assert np.trace(missed.covariance) == pytest.approx(np.trace(exact.covariance) * left / PICK_NOISE**2, rel=0.02)
+    one, other = (measured_scale(made.images, *picks(made, which, noise, 3), LENGTH) for noise in (0.0, 3.0))
+    assert other.scale_half > 1.5 * one.scale_half
+
+
+def test_picks_that_meet_behind_their_cameras_are_refused() -> None:
+    """A pixel's line goes on behind its camera, and lines may meet there to the hundredth of a pixel."""
+    made = walk()
+    point = 4.0 * made.position[:2].mean(axis=0)
+    assert (frames.rotate_inverse(made.attitude[:2], point - made.position[:2])[:, 2] < 0.0).all()
+    words = "+".join(f"{made.images.names[k]}:{u},{v}" for k, (u, v) in enumerate(made.seen(point[None])[:2, 0]))
+    with pytest.raises(AirworthyError, match="meet behind a camera"):
+        picked_point(made.images, words)
+
+
 def test_an_interval_is_of_95_percent() -> None:
     """Of two places by their coordinates: as sure as a pick in the image of the nearest camera, and as a tape."""
     made = walk()
@@ -109,6 +132,24 @@ def test_a_distance_that_is_none_is_refused_before_anything_is_looked_at(metres:
     for options in (AlignOptions, CaptureVideoOptions):
         with pytest.raises(AirworthyError, match=r"distance between '0,0,0' and '1,0,0' is .* m; expected more than 0"):
             options(known_distance=(("0,0,0", "1,0,0", metres),))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("a", "b", "The point 'a' is not understood; expected X,Y,Z or IMAGE:U,V"),
+        ("0,0,0", "1,0", "The point '1,0' is not understood; expected X,Y,Z or IMAGE:U,V"),
+        ("0,0,0", "a:1,2+b:1", "'a:1,2.b:1' is not understood; expected X,Y,Z or IMAGE:U,V"),
+        ("0,0,0", "a:1,2", "'a:1,2' is picked in one image; pick it in two or more"),
+        ("0,0,0", "0,0,0", "The known distance of 1 m is from '0,0,0' to the same point; expected two"),
+        ("0,0,0", "0.0, 0, 0", "is from '0,0,0' to the same point; expected two"),
+        ("a:1,2+b:3,4", "b:3,4+a:1,2", "to the same point; expected two"),
+    ],
+)
+def test_points_that_are_none_are_refused_before_anything_is_looked_at(first: str, second: str, said: str) -> None:
+    for options in (AlignOptions, CaptureVideoOptions):
+        with pytest.raises(AirworthyError, match=said):
+            options(known_distance=((first, second, 1.0),))
 
 
 # ---- Poses that bend --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.bridges.wire import Link, LinkFailure, Message, packed, within
+from airworthy.bridges.wire import LinkFailure, Message, WireLink, packed, within
 from airworthy.core.errors import AirworthyError
 from airworthy.race import load_race, race_class
 from airworthy.race.background import MEASURED
@@ -353,7 +353,7 @@ def test_a_hello_is_bounded(fields: dict[str, Any], said: str) -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.sendall(packed(Message(HELLO, {"protocol": 1, **fields})))
-        opened = Opened(Link(ours))
+        opened = Opened(WireLink(ours))
         try:
             if said:
                 with pytest.raises(LinkFailure, match=said):
@@ -402,7 +402,7 @@ def served(*answers: bytes) -> tuple[str, threading.Thread]:
             for first in (True, False):
                 connection, _ = listening.accept()
                 with connection:
-                    link = Link(connection)
+                    link = WireLink(connection)
                     connection.sendall(packed(Message(HELLO, {"protocol": 1, "rate": 240.0})))
                     try:
                         for answer in () if first else answers:

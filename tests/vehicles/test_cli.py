@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airworthy.cli.main import main
-from airworthy.vehicles import read_vehicle, vehicle, vehicle_names, write_vehicle
+from airworthy.vehicles import articulated_names, read_vehicle, vehicle, vehicle_names, write_vehicle
 from airworthy.vehicles.record import SensorMount
 
 
@@ -21,19 +21,33 @@ def run(*arguments: str) -> int:
 def test_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     text = capsys.readouterr().out
-    assert f"{len(vehicle_names())} vehicles" in text
-    assert all(name in text for name in vehicle_names())
+    names = [*vehicle_names(), *articulated_names()]
+    assert f"{len(names)} vehicles" in text
+    assert all(name in text for name in names)
 
 
 def test_list_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--json") == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in rows] == vehicle_names()
+    assert [row["name"] for row in rows] == sorted([*vehicle_names(), *articulated_names()])
+    assert {row["name"] for row in rows if row.get("joints")} == {*articulated_names()}
     wanted = {"name", "mass_kg", "rotor_count", "thrust_to_weight", "alpha_xy_max", "alpha_z_max"}
     assert all(wanted <= row.keys() for row in rows)
     lmf2 = next(row for row in rows if row["name"] == "lmf2")
     assert (lmf2["mass_kg"], lmf2["rotor_count"]) == (1.24, 4)
     assert lmf2["thrust_to_weight"] == pytest.approx(40 / (1.24 * 9.81))
+
+
+def test_show_a_vehicle_with_joints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("show", "snakey") == 0
+    text = capsys.readouterr().out
+    for said in ("dof               12", "pole_per_s        8898.8", "step_ms           2", "integrator        extrapolated"):
+        assert said in text
+    assert "    link1_virtual2: 306.25 g, rotor 1; joint servo of rate, 10 N m s/rad, -28.65 to 28.65 degrees" in text
+    assert run("show", "morphy_linear", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["dof"], found["step_ms"], found["integrator"]) == (14, pytest.approx(2.0), "midpoint")
+    assert found["tree"][:3] == ["base_link", "connecting_link_arm0", "arm_motor_0"]
 
 
 def test_show(capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,9 +60,9 @@ def test_the_catalogue_is_what_its_builder_writes(data_dir: Path) -> None:
 
 
 def test_articulated_urdfs_import_in_their_neutral_pose(data_dir: Path, robots: dict[str, Any], tmp_path: Path) -> None:
-    # Not in the catalogue (their joints move), but the reader takes them: same total mass and centre as computed independently.
+    # With joints held, by a TOML of a rigid vehicle: same total mass and centre as computed independently.
     text = (ROTORS / "morphy_stiff.toml").read_text()
     (tmp_path / "morphy.toml").write_text(text)
-    airframe = import_urdf(data_dir / "aerial_gym" / robots["morphy"]["urdf_copy"], tmp_path / "morphy.toml")
+    airframe = import_urdf(data_dir / "aerial_gym" / robots["morphy"]["urdf_copy"], tmp_path / "morphy.toml", "frozen")
     assert airframe.extra["movable_joints_frozen"] == robots["morphy"]["derived"]["n_movable_joints"]
     np.testing.assert_allclose(airframe.mass, robots["morphy"]["derived"]["total_mass"])

@@ -45,6 +45,7 @@ URDF = """<?xml version="1.0"?>
 ROTORS = """
 version = 1
 name = "pair"
+joints = "frozen"
 [rotor]
 thrust = [0, 0, 1e-4]
 torque = [0, 0, 1e-6]

@@ -73,7 +73,7 @@ def test_the_command_tells_of_a_figure_that_is_not_as_it_must_be(
 def test_a_group_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--only", "sounds"])
-    assert "'motion', 'geometry', 'scenes', 'sensors'" in capsys.readouterr().err
+    assert "'motion', 'articulated', 'geometry', 'scenes', 'sensors'" in capsys.readouterr().err
 
 
 @pytest.mark.slow

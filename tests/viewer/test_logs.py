@@ -117,6 +117,23 @@ def test_a_start_moves_and_turns_the_whole_flight(tmp_path: Path) -> None:
         shown_log(path, LogView(start=(float("nan"), 0.0, 0.0, 0.0)))
 
 
+def test_a_start_turns_from_the_first_heading(tmp_path: Path) -> None:
+    # Heading 30 degrees, flying that way at 2 m/s, and turning to the left by 0.2 rad/s.
+    rows = []
+    for k in range(10):
+        t = 0.05 * k
+        _, _, z, w = from_rotation_vector((0.0, 0.0, np.pi / 6 + 0.2 * t))
+        rows.append(f"{100.5 + t:.6f} {2 * t * np.cos(np.pi / 6):.9f} {2 * t * np.sin(np.pi / 6):.9f} 1 0 0 {z:.9f} {w:.9f}\n")
+    path = saved(tmp_path, "a.txt", "".join(rows).encode())
+    track = shown_log(path, LogView(start=(1.0, 2.0, 3.0, 100.0)))[0].track(0)
+    times = 0.05 * np.arange(10)
+    headings = np.rad2deg(to_euler(track.attitude.astype(float))[:, 2])
+    assert np.allclose(headings, 100.0 + np.rad2deg(0.2 * times), atol=1e-3)
+    way = np.array([np.cos(np.deg2rad(100.0)), np.sin(np.deg2rad(100.0)), 0.0])
+    assert np.allclose(track.position, np.array([1.0, 2.0, 3.0]) + np.outer(2 * times, way), atol=1e-5)
+    assert np.allclose(track.velocity, 2 * way, atol=1e-5)
+
+
 def test_logs_are_told_by_what_they_hold(tmp_path: Path) -> None:
     bare = saved(tmp_path, "log00", crazyflie_file(2))
     subject = load_subject(str(bare))

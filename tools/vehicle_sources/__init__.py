@@ -35,5 +35,6 @@ def all_vehicles(data: Path) -> Iterator[Vehicle]:
 
 
 def catalogue_texts(data: Path) -> dict[Path, str]:
-    """Path and text of every catalogue file."""
-    return {CATALOGUE / f"{airframe.name}.toml": vehicle_text(airframe) for airframe in all_vehicles(data)}
+    """Path and text of every catalogue file; vehicles with joints stand in a folder of their own."""
+    folders = {True: CATALOGUE / "articulated", False: CATALOGUE}
+    return {folders[bool(item.links)] / f"{item.name}.toml": vehicle_text(item) for item in all_vehicles(data)}

@@ -1,4 +1,4 @@
-"""The rigid Aerial Gym robots: rotors from the configuration classes, everything else from their URDFs."""
+"""Aerial Gym's robots that fly: rotors and joint laws from the configuration classes, everything else from their URDFs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from airworthy.vehicles import files
 from airworthy.vehicles.files import VERSION
 from airworthy.vehicles.lookup import import_urdf
 from airworthy.vehicles.record import Vehicle
+from vehicle_sources.aerial_gym_joints import bars, joint_settings, link_sources
 
-# base_rov swims; morphy, morphy_fixed_base and the snakeys have moving joints, which a rigid record cannot hold.
+# base_rov swims.
 RIGID = (
     "base_quadrotor",
     "base_quad_root_link_control",
@@ -26,6 +27,17 @@ RIGID = (
     "tinyprop",
     "morphy_stiff",
 )
+ARTICULATED = {
+    "morphy": "morphy",
+    "morphy_fixed_base": "morphy_fixed_base",
+    "morphy_mixed": "morphy",
+    "morphy_linear": "morphy",
+    "snakey": "snakey",
+    "snakey5": "snakey5",
+    "snakey6": "snakey6",
+    "snakey_bar": "snakey",
+}
+"""Those with joints, and whose numbers they have."""
 _HEADER = "# Rotors of a URDF for import_urdf: links in the source's motor order. SI units, rotor speed in rad/s.\n"
 
 
@@ -34,15 +46,20 @@ def _robots(data: Path) -> dict[str, Any]:
 
 
 def vehicles(data: Path, rotors: Path) -> Iterator[Vehicle]:
-    """Import every rigid robot from its URDF and the rotors TOML in the folder `rotors`."""
-    for name, robot in _robots(data).items():
-        if name in RIGID:
-            yield import_urdf(data / "aerial_gym" / robot["urdf_copy"], rotors / f"{name}.toml")
+    """Import every robot from its URDF and the rotors TOML in the folder `rotors`."""
+    for name, robot in _flown(data).items():
+        found = import_urdf(data / "aerial_gym" / robot["urdf_copy"], rotors / f"{name}.toml")
+        yield bars(found) if name == "snakey_bar" else found
 
 
 def rotors_texts(data: Path) -> dict[str, str]:
-    """Text of the rotors TOML of every rigid robot."""
-    return {name: _HEADER + files.text_of(_table(name, robot)) for name, robot in _robots(data).items() if name in RIGID}
+    """Text of the rotors TOML of every robot."""
+    return {name: _HEADER + files.text_of(_table(name, robot)) for name, robot in _flown(data).items()}
+
+
+def _flown(data: Path) -> dict[str, Any]:
+    robots = _robots(data)
+    return {name: robots[name] for name in RIGID} | {name: robots[robot] for name, robot in ARTICULATED.items()}
 
 
 def _middle(motor: dict[str, float], key: str) -> float:
@@ -77,9 +94,17 @@ def _table(name: str, robot: dict[str, Any]) -> dict[str, Any]:
     links, directions = robot["derived"]["motor_links"], allocation["motor_directions"]
     disturbance = robot["config"]["disturbance"]
     bounds = disturbance["max_force_and_torque_disturbance"]
+    if name in ARTICULATED:
+        joints: dict[str, Any] = {"joints": joint_settings(name, robot["config"]["reconfiguration_config"])}
+        sources = {**_sources(robot), **link_sources(name, robot)}
+        for key in ("mass", "inertia", "center_of_mass"):
+            del sources[key]
+    else:
+        joints, sources = {}, _sources(robot)
     return {
         "version": VERSION,
         "name": name,
+        **({"fixed_base": True} if name == "morphy_fixed_base" else {}),
         "motor_state": "thrust" if _in_thrust(motor) else "speed",
         "rotor": _rotor(motor),
         # Their torque is -d c_tau u about the rotor axis, so our spin is -d.
@@ -89,7 +114,8 @@ def _table(name: str, robot: dict[str, Any]) -> dict[str, Any]:
             "force_max": [float(v) for v in bounds[:3]],
             "torque_max": [float(v) for v in bounds[3:]],
         },
-        "sources": _sources(robot),
+        **joints,
+        "sources": sources,
         "extra": _extra(robot, motor, disturbance),
     }
 

@@ -76,7 +76,7 @@ def _crossing(name: str, array: Any) -> np.ndarray[Any, Any]:
     return little
 
 
-class Link:
+class WireLink:
     """One end of a connection.
 
     Args:

@@ -6,17 +6,21 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.control.effectors import YAW_LOST, holds_yaw
 from airworthy.core.errors import AirworthyError
+from airworthy.dynamics.articulated.summary import joint_lines, joint_summary
+from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.sensors import carried_sensors
 from airworthy.vehicles import (
     Indicators,
     Vehicle,
+    articulated_names,
+    frozen,
     hover_trim,
     indicators,
     named_vehicle,
@@ -62,6 +66,8 @@ class ValidateVehicleConfig:
     """Vehicle TOML, or URDF, to read and check."""
     rotors: Path | None = None
     """Of a URDF: the TOML that says which of its links are rotors; without it only the URDF itself is checked."""
+    joints: Literal["free", "frozen"] | None = None
+    """Of a URDF: whether its joints move or are held at zero; none: as the TOML says, else they move."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +111,15 @@ def main(argv: list[str]) -> int:
 
 
 def _summary(record: Vehicle) -> dict[str, Any]:
+    """Return what a line of the list says; of vehicles with joints as they are with all at zero."""
+    joints = {"joints": record.joint_count} if record.links else {}
+    record = frozen(record)
     values = indicators(record)
     return {
         "name": record.name,
         "mass_kg": record.mass,
         "rotor_count": record.rotor_count,
+        **joints,
         "thrust_to_weight": _thrust_to_weight(record),
         "alpha_xy_max": values.alpha_xy_max,
         "alpha_z_max": values.alpha_z_max,
@@ -126,7 +136,7 @@ def _thrust_to_weight(record: Vehicle) -> float:
 
 
 def _list(config: ListConfig) -> int:
-    rows = [_summary(vehicle(name)) for name in vehicle_names()]
+    rows = [_summary(vehicle(name)) for name in sorted([*vehicle_names(), *articulated_names()])]
     if config.json:
         emit_json(rows)
         return 0
@@ -134,25 +144,29 @@ def _list(config: ListConfig) -> int:
         "name": "name",
         "mass [kg]": "mass_kg",
         "rotors": "rotor_count",
+        "joints": "joints",
         "arm [m]": "arm_m",
         "thrust/weight": "thrust_to_weight",
         "roll [rad/s^2]": "alpha_xy_max",
         "yaw [rad/s^2]": "alpha_z_max",
         "title": "title",
     }
-    show_table(f"{len(rows)} vehicles", list(columns), [[row[key] for key in columns.values()] for row in rows])
+    show_table(f"{len(rows)} vehicles", list(columns), [[row.get(key) for key in columns.values()] for row in rows])
     return 0
 
 
 def _show(config: ShowVehicleConfig) -> int:
     record = _named(config.name)
+    joints = joint_summary(record) if record.links else {}
     if config.json:
-        emit_json({**_summary(record), **_hover(record), "vehicle": dataclasses.asdict(record)})
+        emit_json({**_summary(record), **_hover(frozen(record)), **joints, "vehicle": dataclasses.asdict(record)})
         return 0
     summary = {key: value for key, value in _summary(record).items() if value is not None}
-    rows = [*summary.items(), ("hover", _hover_text(record))]
-    for key, value in rows:
+    rows = [*summary.items(), ("hover, held" if joints else "hover", _hover_text(frozen(record)))]
+    for key, value in [*rows, *((key, value) for key, value in joints.items() if key != "tree")]:
         print(f"{key:18}{value:.5g}" if isinstance(value, float) else f"{key:18}{value}")
+    for line in joint_lines(record) if joints else ():
+        print(line)
     print(f"\n{vehicle_text(record)}", end="")
     return 0
 
@@ -188,11 +202,17 @@ def _validate(config: ValidateVehicleConfig) -> int:
     urdf = config.file.suffix.lower() == ".urdf"
     if config.rotors is not None and not urdf:
         raise AirworthyError("--rotors belongs to a URDF: leave it out.")
+    if config.joints is not None and config.rotors is None:
+        raise AirworthyError("--joints belongs to a URDF with its --rotors: leave it out.")
     if urdf and config.rotors is None:
         return _validate_tree(config.file)
-    record = named_vehicle(str(config.file), config.rotors) if urdf else read_vehicle(config.file)
+    record = named_vehicle(str(config.file), config.rotors, config.joints) if urdf else read_vehicle(config.file)
     # A record without a device for a sensor can fly, but what it is said to carry cannot be mounted.
     carried_sensors(record)
+    if record.links:
+        tree_of(record)  # what cannot be simulated with joints is told here
+        print(f"{config.file}: {record.joint_count} joints move; what follows is said of them held at zero.")
+    record, given = frozen(record), record
     summary = f"{record.mass:g} kg, {record.rotor_count} rotors, thrust to weight {_thrust_to_weight(record):.3g}"
     print(f"{config.file}: {record.name} is valid ({summary}).")
     trim = hover_trim(record)
@@ -205,7 +225,7 @@ def _validate(config: ValidateVehicleConfig) -> int:
     arm = arm_length(record)
     if arm > ARM_USUAL:
         print(f"note: its arms are {arm:.4g} m long; positions are in metres, and {arm:.4g} mm would be {arm / 1000.0:.4g}")
-    for name in missing_sources(record):
+    for name in missing_sources(given):
         print(f"note: no source is given for {name}")
     return 0
 

@@ -23,17 +23,20 @@ from airworthy.verification import (
     sensor_figures,
     splat_figures,
 )
+from airworthy.verification.articulated import articulated_figures, articulated_left_out
 from airworthy.verification.capture import marker_figures
 from airworthy.verification.gates import gate_figures, gates_left_out
 from airworthy.verification.learning import sousvide_figures, sousvide_left_out
 from airworthy.verification.learning.trainers import learning_figures, learning_left_out
 
 _DESCRIPTION = (
-    "Measure physics, geometry, places, sensors, splats and the acceptance lists of SOUS VIDE, navigation, gates and learning"
-    " here, and print each figure beside what it must be."
+    "Measure physics, vehicles with joints, geometry, places, sensors, splats and the acceptance lists of SOUS VIDE,"
+    " navigation, gates and learning here, and print each figure beside what it must be."
 )
 
-Group = Literal["motion", "geometry", "scenes", "sensors", "splats", "sousvide", "navigation", "gates", "learning"]
+Group = Literal[
+    "motion", "articulated", "geometry", "scenes", "sensors", "splats", "sousvide", "navigation", "gates", "learning"
+]
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ def _sousvide(everything: bool) -> Iterator[Figure]:
 
 GROUPS: dict[Group, Callable[[bool], Iterator[Figure]]] = {
     "motion": _motion,
+    "articulated": articulated_figures,
     "geometry": geometry_figures,
     "scenes": scene_figures,
     "sensors": sensor_figures,
@@ -109,6 +113,7 @@ GROUPS: dict[Group, Callable[[bool], Iterator[Figure]]] = {
     "learning": learning_figures,
 }
 LEFT_OUT: dict[Group, Callable[[], list[str]]] = {
+    "articulated": articulated_left_out,
     "sousvide": sousvide_left_out,
     "navigation": navigation_left_out,
     "gates": gates_left_out,

@@ -20,6 +20,7 @@ from airworthy.core.tracing import TracedBlock, trace
 from airworthy.core.vectors import add, matrix_columns, quaternion_derivative, scale
 from airworthy.dynamics.equations import normalize
 from airworthy.dynamics.rigid import native_text
+from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Vehicle
 
 
@@ -62,6 +63,7 @@ def semi_kinematic_layout() -> Layout:
 
 def semi_kinematic_parameters(vehicle: Vehicle, rate_limit: float) -> Array:
     """Return the column of a vehicle's rows; the thrust limit is that of all rotors at their upper limit, along body z."""
+    refuse_links(vehicle, "The semi-kinematic family")
     layout = semi_kinematic_layout()
     column = np.zeros(layout.size)
     thrust = sum((r.thrust[0] + r.thrust[1] * r.speed_max + r.thrust[2] * r.speed_max**2) * r.axis[2] for r in vehicle.rotors)

@@ -9,6 +9,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
+from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import CollisionBody, Rotor, Vehicle
 
 # ---- Rows of the parameter array of the rigid family, and how a vehicle fills them ------------------------------------------
@@ -116,7 +117,11 @@ def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array
         layout: Of the parameter rows.
         rotor_count: Rotors that the layout holds; those beyond the vehicle's own are padding that gives neither thrust nor
             torque.
+
+    Raises:
+        AirworthyError: It has joints.
     """
+    refuse_links(vehicle, "The rigid family")
     column = np.zeros(layout.size)
     put = layout.writer(column)
     com = np.asarray(vehicle.center_of_mass, float)

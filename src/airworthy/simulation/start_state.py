@@ -20,6 +20,7 @@ from airworthy.core.random import Stream, uniforms
 from airworthy.core.schema import shown
 from airworthy.simulation.config import Imu, Randomization, SimulatorConfig
 from airworthy.vehicles import Vehicle, hover_trim
+from airworthy.vehicles.links import refuse_links
 
 # ---- A saved instant of a simulation, in memory or on disk ------------------------------------------------------------------
 
@@ -117,6 +118,7 @@ def vehicles_per_env(vehicles: Vehicle | Sequence[Vehicle], env_count: int | Non
         what: Their name in messages.
     """
     if isinstance(vehicles, Vehicle):
+        refuse_links(vehicles, "The simulator")
         count = 1 if env_count is None else whole_number("env_count", env_count)
         return [vehicles] * count
     if isinstance(vehicles, str):
@@ -129,6 +131,7 @@ def vehicles_per_env(vehicles: Vehicle | Sequence[Vehicle], env_count: int | Non
     for item in items:
         if not isinstance(item, Vehicle):
             raise AirworthyError(f"`{what}` holds {item!r}; expected Vehicle records, such as vehicle('lmf2').")
+        refuse_links(item, "The simulator")
     if env_count is not None and env_count != len(items):
         raise AirworthyError(f"`{what}` has {len(items)} entries but env_count is {env_count}; leave env_count out.")
     return items

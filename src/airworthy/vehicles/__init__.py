@@ -8,12 +8,16 @@ from airworthy.vehicles.check import check
 if TYPE_CHECKING:
     from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque
     from airworthy.vehicles.files import read_vehicle, write_vehicle
-    from airworthy.vehicles.lookup import import_urdf, named_vehicle, vehicle, vehicle_names
+    from airworthy.vehicles.links import articulated, frozen
+    from airworthy.vehicles.lookup import articulated_names, import_urdf, named_vehicle, vehicle, vehicle_names
     from airworthy.vehicles.record import (
         Battery,
         CollisionBody,
         Disturbance,
         Drag,
+        Joint,
+        Link,
+        LinkShape,
         Rotor,
         RotorResponse,
         SensorMount,
@@ -39,8 +43,9 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Battery", "CollisionBody", "Disturbance", "Drag", "Indicators", "Rotor", "RotorResponse", "SensorMount", "Trim", "Vehicle",
-    "VoltageChain", "WrenchNoise", "check", "control_effectiveness", "hover_speed", "hover_trim", "import_urdf", "indicators",
+    "Battery", "CollisionBody", "Disturbance", "Drag", "Indicators", "Joint", "Link", "LinkShape", "Rotor", "RotorResponse",
+    "SensorMount", "Trim", "Vehicle", "VoltageChain", "WrenchNoise", "articulated", "articulated_names", "check",
+    "control_effectiveness", "frozen", "hover_speed", "hover_trim", "import_urdf", "indicators",
     "inertia_matrix", "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust",
     "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "upright", "vehicle", "vehicle_names", "write_vehicle",
 ]  # fmt: skip

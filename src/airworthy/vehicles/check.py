@@ -16,9 +16,9 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound
-from airworthy.vehicles.record import Battery, CollisionBody, Rotor, RotorResponse, SensorMount, Vehicle, VoltageChain
+from airworthy.vehicles.record import Battery, CollisionBody, Link, Rotor, RotorResponse, SensorMount, Vehicle, VoltageChain
 
-__all__ = ["check", "inertia_matrix", "rotor_thrust", "rotor_torque"]
+__all__ = ["check", "check_links", "inertia_matrix", "rotor_thrust", "rotor_torque"]
 
 ROTOR_COUNT_MAX = 16
 NUMBER_MAX = 1e9
@@ -31,6 +31,12 @@ MOMENT_MIN = 1e-15
 """Least principal moment of inertia [kg m^2]: a milligram within a tenth of a millimetre has some 1e-14."""
 TRIANGLE_TOLERANCE = 0.05
 """Relative: identified inertias are rarely better, and a published set (RotorPy's Crazyflie) misses the inequality by 1 %."""
+
+JOINT_COUNT_MAX = 24
+LINK_TRIANGLE_TOLERANCE = 1e-9
+"""Relative: links are computed or given exactly, and one that breaks the inequality can make a joint's inertia negative."""
+SINGULAR = 1e-9
+"""Share of a joint's inertia with all others held below which nothing resists it when they are free."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -66,6 +72,9 @@ def check(vehicle: Vehicle) -> Vehicle:
         _require(abs(value) <= NUMBER_MAX, f"{where} is {value:g}, beyond {NUMBER_MAX:g} in SI units: check its unit")
         tiny = value == 0.0 or abs(value) >= NUMBER_MIN
         _require(tiny, f"{where} is {value:g}, which is not zero but less than {NUMBER_MIN:g} in SI units: check its unit")
+    if vehicle.links:
+        check_links(vehicle.links)
+    _check_carriers(vehicle)
     _require(vehicle.mass > 0.0, f"mass is {vehicle.mass:g} kg, but must be positive")
     _require(MASS.holds(vehicle.mass), f"mass is {vehicle.mass:g} kg, but expected {MASS.expected}")
     _require(vehicle.gravity >= 0.0, f"gravity is {vehicle.gravity:g} m/s^2, but must not be negative")
@@ -193,3 +202,141 @@ def _check_chain(chain: VoltageChain | None) -> None:
     _require(chain.supply > 0.0 and chain.command_to_grams > 0.0, "voltage_chain.supply and command_to_grams must be positive")
     _require(0.0 <= chain.pwm_min < chain.pwm_max, "voltage_chain.pwm_min must be smaller than pwm_max and not negative")
     _require(chain.speed_slope > 0.0, "voltage_chain.speed_slope must be positive, since more voltage spins faster")
+
+
+# ---- Vehicles with joints ---------------------------------------------------------------------------------------------------
+
+
+def check_links(links: tuple[Link, ...]) -> None:
+    """Check the links of a vehicle with joints, by themselves.
+
+    Raises:
+        AirworthyError: They are no tree, a number cannot be, or nothing resists a joint; one sentence.
+    """
+    for where, value in _numbers(links, "links"):
+        _require(
+            math.isfinite(value) and abs(value) <= NUMBER_MAX, f"{where} is {value}, but must be finite, up to {NUMBER_MAX:g}"
+        )
+    _require(links[0].joint is None and not links[0].parent, f"links[0] is the root, but {links[0].name!r} hangs on a joint")
+    count = len(links) - 1
+    _require(1 <= count <= JOINT_COUNT_MAX, f"links holds {count} joints, but 1 to {JOINT_COUNT_MAX} can be flown")
+    known: set[str] = set()
+    for index, link in enumerate(links):
+        where = f"links[{index}] ({link.name[:60]!r})"
+        _require(bool(_NAME.fullmatch(link.name)), f"{where} must be named by 1 to 64 letters, digits, '_.-'")
+        _require(link.name not in known, f"two links are named {link.name!r}, but each needs its own name")
+        if index:
+            _require(
+                link.joint is not None,
+                f"{where} has no joint, but only the root has none: fixed links belong to what they are fixed to",
+            )
+            _require(
+                link.parent in known, f"{where} hangs on {link.parent[:60]!r}, but that is no link before it: no tree has loops"
+            )
+            _check_joint(link, where)
+        known.add(link.name)
+        _check_link_inertia(link, where)
+    _require(
+        links[0].mass > 0.0, f"links[0] ({links[0].name!r}) has no mass, but position is that of the root's own centre of mass"
+    )
+    _check_resistance(links)
+
+
+def _check_joint(link: Link, where: str) -> None:
+    joint = link.joint
+    assert joint is not None
+    for name, value in (("axis", joint.axis), ("rotation", joint.rotation)):
+        length = math.sqrt(sum(v * v for v in value))
+        _require(abs(length - 1.0) < 1e-6, f"{where}: joint.{name} has length {length:.6g}, but must have length 1")
+    _require(
+        joint.law in ("spring", "morphy", "torque"),
+        f"{where}: joint.law is {joint.law!r}, but is 'spring', 'morphy' or 'torque'",
+    )
+    for name in ("kp", "kd", "armature"):
+        value = getattr(joint, name)
+        _require(value >= 0.0, f"{where}: joint.{name} is {value:g}, but a negative one would drive the joint")
+    for name in ("effort", "rate_max"):
+        value = getattr(joint, name)
+        _require(value is None or value > 0.0, f"{where}: joint.{name} is {value}, but must be positive, or left out")
+    low = -math.inf if joint.lower is None else joint.lower
+    high = math.inf if joint.upper is None else joint.upper
+    _require(low < high, f"{where}: joint.lower is {low:g} and upper {high:g}, but the lower one must be smaller")
+    first, last = joint.initial_low, joint.initial_high
+    _require(
+        first <= last, f"{where}: joint.initial_low is {first:g} and initial_high {last:g}, but the low one must not be larger"
+    )
+    _require(
+        low <= first and last <= high,
+        f"{where}: joint.initial_low to initial_high is {first:g} to {last:g}, beyond the stops at {low:g} and {high:g}",
+    )
+
+
+def _check_link_inertia(link: Link, where: str) -> None:
+    _require(link.mass >= 0.0, f"{where}: mass is {link.mass:g} kg, but must not be negative")
+    xx, yy, zz, xy, xz, yz = link.inertia
+    moments = np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    text = ", ".join(f"{m:.4g}" for m in moments)
+    small = LINK_TRIANGLE_TOLERANCE * moments[2]
+    _require(moments[0] >= -small, f"{where}: inertia has the principal moments {text} kg m^2, but none may be negative")
+    _require(
+        moments[0] + moments[1] >= moments[2] - small,
+        f"{where}: inertia has the principal moments {text} kg m^2, but no body's largest exceeds the sum of the others",
+    )
+
+
+def _check_resistance(links: tuple[Link, ...]) -> None:
+    """Refuse a joint that has no inertia when all others are free: articulated inertias, tips first (Featherstone 2008, 7)."""
+    from airworthy.vehicles.links import full_inertia, rotation_matrix
+
+    place = {link.name: index for index, link in enumerate(links)}
+    free, held = [], []
+    for link in links:
+        c = _skew(link.center_of_mass)
+        inertia = full_inertia(link.inertia) - link.mass * c @ c
+        free.append(np.block([[inertia, link.mass * c], [link.mass * c.T, link.mass * np.eye(3)]]))
+        held.append(free[-1].copy())
+    for index in range(len(links) - 1, 0, -1):
+        joint = links[index].joint
+        assert joint is not None
+        motion = np.array([*joint.axis, 0.0, 0.0, 0.0])
+        push, stiff = free[index] @ motion, float(motion @ held[index] @ motion)
+        inertia = float(motion @ push) + joint.armature
+        _require(
+            inertia > max(SINGULAR * stiff, MOMENT_MIN),
+            f"links[{index}] ({links[index].name!r}) has no inertia about its joint's axis, so nothing would resist its torque:"
+            " give it mass off the axis, an inertia or an armature",
+        )
+        left = free[index] - np.outer(push, push) / inertia
+        turn = rotation_matrix(joint.rotation)
+        # To the parent's axes and origin: motion there, brought to the link.
+        shift = np.block([[turn.T, np.zeros((3, 3))], [-turn.T @ _skew(joint.position), turn.T]])
+        above = place[links[index].parent]
+        free[above] += shift.T @ left @ shift
+        held[above] += shift.T @ held[index] @ shift
+
+
+def _skew(v: Any) -> np.ndarray:
+    x, y, z = v
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _check_carriers(vehicle: Vehicle) -> None:
+    """Rotors and sensors name links that are there, and what the record says it weighs is what its links weigh."""
+    names = [link.name for link in vehicle.links]
+    known = f"its links are {', '.join(names)}" if names else "it has no links"
+    carried = [(f"rotors[{k}]", rotor.link) for k, rotor in enumerate(vehicle.rotors)]
+    carried += [(f"sensors[{k}]", sensor.link) for k, sensor in enumerate(vehicle.sensors)]
+    for where, link in carried:
+        _require(not link or link in names, f"{where}.link is {link[:60]!r}, but {known}")
+    _require(bool(names) or not vehicle.fixed_base, "fixed_base is for vehicles with links: a rigid one held does nothing")
+    if not names:
+        return
+    from airworthy.vehicles.links import derived_fields
+
+    for name, value in derived_fields(vehicle.links).items():
+        given = getattr(vehicle, name)
+        size = max(np.abs(value).max(), 1e-12)
+        _require(
+            bool(np.all(np.abs(np.subtract(given, value)) <= 1e-6 * size)),
+            f"{name} is {given}, but that of its links is {value}: leave it to airworthy.vehicles.articulated",
+        )

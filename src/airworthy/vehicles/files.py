@@ -11,8 +11,9 @@ from typing import Any
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_toml, write_text
 from airworthy.core.table_schema import TableSchema, default_of, toml_key, toml_value, unknown_key
-from airworthy.vehicles.check import check
-from airworthy.vehicles.record import Rotor, SensorMount, Vehicle
+from airworthy.vehicles.check import check, check_links
+from airworthy.vehicles.links import derived_fields
+from airworthy.vehicles.record import Link, Rotor, SensorMount, Vehicle
 
 __all__ = ["VERSION", "read_vehicle", "vehicle_from_table", "vehicle_text", "write_vehicle"]
 
@@ -48,6 +49,23 @@ _UNITS = {
     "torque_max": "N m",
     "size": "m, half extents",
     "center": "m",
+    "links.mass": "kg",
+    "links.center_of_mass": "m in the link's frame",
+    "links.inertia": "kg m^2 about the link's centre of mass: xx, yy, zz, xy, xz, yz",
+    "links.joint.position": "m in the parent's frame",
+    "links.joint.axis": "in the link's frame",
+    "links.joint.rotation": "link to parent at zero: x, y, z, w",
+    "links.joint.kp": "N m/rad; morphy: N m/rad^2",
+    "links.joint.kd": "N m s/rad",
+    "links.joint.rest": "rad",
+    "links.joint.weight": "N m",
+    "links.joint.armature": "kg m^2",
+    "links.joint.lower": "rad",
+    "links.joint.upper": "rad",
+    "links.joint.effort": "N m",
+    "links.joint.rate_max": "rad/s",
+    "links.joint.initial_low": "rad",
+    "links.joint.initial_high": "rad",
 }
 _PLAIN = ("sources", "extra", "parameters")
 
@@ -91,7 +109,7 @@ def _section(table: dict[str, Any], path: tuple[str, ...], lines: list[str], exp
 
 def missing_sources(vehicle: Vehicle) -> list[str]:
     """Return dotted names of the values that differ from their defaults and carry no source."""
-    skipped = {"name", "sources", "extra", "rotors", "sensors"}
+    skipped = {"name", "sources", "extra", "rotors", "sensors"} | ({*DERIVED, "fixed_base"} if vehicle.links else set())
     names = [f.name for f in dataclasses.fields(vehicle) if f.name not in skipped and getattr(vehicle, f.name) != default_of(f)]
     for f in dataclasses.fields(vehicle.rotors[0]):
         if any(getattr(rotor, f.name) != default_of(f) for rotor in vehicle.rotors):
@@ -102,6 +120,8 @@ def missing_sources(vehicle: Vehicle) -> list[str]:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+DERIVED = ("mass", "center_of_mass", "inertia")
+"""Of a vehicle with links they follow from these, and stand in no file."""
 VERSION = 1
 """Version of the file form; a reader of version n also reads n - 1."""
 # DOTALL: paths may hold line breaks; the file's ending is the last one.
@@ -208,6 +228,8 @@ def vehicle_from_table(table: dict[str, Any], where: str) -> Vehicle:
     rotors = body.get("rotors")
     if isinstance(rotors, list) and all(isinstance(rotor, dict) for rotor in rotors):
         body["rotors"] = [{**shared, **rotor} for rotor in rotors]
+    if "links" in body:
+        body.update(_of_links(body, where))
     vehicle = _SCHEMA.decode(Vehicle, body, f"{where}: ")
     try:
         return check(vehicle)
@@ -215,9 +237,26 @@ def vehicle_from_table(table: dict[str, Any], where: str) -> Vehicle:
         raise AssetError(f"{where}: {error}") from None
 
 
+def _of_links(body: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return what the links of a vehicle table weigh together, as the table would say it."""
+    for key in DERIVED:
+        if key in body:
+            raise AssetError(f"{where}: {key} follows from the links and must not stand here.")
+    links = _SCHEMA.decode(tuple[Link, ...], body["links"], f"{where}: links")
+    if not links:
+        raise AssetError(f"{where}: links is empty: leave it out of a rigid vehicle's file.")
+    try:
+        check_links(links)
+    except AirworthyError as error:
+        raise AssetError(f"{where}: {error}") from None
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in derived_fields(links).items()}
+
+
 def vehicle_text(vehicle: Vehicle) -> str:
     """Return the file's text: values at their defaults are left out, values that all rotors share stand once."""
     encoded = _SCHEMA.encode(vehicle)
+    if vehicle.links:
+        encoded = {key: value for key, value in encoded.items() if key not in DERIVED}
     rotors = encoded.pop("rotors")
     tables = {name: encoded.pop(name) for name in ("sources", "extra") if name in encoded}
     shared = {k: v for k, v in rotors[0].items() if len(rotors) > 1 and all(r.get(k) == v for r in rotors)}
@@ -225,4 +264,6 @@ def vehicle_text(vehicle: Vehicle) -> str:
     if shared:
         table["rotor"] = shared
     table["rotors"] = [{k: v for k, v in rotor.items() if k not in shared} for rotor in rotors]
+    if "links" in table:  # behind the rotors: they are long
+        table["links"] = table.pop("links")
     return _HEADER + text_of({**table, **tables})

@@ -19,40 +19,63 @@ from airworthy.vehicles.record import Vehicle
 if TYPE_CHECKING:
     from airworthy.vehicles.urdf_tree import UrdfLink, UrdfTree
 
-__all__ = ["CATALOGUE", "import_urdf", "named_vehicle", "vehicle", "vehicle_given", "vehicle_names"]
+__all__ = ["CATALOGUE", "articulated_names", "import_urdf", "named_vehicle", "vehicle", "vehicle_given", "vehicle_names"]
 
 # ---- A vehicle from a URDF and a TOML that says which links are rotors ------------------------------------------------------
 
-_FROM_URDF = ("mass", "inertia", "center_of_mass")
+_FROM_URDF = ("mass", "inertia", "center_of_mass", "links")
 
 
-def import_urdf(path: str | Path, rotors: str | Path) -> Vehicle:
+def import_urdf(path: str | Path, rotors: str | Path, joints: str | None = None) -> Vehicle:
     """Build a vehicle from a URDF.
 
-    Mass, centre of mass, inertia, rotor poses and collision shape come from the URDF with every joint in its neutral position
-    (how many can move is noted in `extra`); its root link is the body frame. Everything else comes from the rotors TOML: a
-    vehicle file without mass, inertia, center_of_mass, in which each of `rotors` names a `link` instead of position and axis.
-    The thrust axis is that link's z axis. `body` in the TOML overrides the URDF's collision shapes.
+    Links, rotor poses and collision shapes come from the URDF; its root link is the body frame, and what is fixed to a link
+    becomes part of it. Everything else comes from the rotors TOML: a vehicle file without mass, inertia, center_of_mass and
+    links, in which each of `rotors` names a `link` instead of position and axis. The thrust axis is that link's z axis. `body`
+    in the TOML overrides the URDF's collision shapes, and `[joints.NAME]` says what a URDF cannot: law, stiffness, armature.
+
+    Args:
+        path: The URDF.
+        rotors: The TOML.
+        joints: "free": moving joints move. "frozen": all are held at zero, which makes a rigid vehicle (how many were held is
+            noted in `extra`). None: as the TOML's `joints = "frozen"` says, else free.
 
     Raises:
         AssetError: Either file is broken or does not fit the other; one sentence.
+        AirworthyError: `joints` is neither.
     """
     from airworthy.vehicles.urdf_tree import read_urdf
 
+    if joints not in (None, "free", "frozen"):
+        raise AirworthyError(f"joints is {shown(joints)}; expected 'free' or 'frozen'.")
     tree = read_urdf(path)
     where = Path(rotors).name
     table = copy.deepcopy(read_toml(rotors, BYTES_MAX))
     for key in _FROM_URDF:
         if key in table:
             raise AssetError(f"{where}: {key} comes from the URDF and must not stand here.")
+    settings = table.pop("joints", None)
+    asked = joints or (settings if isinstance(settings, str) else "free")
+    if asked not in ("free", "frozen"):
+        raise AssetError(f'{where}: joints is {shown(settings)}; expected "frozen", "free" or tables [joints.NAME].')
     rows = table.get("rotors")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise AssetError(f"{where}: rotors must be a list of tables, each with the name of its 'link'.")
     links = [_rotor_link(tree, row, f"{where}: rotors[{index}]", Path(path).name) for index, row in enumerate(rows)]
+    table.setdefault("body", _body(tree, links))
+    if asked == "free" and tree.movable_joints:
+        from airworthy.vehicles.urdf_links import link_tables
+
+        frames = link_tables(tree, settings if isinstance(settings, dict) else None, where, Path(path).name)
+        table["links"] = frames.tables
+        for row, link in zip(rows, links, strict=True):
+            row["link"], position, rotation = frames.placed(link.name, np.zeros(3), np.eye(3))
+            row["position"], row["axis"] = position.tolist(), rotation[:, 2].tolist()
+        return vehicle_from_table(table, where)
+    table.pop("fixed_base", None)  # a rigid vehicle has no joints to be watched on a stand
     for row, link in zip(rows, links, strict=True):
         row["position"], row["axis"] = _clean(link.position), _clean(link.rotation[:, 2])
     table.update(_inertial(tree))
-    table.setdefault("body", _body(tree, links))
     if tree.movable_joints and isinstance(table.setdefault("extra", {}), dict):
         table["extra"]["movable_joints_frozen"] = float(len(tree.movable_joints))
     return vehicle_from_table(table, where)
@@ -111,12 +134,12 @@ def vehicle(name: str) -> Vehicle:
         UnknownNameError: No such vehicle; the message names the closest ones.
         AssetError: It is the file of a mesh, a cloud or a world.
     """
-    if name not in vehicle_names():
+    if name not in _names() and name not in articulated_names():
         refuse_place(name)
         raise unknown_name(
             "vehicle",
             name,
-            vehicle_names(),
+            [*vehicle_names(), *articulated_names()],
             "Run 'airworthy vehicles' to list them; docs/howto/vehicles.md shows how to add one.",
         )
     found = _read(name)
@@ -128,12 +151,13 @@ def _names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in CATALOGUE.glob("*.toml")))
 
 
-def named_vehicle(name: str, rotors: str | Path | None = None) -> Vehicle:
+def named_vehicle(name: str, rotors: str | Path | None = None, joints: str | None = None) -> Vehicle:
     """Return a vehicle of the catalogue by its name, or of a file by its path: a vehicle TOML, or a URDF.
 
     Args:
         name: A catalogue name, or a path (what ends in .toml or .urdf, or has a folder).
         rotors: For a URDF: the TOML that says which links are rotors, see `import_urdf`.
+        joints: For a URDF: "free" or "frozen", see `import_urdf`.
 
     Raises:
         AirworthyError: No such vehicle or file, a URDF without rotors, or a file that is not one.
@@ -143,7 +167,7 @@ def named_vehicle(name: str, rotors: str | Path | None = None) -> Vehicle:
             raise AirworthyError(
                 f"{name!r} is a URDF, which names no rotors: give their TOML, --rotors FILE (docs/howto/vehicles.md)."
             )
-        return import_urdf(name, rotors)
+        return import_urdf(name, rotors, joints)
     return read_vehicle(name) if name.endswith(".toml") or "/" in name else vehicle(name)
 
 
@@ -165,10 +189,20 @@ def vehicle_given(item: Any, where: str = "vehicle") -> Vehicle:
 
 
 def vehicle_names() -> list[str]:
-    """Return every name in the catalogue, sorted."""
+    """Return every name of a rigid vehicle in the catalogue, sorted; see `articulated_names` for those with joints."""
     return list(_names())
 
 
 @cache
+def _jointed() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (CATALOGUE / "articulated").glob("*.toml")))
+
+
+def articulated_names() -> list[str]:
+    """Return every name of a vehicle with joints in the catalogue, sorted."""
+    return list(_jointed())
+
+
+@cache
 def _read(name: str) -> Vehicle:
-    return read_vehicle(CATALOGUE / f"{name}.toml")
+    return read_vehicle(CATALOGUE / ("" if name in _names() else "articulated") / f"{name}.toml")

@@ -61,6 +61,8 @@ class Rotor:
     body against its motion, nose up in forward flight."""
     translational_lift: float = 0.0
     """Thrust per squared air speed across the axis [N s^2/m^2]."""
+    link: str = ""
+    """Of a vehicle with joints: the link that carries it, in whose frame position and axis then are; empty: the root."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,87 @@ class SensorMount:
     """Numbers of this sensor (fx, width, ...), as pairs."""
     device_table: str = ""
     """Of FILE.toml:NAME its table as TOML, as it was when the vehicle was read: a record is whole wherever it is moved."""
+    link: str = ""
+    """Of a vehicle with joints: the link that carries it, in whose frame position and orientation then are; empty: the root."""
+
+
+Quaternion = tuple[float, float, float, float]
+JointLaw = Literal["spring", "morphy", "torque"]
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A hinge that carries a link: where it is in the parent, its axis, its limits, and what torque acts about it.
+
+    Laws, with the joint's angle q, its rate qd and its target:
+
+        spring   kp (target - q) - kd qd; where kp is 0: kd (target - qd)
+        morphy   -kp e |e| - kd qd - weight cos q, e = q - rest (Aerial Gym's compliant arm, identified)
+        torque   target - kd qd
+    """
+
+    position: Vector3
+    """Origin of the link's frame in the parent's [m]; the axis passes through it."""
+    axis: Vector3
+    """Direction in the link's frame, unit length; the link turns about it by q."""
+    rotation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    """Link to parent at q = 0, quaternion x, y, z, w."""
+    law: JointLaw = "spring"
+    kp: float = 0.0
+    """Stiffness [N m/rad; of "morphy" N m/rad^2]."""
+    kd: float = 0.0
+    """Damping [N m s/rad]."""
+    rest: float = 0.0
+    """Angle at which the spring is slack [rad]; of "spring" the target where none is given."""
+    weight: float = 0.0
+    """Of "morphy": the arm's weight times its length, which the law holds up at q = 0 on a level base [N m]."""
+    armature: float = 0.0
+    """Inertia of the drive about the axis [kg m^2], added to the link's."""
+    lower: float | None = None
+    """Stop [rad]; none: it turns on."""
+    upper: float | None = None
+    """Stop [rad]."""
+    effort: float | None = None
+    """Largest torque of the drive of an active joint [N m]; none: unlimited. A passive spring has no such limit."""
+    rate_max: float | None = None
+    """Bound of rate targets [rad/s]; none: unlimited."""
+    active: bool = False
+    """Whether commands set its target."""
+    initial_low: float = 0.0
+    """Least angle at the start of a flight [rad]."""
+    initial_high: float = 0.0
+    """Largest angle at the start of a flight [rad]."""
+
+
+@dataclass(frozen=True)
+class LinkShape:
+    """A primitive that a link collides with, in the link's frame; a cylinder's axis is its own z."""
+
+    shape: Literal["sphere", "box", "cylinder"]
+    size: Vector3
+    """Half extents, as of `CollisionBody` [m]."""
+    position: Vector3 = (0.0, 0.0, 0.0)
+    """[m]"""
+    rotation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    """Shape to link, quaternion x, y, z, w."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A rigid part of a vehicle with joints. The first is the root, whose frame is the body frame; it hangs on nothing."""
+
+    name: str
+    parent: str = ""
+    """The link that it hangs on, which stands before it; empty: it is the root."""
+    joint: Joint | None = None
+    """How it hangs there; none: it is the root."""
+    mass: float = 0.0
+    """[kg]; zero for links between the joints of one place."""
+    center_of_mass: Vector3 = (0.0, 0.0, 0.0)
+    """In the link's frame [m]."""
+    inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    """About the link's own centre of mass, link axes: xx, yy, zz, xy, xz, yz [kg m^2]."""
+    shapes: tuple[LinkShape, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -207,6 +290,11 @@ class Vehicle:
     sensors: tuple[SensorMount, ...] = ()
     gravity: float = 9.81
     """[m/s^2] that the vehicle's source uses."""
+    links: tuple[Link, ...] = ()
+    """Of a vehicle with joints, parents first; empty: it is rigid. Mass, centre of mass and inertia are then those of all links
+    with every joint at zero, about the root link's frame: `articulated` makes such a record."""
+    fixed_base: bool = False
+    """Whether the root link of a vehicle with joints is held where it is, as on a test stand."""
     sources: dict[str, str] = field(default_factory=dict, compare=False)
     """Where each value comes from: dotted field name -> source."""
     extra: dict[str, float | str] = field(default_factory=dict, compare=False)
@@ -215,3 +303,7 @@ class Vehicle:
     @property
     def rotor_count(self) -> int:
         return len(self.rotors)
+
+    @property
+    def joint_count(self) -> int:
+        return max(len(self.links) - 1, 0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.check import check, rotor_thrust
+from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.lookup import vehicle
 from airworthy.vehicles.record import CollisionBody, Drag, Rotor, Vehicle
 from airworthy.vehicles.trim import hover_speed, indicators
@@ -33,6 +34,7 @@ HOVER_THRUST_MAX = 0.7
 
 def arm_length(airframe: Vehicle) -> float:
     """Return the mean distance of the rotor hubs from the vertical through the centre of mass [m]."""
+    refuse_links(airframe, "Scaling")
     # From the centre of mass, which scaled airframes may have off their middle.
     offsets = _hubs(airframe)[:, :2] - np.array(airframe.center_of_mass[:2])
     return float(np.linalg.norm(offsets, axis=1).mean())

@@ -22,6 +22,7 @@ from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
 from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque
+from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Rotor, Vector3, Vehicle
 
 __all__ = [
@@ -78,6 +79,7 @@ def columns(vehicle: Vehicle, reference: Sequence[float], ratios: Sequence[float
         reference: Point that moments are about, body [m], (3,).
         ratios: Torque over thrust of each rotor [m], without the sign of its spin.
     """
+    refuse_links(vehicle, "This analysis")
     matrix = np.empty((6, vehicle.rotor_count))
     for index, (rotor, ratio) in enumerate(zip(vehicle.rotors, ratios, strict=True)):
         axis = np.array(rotor.axis)
@@ -122,6 +124,7 @@ def control_effectiveness(vehicle: Vehicle, reference: Literal["com", "root"] = 
 def linear_drag(vehicle: Vehicle, states: ArrayLike) -> np.ndarray:
     """Return the drag per velocity along each body axis at given rotor states [N s/m], (3,), without turning: body, rotors and
     hubs."""
+    refuse_links(vehicle, "This analysis")
     sizes = np.abs(np.asarray(states, float))
     total = np.add(vehicle.drag.linear, np.multiply(vehicle.drag.rotor_speed, sizes.sum()))
     for rotor, size in zip(vehicle.rotors, sizes, strict=True):
@@ -233,6 +236,7 @@ class Trim:
 
 def thrust_limits(vehicle: Vehicle) -> tuple[Array, Array]:
     """Return the least and largest thrust of each rotor [N], at its speed limits."""
+    refuse_links(vehicle, "This analysis")
     # Sorted afterwards: a polynomial that falls has its largest thrust at the lower end.
     ends = np.array([[rotor_thrust(r, r.speed_min), rotor_thrust(r, r.speed_max)] for r in vehicle.rotors])
     return ends.min(axis=1), ends.max(axis=1)
@@ -254,6 +258,7 @@ def hover_speed(vehicle: Vehicle) -> Array:
 def hover_trim(vehicle: Vehicle) -> Trim:
     """Return attitude and rotor states of hover in still air, or why there is none; see this module's text for which is
     chosen."""
+    refuse_links(vehicle, "This analysis")
     weight = vehicle.mass * vehicle.gravity
     target = np.array([0.0, 0.0, weight, 0.0, 0.0, 0.0])
     bounds = thrust_limits(vehicle)
@@ -293,6 +298,7 @@ def upright(vehicle: Vehicle) -> Vehicle:
 
     Positions, axes, inertia and centre of mass are turned; of the drag coefficients the diagonal is kept.
     """
+    refuse_links(vehicle, "This analysis")
     trim = hover_trim(vehicle)
     if not trim.hovers or trim.tilt == 0.0:
         return vehicle

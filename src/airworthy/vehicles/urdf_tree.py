@@ -18,7 +18,7 @@ import numpy as np
 from airworthy.core.errors import AssetError
 from airworthy.core.files import read_bytes
 
-__all__ = ["BYTES_MAX", "BrokenXmlError", "Shape", "UrdfLink", "UrdfTree", "numbers", "parse", "read_urdf"]
+__all__ = ["BYTES_MAX", "BrokenXmlError", "Shape", "UrdfJoint", "UrdfLink", "UrdfTree", "numbers", "parse", "read_urdf"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # XML of a URDF, read with every doorway shut: no document type, no entities, bounded size, depth and element count.
@@ -129,11 +129,34 @@ class UrdfLink:
 
 
 @dataclass(frozen=True)
+class UrdfJoint:
+    """What holds a link to another; where it is follows from the poses of both."""
+
+    name: str
+    kind: str
+    """"fixed", "revolute", "continuous" or "prismatic"."""
+    parent: str
+    child: str
+    axis: tuple[float, float, float]
+    """In the child's frame, as the file has it."""
+    limit: dict[str, float]
+    """Of lower, upper [rad], effort [N m] and velocity [rad/s] those that are there."""
+    damping: float
+    """[N m s/rad]"""
+    friction: float
+    """[N m]"""
+    mimics: bool
+    """Whether it follows another joint."""
+
+
+@dataclass(frozen=True)
 class UrdfTree:
-    """Every link in the root frame at the neutral joint positions."""
+    """Every link in the root frame at the neutral joint positions, parents first."""
 
     name: str
     links: dict[str, UrdfLink]
+    joints: dict[str, UrdfJoint]
+    """By the name of the link that hangs on it."""
     movable_joints: tuple[str, ...]
 
     @property
@@ -229,7 +252,25 @@ def _tree(root: Element) -> UrdfTree:
     if len(posed) != len(links):
         raise BrokenXmlError(f"{len(links) - len(posed)} links hang in a loop that the root does not reach")
     movable = tuple(name for name, joint in joints.items() if joint.get("type") in _MOVABLE)
-    return UrdfTree(root.get("name", ""), posed, movable)
+    found = [_joint(name, joint, links) for name, joint in joints.items()]
+    return UrdfTree(root.get("name", ""), posed, {joint.child: joint for joint in found}, movable)
+
+
+def _joint(name: str, element: Element, links: dict[str, Element]) -> UrdfJoint:
+    limit, dynamics = element.find("limit"), element.find("dynamics")
+    given = {} if limit is None else {key for key in ("lower", "upper", "effort", "velocity") if key in limit.attrib}
+    x, y, z = numbers(element.find("axis"), "xyz", 3, "1 0 0").tolist()
+    return UrdfJoint(
+        name,
+        str(element.get("type")),
+        _end(element, "parent", links),
+        _end(element, "child", links),
+        (x, y, z),
+        {key: float(numbers(limit, key, 1)[0]) for key in sorted(given)},
+        float(numbers(dynamics, "damping", 1, "0")[0]),
+        float(numbers(dynamics, "friction", 1, "0")[0]),
+        element.find("mimic") is not None,
+    )
 
 
 def _walk(root: str, links: dict[str, Element], children: dict[str, list[tuple[str, Element]]]) -> Iterator[UrdfLink]:
@@ -238,7 +279,8 @@ def _walk(root: str, links: dict[str, Element], children: dict[str, list[tuple[s
     while waiting:
         name, rotation, position = waiting.pop()
         yield _link(name, links[name], rotation, position)
-        for child, joint in children[name]:
+        # Last on the stack is read first: links come in the file's order, as joints of a command do.
+        for child, joint in reversed(children[name]):
             if joint.get("type") not in ("fixed", *_MOVABLE):
                 kind = str(joint.get("type"))[:40]
                 raise BrokenXmlError(f"joint {str(joint.get('name'))[:60]!r} is of type {kind!r}, which cannot be flown")

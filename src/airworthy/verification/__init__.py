@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.verification.articulated import articulated_figures, articulated_left_out
     from airworthy.verification.capture import marker_figures
     from airworthy.verification.contact import contact_figures
     from airworthy.verification.flightgoggles import flightgoggles_figures
@@ -22,8 +23,8 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Figure", "contact_figures", "flightgoggles_figures", "gate_figures", "gates_left_out", "geometry_figures",
-    "learning_figures", "learning_left_out", "marker_figures", "navigation_figures", "navigation_left_out",
-    "promise_figures", "published_figures", "scene_figures", "sensor_figures", "sousvide_figures", "sousvide_left_out",
-    "splat_figures",
+    "Figure", "articulated_figures", "articulated_left_out", "contact_figures", "flightgoggles_figures", "gate_figures",
+    "gates_left_out", "geometry_figures", "learning_figures", "learning_left_out", "marker_figures", "navigation_figures",
+    "navigation_left_out", "promise_figures", "published_figures", "scene_figures", "sensor_figures", "sousvide_figures",
+    "sousvide_left_out", "splat_figures",
 ]  # fmt: skip

@@ -197,6 +197,20 @@ def test_damaged_photographs_are_left_out_and_told(tmp_path: Path) -> None:
     assert any(note.startswith("b.jpg is damaged") for note in source.notes)
 
 
+def test_folders_called_like_photographs_are_passed_over_and_told(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    photograph(tmp_path / "images" / "b.jpg", textured_picture(96))
+    for name in ("sub.jpg", "images/sub.jpg"):
+        (tmp_path / name).mkdir()
+    source = open_source(tmp_path)
+    assert [picture.name for picture in source.pictures()] == ["b.jpg"]
+    assert (source.names, source.count, source.notes) == (("b.jpg",), 1, ["sub.jpg is no file"])
+    for name in "cdef":
+        (tmp_path / "images" / f"{name}.jpg").mkdir()
+    found = [f"{name}.jpg is no file" for name in "cde"]
+    assert open_source(tmp_path).notes == [*found, "further names of photographs are of no files"]
+
+
 def test_folders_without_photographs_are_told(tmp_path: Path) -> None:
     write_film(tmp_path / "walk.mp4", textured_film(2))
     with pytest.raises(AirworthyError, match=r"holds no photographs.*it has films: name"):

@@ -110,6 +110,14 @@ def test_the_interval_of_a_readout_holds_it(run: int) -> None:
     assert found.half_95 < 2.0 * 2.2 * 0.008 / np.sqrt(60 / run)
 
 
+def test_the_interval_of_a_readout_is_that_of_a_mean() -> None:
+    """Eight pictures, half of them 4 ms above the best and half below: the deviation of a mean is 4 ms / sqrt(8 - 1)."""
+    own = 0.016 + 0.004 * np.tile([1.0, -1.0], 4)
+    costs = 0.25 + 0.05 * ((np.array(READOUTS)[:, None] - own) / 0.01) ** 2
+    # 97.5 % of Student's distribution with 7 degrees of freedom: 2.3646.
+    assert rolling_shutter(READOUTS, costs, 8).half_95 == pytest.approx(2.3646 * 0.004 / np.sqrt(7.0), rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("best", "bend", "scatter", "pictures"),
     [

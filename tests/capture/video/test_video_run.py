@@ -85,6 +85,42 @@ def test_other_metres_than_those_of_trained_splats_are_refused_before_anything_i
     assert scaled == [0.2, 0.2, 0.3]
 
 
+def test_a_folder_called_like_a_photograph_does_not_end_a_run(tmp_path: Path) -> None:
+    """Photographs are read by their content before anything else; a folder among them has none."""
+    shots = tmp_path / "shots"
+    (shots / "sub.jpg").mkdir(parents=True)
+    for k in range(3):
+        Image.fromarray(textured_picture(96, 64, k)).save(shots / f"{k}.jpg")
+    with pytest.raises(AirworthyError, match="only 3 pictures"):
+        capture_video(shots, tmp_path / "out", CaptureVideoOptions(train=False))
+
+
+@pytest.mark.parametrize("damaged", ["{", "[1, 2]", '{"frames": "long"}', ""])
+def test_damaged_times_are_counted_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], damaged: str
+) -> None:
+    """They tell how long it took, and nothing is made of them."""
+    path, out = write_film(tmp_path / "a.mp4", textured_film(4)), tmp_path / "out"
+    steps: list[str] = []
+
+    def step(name: str) -> None:
+        steps.append(name)
+        if name == "poses":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "take_frames", lambda *_: step("frames"))
+    monkeypatch.setattr(run, "reconstruct", lambda *_: step("poses"))
+    for quiet in (True, False):
+        with pytest.raises(KeyboardInterrupt):
+            capture_video(path, out, CaptureVideoOptions(train=False), quiet=quiet)
+        assert set(json.loads((out / "seconds.json").read_text())) == {"frames", "poses"}
+        (out / "seconds.json").write_text(damaged)
+    with pytest.raises(KeyboardInterrupt):
+        capture_video(path, out, CaptureVideoOptions(train=False), quiet=False)
+    assert steps == ["frames", "poses"] * 3
+    assert capsys.readouterr().err.count("Times of earlier runs in seconds.json were dropped, and are counted anew") == 2
+
+
 def test_photographs_are_not_written_over(tmp_path: Path) -> None:
     """A folder of photographs, or the one above it, is no place to write their smaller copies into."""
     shots = tmp_path / "shots" / "images"

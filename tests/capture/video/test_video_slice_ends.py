@@ -92,6 +92,43 @@ def test_one_bit_is_found_in_most_places(tmp_path: Path) -> None:
     assert np.mean(found) > 0.8
 
 
+def test_bytes_behind_a_slice_that_was_cut_off_are_read_on(tmp_path: Path) -> None:
+    """Its last bytes are part of the picture, so that other ones show: only bytes behind them tell that it has not ended."""
+    head, whole = pieces(film(tmp_path / "a.mp4", count=4, options="bframes=0"))
+    ends, found = SliceEnds(head), []
+    for _, _, data in whole:
+        *before, last = units(head, data)
+        found += [ends.broken([*before, last[: int(share * len(last))]]) for share in (0.5, 0.7, 0.9)]
+    assert np.mean(found) > 0.25
+
+
+def test_every_slice_of_a_picture_is_looked_at(tmp_path: Path) -> None:
+    head, whole = pieces(film(tmp_path / "a.mp4", count=4, options="bframes=0:slices=2"))
+    ends = SliceEnds(head)
+    for _, _, data in whole:
+        *before, last = units(head, data)
+        assert (before[-1][0] >> 1) & 0x3F < 32
+        count = len(last) // 6
+        other = np.random.default_rng(0).integers(1, 256, count, dtype=np.uint8).tobytes()
+        assert not ends.broken([*before, last])
+        assert ends.broken([*before, last[: len(last) // 2] + other + last[len(last) // 2 + count :]])
+
+
+@pytest.mark.parametrize(("first", "broken"), [(1, False), (3, False), (12, False), (16, False), (17, True)])
+def test_a_slice_whose_end_shows_seldom_is_whole(monkeypatch: pytest.MonkeyPatch, first: int, broken: bool) -> None:
+    """Of 16 changes of the last bytes one that shows is enough: motion alone does not show on grey."""
+    whole, asked = [bytes([1 << 1, 1]) + bytes(range(1, 201))], []
+
+    def shown(_: SliceEnds, given: list[bytes]) -> list[bytes]:
+        if given != whole and len(given[0]) == len(whole[0]):
+            asked.append(given[0])
+        return [b"other" if len(asked) == first else b"same"]
+
+    monkeypatch.setattr(SliceEnds, "_shown", shown)
+    assert SliceEnds(bytes(23)).broken(whole) is broken
+    assert len(asked) == len(set(asked)) == min(first, 16)
+
+
 def test_a_second_reading_keeps_what_the_first_one_found(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mp4", options="bframes=0")
     _, at, data = next(one for one in pieces(path)[1] if one[0] == 13)

@@ -360,8 +360,9 @@ def vehicle_names_of(tokens: Sequence[str]) -> list[str]:
         UnknownNameError: No such vehicle.
         AssetError: It is the file of a mesh, a cloud or a world.
     """
-    from airworthy.vehicles import vehicle_names
+    from airworthy.vehicles import articulated_names, named_vehicle, vehicle_names
     from airworthy.vehicles.files import refuse_place
+    from airworthy.vehicles.links import refuse_links
 
     groups = {"all": FLEET, "real": FLEET[:18], "virtual": FLEET[18:]}
     found = list(dict.fromkeys(name for item in tokens for name in groups.get(item, (item,))))
@@ -369,6 +370,8 @@ def vehicle_names_of(tokens: Sequence[str]) -> list[str]:
     for name in found:
         if name not in known and not is_file(name):
             refuse_place(name)
+            if name in articulated_names():
+                refuse_links(named_vehicle(name), "The navigation benchmark")
             raise unknown_name("vehicle", name, [*groups, *known], "'airworthy vehicles' lists them.")
     return found
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from airworthy.bridges.remote.pilot import FlightTask, PilotHello, RemotePilot, RemoteSettings
 from airworthy.bridges.sockets import parse_address
-from airworthy.bridges.wire import DTYPES, Link, LinkFailure, Message, within
+from airworthy.bridges.wire import DTYPES, LinkFailure, Message, WireLink, within
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -57,7 +57,7 @@ class SocketPilot(RemotePilot):
     def __init__(self, place: str, hello: PilotHello, settings: RemoteSettings):
         super().__init__(hello, settings)
         self._place = place
-        self._links: list[Link] = []
+        self._links: list[WireLink] = []
         self._sent: dict[str, Array] = {}
         """Of each sensor the numbers of the samples that were sent last."""
 
@@ -151,11 +151,11 @@ def greeted(place: str, settings: RemoteSettings) -> PilotHello:
         raise AirworthyError(f"The pilot external:{place} cannot be flown: {failure}.") from None
 
 
-def _connected(place: str, wait: float) -> Link:
+def _connected(place: str, wait: float) -> WireLink:
     until = within(wait)
     while True:
         try:
-            return Link(_socket(place), ANSWER_MAX)
+            return WireLink(_socket(place), ANSWER_MAX)
         except OSError as error:
             if time.monotonic() >= until:
                 reason = error.strerror or str(error)
@@ -176,7 +176,7 @@ def _socket(place: str) -> socket.socket:
     return socket.create_connection((address.host, address.port), timeout=5.0)
 
 
-def _hello(link: Link, until: float) -> PilotHello:
+def _hello(link: WireLink, until: float) -> PilotHello:
     message = link.receive(until)
     said = message.fields
     if message.kind == "failure":
@@ -198,7 +198,7 @@ def _hello(link: Link, until: float) -> PilotHello:
     return PilotHello(name, level, tuple(observes), float(rate), said.get("batched") is True)
 
 
-def _answer(link: Link, kind: str, until: float) -> Message:
+def _answer(link: WireLink, kind: str, until: float) -> Message:
     message = link.receive(until)
     if message.kind == "failure":
         raise PilotFailure(_told(message.fields.get("said", "it failed")))

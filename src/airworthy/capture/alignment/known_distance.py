@@ -72,20 +72,32 @@ def picked_point(images: CaptureImages, words: str, poses: PoseSpread | None = N
     Raises:
         AirworthyError: It is neither, there is no such image, or its rays do not meet.
     """
+    picks = _understood(words)
     if ":" not in words:
-        return _given(images, words)
+        return _given(images, words, picks[0][1])
     number = {name: k for k, name in enumerate(images.names)}
-    which, pixels = [], []
-    for part in words.split("+"):
-        name, _, place = part.strip().rpartition(":")
-        values = _numbers(place, 2, words)
+    for name, _ in picks:
         if name not in number:
             raise unknown_name("image", name, number)
-        which.append(number[name])
-        pixels.append(values)
-    if len(set(which)) < 2:
-        raise AirworthyError(f"The point {words!r} is picked in one image; pick it in two or more, IMAGE:U,V+IMAGE:U,V.")
-    return _triangulated(images, np.array(which), np.array(pixels), words, poses)
+    which, pixels = np.array([number[name] for name, _ in picks]), np.array([place for _, place in picks])
+    return _triangulated(images, which, pixels, words, poses)
+
+
+def check_distance(first: str, second: str, metres: float) -> None:
+    """Refuse a distance that no capture could be scaled by, before one is looked at.
+
+    Args:
+        first: A point, as `picked_point` takes it.
+        second: Another.
+        metres: The distance between them [m].
+
+    Raises:
+        AirworthyError: The distance is none, a point is not understood, or both are the same.
+    """
+    if not metres > 0.0:
+        raise AirworthyError(f"The known distance between {first!r} and {second!r} is {metres:g} m; expected more than 0.")
+    if sorted(_understood(first)) == sorted(_understood(second)):
+        raise AirworthyError(f"The known distance of {metres:g} m is from {first!r} to the same point; expected two points.")
 
 
 def measured_scale(
@@ -120,6 +132,17 @@ def measured_scale(
     return KnownDistance((a, b), metres, length, metres / length, half)
 
 
+def _understood(words: str) -> list[tuple[str, list[float]]]:
+    """Return names of images and pixels in them; of coordinates these, beside no name."""
+    if ":" not in words:
+        return [("", _numbers(words, 3, words))]
+    parts = [part.strip().rpartition(":") for part in words.split("+")]
+    picks = [(name, _numbers(place, 2, words)) for name, _, place in parts]
+    if len({name for name, _ in picks}) < 2:
+        raise AirworthyError(f"The point {words!r} is picked in one image; pick it in two or more, IMAGE:U,V+IMAGE:U,V.")
+    return picks
+
+
 def _numbers(text: str, count: int, words: str) -> list[float]:
     try:
         values = [float(value) for value in text.split(",")]
@@ -130,9 +153,9 @@ def _numbers(text: str, count: int, words: str) -> list[float]:
     return values
 
 
-def _given(images: CaptureImages, words: str) -> PickedPoint:
+def _given(images: CaptureImages, words: str, place: list[float]) -> PickedPoint:
     """Return a point by its coordinates: as sure as a pick in the image of the nearest camera."""
-    position = np.array(_numbers(words, 3, words))
+    position = np.array(place)
     away = np.linalg.norm(images.position - position, axis=-1)
     nearest = int(np.argmin(away))
     off = PICK_NOISE * max(float(away[nearest]), 1e-12) / float(images.intrinsics[nearest, 0])
@@ -162,10 +185,12 @@ def _triangulated(images: CaptureImages, which: Array, pixels: Array, words: str
             break
     off, slope = _seen(point, lens, start, turn, pixels)
     error = float(np.sqrt(2.0 * np.mean(off**2)))
-    if not error < _OFF_MAX or not (frames.rotate_inverse(turn, point - start)[:, 2] > 0.0).all():
+    if not error < _OFF_MAX:
         raise AirworthyError(
             f"The picks of {words!r} miss each other by {error:.1f} px: they are not the same point, or a pose is wrong."
         )
+    if not (frames.rotate_inverse(turn, point - start)[:, 2] > 0.0).all():
+        raise AirworthyError(f"The picks of {words!r} meet behind a camera: they are not the same point, or a pose is wrong.")
     noise = max(PICK_NOISE, float(np.sqrt(off @ off / max(len(off) - 3, 1))))
     inverse = np.linalg.inv(slope.T @ slope)
     bend = None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from airworthy.capture.alignment.floor import Floor
-from airworthy.capture.alignment.known_distance import KnownDistance
+from airworthy.capture.alignment.known_distance import KnownDistance, check_distance
 from airworthy.capture.alignment.level import PlaceLevel
 from airworthy.capture.alignment.marker_bundle import MarkerBundle
 from airworthy.capture.alignment.marker_fit import BLEED, NORMAL_95
@@ -54,11 +54,8 @@ class AlignOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for first, second, metres in self.known_distance:
-            if not metres > 0.0:
-                raise AirworthyError(
-                    f"The known distance between {first!r} and {second!r} is {metres:g} m; expected more than 0."
-                )
+        for one in self.known_distance:
+            check_distance(*one)
         dictionary_cells(self.dictionary)
         _ = self.sides
 

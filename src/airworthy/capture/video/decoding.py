@@ -335,7 +335,9 @@ def _photographs(folder: Path, limits: CaptureLimits) -> Source:
     for inside in _PHOTO_FOLDERS:
         here = folder / inside if inside else folder
         # Neighbours in time are matched: 2 comes before 10, as telephones and cameras number their pictures.
-        names = [p.name for p in here.iterdir() if p.suffix.lower() in PHOTO_SUFFIXES] if here.is_dir() else []
+        called = [p for p in here.iterdir() if p.suffix.lower() in PHOTO_SUFFIXES] if here.is_dir() else []
+        # Folders, pipes and links to nothing are called so too, and have no content that an input is known by.
+        names = [p.name for p in called if p.is_file()]
         names.sort(key=lambda name: ([part.zfill(20) if part.isdigit() else part for part in re.split(r"(\d+)", name)], name))
         if names:
             break
@@ -346,6 +348,11 @@ def _photographs(folder: Path, limits: CaptureLimits) -> Source:
     if len(names) > limits.frames:
         raise AirworthyError(f"The folder {str(here)!r} holds {len(names):,} photographs; {limits.frames:,} are the most.")
     source = Source(here, "photographs", count=len(names), limits=limits, names=tuple(names))
+    others = sorted(p.name for p in called if p.name not in names)
+    for name in others[:3]:
+        source.say(f"{name} is no file")
+    if len(others) > 3:
+        source.say("further names of photographs are of no files")
     first = next(iter(source.pictures()), None)
     if first is None:
         raise AirworthyError(f"None of the {len(names)} photographs in {str(here)!r} can be read: {'; '.join(source.notes)}.")

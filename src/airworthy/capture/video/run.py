@@ -158,6 +158,7 @@ class _VideoRun:
     ) -> None:
         self.inputs, self.folder, self.plan = inputs, folder, plan
         self.threads, self.command, self.quiet = threads, command, quiet
+        self.notes: list[str] = []
 
     def check_identity(self) -> None:
         """Refuse a folder of other films or of other options; tell what this one is for."""
@@ -223,7 +224,7 @@ class _VideoRun:
         masked = self._masked(scaled)
         unmasked = "" if masked or not options.masks else "Nothing that moves or passes by was found: nothing is masked."
         self._say(unmasked)
-        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning, why, unmasked))]
+        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning, why, unmasked)), *self.notes]
         found = self._summary(poses, record, frames, scaled, trained, leftovers, shutter, warnings)
         summary = found | {"place": place, "masked_pictures": len(masked), "masked_share": masked}
         write_video_report(
@@ -298,10 +299,26 @@ class _VideoRun:
         try:
             return work()
         finally:
-            path = self.folder / SECONDS_FILE
-            seconds = dict(read_json(path)) if path.exists() else {}
+            seconds = self._seconds()
             seconds[name] = round(seconds.get(name, 0.0) + time.perf_counter() - begun, 2)
-            write_json(path, seconds)
+            write_json(self.folder / SECONDS_FILE, seconds)
+
+    def _seconds(self) -> dict[str, float]:
+        """Return how long steps took before; none, with a note, where the file is damaged: nothing else depends on it."""
+        path = self.folder / SECONDS_FILE
+        if not path.exists():
+            return {}
+        try:
+            found = read_json(path)
+            if isinstance(found, dict) and all(type(value) in (int, float) for value in found.values()):
+                return found
+            reason = "it holds no seconds by the names of steps"
+        except AirworthyError as error:
+            reason = str(error).rstrip(".")
+        note = f"Times of earlier runs in {SECONDS_FILE} were dropped, and are counted anew: {reason}."
+        self.notes.append(note)
+        self._say(note)
+        return {}
 
     def _say(self, text: str) -> None:
         if not self.quiet and text:

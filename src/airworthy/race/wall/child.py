@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.bridges.wire import Link, LinkFailure, Message
+from airworthy.bridges.wire import LinkFailure, Message, WireLink
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.parent_watch import die_with_parent
@@ -34,7 +34,7 @@ REFUSED = "refused"
 def main(arguments: list[str]) -> int:
     """Serve one pilot; returns the exit code, 0 where the other end closed the connection."""
     die_with_parent()
-    link = Link(socket.socket(fileno=int(arguments[0])))
+    link = WireLink(socket.socket(fileno=int(arguments[0])))
     try:
         with stops_noted():
             return _serve(link)
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         link.close()
 
 
-def _serve(link: Link) -> int:
+def _serve(link: WireLink) -> int:
     asked = link.receive().fields
     word, digest = asked["word"], asked["digest"]
     learned = word.startswith(POLICY)
@@ -80,7 +80,7 @@ def hello_of(entry: PilotEntry) -> dict[str, Any]:
 class _Pilot:
     """One pilot behind a link; its failures are answers."""
 
-    def __init__(self, link: Link, entry: PilotEntry):
+    def __init__(self, link: WireLink, entry: PilotEntry):
         self._link, self._entry = link, entry
         self._pilot: Any = None
         self._desk: Desk | None = None

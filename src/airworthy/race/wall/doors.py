@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import airworthy
-from airworthy.bridges.wire import Link, LinkFailure, Message, within
+from airworthy.bridges.wire import LinkFailure, Message, WireLink, within
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import harmless
 from airworthy.core.native_kernel import kernel_cache
@@ -153,7 +153,7 @@ def _started(wanted: _Wanted) -> Opened:
             cwd=folder,
             start_new_session=True,  # Ctrl-C is the run's, which ends its pilots itself
         )
-    link = Link(ours, PILOT_ARRAYS_MAX)
+    link = WireLink(ours, PILOT_ARRAYS_MAX)
     # Where it ended at once, its greeting is waited for, and that says so.
     with suppress(LinkFailure):
         link.send(Message("make", {"word": wanted.word, "digest": wanted.digest}))
@@ -223,7 +223,7 @@ def _external(word: str, port: int, patience_s: float) -> PilotEntry:
 
 def _connected(port: int) -> Opened:
     try:
-        return Opened(Link(socket.create_connection((LOOPBACK, port), timeout=5.0), PILOT_ARRAYS_MAX))
+        return Opened(WireLink(socket.create_connection((LOOPBACK, port), timeout=5.0), PILOT_ARRAYS_MAX))
     except OSError as error:
         reason = error.strerror or str(error)
         raise PilotFailure(f"nothing answers on {LOOPBACK}:{port} ({reason}); start your program first") from None

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from airworthy.bridges.wire import Link, LinkFailure, Message, within
+from airworthy.bridges.wire import LinkFailure, Message, WireLink, within
 from airworthy.core.arrays import Array
 from airworthy.core.files import harmless
 from airworthy.pilots.containment import PilotFailure, contained
@@ -135,7 +135,7 @@ class LocalSeat:
 class Opened:
     """A connection to a pilot, and its process where that is ours."""
 
-    link: Link
+    link: WireLink
     process: subprocess.Popen[bytes] | None = None
     folder: str = ""
     """That the process was started in, empty; removed with it."""

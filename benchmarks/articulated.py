@@ -1,0 +1,111 @@
+"""The physics step of vehicles with joints beside MuJoCo's in one run: processor seconds, sides taken in turn.
+
+Run: python benchmarks/articulated.py [--rounds 5] [--envs 4096]
+
+MuJoCo is left out, with a line that says so, where it is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from airworthy.dynamics.articulated.batch import ArticulatedBatch
+from airworthy.vehicles import Vehicle, vehicle
+from airworthy.verification.mujoco_model import has_mujoco, mujoco_model
+
+STEP = 0.002
+CAVEATS = """\
+Read with care: ours is float32 on lanes of 16, many environments with parameters of each, with rotor lag and joint laws,
+without noise, IMU, control, containment and contact. MuJoCo is float64, one environment, mj_step on one thread, constraints
+and contacts switched off, and no rotor lag. Both at a step of 2 ms; rk4 of chains is unstable there and is left out."""
+
+
+def free(name: str) -> Vehicle:
+    """Return a catalogue vehicle without stops, which the other side has switched off."""
+    craft = vehicle(name)
+    links = tuple(replace(k, joint=k.joint and replace(k.joint, lower=None, upper=None)) for k in craft.links)
+    return replace(craft, links=links)
+
+
+def ours(craft: Vehicle, integrator: str, envs: int) -> Callable[[], float]:
+    """Return a measurement: steps of environments per processor second."""
+    steps, hover = 20, craft.mass * craft.gravity / craft.rotor_count
+    first = ArticulatedBatch(craft, 1)
+    rows = np.repeat(first.rows, envs, axis=1)
+    batch = ArticulatedBatch(craft, envs, STEP, integrator, rows=rows, threads=1)
+    rng = np.random.default_rng(0)
+
+    def measure() -> float:
+        batch.reset(joint=rng.uniform(-0.1, 0.1, (envs, craft.joint_count)), rotor_speed=np.full(craft.rotor_count, hover))
+        start = time.process_time()
+        batch.advance(steps, np.full(craft.rotor_count, hover))
+        spent = time.process_time() - start
+        assert np.isfinite(batch.field("position")).all()
+        return envs * steps / spent
+
+    measure()  # compiles
+    return measure
+
+
+def theirs(craft: Vehicle, integrator: str) -> Callable[[], float]:
+    """Return MuJoCo's steps per processor second."""
+    import mujoco
+
+    model = mujoco_model(craft, STEP, integrator)
+    data = mujoco.MjData(model)
+    data.ctrl[:] = craft.mass * craft.gravity / craft.rotor_count
+
+    def measure() -> float:
+        count = 1000
+        start = time.process_time()
+        mujoco.mj_step(model, data, count)
+        return count / (time.process_time() - start)
+
+    measure()
+    return measure
+
+
+def main() -> None:
+    """Print the table and what it is of."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--envs", type=int, default=4096)
+    asked = parser.parse_args()
+    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}", end="")
+    if has_mujoco():
+        import mujoco
+
+        print(f", MuJoCo {mujoco.__version__}")
+    else:
+        print("; MuJoCo is not installed and left out")
+    print("| vehicle | side | thousand steps of environments per second, median | fastest |\n| --- | --- | --- | --- |")
+    for name in ("morphy_linear", "snakey", "snakey6"):
+        craft = free(name)
+        explicit = name == "morphy_linear"
+        sides = {
+            f"ours, {k}": ours(craft, k, asked.envs)
+            for k in ("semi_implicit", "midpoint", "extrapolated", "rk4")[: 4 if explicit else 3]
+        }
+        if has_mujoco():
+            sides |= {f"MuJoCo, {k}": theirs(craft, k) for k in (("implicitfast", "RK4") if explicit else ("implicitfast",))}
+        found: dict[str, list[float]] = {side: [] for side in sides}
+        for _ in range(asked.rounds):
+            for side, measure in sides.items():
+                found[side].append(measure() / 1e3)
+        for side, values in found.items():
+            print(f"| {name} | {side} | {np.median(values):,.5g} | {max(values):,.5g} |")
+        for mine, other in (("semi_implicit", "implicitfast"), ("rk4", "RK4")):
+            if f"MuJoCo, {other}" in found and f"ours, {mine}" in found:
+                ratio = np.median(found[f"ours, {mine}"]) / np.median(found[f"MuJoCo, {other}"])
+                print(f"| {name} | {mine} over {other} | {ratio:.4g} times | |")
+    print(CAVEATS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Vehicles with joints: canonical tree, equations of motion, integrators, and the twin of the native step."""

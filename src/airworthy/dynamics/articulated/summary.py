@@ -1,0 +1,72 @@
+"""What is to be known of a vehicle's joints before it flies, for people: the tree, the fastest pole, the step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from airworthy.dynamics.articulated.stiffness import EXPLICIT_MAX, advised_step, default_integrator, fastest_pole
+from airworthy.dynamics.articulated.tree import tree_of
+from airworthy.vehicles.record import Joint, Link, Vehicle
+
+__all__ = ["joint_lines", "joint_summary"]
+
+
+def joint_summary(vehicle: Vehicle) -> dict[str, Any]:
+    """Return degrees of freedom, fastest pole [1/s], advised step [ms] and integrator, and the longest step of rk4 [ms].
+
+    Args:
+        vehicle: With joints.
+
+    Raises:
+        AirworthyError: Something of it is not simulated with joints.
+    """
+    tree = tree_of(vehicle)
+    pole, step = fastest_pole(tree), advised_step(tree)
+    return {
+        "dof": vehicle.joint_count + (0 if vehicle.fixed_base else 6),
+        "pole_per_s": pole,
+        "step_ms": 1e3 * step,
+        "integrator": default_integrator(tree, step),
+        "rk4_up_to_ms": 1e3 * EXPLICIT_MAX / pole if pole > 0.0 else None,
+        "tree": [link.name for link in vehicle.links],
+    }
+
+
+def joint_lines(vehicle: Vehicle) -> list[str]:
+    """Return the tree, one line a link: its mass, its rotors, and its joint's law and stops.
+
+    Args:
+        vehicle: With joints.
+    """
+    depth: dict[str, int] = {}
+    lines = []
+    for number, link in enumerate(vehicle.links):
+        depth[link.name] = depth[link.parent] + 1 if number else 0
+        own = [str(k) for k, rotor in enumerate(vehicle.rotors) if (rotor.link or vehicle.links[0].name) == link.name]
+        carried = f", rotor {', '.join(own)}" if own else ""
+        weight = f"{1e3 * link.mass:g} g" if link.mass else "no mass"
+        lines.append(f"{'  ' * depth[link.name]}{link.name}: {weight}{carried}{_joint(link)}")
+    return lines
+
+
+def _joint(link: Link) -> str:
+    joint = link.joint
+    if joint is None:
+        return ""
+    if joint.lower is None and joint.upper is None:
+        stops = "no stops"
+    else:
+        ends = ["" if end is None else f"{math.degrees(end):.4g}" for end in (joint.lower, joint.upper)]
+        stops = f"{ends[0]} to {ends[1]} degrees"
+    return f"; joint {_law(joint)}, {stops}"
+
+
+def _law(joint: Joint) -> str:
+    if joint.law == "torque":
+        return "driven by torques"
+    if joint.law == "morphy":
+        return f"compliant, {joint.kp:.3g} N m/rad^2 about {math.degrees(joint.rest):.3g} degrees"
+    if joint.kp == 0.0:
+        return f"servo of rate, {joint.kd:.3g} N m s/rad" if joint.kd else "free"
+    return f"spring, {joint.kp:.3g} N m/rad{', driven' if joint.active else ''}"
