@@ -22,7 +22,7 @@ from airworthy.scenes.record import Instance, Material, Region, Scene, Sky, Spot
 from airworthy.scenes.splats.record import Splats
 from airworthy.scenes.viewpoints import look_at
 from airworthy.splats.renderer import SplatRenderer
-from build_hall import BuildHall, build, panel_lit
+from build_hall import BuildHall, _polish_options, build, panel_lit
 from polishing import PolishOptions, polished
 
 COARSE = BakeSettings(bounces=1, rays=32, probe_spacing=2.0, texel=0.5, occlusion_rays=0)
@@ -206,6 +206,11 @@ def test_bad_requests_are_refused(tmp_path: Path) -> None:
     for wrong in ({"count": 0}, {"held_out": 0}, {"views": 900, "large_views": 101}, {"views": 0, "large_views": 0}):
         with pytest.raises(AirworthyError, match="cannot be built"):
             build(BuildHall(tmp_path / "hall.spz", **wrong))
+
+
+def test_what_is_asked_of_a_hall_reaches_its_training() -> None:
+    asked = BuildHall(Path("hall.spz"), steps=7, degree=1, flatness=0.1, normals=0.2, smoothness=0.3, closed=True)
+    assert _polish_options(asked) == PolishOptions(steps=7, degree=1, flatness=0.1, normals=0.2, smoothness=0.3, closed=True)
 
 
 @pytest.mark.slow

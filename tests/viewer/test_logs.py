@@ -10,9 +10,10 @@ from tests.logs.small_files import blackbox_text, crazyflie_file, csv_table, tum
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_rotation_vector, rotate, to_euler
-from airworthy.logs import Log, LogEvent, LogSource, LogStream, ReadOptions, read_log
+from airworthy.logs import Log, LogEvent, LogSource, LogStream, ReadOptions, Span, read_log
 from airworthy.logs.trajectory import attitudes_at, log_trajectory, values_at
-from airworthy.viewer.logs import LogView, shown_log
+from airworthy.viewer.flights import GROUNDED, RECORDED, STATUS
+from airworthy.viewer.logs import LogView, _status, shown_log
 from airworthy.viewer.plots import stream_plots
 from airworthy.viewer.subjects import load_subject
 
@@ -159,3 +160,14 @@ def test_what_belongs_to_logs_is_refused_elsewhere(tmp_path: Path) -> None:
         load_subject("mid_gate", log=LogView(vehicle="carl"))
     with pytest.raises(AirworthyError, match="--map gives a mapping"):
         load_subject(str(saved(tmp_path, "a.ulg", ulog_file())), log=LogView(ReadOptions(mapping={})))
+
+
+def test_a_row_is_said_to_fly_only_where_a_flight_was_found(tmp_path: Path) -> None:
+    time = np.arange(6) * 0.5
+    assert _status(time, [Span(0.5, 1.0), Span(2.0, 2.2)]).tolist() == [GROUNDED, 0, 0, GROUNDED, 0, GROUNDED]
+    assert _status(time, []).tolist() == [RECORDED] * 6
+    # A table of poses alone tells of none: nothing is said of it, and nothing is marked.
+    track = shown_log(saved(tmp_path, "a.txt", tum_text()))[0].track(0)
+    found = {track.caption(float(t)).rpartition(", ")[2] for t in track.times}
+    assert found == {STATUS[int(code)] for code in set(track.status.tolist())}
+    assert track.events == ()

@@ -168,7 +168,9 @@ def indicators(vehicle: Vehicle, from_rest: bool = True) -> Indicators:
         matrix[:, 2 * index : 2 * index + 2] = [[axis[2], 0.0], turn[0], turn[2]]
     up, roll, yaw = (_range_of(vehicle, row, from_rest) for row in matrix)
     weight = vehicle.mass * vehicle.gravity
-    return Indicators(up[1] / weight if weight > 0.0 else math.inf, min(-roll[0], roll[1]), min(-yaw[0], yaw[1]))
+    # A line of rotors turns no way about itself, and -0 is how no number is written: 0 is added.
+    around = [min(-turn[0], turn[1]) + 0.0 for turn in (roll, yaw)]
+    return Indicators(up[1] / weight if weight > 0.0 else math.inf, *around)
 
 
 def _range_of(vehicle: Vehicle, row: np.ndarray, from_rest: bool) -> tuple[float, float]:

@@ -101,9 +101,9 @@ def node_name(text: str) -> str:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-GROUNDED = 4
-"""Status of a row of a log at which the vehicle does not fly; flights of ours have none of these."""
-STATUS = {0: "flying", 1: "diverged", 2: "collided", 3: "out of bounds", GROUNDED: "on the ground"}
+GROUNDED, RECORDED = 4, 5
+"""Status of a row of a log at which the vehicle does not fly, and of one that nothing tells of; our flights have neither."""
+STATUS = {0: "flying", 1: "diverged", 2: "collided", 3: "out of bounds"} | {GROUNDED: "on the ground", RECORDED: "recorded"}
 EVENTS_MAX = 200
 """Most events of a flight that are marked: one that respawns may collide every second."""
 _POINTS_MAX = 4000
@@ -183,7 +183,7 @@ class PlaybackTrack:
         """Rows at which the status changes to something else than flying: collisions, and how the flight ended; and what a
         log tells of."""
         before = np.concatenate(([0], self.status[:-1]))
-        rows = np.flatnonzero((self.status != before) & (self.status != 0) & (self.status != GROUNDED))
+        rows = np.flatnonzero((self.status != before) & ~np.isin(self.status, (0, GROUNDED, RECORDED)))
         return (*(self._event(int(row)) for row in rows[:EVENTS_MAX]), *self.marks)
 
     def _event(self, row: int) -> Event:

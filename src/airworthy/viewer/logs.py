@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayAny
+from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.frames import multiply, normalize, rotate, to_euler
 from airworthy.core.schema import check_fields
-from airworthy.logs import Log, LogStream, ReadOptions, flight_segments, read_log
+from airworthy.logs import Log, LogStream, ReadOptions, Span, flight_segments, read_log
 from airworthy.logs.trajectory import LogTrajectory, log_trajectory, rising, values_at
 from airworthy.simulation.flights import FlightTable, flight_columns
 from airworthy.vehicles import Vehicle, named_vehicle
-from airworthy.viewer.flights import EVENTS_MAX, GROUNDED, Event, ShownFlight
+from airworthy.viewer.flights import EVENTS_MAX, GROUNDED, RECORDED, Event, ShownFlight
 
 __all__ = ["LogView", "shown_log"]
 
@@ -62,9 +63,9 @@ def shown_log(path: str | Path, view: LogView | None = None) -> tuple[ShownFligh
     poses = _placed(log_trajectory(log), view.start)
     rotors = next((stream for kind in ("motor_speed", "motor_command") for stream in log.of_kind(kind)), None)
     vehicle, said = _vehicle(view.vehicle, rotors, log.source.format.startswith("Crazyflie"))
-    table = FlightTable.from_columns(_columns(log, poses, rotors, vehicle))
-    flight = ShownFlight(Path(path), table, None, (vehicle,), streams=log.streams, marks=_marks(log, poses))
     flown = flight_segments(log)
+    table = FlightTable.from_columns(_columns(log, poses, rotors, vehicle) | {"status": _status(poses.time, flown.flown)})
+    flight = ShownFlight(Path(path), table, None, (vehicle,), streams=log.streams, marks=_marks(log, poses))
     told = f"{log.source.format}, {log.duration:.1f} s, {len(log.streams)} streams; drawn as {vehicle.name}{said}."
     told += f" In the air by its {flown.told_by}." if flown.flown else " No flight was found in it."
     return flight, " ".join((told, *poses.notes))
@@ -110,13 +111,15 @@ def _columns(log: Log, poses: LogTrajectory, rotors: LogStream | None, vehicle: 
     if rotors is not None and rotors.values.shape[1] == vehicle.rotor_count and len((turning := rising(rotors)).time):
         speed = np.nan_to_num(values_at(turning, poses.time))
         columns |= {f"rotor_speed_{k}_rad_s": speed[:, k] for k in range(vehicle.rotor_count)}
-    flown = flight_segments(log).flown
-    inside = np.zeros(rows, bool)
-    for span in flown:
-        inside |= (poses.time >= span.start) & (poses.time <= span.stop)
-    # Where no flight was found, nothing is said of any row.
-    columns["status"] = np.where(inside | (not flown), 0, GROUNDED).astype(np.int8)
     return columns
+
+
+def _status(time: Array, flown: Sequence[Span]) -> ArrayAny:
+    """Return what the vehicle did at times [s]; where no flight was found, nothing is said."""
+    if not flown:
+        return np.full(len(time), RECORDED, np.int8)
+    inside = np.any([(time >= span.start) & (time <= span.stop) for span in flown], axis=0)
+    return np.where(inside, 0, GROUNDED).astype(np.int8)
 
 
 def _marks(log: Log, poses: LogTrajectory) -> tuple[Event, ...]:

@@ -363,7 +363,7 @@ def test_viewing(told: Transcript, monkeypatch: Patch) -> None:
 
     track = SimpleNamespace(envs=[0, 2], folder="run", vehicle=lambda env: f"vehicle {env}")
     flown, place = (
-        SimpleNamespace(title="A flight", flight=track, scene="hall", note=""),
+        SimpleNamespace(title="A flight", flight=track, scene="hall", note="What no stream told."),
         SimpleNamespace(title="A place", flight=None),
     )
     place.scene, bare = "hall", SimpleNamespace(title="Bare", flight=track, scene=None, note="")

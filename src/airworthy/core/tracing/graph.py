@@ -65,6 +65,16 @@ class Graph:
         """Return a build-time number."""
         return Value(self, self.add("const", float(number)))
 
+    def needed(self, results: Sequence[int]) -> list[int]:
+        """Return the nodes that results are made of, themselves among them, arguments first."""
+        found, stack = set[int](), list(results)
+        while stack:
+            index = stack.pop()
+            if index not in found:
+                found.add(index)
+                stack += self.nodes[index][1:] if self.nodes[index][0] not in ("input", "const") else ()
+        return sorted(found)
+
     def number(self, index: int) -> float | None:
         """Return the number at a node, None where it is not a constant."""
         node = self.nodes[index]

@@ -135,13 +135,8 @@ def record_program(function: Callable[..., Sequence[Any]], inputs: Mapping[str, 
     graph = Graph()
     given = {name: tuple(graph.input(f"{name}[{i}]") for i in range(size)) for name, size in inputs.items()}
     results = [as_value(graph, x).index for x in function(**given)]
-    needed, stack = set[int](), list(results)
-    while stack:
-        index = stack.pop()
-        if index not in needed:
-            needed.add(index)
-            stack += graph.nodes[index][1:] if graph.nodes[index][0] not in ("input", "const") else ()
-    order = {index: number for number, index in enumerate(sorted(needed))}
+    needed = graph.needed(results)
+    order = {index: number for number, index in enumerate(needed)}
 
     def text(index: int) -> str:
         word, *arguments = graph.nodes[index]
@@ -149,5 +144,5 @@ def record_program(function: Callable[..., Sequence[Any]], inputs: Mapping[str, 
             return str(arguments[0]) if word == "input" else repr(float(arguments[0]))
         return " ".join([word, *(str(order[x]) for x in arguments)])
 
-    lines = tuple(text(index) for index in sorted(needed))
+    lines = tuple(text(index) for index in needed)
     return Program(tuple(inputs.items()), lines, tuple(order[index] for index in results))

@@ -83,15 +83,10 @@ def _lines(
     graph: Graph, results: Sequence[int], given: Mapping[str, tuple[Value, ...]]
 ) -> tuple[dict[int, int], list[tuple[int, float]], list[tuple[int, Callable[..., Any], tuple[int, ...]]]]:
     """Return places of the nodes that are needed, constants, and operations in order."""
-    needed, stack = set[int](), list(results)
-    while stack:
-        index = stack.pop()
-        if index not in needed:
-            needed.add(index)
-            stack += graph.nodes[index][1:] if graph.nodes[index][0] not in ("input", "const") else ()
-    order = {index: place for place, index in enumerate(sorted(needed))}
+    needed = graph.needed(results)
+    order = {index: place for place, index in enumerate(needed)}
     constants, lines = [], []
-    for index in sorted(needed):
+    for index in needed:
         word, *arguments = graph.nodes[index]
         if word == "const":
             constants.append((order[index], float(arguments[0])))
