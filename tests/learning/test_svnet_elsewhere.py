@@ -36,8 +36,8 @@ PARITY = 1e-5
 ROUNDING = 1e-6
 """Of a command that is decided of the same past; 3.6e-7 was found, of a network in float64, too."""
 DRIFT = 1e-4
-"""Of commands over five seconds in which each program remembers its own. A policy that reads what it commanded forgets little: a
-push of 1e-4 in one command is 9e-5 in another five seconds later, and 3.6e-7 in each became 0.3e-5 to 2.6e-5 in six draws."""
+"""Of commands over five seconds in which each program remembers its own. A policy that reads what it commanded forgets little:
+a push of 1e-4 in one command is 9e-5 in another five seconds later, and 3.6e-7 in each became 0.3e-5 to 2.6e-5 in six draws."""
 compiled = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 CARL = vehicle("carl")
 FULL, WEIGHT = 27.6, CARL.mass * CARL.gravity
