@@ -44,28 +44,18 @@ def poses(batch: SceneBatch, count: int, width: int = 320, height: int = 180) ->
 # ---- the shipped hall ---------------------------------------------------------------------------------------------------
 
 
-def test_depth_of_splats_is_that_of_the_meshes() -> None:
-    """Median error at most 2 cm where the meshes are 4.5 to 5.5 m away, at the middles of the pixels of 640x360."""
-    batch = SceneBatch(hall())
-    found = depth_error(hall_splats(), batch, poses(batch, 20, 640, 360))
-    print(f"\ndepth at 5 m: median error {100 * found.median:.2f} cm, bias {100 * found.bias:+.2f} cm, {found.pixels} pixels")
-    assert found.pixels > 20_000
-    assert found.median <= 0.02
-    assert abs(found.bias) <= 0.02
-
-
 @pytest.mark.parametrize("size", [(320, 180), (640, 360)])
 def test_depth_of_planes_at_both_sizes(size: tuple[int, int]) -> None:
-    """Where pixels' rays meet the Gaussians' planes; by means, which the nearer of two that overlap hides, 2.22 cm at
-    320x180."""
+    """Where pixels' rays meet the Gaussians' planes, where the meshes are 4.5 to 5.5 m away; by means see
+    docs/concepts/hall.md."""
     batch = SceneBatch(hall())
     found = depth_error(hall_splats(), batch, poses(batch, 20, *size), depth_at="plane")
     print(f"\nby planes at 5 m: median error {100 * found.median:.2f} cm, bias {100 * found.bias:+.2f} cm")
+    assert found.pixels > 20_000 * size[0] * size[1] // (640 * 360)
     assert found.median <= 0.015
     assert abs(found.bias) <= 0.007
 
 
-@pytest.mark.xfail(strict=True, reason="0.55 % of the shipped hall's pixels are covered to less than nine tenths, not 0.5 %")
 def test_hardly_a_pixel_is_left_open() -> None:
     batch = SceneBatch(hall())
     view = poses(batch, 8, 160, 90)

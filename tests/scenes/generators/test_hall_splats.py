@@ -37,14 +37,14 @@ def scene_without_ground(one):
 
 def test_the_shipped_file_is_the_one_that_was_measured() -> None:
     data, recipe = FOLDER.joinpath("hall.spz").read_bytes(), hall_recipe()
-    assert len(data) < 6_000_000
+    assert len(data) < 8_000_000
     assert sha256(data) == recipe["sha256"]
     measured = recipe["measured"]
     assert measured["bytes"] == len(data)
     assert measured["gaussians"] == len(hall_splats())
     # What the place promises: see docs/concepts/hall.md.
     assert min(measured["psnr_320"], measured["psnr_640"]) >= 30.0
-    assert measured["depth_median_m"] <= 0.02
+    assert max(measured["plane_depth_median_m_320"], measured["plane_depth_median_m_640"]) <= 0.02
     assert recipe["licence"] == "Apache-2.0"
 
 
@@ -82,7 +82,6 @@ def _distances() -> tuple[np.ndarray, np.ndarray]:
     return far, inside
 
 
-@pytest.mark.xfail(strict=True, reason="the shipped hall's gaussians lie 1.03 cm off in the median, not 1")
 def test_splats_lie_within_a_centimetre() -> None:
     far, _ = _distances()
     assert np.median(np.abs(far)) < 0.01
@@ -91,7 +90,7 @@ def test_splats_lie_within_a_centimetre() -> None:
 def test_splats_lie_on_the_meshes() -> None:
     """Metric: of the gaussians inside the hall, the means are on surfaces; the sky's are far outside."""
     far, inside = _distances()
-    # Training moves gaussians by about a centimetre from the plane they lay in (1.03 cm in the median), which the file rounds
+    # Training moves gaussians by about a centimetre from the plane they lay in (0.96 cm in the median), which the file rounds
     # to less than a millimetre. A scale 1 % off would be 4 cm over half the hall's width.
     assert np.median(np.abs(far)) < 0.015
     assert np.quantile(np.abs(far), 0.95) < 0.05
