@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from airworthy.reports import svg as curves
-from airworthy.reports.svg import Line, lines, number, span
+from airworthy.reports.svg import PERCENT, Line, lines, number, span
 
 LOSS = Line("loss", "flown", [(0.0, 10.0), (1.0, 1.0), (2.0, math.nan), (3.0, 0.0), (4.0, 0.1)])
 OTHER = Line("held <out>", "second", [(0.0, 5.0), (4.0, 2.0)], dashed=True)
@@ -18,6 +18,16 @@ OTHER = Line("held <out>", "second", [(0.0, 5.0), (4.0, 2.0)], dashed=True)
 def _polylines(svg: str) -> list[list[tuple[float, float]]]:
     found = re.findall(r'<polyline points="([^"]*)"', svg)
     return [[(float(x), float(y)) for x, y in (pair.split(",") for pair in points.split())] for points in found]
+
+
+def test_an_axis_reaches_what_it_is_to_hold() -> None:
+    """A quarter of the way up where no more than 25 % was reached; what goes beyond is still within the frame."""
+    share = [Line("share", "flown", [(0.0, 0.0), (10.0, 25.0)])]
+    (held,) = _polylines(lines("Share", "step", share, False, PERCENT))
+    (free,) = _polylines(lines("Share", "step", share, False))
+    assert held[0][1] - held[1][1] == pytest.approx(0.25 * (free[0][1] - free[1][1]), abs=0.1)
+    (beyond,) = _polylines(lines("Share", "step", [Line("share", "flown", [(0.0, 0.0), (10.0, 125.0)])], False, PERCENT))
+    assert beyond == free
 
 
 def test_points_of_a_logarithmic_axis_lie_in_proportion_to_their_decades() -> None:

@@ -21,6 +21,7 @@ from airworthy.core.arrays import Array
 __all__ = [
     "FIGURE_WIDTH",
     "PALETTE",
+    "PERCENT",
     "STYLE",
     "TEXT",
     "Line",
@@ -181,7 +182,13 @@ class Line:
     dashed: bool = False
 
 
-def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = True) -> str:
+PERCENT = (0.0, 100.0)
+"""Ends of an axis of shares: a curve that never leaves 25 % is to look like it."""
+
+
+def lines(
+    title: str, across: str, curves: Sequence[Line], logarithmic: bool = True, holds: tuple[float, float] | None = None
+) -> str:
     """Return curves over one axis, with a key; empty where no curve has a point. Few points are marks, too.
 
     Args:
@@ -189,6 +196,7 @@ def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = T
         across: What the axis to the right counts.
         curves: Values that are not finite, or not positive on a logarithmic axis, are left out.
         logarithmic: Of the axis upwards, which says "log"; where nothing is positive it is linear.
+        holds: Two values that a linear axis upwards reaches in any case.
     """
     logarithmic = logarithmic and any(len(_usable(curve.points, True)) for curve in curves)
     kept = [(curve, _usable(curve.points, logarithmic)) for curve in curves]
@@ -201,6 +209,7 @@ def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = T
     x0 = 0.0 if 0.0 < x0 < _NEAR_ZERO * x1 else x0
     if not logarithmic:
         y0 = 0.0 if every[:, 1].min() >= 0.0 else min(0.0, y0)
+        y0, y1 = (y0, y1) if holds is None else (min(y0, holds[0]), max(float(every[:, 1].max()), holds[1]))
     ticks = _ticks(y0, y1, logarithmic)
     room = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP + 18.0)
 

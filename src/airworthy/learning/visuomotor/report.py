@@ -13,7 +13,7 @@ from airworthy.benchmarks.tracking.conditions import Condition, condition
 from airworthy.core.files import read_bytes, write_text
 from airworthy.learning.gradient.report import flat_options
 from airworthy.reports.page import DASH, card, fixed, page_of
-from airworthy.reports.svg import Line, lines
+from airworthy.reports.svg import PERCENT, Line, lines
 from airworthy.tasks import SUCCESSES
 
 __all__ = ["STEP_COLUMNS", "learning_curves", "picture_title", "step_cells", "write_visuomotor_report"]
@@ -94,10 +94,12 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         ("Tracking error [cm]", "error", [(row["wall_s"], 100.0 * row["tracking_error_m"]) for row in known]),
         ("Pairs", "pairs", [(row["wall_s"], float(row["pairs"])) for row in rows]),
     )
-    return [
-        (title, lines(name, "wall time [min]", [Line(name, "flown", [(wall / 60.0, y) for wall, y in points])], False))
-        for title, name, points in values
-    ]
+    return [(title, _over_minutes(name, points)) for title, name, points in values]
+
+
+def _over_minutes(name: str, points: Sequence[tuple[float, float]]) -> str:
+    curve = Line(name, "flown", [(wall / 60.0, y) for wall, y in points])
+    return lines(name, "wall time [min]", [curve], False, PERCENT if name == "share" else None)
 
 
 def counted(number: int, noun: str) -> str:
