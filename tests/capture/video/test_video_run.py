@@ -15,7 +15,8 @@ from tests.capture.video.film_building import patterned_room, textured_film, tex
 from tests.core.process_ends import ended
 
 from airworthy.capture import CaptureVideoOptions, best_similarity, capture_video, read_capture
-from airworthy.capture.video import FilmOptions, ReconstructionOptions, film, reconstruct, render_film, run, take_frames
+from airworthy.capture.filming import film
+from airworthy.capture.video import FilmOptions, ReconstructionOptions, reconstruct, render_film, run, take_frames
 from airworthy.capture.video.options import VideoPlan
 from airworthy.capture.video.reconstruction import camera_groups
 from airworthy.core.errors import AirworthyError
