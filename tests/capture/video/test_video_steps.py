@@ -302,6 +302,15 @@ def test_depths_of_good_and_bad_captures(median: float, within: float, good: boo
     assert "not known" in judged_depth({"points": 0}, "splats")
 
 
+def test_the_command_stands_on_the_page_in_one_piece(stand: Stand) -> None:
+    """It was an item of a list in columns, which parted it."""
+    command = "airworthy capture video 'my films/a.mp4' --out out " + "--known-distance a:1,2+b:3,4 a:5,6+b:7,8 2.5 " * 3
+    done = capture_video(stand.film, stand.out, CaptureVideoOptions(frames=COUNT), command=command)
+    page = done.report.read_text()
+    assert f'<pre class="command">{command}</pre>' in unescape(page)
+    assert "<li>command" not in page
+
+
 def test_a_place_without_room_names_commands_that_there_are(stand: Stand) -> None:
     """`capture video` has no --radius; `capture place` has."""
     stand.room = NoRoomError(0.3)

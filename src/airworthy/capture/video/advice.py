@@ -44,11 +44,24 @@ def judged_reconstruction(result: Mapping[str, Any], record: Mapping[str, Any], 
         frames: Those of it.
     """
     found = _judged(result, record, frames)
-    notes = [(source["name"], note) for source in record["sources"] for note in source["notes"]]
-    damage = [f"{name}: {note}" for name, note in notes if "cut off" in note or "damaged" in note]
-    if not found.refused or not damage:
+    if not found.refused:
         return found
-    return FilmAdvice(f"{found.refused} First, though, copy or export the film again ({'; '.join(damage)}).", found.warnings)
+    again = [_copied_again(record["sources"], "film", "copy or export the film again")]
+    again.append(_copied_again(record["sources"], "photographs", "copy the photographs again"))
+    asked = ", and ".join(filter(None, again))
+    return FilmAdvice(f"{found.refused} First, though, {asked}.", found.warnings) if asked else found
+
+
+def _copied_again(sources: Sequence[Mapping[str, Any]], kind: str, asked: str) -> str:
+    """Return what to copy again, and why; empty where nothing of a kind is damaged."""
+    damage = [
+        f"{source['name']}: {note}"
+        for source in sources
+        if source.get("kind", "film") == kind
+        for note in source["notes"]
+        if "cut off" in note or "damaged" in note
+    ]
+    return f"{asked} ({'; '.join(damage)})" if damage else ""
 
 
 def _judged(result: Mapping[str, Any], record: Mapping[str, Any], frames: Sequence[TakenFrame]) -> FilmAdvice:
@@ -185,8 +198,10 @@ def _parts(posed: int, others: list[int], total: int, result: Mapping[str, Any],
     spans = [_span([when[name] for name in model["images"] if name in when]) for model in result["models"][: 1 + len(others)]]
     where = f" ({'; '.join(spans)})" if all(spans) else ""
     return (
-        f"The film shows {1 + len(others)} places that do not hang together: {counts} of {total} pictures{where}. Film each"
-        " room by itself, or walk slowly through the door, looking back, so that both rooms are seen at once."
+        f"The pictures show {1 + len(others)} parts that do not hang together: {counts} of {total} pictures{where}. If these"
+        " are different rooms, film each by itself, or walk slowly through the door, looking back, so that both are seen at"
+        " once. If they are parts of one room, they were filmed too far apart: film the way from one to the other as well,"
+        " slowly, each picture showing most of what the one before showed."
     )
 
 

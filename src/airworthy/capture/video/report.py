@@ -116,12 +116,11 @@ def _place_cards(place: Mapping[str, Any] | None) -> list[dict[str, str]]:
 def _facts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     shutter, found = summary["rolling_shutter"], summary["cameras"][0]
     readout = f"{1000 * shutter['readout_s']:.1f} +- {1000 * shutter['half_95_s']:.1f} ms (95 %)"
-    facts = [
+    return [
         fact("camera", f"{found['model']} {', '.join(f'{value:.4g}' for value in found['parameters'])}"),
         fact("pictures of which something is masked", summary["masked_pictures"]),
         fact("rolling shutter", readout if shutter["half_95_s"] else "not tested (photographs, or too few pictures)"),
     ]
-    return [*facts, fact("command", summary["command"])] if summary["command"] else facts
 
 
 def _pictures(images: CaptureImages) -> list[tuple[str, str]]:
