@@ -13,10 +13,10 @@ from airworthy.benchmarks.fly.config import FLY_RULES, PLANNER_RULES
 from airworthy.benchmarks.navigation.config import NAVIGATION_RULES
 from airworthy.benchmarks.tracking.config import IDLE_RULES as EVALUATE_RULES
 from airworthy.capture.alignment.align import IDLE_RULES as LEVEL_RULES
+from airworthy.capture.filming.film import IDLE_RULES as FILM_RULES
 from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training.options import IDLE_RULES as SPLAT_RULES
-from airworthy.capture.video.film import IDLE_RULES as FILM_RULES
 from airworthy.capture.video.options import IDLE_RULES as VIDEO_RULES
 from airworthy.cli.capture.align import ALIGN_RULES
 from airworthy.cli.courses import VALIDATE_RULES

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from alignment_building import SIDE, Walk, walk
+from alignment_building import LENS, SIDE, Walk, walk
 
 from airworthy.capture import AlignOptions, CaptureVideoOptions, align_capture, measured_scale
 from airworthy.capture.alignment.known_distance import PICK_NOISE, TAPE_NOISE, combined_scale, picked_point
 from airworthy.capture.alignment.pose_spread import PoseSpread
+from airworthy.capture.cameras import camera_of
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 
@@ -96,10 +97,56 @@ def test_it_goes_with_a_marker_and_is_held_against_it() -> None:
 
 
 def test_scales_that_agree_are_weighted() -> None:
-    scale, half = combined_scale([("a", 1.0, 0.01), ("b", 1.012, 0.02)])
+    found = combined_scale([("a", 1.0, 0.01), ("b", 1.006, 0.02)])
     # Weights 4 to 1 in the logarithm.
-    assert scale == pytest.approx(1.012 ** (1 / 5), rel=1e-9)
-    assert half == pytest.approx(1.0 / np.sqrt(1.25e4), rel=1e-9)
+    assert found.scale == pytest.approx(1.006 ** (1 / 5), rel=1e-9)
+    assert found.half == pytest.approx(1.0 / np.sqrt(1.25e4), rel=1e-9)
+    assert found.widened == 1.0
+
+
+def test_scales_that_differ_by_more_than_they_should_widen_the_interval() -> None:
+    """Two off by d of each other have chi squared of d^2 over the sum of their variances, and one is expected."""
+    found = combined_scale([("a", 1.0, 0.01), ("b", np.exp(0.02), 0.01)])
+    sigma = 0.01 / 1.959964
+    assert found.widened == pytest.approx(0.02 / np.sqrt(2.0 * sigma**2), rel=1e-4)
+    assert found.half == pytest.approx(0.01 / np.sqrt(2.0) * found.widened, rel=1e-4)
+    # Both are within it.
+    assert abs(np.log(found.scale)) < found.half
+    with pytest.raises(AirworthyError, match="a factor of"):
+        combined_scale([("a", 1.0, 0.01), ("b", np.exp(0.03), 0.01)])
+
+
+def test_an_interval_holds_the_truth_whatever_its_distances_were_told_to_be_off_by() -> None:
+    """Told to be sure within a third of what they scatter by, six distances still hold it in four fifths of draws."""
+    rng, inside = np.random.default_rng(0), 0
+    for _ in range(200):
+        logs = 0.004 * rng.normal(size=6)
+        found = combined_scale([("one", float(np.exp(x)), 1.96 * 0.0014) for x in np.clip(logs, -0.009, 0.009)])
+        inside += abs(np.log(found.scale)) <= found.half
+    assert inside >= 0.8 * 200
+
+
+def test_distances_of_one_reconstruction_share_its_bend() -> None:
+    """A hundred that are off alike are no surer than one."""
+    bend = np.array([0.003, 0.004])
+    half = 1.959964 * np.hypot(0.005, 0.001)
+    one = [("a", 1.0, half)]
+    alike = combined_scale(one * 100, [bend] * 100)
+    assert alike.half == pytest.approx(1.959964 * np.hypot(0.005, 0.0001), rel=1e-3)
+    assert combined_scale(one * 100).half == pytest.approx(half / 10.0, rel=1e-6)
+
+
+def test_contradicting_distances_are_said_and_widen_the_scale() -> None:
+    made = walk()
+    words = picks(made, (0, 6, 12))
+    alone = align_capture(made.images, AlignOptions(known_distance=((*words, LENGTH),)), {})
+    # A tape is taken to be sure within 2 mm, picks of 1 px at 2 m within 3 mm.
+    other = tuple("+".join(word.split("+")[:2]) for word in words)
+    both = align_capture(made.images, AlignOptions(known_distance=((*words, LENGTH), (*other, 1.015 * LENGTH))), {})
+    assert both.scale_half > 1.5 * alone.scale_half
+    said = [note for note in both.notes if "times as wide" in note]
+    assert len(said) == 1
+    assert "2 that tell the scale differ by 1.5%" in said[0]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +199,37 @@ def test_points_that_are_none_are_refused_before_anything_is_looked_at(first: st
             options(known_distance=((first, second, 1.0),))
 
 
+# ---- Lenses that bend -------------------------------------------------------------------------------------------------------
+
+BENDING = camera_of("OPENCV", 1200, 900, (705.0, 705.0, 600.0, 450.0, -0.09, 0.01, 0.001, -0.002))
+
+
+def test_picks_are_pixels_of_the_files_whatever_their_lens_does() -> None:
+    """As if there were no lens they would be off by tens of pixels."""
+    made = walk()
+    images = replace(made.images, cameras=(BENDING,) * len(made.position))
+    eye = frames.rotate_inverse(made.attitude[:, None], ENDS - made.position[:, None])
+    pixels = BENDING.pixels(eye[..., :2] / eye[..., 2:])
+    words = ["+".join(f"{images.names[k]}:{pixels[k, end, 0]},{pixels[k, end, 1]}" for k in (0, 6, 12)) for end in range(2)]
+    found = measured_scale(images, *words, LENGTH)
+    assert found.scale == pytest.approx(made.truth.scale, rel=1e-9)
+    # Read at a third of the size pixels are still those of the files.
+    small = replace(images, intrinsics=images.intrinsics / 3.0)
+    assert measured_scale(small, *words, LENGTH).scale == pytest.approx(made.truth.scale, rel=1e-9)
+
+
+def test_picks_outside_of_the_file_are_refused() -> None:
+    """Whoever picks in the originals of photographs, of which the capture holds smaller copies, has pixels of these."""
+    made = walk()
+    images = replace(made.images, cameras=(BENDING,) * len(made.position))
+    one, other = images.names[:2]
+    with pytest.raises(AirworthyError, match="has 1200 x 900 pixels: pick in the file '00000' of the capture itself"):
+        picked_point(images, f"{one}:2900,1400+{other}:3,4")
+    folded = replace(images, cameras=(camera_of("SIMPLE_RADIAL", 1200, 900, (500.0, 600.0, 450.0, -0.35)),) * len(images))
+    with pytest.raises(AirworthyError, match="where the lens folds its image over"):
+        picked_point(folded, f"{one}:1190,890+{other}:3,4")
+
+
 # ---- Poses that bend --------------------------------------------------------------------------------------------------------
 
 
@@ -178,6 +256,21 @@ def test_an_interval_holds_what_the_poses_bend() -> None:
     bend = np.linalg.norm(along @ (second - first)) / wide.length**2
     assert bend > 1e-3
     assert wide.scale_half == pytest.approx(np.hypot(exact.scale_half, 1.96 * bend), rel=1e-3)
+
+
+def test_an_interval_holds_what_the_lens_is_off() -> None:
+    """Of a film the radial coefficient is found with the poses, and picks are made straight by it."""
+    made, count = walk(), len(walk().position)
+    images = replace(made.images, cameras=(camera_of("SIMPLE_RADIAL", 1200, 900, (LENS[0], *LENS[2:], 0.0)),) * count)
+    size = np.zeros(6 * count + 2)
+    size[-1] = 0.02
+    poses = PoseSpread(np.diag(size**2) + 1e-18 * np.eye(len(size)), np.zeros(count, np.int64))
+    words = picks(made, (0, 5, 9))
+    wide, exact = measured_scale(images, *words, LENGTH, poses), measured_scale(images, *words, LENGTH)
+    bent = replace(images, cameras=(camera_of("SIMPLE_RADIAL", 1200, 900, (LENS[0], *LENS[2:], 0.002)),) * count)
+    moved = 10.0 * abs(measured_scale(bent, *words, LENGTH).scale / exact.scale - 1.0)
+    assert moved > 1e-4
+    assert wide.scale_half == pytest.approx(np.hypot(exact.scale_half, 1.96 * moved), rel=0.02)
 
 
 def test_a_point_moves_with_the_poses_as_it_is_told_to() -> None:

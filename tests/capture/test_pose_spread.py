@@ -95,7 +95,7 @@ def test_slopes_are_those_of_differences() -> None:
     rng = np.random.default_rng(1)
     w = walk(8, 1)
     points = rng.normal(0.0, 0.3, (8, 3))
-    point, camera, _ = pixel_slopes(points, w.position, w.attitude, np.tile(LENS, (8, 1)))
+    point, camera = pixel_slopes(points, w.position, w.attitude, np.tile(LENS, (8, 1)))
     for axis in range(3):
         way = 1e-6 * np.eye(3)[axis]
         for found, ahead, behind in (
@@ -107,6 +107,10 @@ def test_slopes_are_those_of_differences() -> None:
             np.testing.assert_allclose(found, (a - b) / 2e-6, rtol=1e-5, atol=1e-3)
     focal = (project(w.position, w.attitude, points, 0.5) - project(w.position, w.attitude, points, -0.5)) / 1.0
     np.testing.assert_allclose(camera[..., 6], focal, rtol=1e-9, atol=1e-9)
+    # COLMAP's SIMPLE_RADIAL: a ray over its depth, times 1 + k r^2.
+    flat = (project(w.position, w.attitude, points) - LENS[2:]) / LENS[:2]
+    bent = LENS[:2] * flat * (1e-3 * np.square(flat).sum(axis=-1, keepdims=True))
+    np.testing.assert_allclose(1e-3 * camera[..., 7], bent, rtol=1e-9, atol=1e-9)
 
 
 def test_centres_are_off_as_much_as_is_told(drawn: list[Adjusted]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -164,6 +165,32 @@ def test_killed_and_resumed_it_writes_the_same_bytes(images: CaptureImages, tmp_
     newest.write_bytes(newest.read_bytes()[:-7])
     train_splats(images, broken, RICH, quiet=True)
     assert (whole / "splats.ply").read_bytes() == (broken / "splats.ply").read_bytes()
+
+
+def test_a_finished_training_whose_splats_are_damaged_is_refused(trained: Path, images: CaptureImages, tmp_path: Path) -> None:
+    """It said that all was done, whatever the file held."""
+    again = "put it back from a copy, or delete .*, which trains anew"
+    folder = tmp_path / "trained"
+    shutil.copytree(trained, folder)
+    whole = (folder / "splats.ply").read_bytes()
+    assert (
+        train_splats(images, folder, QUICK, quiet=True).gaussians
+        == json.loads((folder / "report.json").read_text())["gaussians"]
+    )
+    for data, said in ((whole[: len(whole) // 2], "bytes, .* when they were trained"), (whole[:-1] + b"x", "and others")):
+        (folder / "splats.ply").write_bytes(data)
+        with pytest.raises(AirworthyError, match=rf"are damaged \(.*{said}\): {again}"):
+            train_splats(images, folder, QUICK, quiet=True)
+    (folder / "splats.ply").unlink()
+    with pytest.raises(AirworthyError, match=f"are gone: {again}"):
+        train_splats(images, folder, QUICK, quiet=True)
+    (folder / "splats.ply").write_bytes(whole)
+    (folder / "report.json").write_text("{")
+    with pytest.raises(AirworthyError, match=f"not valid JSON: .*{again}"):
+        train_splats(images, folder, QUICK, quiet=True)
+    (folder / "report.json").write_text("{}")
+    with pytest.raises(AirworthyError, match=f"does not tell of a finished training: {again}"):
+        train_splats(images, folder, QUICK, quiet=True)
 
 
 def test_damaged_checkpoints_are_found_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,6 +49,23 @@ def rays(camera: SourceCamera) -> np.ndarray:
 
 
 @pytest.mark.parametrize("lens", [PlumbBob(), FOX, RATIONAL, FISHEYE])
+def test_pixels_have_the_rays_that_meet_them(lens: PlumbBob | Rational | AnglePolynomial) -> None:
+    camera = SourceCamera(WIDTH, HEIGHT, *PINHOLE, lens)
+    found = camera.rays(centres(WIDTH, HEIGHT))
+    assert np.isfinite(found).all()
+    assert camera.pixels(found) == pytest.approx(centres(WIDTH, HEIGHT), abs=1e-7)
+    assert found == pytest.approx(rays(camera), abs=1e-9)
+
+
+def test_pixels_beyond_the_fold_of_a_lens_have_no_ray() -> None:
+    """r (1 - 0.35 r^2) is 0.65 at most, where r is 0.976."""
+    camera = SourceCamera(WIDTH, HEIGHT, 100.0, 100.0, 80.0, 60.0, PlumbBob(k1=-0.35))
+    inside, outside = camera.rays([(80.0 + 64.0, 60.0), (80.0 + 66.0, 60.0)])
+    assert 0.8 < inside[0] < 0.976
+    assert np.isnan(outside).all()
+
+
+@pytest.mark.parametrize("lens", [PlumbBob(), FOX, RATIONAL, FISHEYE])
 def test_the_image_of_a_pattern_becomes_straight(lens: PlumbBob | Rational | AnglePolynomial) -> None:
     """Bilinear interpolation is off by at most 1/8 of the sum of the second derivatives: 2 (0.1) (2 pi / 24)^2 / 8 = 0.0017 of
     light where the lens does not magnify, under 0.5 levels; roundings of both images add 1 level. Within half a pixel of the

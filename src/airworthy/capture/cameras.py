@@ -23,6 +23,8 @@ __all__ = ["MODELS", "CapturedFrame", "Listing", "Rational", "SourceCamera", "ca
 SIZE_MAX = 65_536
 _LARGEST = 1e6
 _DIRECTIONS, _RADII = 16, 256
+_NEWTON_STEPS, _STEEPEST, _FARTHEST = 30, 1.5, 1e3
+"""Steps from a pixel to its ray; angle from the axis [rad] up to which a fisheye's is begun; |(x/z, y/z)| of the widest."""
 
 MODELS: dict[str, tuple[str, ...]] = {
     "SIMPLE_PINHOLE": ("f", "cx", "cy"),
@@ -111,6 +113,35 @@ class SourceCamera:
     def pixels(self, flat: ArrayLike) -> Array:
         """Return pixels of rays (x/z, y/z), (..., 2)."""
         return self.distort(flat) * (self.fx, self.fy) + (self.cx, self.cy)
+
+    def rays(self, pixels: ArrayLike) -> Array:
+        """Return rays (x/z, y/z), (..., 2), that meet pixels (..., 2); NaN for pixels that none meets.
+
+        By Newton's method, from the ray that would meet the pixel without a lens; beyond where the lens folds its image over
+        there is none.
+        """
+        target = (np.asarray(pixels, np.float64) - (self.cx, self.cy)) / (self.fx, self.fy)
+        if self.straight:
+            return target
+        point = target
+        if isinstance(self.lens, AnglePolynomial):
+            radius = np.linalg.norm(target, axis=-1, keepdims=True)
+            point = target * np.tan(np.minimum(radius, _STEEPEST)) / np.maximum(radius, 1e-300)
+        for _ in range(_NEWTON_STEPS):
+            step = 1e-6 * (1.0 + np.linalg.norm(point, axis=-1, keepdims=True))
+            off = self.distort(point) - target
+            sides = [self.distort(point + step * e) - self.distort(point - step * e) for e in np.eye(2)]
+            slope = np.stack(sides, axis=-1) / (2.0 * step[..., None])
+            with np.errstate(all="ignore"):
+                area = slope[..., 0, 0] * slope[..., 1, 1] - slope[..., 0, 1] * slope[..., 1, 0]
+                x = (slope[..., 1, 1] * off[..., 0] - slope[..., 0, 1] * off[..., 1]) / area
+                y = (slope[..., 0, 0] * off[..., 1] - slope[..., 1, 0] * off[..., 0]) / area
+            point = point - np.nan_to_num(np.stack((x, y), axis=-1), nan=0.0, posinf=0.0, neginf=0.0)
+        radius = np.linalg.norm(point, axis=-1)
+        found = np.linalg.norm(self.distort(point) - target, axis=-1) < 1e-9 * (1.0 + np.linalg.norm(target, axis=-1))
+        seen = radius[found & (radius < _FARTHEST)]
+        found &= radius <= (self.reach(1.001 * float(seen.max())) if len(seen) else 0.0)
+        return np.where(found[..., None], point, np.nan)
 
     def reach(self, radius_max: float) -> float:
         """Return the largest |(x/z, y/z)| up to `radius_max` below which the lens does not fold its image over, in any

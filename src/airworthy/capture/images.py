@@ -389,6 +389,7 @@ class _Kept:
         self.rgb: list[ArrayU8] = []
         self.masks: list[ArrayBool | None] = []
         self.intrinsics: list[Array] = []
+        self.cameras: list[SourceCamera] = []
         self._lens: tuple[Any, Undistorter] | None = None
 
     def add(self, gate: CaptureFolder, plan: _Plan) -> None:
@@ -404,6 +405,7 @@ class _Kept:
         self.rgb.append(lens(pixels))
         self.masks.append(None if mask is None or mask.all() else mask)
         self.intrinsics.append(lens.intrinsics)
+        self.cameras.append(plan.camera)
         self.frames.append(plan.frame)
 
     def _undistorter(self, camera: SourceCamera, width: int | None) -> Undistorter:
@@ -454,4 +456,5 @@ def _capture(listing: Listing, kept: _Kept, every: int) -> CaptureImages:
         notes=tuple(listing.notes),
         source=AS_READ if listing.source is None else listing.source,
         rendered=listing.rendered,
+        cameras=tuple(kept.cameras),
     )

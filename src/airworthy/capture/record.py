@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.capture.cameras import SourceCamera
 from airworthy.core import frames
 from airworthy.core.arrays import ArrayBool, ArrayFloat, ArrayIndex, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError
@@ -53,6 +54,8 @@ class CaptureImages:
     """What else was found, taken or done, in words."""
     rendered: bool = False
     """Whether the images are rendered ones, of one exposure, and no photographs."""
+    cameras: tuple[SourceCamera, ...] = ()
+    """Of the files, as these were taken, before images were made straight and small; empty: the images are as their files."""
 
     def __post_init__(self) -> None:
         count = len(self.rgb)
@@ -67,6 +70,7 @@ class CaptureImages:
             "masks": ((len(self.masks),), (count,)),
             "names": ((len(self.names),), (count,)),
             "held_out": (held.shape, (count,)),
+            "cameras": ((len(self.cameras),), (count if self.cameras else 0,)),
         }
         for name, (found, expected) in shapes.items():
             if found != expected:
@@ -88,7 +92,8 @@ class CaptureImages:
         held = self.held_out[some] if self.held_out is not None else None
         rows = {name: getattr(self, name)[some] for name in ("intrinsics", "position", "attitude")}
         lists: dict[str, Any] = {name: tuple(getattr(self, name)[k] for k in some) for name in ("rgb", "masks", "names")}
-        return replace(self, **rows, **lists, held_out=held)
+        cameras = tuple(self.cameras[k] for k in some) if self.cameras else ()
+        return replace(self, **rows, **lists, held_out=held, cameras=cameras)
 
     @property
     def sizes(self) -> ArrayInt:

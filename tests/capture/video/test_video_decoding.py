@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -134,6 +135,8 @@ def test_damaged_bytes_never_raise_anything_else(tmp_path: Path, seed: int) -> N
     [
         ("a.mp4", b"", "is empty (0 bytes)"),
         ("a.mp4", b"no film at all " * 20, "cannot be read as a film"),
+        ("a.gif", b"GIF89a" + bytes(40), "is a GIF, of 256 colours: give the film that it was made from"),
+        ("a.heic", bytes(4) + b"ftypheic" + bytes(40), "is one photograph, in a form that is not read here (HEIC)"),
         ("a.m3u8", b"#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n", "cannot be read as a film"),
         ("a.ffconcat", b"ffconcat version 1.0\nfile /etc/hostname\n", "cannot be read as a film"),
     ],
@@ -209,6 +212,18 @@ def test_folders_called_like_photographs_are_passed_over_and_told(tmp_path: Path
         (tmp_path / "images" / f"{name}.jpg").mkdir()
     found = [f"{name}.jpg is no file" for name in "cde"]
     assert open_source(tmp_path).notes == [*found, "further names of photographs are of no files"]
+
+
+def test_photographs_that_are_not_read_are_counted(tmp_path: Path) -> None:
+    """They were passed over without a word, and the telephone's own form is one of them."""
+    for name in ("b.HEIC", "c.heic", "d.dng"):
+        (tmp_path / name).write_bytes(b"1")
+    said = r"3 photographs that are not read here and were passed over \(DNG, HEIC\): convert them to JPEG"
+    with pytest.raises(AirworthyError, match=rf"holds no photographs \(JPEG, PNG, WebP\); it has {said}"):
+        open_source(tmp_path)
+    photograph(tmp_path / "a.jpg", textured_picture(96))
+    (note,) = open_source(tmp_path).notes
+    assert re.match(said, note)
 
 
 def test_folders_without_photographs_are_told(tmp_path: Path) -> None:

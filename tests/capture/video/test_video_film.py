@@ -12,9 +12,9 @@ from PIL import Image
 from tests.capture.video.film_building import patterned_room
 
 from airworthy.capture import detect_marker
-from airworthy.capture.video import film
-from airworthy.capture.video.film import FilmOptions, film_rig, film_scene, render_film
-from airworthy.capture.video.walk import HandWalk, find_loop
+from airworthy.capture.filming import film
+from airworthy.capture.filming.film import FilmOptions, film_rig, film_scene, render_film
+from airworthy.capture.filming.walk import HandWalk, find_loop
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box
@@ -72,7 +72,7 @@ def test_the_same_options_give_the_same_pictures(room: Scene) -> None:
 
 def test_every_row_of_a_rolling_shutter_has_its_own_time(room: Scene) -> None:
     """Row r of a rolling frame at t is row r of an instant at t + readout ((r + 1/2) / h - 1/2)."""
-    from airworthy.capture.video.film import _Camera
+    from airworthy.capture.filming.film import _Camera
 
     rolling = replace(SMALL, readout=0.05)
     camera, instant = _Camera(film_rig(room, rolling), rolling), _Camera(film_rig(room, SMALL), SMALL)

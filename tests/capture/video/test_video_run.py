@@ -15,7 +15,8 @@ from tests.capture.video.film_building import patterned_room, textured_film, tex
 from tests.core.process_ends import ended
 
 from airworthy.capture import CaptureVideoOptions, best_similarity, capture_video, read_capture
-from airworthy.capture.video import FilmOptions, ReconstructionOptions, film, reconstruct, render_film, run, take_frames
+from airworthy.capture.filming import film
+from airworthy.capture.video import FilmOptions, ReconstructionOptions, reconstruct, render_film, run, take_frames
 from airworthy.capture.video.options import VideoPlan
 from airworthy.capture.video.reconstruction import camera_groups
 from airworthy.core.errors import AirworthyError
@@ -52,7 +53,7 @@ def test_other_metres_than_those_of_trained_splats_are_refused_before_anything_i
 ) -> None:
     scaled: list[float] = []
 
-    def scale(folder: Path, plan: VideoPlan, quiet: bool) -> SimpleNamespace:
+    def scale(folder: Path, plan: VideoPlan, *_: object) -> SimpleNamespace:
         scaled.append(plan.options.side)
         return SimpleNamespace(images=None, warning="", record=None)
 
@@ -62,8 +63,9 @@ def test_other_metres_than_those_of_trained_splats_are_refused_before_anything_i
 
     nothing = SimpleNamespace(warnings=[], refused="", sentence="")
     quiet_steps = {"read_frames_record": ({}, []), "judged_reconstruction": nothing, "shutter_of": nothing}
-    for name, value in {"take_frames": None, "reconstruct": {}, "read_leftovers": {}, **quiet_steps}.items():
+    for name, value in {"read_leftovers": {}, **quiet_steps}.items():
         monkeypatch.setattr(run, name, lambda *_, found=value, **__: found)
+    monkeypatch.setattr(run._VideoRun, "_poses", lambda *_: {})
     monkeypatch.setattr(run, "scaled_capture", scale)
     monkeypatch.setattr(run, "train_splats", stopped)
     path, out = write_film(tmp_path / "a.mp4", textured_film(4)), tmp_path / "out"
@@ -107,6 +109,7 @@ def test_damaged_times_are_counted_anew(
         steps.append(name)
         if name == "poses":
             raise KeyboardInterrupt
+        (out / "frames.json").write_text('{"sources": [], "frames": []}')
 
     monkeypatch.setattr(run, "take_frames", lambda *_: step("frames"))
     monkeypatch.setattr(run, "reconstruct", lambda *_: step("poses"))

@@ -54,6 +54,8 @@ _UNSURE = 0.5
 """A scale whose 95 % interval is wider than this share to a side tells nothing."""
 _DOUBTFUL = 0.02
 """... than this is said."""
+_SCATTERED = 1.5
+"""How much wider the interval of a scale has to be made, as those that tell it differ, for that to be said."""
 _ON_FLOOR = np.radians(60.0)
 """A marker whose front points further from up than this does not lie on a floor."""
 _HEIGHT_OFF = 0.03
@@ -228,7 +230,15 @@ def _scale(
     if not found:
         notes.append("nothing told the scale: the unit is the capture's own, not the metre")
         return 1.0, np.inf, ()
-    scale, half = combined_scale(found)
+    bends = [*([None] if bundle is not None else []), *(one.bend for one in distances)]
+    combined = combined_scale(found, bends)
+    scale, half = combined.scale, combined.half
+    if combined.widened > _SCATTERED:
+        scales = [one[1] for one in found]
+        notes.append(
+            f"{len(found)} that tell the scale differ by {max(scales) / min(scales) - 1.0:.1%}, more than their intervals say:"
+            f" that of the scale is made {combined.widened:.1f} times as wide; measure again what differs most"
+        )
     if not half < _UNSURE:
         where = names_of(images, bundle.markers[0].images) if bundle is not None else "the picked images"
         raise AirworthyError(

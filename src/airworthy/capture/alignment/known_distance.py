@@ -1,7 +1,7 @@
 """A distance that somebody measured between two points, and the scale that follows from it.
 
-A point is given by where it is seen, "IMAGE:U,V" in two or more images joined by "+", or by its coordinates "X,Y,Z" in the
-frame of the capture, as the viewer prints them.
+A point is given by where it is seen, "IMAGE:U,V" in two or more images joined by "+", in pixels of the image's own file, lens
+and all, or by its coordinates "X,Y,Z" in the frame of the capture, as the viewer prints them.
 """
 
 from __future__ import annotations
@@ -59,10 +59,12 @@ class KnownDistance:
     """Metres per unit."""
     scale_half: float
     """Half of its 95 % interval, as a share of it."""
+    bend: Array | None = None
+    """(q,) by what share it is off by each independent way in which poses may be off; None: these are taken as exact."""
 
 
 def picked_point(images: CaptureImages, words: str, poses: PoseSpread | None = None) -> PickedPoint:
-    """Return the point that "IMAGE:U,V+IMAGE:U,V" (pixels from the upper left corner) or "X,Y,Z" names.
+    """Return the point that "IMAGE:U,V+IMAGE:U,V" (pixels of the files, from the upper left corner) or "X,Y,Z" names.
 
     Args:
         images: The capture.
@@ -70,7 +72,7 @@ def picked_point(images: CaptureImages, words: str, poses: PoseSpread | None = N
         poses: How sure the images' are; None: they are taken as exact.
 
     Raises:
-        AirworthyError: It is neither, there is no such image, or its rays do not meet.
+        AirworthyError: It is neither, there is no such image, a pixel is not in it, or its rays do not meet.
     """
     picks = _understood(words)
     if ":" not in words:
@@ -122,14 +124,15 @@ def measured_scale(
     length = float(np.linalg.norm(along))
     # The error of a length is that of its ends along it.
     along = along / max(length, 1e-300)
-    off = float(np.sqrt(along @ (a.covariance + b.covariance) @ along + _bent(a, b, along)))
+    bent = _bent(a, b, along)
+    off = float(np.sqrt(along @ (a.covariance + b.covariance) @ along + (0.0 if bent is None else bent @ bent)))
     if not length > 2.0 * off:
         raise AirworthyError(
             f"The points {first!r} and {second!r} are {length:.4g} apart, within {2.0 * off:.2g} of which picking is sure:"
             " choose points farther apart, or pick them in images from more different places."
         )
     half = NORMAL_95 * float(np.hypot(off / length, TAPE_NOISE / metres))
-    return KnownDistance((a, b), metres, length, metres / length, half)
+    return KnownDistance((a, b), metres, length, metres / length, half, None if bent is None else -bent / length)
 
 
 def _understood(words: str) -> list[tuple[str, list[float]]]:
@@ -162,15 +165,16 @@ def _given(images: CaptureImages, words: str, place: list[float]) -> PickedPoint
     return PickedPoint(position, np.eye(3) * off**2, 0.0, words)
 
 
-def _bent(a: PickedPoint, b: PickedPoint, along: Array) -> float:
-    """Variance of a distance by how sure poses are; both ends move by the same ways."""
+def _bent(a: PickedPoint, b: PickedPoint, along: Array) -> Array | None:
+    """How far a distance is off by each way in which poses may be off (q,); both ends move by the same ways."""
     ends = [along @ point.bend * sign for point, sign in ((a, -1.0), (b, 1.0)) if point.bend is not None]
-    return float(np.square(np.sum(ends, axis=0)).sum()) if ends else 0.0
+    return np.asarray(np.sum(ends, axis=0)) if ends else None
 
 
 def _triangulated(images: CaptureImages, which: Array, pixels: Array, words: str, poses: PoseSpread | None) -> PickedPoint:
     """Least squares of the distances in the images, from the point nearest to all rays."""
-    lens, start, turn = images.intrinsics[which], images.position[which], frames.normalize(images.attitude[which])
+    start, turn = images.position[which], frames.normalize(images.attitude[which])
+    pixels, lens = _straightened(images, which, pixels, words)
     eye = np.concatenate(((pixels - lens[:, 2:]) / lens[:, :2], np.ones((len(which), 1))), axis=1)
     ray = frames.rotate(turn, eye / np.linalg.norm(eye, axis=1, keepdims=True))
     if not _wide(ray):
@@ -195,10 +199,35 @@ def _triangulated(images: CaptureImages, which: Array, pixels: Array, words: str
     inverse = np.linalg.inv(slope.T @ slope)
     bend = None
     if poses is not None:
-        by_point, by_camera, _ = pixel_slopes(np.broadcast_to(point, start.shape), start, turn, lens)
+        by_point, by_camera = pixel_slopes(np.broadcast_to(point, start.shape), start, turn, lens)
+        # Of focal lengths in pixels of the images, which may be smaller than their files.
+        by_camera[..., 6] *= (lens[:, 0] / images.intrinsics[which, 0])[:, None]
         moved = np.concatenate([own @ poses.ways(int(k)) for own, k in zip(by_camera, which, strict=True)])
         bend = -inverse @ by_point.reshape(-1, 3).T @ moved
     return PickedPoint(np.asarray(point, np.float64), np.asarray(inverse * noise**2, np.float64), error, words, bend)
+
+
+def _straightened(images: CaptureImages, which: Array, pixels: Array, words: str) -> tuple[Array, Array]:
+    """Return where picks would be without the bending of lenses (n, 2) [px], and pinholes of the files' sizes (n, 4)."""
+    if not images.cameras:
+        return pixels, np.asarray(images.intrinsics[which], np.float64)
+    straight, lenses = [], []
+    for k, (u, v) in zip(which.tolist(), pixels.tolist(), strict=True):
+        camera, name = images.cameras[k], images.names[k]
+        if not (0.0 <= u <= camera.width and 0.0 <= v <= camera.height):
+            raise AirworthyError(
+                f"The pick {name}:{u:g},{v:g} of {words!r} is outside of the picture, which has {camera.width} x"
+                f" {camera.height} pixels: pick in the file {name!r} of the capture itself, not in a larger original."
+            )
+        ray = camera.rays((u, v))
+        if not np.isfinite(ray).all():
+            raise AirworthyError(
+                f"The pick {name}:{u:g},{v:g} of {words!r} lies where the lens folds its image over: pick nearer to the middle."
+            )
+        lens = np.array([camera.fx, camera.fy, camera.cx, camera.cy])
+        straight.append(ray * lens[:2] + lens[2:])
+        lenses.append(lens)
+    return np.array(straight), np.array(lenses)
 
 
 def _wide(ray: Array) -> bool:
@@ -218,11 +247,28 @@ def _seen(point: Array, lens: Array, start: Array, turn: Array, pixels: Array) -
     return np.nan_to_num(off, nan=1e6, posinf=1e6, neginf=-1e6).ravel(), np.nan_to_num(slope).reshape(-1, 3)
 
 
-def combined_scale(found: Sequence[tuple[str, float, float]]) -> tuple[float, float]:
-    """Return metres per unit and half of its 95 % interval, as a share, of several that agree.
+@dataclass(frozen=True)
+class CombinedScale:
+    """What several that tell a scale come to."""
+
+    scale: float
+    """Metres per unit."""
+    half: float
+    """Half of its 95 % interval, as a share of it."""
+    widened: float
+    """By how much the interval was made wider, as they differ by more than they should; 1: they do not."""
+
+
+def combined_scale(found: Sequence[tuple[str, float, float]], bends: Sequence[Array | None] = ()) -> CombinedScale:
+    """Return the scale by several that agree, each weighted by how sure it is.
+
+    Where they scatter by more than their intervals say, something in these is too small: the interval grows by the root of
+    chi squared over what is expected of it (Birge, 1932), as it does for what is left over of picks.
 
     Args:
         found: What says so, metres per unit, and half of its 95 % interval as a share.
+        bends: Of each, (q,) by what share it is off by each independent way in which poses may be off, which distances of one
+            reconstruction have in common: many of them are no surer of it than one. None: nothing is known; empty: of none.
 
     Raises:
         AirworthyError: Two of them contradict each other.
@@ -235,6 +281,23 @@ def combined_scale(found: Sequence[tuple[str, float, float]]) -> tuple[float, fl
                 f"The scale is {sure[1]:.4g} m per unit by {sure[0]} and {scale:.4g} by {name}, a factor of {factor:.3f}:"
                 " check the marker's side on paper and the distance, and leave the wrong one out."
             )
-    weight = np.array([1.0 / max(half, 1e-9) ** 2 for _, _, half in found])
-    mean = float(np.exp(np.average([np.log(scale) for _, scale, _ in found], weights=weight)))
-    return mean, float(1.0 / np.sqrt(weight.sum()))
+    variance = np.array([max(half, 1e-9) / NORMAL_95 for _, _, half in found]) ** 2
+    logs = np.array([np.log(scale) for _, scale, _ in found])
+    together = _together(variance, bends)
+    weight = (1.0 / variance) / (1.0 / variance).sum()
+    mean, spread = float(weight @ logs), float(weight @ together @ weight)
+    left = np.eye(len(logs)) - weight
+    expected = float(np.diagonal(left @ together @ left.T) @ (1.0 / variance))
+    found_square = float(np.square(logs - mean) @ (1.0 / variance))
+    widened = float(np.sqrt(max(found_square / expected, 1.0))) if expected > 1e-9 else 1.0
+    return CombinedScale(float(np.exp(mean)), NORMAL_95 * float(np.sqrt(spread)) * widened, widened)
+
+
+def _together(variance: Array, bends: Sequence[Array | None]) -> Array:
+    """Covariance of the logarithms of scales, of which bends are a part that some share."""
+    result = np.diag(variance)
+    for i, one in enumerate(bends):
+        for j, other in enumerate(bends):
+            if i != j and one is not None and other is not None:
+                result[i, j] = float(one @ other)
+    return result

@@ -13,7 +13,7 @@ from airworthy.geometry.distance import DistanceField, distance_field
 from airworthy.scenes.carved import FREE, OCCUPIED, UNKNOWN
 from airworthy.scenes.record import Pose, Region, Vector3
 
-__all__ = ["FreeRoom", "enclosure", "free_room", "reachable_states"]
+__all__ = ["FreeRoom", "NoRoomError", "enclosure", "free_room", "reachable_states"]
 
 HEIGHT = 1.25
 """Of start and goal above the lowest free cell, where there is room [m], as in other scenes that name none."""
@@ -32,6 +32,20 @@ _NOOK = 0.3
 """Free cells that the ball cannot cover stay free this far from those that it can [m]: corners, and under tables."""
 _CORNER = 0.5 * math.sqrt(3.0)
 """From the middle of a cell to its corner, in edges."""
+
+
+class NoRoomError(AirworthyError):
+    """No free space that is known holds a vehicle.
+
+    Args:
+        radius: Of the ball that was to fit [m].
+    """
+
+    def __init__(self, radius: float) -> None:
+        seen = "the cameras saw too little of this place from several sides"
+        self.found = f"No connected free space holds a ball of {radius:g} m: {seen}."
+        """What was found, without what to do: that depends on who asked."""
+        super().__init__(f"{self.found} Film more of it, or say that a smaller vehicle flies (radius).")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +118,7 @@ def free_room(states: ArrayU8, lower: Array, resolution: float, radius: float, c
         cameras: Where the images were taken, world [m], (n, 3).
 
     Raises:
-        AirworthyError: A ball of this radius fits nowhere, or only in one place.
+        NoRoomError: A ball of this radius fits nowhere, or only in one place.
     """
     free = np.pad((states == FREE) & _indoors(states, lower, resolution, cameras), 1)
     field = distance_field(~free, resolution, lower - resolution)
@@ -112,10 +126,7 @@ def free_room(states: ArrayU8, lower: Array, resolution: float, radius: float, c
     room = field.values.astype(np.float64) - _CORNER * resolution
     fits = _largest(free & (room >= radius))
     if fits is None or np.count_nonzero(fits) < 2:
-        raise AirworthyError(
-            f"No connected free space holds a ball of {radius:g} m: the cameras saw too little of this place from several"
-            " sides. Film more of it, or say that a smaller vehicle flies (radius)."
-        )
+        raise NoRoomError(radius)
     near = distance_field(fits, resolution).values
     inside = free & (near <= radius)
     cells = np.argwhere(inside) - 1

@@ -14,8 +14,8 @@ import numpy as np
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.options import TrainOptions
 from airworthy.capture.training.run import HeldOutQuality, TrainingRun, first_splats
-from airworthy.core.errors import AirworthyError
-from airworthy.core.files import lock_folder, read_json, sha256, write_json, write_text
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import lock_folder, read_json, sha256, sha256_file, write_json, write_text
 from airworthy.core.jobs.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.jobs.progress import progress, stoppable
 from airworthy.reports.page import page_of
@@ -190,7 +190,28 @@ def _known(folder: Path, options: TrainOptions, identity: dict[str, Any]) -> Tra
     if changed or before.get("images") != identity["images"]:
         what = "; ".join(changed) or "its images were others"
         raise AirworthyError(f"{str(folder)!r} holds another training ({what}); choose another folder, or ask for the same.")
-    return _result(folder, read_json(folder / REPORT)) if (folder / REPORT).exists() else None
+    return _finished(folder) if (folder / REPORT).exists() else None
+
+
+def _finished(folder: Path) -> TrainResult:
+    """Return the result of a finished training; refuses one whose splats are not those that were trained."""
+    anew = f"put it back from a copy, or delete {str(folder)!r}, which trains anew"
+    try:
+        report = read_json(folder / REPORT)
+        result = _result(folder, report)
+    except AssetError as error:
+        raise AirworthyError(f"{str(error).rstrip('.')}: {anew}.") from error
+    except (KeyError, TypeError) as error:
+        raise AirworthyError(f"{str(folder / REPORT)!r} does not tell of a finished training: {anew}.") from error
+    if not result.splats.is_file():
+        raise AirworthyError(f"The splats {str(result.splats)!r} that were trained are gone: {anew}.")
+    # Reports of before have no digest.
+    digest, size = report.get("splats_sha256"), report.get("splats_bytes")
+    if digest is not None and sha256_file(result.splats) != digest:
+        found = result.splats.stat().st_size
+        said = f"{found:,} bytes, {size:,} when they were trained" if found != size else "as many bytes, and others"
+        raise AirworthyError(f"The splats {str(result.splats)!r} are damaged ({said}): {anew}.")
+    return result
 
 
 def _result(folder: Path, report: dict[str, Any]) -> TrainResult:
@@ -274,6 +295,8 @@ def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainR
     path = write_splats(splats, folder / f"splats.{run.options.container}", source=told)
     report = {
         "splats": path.name,
+        "splats_bytes": path.stat().st_size,
+        "splats_sha256": sha256_file(path),
         "gaussians": len(splats),
         "degree": splats.degree,
         "steps": run.step,

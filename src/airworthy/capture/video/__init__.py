@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
-    from airworthy.capture.video.film import FilmOptions, render_film
+    from airworthy.capture.filming.film import FilmOptions, render_film
     from airworthy.capture.video.frames import TakenFrame, choose_frames, published_frames, take_frames
     from airworthy.capture.video.moving import moving_mask, write_masks
     from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan

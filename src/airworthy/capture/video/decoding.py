@@ -28,6 +28,12 @@ __all__ = ["FILM_SUFFIXES", "PHOTO_SUFFIXES", "Picture", "Source", "open_source"
 
 FILM_SUFFIXES = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".mts", ".m2ts", ".ts", ".3gp", ".mpg", ".mpeg", ".wmv")
 PHOTO_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
+UNREAD_SUFFIXES = (".heic", ".heif", ".avif", ".tif", ".tiff", ".dng", ".cr2", ".nef", ".arw", ".gif", ".bmp", ".jxl")
+"""Of photographs that are not decoded here. HEIC, which telephones write, needs a decoder of HEVC pictures in tiles."""
+_CONVERTED = (
+    "convert them to JPEG (`sips -s format jpeg *.heic --out jpeg` on a Mac, `heif-convert` on Linux), or set the telephone's"
+    ' camera to JPEG ("Most Compatible")'
+)
 _PHOTO_FOLDERS = ("", "images", "frames", "input")
 # Playlists and scripts, which name other files and addresses, are in no demuxer of this list.
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,asf,h264,hevc,ogg,flv"
@@ -133,6 +139,13 @@ def open_source(path: str | Path, limits: CaptureLimits = CAPTURE_LIMITS) -> Sou
         raise AirworthyError(f"The film {str(where)!r} is empty (0 bytes): copy it from the telephone again.")
     if image_kind(_head(where)):
         raise AirworthyError(f"{str(where)!r} is one photograph: give the folder of all of them, or a film.")
+    if _head(where).startswith(b"GIF8"):
+        raise AirworthyError(f"{str(where)!r} is a GIF, of 256 colours: give the film that it was made from, as MP4 or MOV.")
+    if where.suffix.lower() in UNREAD_SUFFIXES:
+        raise AirworthyError(
+            f"{str(where)!r} is one photograph, in a form that is not read here ({where.suffix[1:].upper()}): give the folder"
+            f" of all of them, as JPEG, PNG or WebP, or a film; {_CONVERTED}."
+        )
     return _film(where, limits)
 
 
@@ -344,10 +357,15 @@ def _photographs(folder: Path, limits: CaptureLimits) -> Source:
     else:
         films = [p.name for p in folder.iterdir() if p.suffix.lower() in FILM_SUFFIXES]
         also = f"; it has films: name {str(folder / films[0])!r}" if films else ""
+        unread = _unread([folder / inside for inside in _PHOTO_FOLDERS])
+        also += f"; it has {unread}" if unread else ""
         raise AirworthyError(f"The folder {str(folder)!r} holds no photographs (JPEG, PNG, WebP){also}.")
     if len(names) > limits.frames:
         raise AirworthyError(f"The folder {str(here)!r} holds {len(names):,} photographs; {limits.frames:,} are the most.")
     source = Source(here, "photographs", count=len(names), limits=limits, names=tuple(names))
+    unread = _unread([here])
+    if unread:
+        source.say(unread)
     others = sorted(p.name for p in called if p.name not in names)
     for name in others[:3]:
         source.say(f"{name} is no file")
@@ -359,6 +377,16 @@ def _photographs(folder: Path, limits: CaptureLimits) -> Source:
     source.height, source.width = first.grey().shape
     source.focal = _exif_focal(here / first.name)
     return source
+
+
+def _unread(folders: Sequence[Path]) -> str:
+    """How many photographs are in forms that are not read, and what to do; empty: none."""
+    found = [p.suffix.lower()[1:].upper() for folder in folders if folder.is_dir() for p in folder.iterdir()
+             if p.suffix.lower() in UNREAD_SUFFIXES and p.is_file()]  # fmt: skip
+    if not found:
+        return ""
+    kinds = ", ".join(sorted(set(found)))
+    return f"{len(found)} photographs that are not read here and were passed over ({kinds}): {_CONVERTED}"
 
 
 def _photo_pictures(source: Source) -> Iterator[Picture]:

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from airworthy.capture.alignment.markers import detect_marker
+from airworthy.capture.filming.film import jpeg_bytes
 from airworthy.capture.video.decoding import Source, open_source, packages
-from airworthy.capture.video.film import jpeg_bytes
 from airworthy.core.arrays import Array, ArrayInt, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_json, write_bytes, write_json

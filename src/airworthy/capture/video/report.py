@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.capture.record import CaptureImages
+from airworthy.capture.video.steps import STEP_NAMES
 from airworthy.core.arrays import ArrayU8
 from airworthy.core.files import write_text
 from airworthy.reports.page import DASH, card, fact, fixed, markup, page_of
@@ -17,15 +18,6 @@ from airworthy.reports.pictures import data_uri, fitted
 __all__ = ["write_video_report"]
 
 _SHOWN, _WIDTH = 8, 360
-_STEP_NAMES = {
-    "frames": "taking pictures",
-    "masks": "masking what moves",
-    "poses": "finding poses",
-    "scale": "scale and level",
-    "transients": "masking what passes by",
-    "training": "training",
-    "place": "making the place",
-}
 
 
 def write_video_report(
@@ -48,7 +40,7 @@ def write_video_report(
         title=_title(summary),
         cards=_cards(summary),
         facts=_facts(summary),
-        steps=[(_STEP_NAMES.get(name, name), f"{value:.0f} s") for name, value in seconds.items()],
+        steps=[(STEP_NAMES.get(name, name), f"{value:.0f} s") for name, value in seconds.items()],
         total=f"{sum(seconds.values()) / 60.0:.1f}",
         coverage=None if coverage is None else markup(data_uri(coverage, photo=False)),
         pictures=_pictures(images),
@@ -124,12 +116,11 @@ def _place_cards(place: Mapping[str, Any] | None) -> list[dict[str, str]]:
 def _facts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     shutter, found = summary["rolling_shutter"], summary["cameras"][0]
     readout = f"{1000 * shutter['readout_s']:.1f} +- {1000 * shutter['half_95_s']:.1f} ms (95 %)"
-    facts = [
+    return [
         fact("camera", f"{found['model']} {', '.join(f'{value:.4g}' for value in found['parameters'])}"),
         fact("pictures of which something is masked", summary["masked_pictures"]),
         fact("rolling shutter", readout if shutter["half_95_s"] else "not tested (photographs, or too few pictures)"),
     ]
-    return [*facts, fact("command", summary["command"])] if summary["command"] else facts
 
 
 def _pictures(images: CaptureImages) -> list[tuple[str, str]]:

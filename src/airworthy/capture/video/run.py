@@ -6,6 +6,7 @@ masks.json, masks/   what moves by itself in them, black
 colmap/, sparse/, reconstruction.json   poses and points; the folder is a COLMAP set that all other commands read
 alignment.json, alignment.html   the similarity into metres and level, its intervals, and what told them
 trained_as.json      the options of scale and training that splats/ was begun with
+steps.json           what each step was made from, and its files, which are held against it before it is passed over
 splats/              the training, a folder of its own; in transients/ masks of what passes by
 place/               what can be flown in: known free space, bounds, start, goal, contact
 seconds.json         how long each step took
@@ -15,50 +16,42 @@ summary.json         figures; written last: where it lies, all is done
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from airworthy.capture.alignment.align import align_capture, aligned
-from airworthy.capture.alignment.markers import SIDE
-from airworthy.capture.alignment.page import write_alignment_page
-from airworthy.capture.images import read_capture
+from airworthy.capture.places.free_space import NoRoomError
 from airworthy.capture.places.place import PlaceOptions, write_place
-from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.train import TrainResult, train_splats
-from airworthy.capture.video.advice import judged_reconstruction
-from airworthy.capture.video.colmap_process import LOSS_PX
+from airworthy.capture.video.advice import judged_depth, judged_reconstruction
 from airworthy.capture.video.decoding import open_source
 from airworthy.capture.video.evidence import (
     coverage_map,
     depth_against_leftovers,
-    poses_by_leftovers,
     read_leftovers,
     shutter_of,
 )
-from airworthy.capture.video.frames import LARGER, read_frames_record, take_frames
+from airworthy.capture.video.frames import FRAMES_FILE, IMAGES, LARGER, read_frames_record, take_frames
 from airworthy.capture.video.mirrors import mirror_walls
-from airworthy.capture.video.moving import write_masks
+from airworthy.capture.video.moving import MASKS_FILE, write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
-from airworthy.capture.video.reconstruction import LEFTOVERS, reconstruct
+from airworthy.capture.video.reconstruction import LEFTOVERS, RECONSTRUCTION_FILE, reconstruct
 from airworthy.capture.video.report import write_video_report
-from airworthy.capture.video.transients import with_transients_masked
-from airworthy.capture.writer import ALIGNMENT
-from airworthy.core.errors import AirworthyError
+from airworthy.capture.video.scale import ScaledCapture, scaled_capture
+from airworthy.capture.video.steps import SECONDS_FILE, FilmSteps, some_of
+from airworthy.capture.video.transients import TRANSIENTS_FILE, with_transients_masked
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, read_json, sha256, sha256_file, write_json
 from airworthy.core.jobs import differences, refuse_foreign
-from airworthy.core.jobs.block_store import plain
+from airworthy.core.jobs.block_store import digest_of, plain
 from airworthy.scenes.splats import read_splats
 
-__all__ = ["IDENTITY_FILE", "SUMMARY_FILE", "ScaledCapture", "VideoResult", "capture_video", "scaled_capture"]
+__all__ = ["IDENTITY_FILE", "SUMMARY_FILE", "VideoResult", "capture_video"]
 
-IDENTITY_FILE, SUMMARY_FILE, SECONDS_FILE, REPORT_FILE = "video.json", "summary.json", "seconds.json", "report.html"
-ALIGNMENT_PAGE, SPLATS_FOLDER, PLACE_FOLDER = "alignment.html", "splats", "place"
-TRANSIENTS_FOLDER = "transients"
+IDENTITY_FILE, SUMMARY_FILE, REPORT_FILE = "video.json", "summary.json", "report.html"
+SPLATS_FOLDER, PLACE_FOLDER, TRANSIENTS_FOLDER, SPARSE_FOLDER = "splats", "place", "transients", "sparse"
 TRAINED_FILE = "trained_as.json"
 _LATER = ("side", "markers", "dictionary", "marker_on", "known_distance", "train", "train_width", "steps", "gaussians")
 """Options that poses do not depend on: a distance, for one, is measured between points of pictures that have poses. Splats
@@ -78,17 +71,6 @@ class VideoResult:
     """None: not trained."""
     place: Path | None
     """Folder of the scene; None: there is none, since nothing was trained or the warnings say why."""
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledCapture:
-    """A capture in the frame of its place, and how it came there."""
-
-    images: CaptureImages
-    record: dict[str, Any] | None
-    """Of alignment.json; None: the unit is that of the reconstruction."""
-    warning: str = ""
-    """What to tell a user who has no metres, or metres that hang on a side that nobody measured."""
 
 
 def capture_video(
@@ -151,14 +133,15 @@ def _refuse_own_inputs(inputs: Sequence[str | Path], out: Path) -> None:
 
 
 class _VideoRun:
-    """The steps, in order; each leaves a file behind and is passed over where that lies already."""
+    """The steps, in order; each leaves files behind and is passed over where they lie whole already."""
 
     def __init__(
         self, inputs: list[str | Path], folder: Path, plan: VideoPlan, threads: int, command: str, quiet: bool
     ) -> None:
         self.inputs, self.folder, self.plan = inputs, folder, plan
         self.threads, self.command, self.quiet = threads, command, quiet
-        self.notes: list[str] = []
+        self.steps = FilmSteps(folder, quiet)
+        self.identity = ""
 
     def check_identity(self) -> None:
         """Refuse a folder of other films or of other options; tell what this one is for."""
@@ -170,68 +153,131 @@ class _VideoRun:
             "inputs": [_digest(path) for path in self.inputs],
             "plan": {**before_scale, "options": options},
         }
+        self.identity = digest_of(identity)
         path = self.folder / IDENTITY_FILE
-        if not path.exists():
+        before = self._identity_before(path) if path.exists() else None
+        if before is None:
             write_json(path, identity)
-            return
-        before = read_json(path)
-        changed = differences(before if isinstance(before, dict) else {}, plain(identity))
-        if changed:
+        else:
+            changed = differences(before, plain(identity))
+            if changed:
+                raise AirworthyError(
+                    f"{str(self.folder)!r} holds a place from other films or other options ({'; '.join(changed[:3])}): repeat"
+                    " those, choose another --out, or delete it."
+                )
+        if not self.steps.whole("identity", self.identity):
+            self.steps.keep("identity", self.identity, [IDENTITY_FILE])
+
+    def _identity_before(self, path: Path) -> dict[str, Any] | None:
+        """Return what the folder is for; None where its file is damaged and this very run is known to have begun it."""
+        try:
+            found = read_json(path)
+            return found if isinstance(found, dict) else {}
+        except AssetError as error:
+            if self.steps.made_from("identity") == self.identity:
+                self.steps.note(f"{IDENTITY_FILE} was written anew: {error}")
+                return None
             raise AirworthyError(
-                f"{str(self.folder)!r} holds a place from other films or other options ({'; '.join(changed[:3])}): repeat"
-                " those, choose another --out, or delete it."
-            )
+                f"{error} It says which films and options {str(self.folder)!r} is of: choose another --out, or delete that"
+                " folder."
+            ) from error
 
     def result(self) -> VideoResult:
         """Do what is left, and return all of it."""
-        plan, options = self.plan, self.plan.options
-        if (self.folder / SUMMARY_FILE).exists():
-            held = dict(read_json(self.folder / SUMMARY_FILE))
-            if held.get("plan") == plain(asdict(plan)):
-                return self._result(held)
+        plan = self.plan
+        held = self._finished()
+        if held is not None:
+            return self._result(held)
         # Before anything is written: alignment, splats and place of one folder tell of the same metres.
         self._check_trained()
         self._check_masks()
-        self._step(
-            "frames", lambda: take_frames(self.inputs, self.folder, plan.frames, plan.side, options.rule, self.quiet)
-        )  # fmt: skip
-        if options.masks:
-            self._step("masks", lambda: write_masks(self.inputs, self.folder, self.quiet))
-        poses = self._step("poses", lambda: reconstruct(self.folder, plan.reconstruction, self.threads, self.quiet))
+        poses = self._poses()
         record, frames = read_frames_record(self.folder)
         advice = judged_reconstruction(poses, record, frames)
         for line in advice.warnings:
-            self._say(line)
+            self.steps.say(line)
         if advice.refused:
             raise AirworthyError(advice.refused)
         leftovers = read_leftovers(self.folder / LEFTOVERS)
         shutter = shutter_of(poses)
-        scaled = self._step("scale", lambda: scaled_capture(self.folder, plan, self.quiet))
+        self.steps.note_damage("scale")
+        scaled = self.steps.timed("scale", lambda: scaled_capture(self.folder, plan, self.steps, self.quiet))
         for line in filter(None, (shutter.sentence, scaled.warning)):
-            self._say(line)
-        trained, place, why = None, None, ""
-        if options.train:
-            write_json(self.folder / TRAINED_FILE, self._later())
-            if options.masks:
-                kept = self.folder / SPLATS_FOLDER / TRANSIENTS_FOLDER
-                images = self._step("transients", lambda: with_transients_masked(scaled.images, kept, options.seed, self.quiet))
-                scaled = replace(scaled, images=images)
-            trained = self._step(
-                "training", lambda: train_splats(scaled.images, self.folder / SPLATS_FOLDER, plan.training, self.quiet)
-            )
-            place, why = self._step("place", lambda: self._place(scaled, trained, poses))
-            self._say(why)
+            self.steps.say(line)
+        trained, depth, place, why = None, None, None, ""
+        if plan.options.train:
+            scaled, trained = self._trained(scaled)
+            depth = depth_against_leftovers(
+                read_splats(trained.splats).splats, scaled.images, leftovers, [frame.name for frame in frames]
+            )  # fmt: skip
+            place, why = self.steps.timed("place", lambda: self._place(scaled, trained, poses))
+        bad = "" if depth is None else judged_depth(depth, str(self.folder / SPLATS_FOLDER))
         masked = self._masked(scaled)
-        unmasked = "" if masked or not options.masks else "Nothing that moves or passes by was found: nothing is masked."
-        self._say(unmasked)
-        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning, why, unmasked)), *self.notes]
-        found = self._summary(poses, record, frames, scaled, trained, leftovers, shutter, warnings)
+        unmasked = "" if masked or not plan.options.masks else "Nothing that moves or passes by was found: nothing is masked."
+        late = [*map(_sentence, scaled.images.skipped), *filter(None, (bad, why, unmasked))]
+        for line in late:
+            self.steps.say(line)
+        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning)), *late, *self.steps.notes]
+        found = self._summary(poses, record, frames, scaled, trained, depth, shutter, warnings)
         summary = found | {"place": place, "masked_pictures": len(masked), "masked_share": masked}
         write_video_report(
             self.folder / REPORT_FILE, self.folder, summary, scaled.images, coverage_map(scaled.images, leftovers)
         )
         write_json(self.folder / SUMMARY_FILE, summary)
+        self.steps.keep("page", self.identity, [REPORT_FILE, SUMMARY_FILE])
         return self._result(dict(read_json(self.folder / SUMMARY_FILE)))
+
+    # ---- What lies in the folder already ------------------------------------------------------------------------------------
+
+    def _finished(self) -> dict[str, Any] | None:
+        """Return the summary where all is done, and all that was done lies there whole."""
+        path = self.folder / SUMMARY_FILE
+        if not path.exists():
+            return None
+        try:
+            held = read_json(path)
+        except AssetError as error:
+            self.steps.note(f"{SUMMARY_FILE} was written anew: {error}")
+            return None
+        if not isinstance(held, dict) or held.get("plan") != plain(asdict(self.plan)):
+            return None
+        wrong = [line for name in self.steps.names for line in self.steps.damaged(name)]
+        return None if wrong else held
+
+    def _poses(self) -> dict[str, Any]:
+        """Take pictures, mask what moves in them, and find their poses; what reconstruction.json holds."""
+        plan, options, root = self.plan, self.plan.options, self.folder
+        self.steps.made(
+            "frames", self.identity, FRAMES_FILE,
+            lambda: take_frames(self.inputs, root, plan.frames, plan.side, options.rule, self.quiet), self._frame_files,
+        )  # fmt: skip
+        if options.masks:
+            self.steps.made(
+                "masks", self.steps.digest("frames"), MASKS_FILE, lambda: write_masks(self.inputs, root, self.quiet),
+                lambda: [MASKS_FILE, *(f"masks/{name}.png" for name in read_json(root / MASKS_FILE)["masked"])],
+            )  # fmt: skip
+        made_from = digest_of({"options": asdict(plan.reconstruction), "pictures": self.steps.digest("frames", "masks")})
+        return dict(
+            self.steps.made(
+                "poses", made_from, RECONSTRUCTION_FILE,
+                lambda: reconstruct(root, plan.reconstruction, self.threads, self.quiet), self._pose_files,
+            )
+        )  # fmt: skip
+
+    def _frame_files(self) -> list[str]:
+        names = [frame.name for frame in read_frames_record(self.folder)[1]]
+        copies = [f"{room}/{name}" for room in (IMAGES, LARGER) for name in names]
+        return [FRAMES_FILE, *(path for path in copies if (self.folder / path).is_file())]
+
+    def _pose_files(self) -> list[str]:
+        leftovers = [LEFTOVERS] if (self.folder / LEFTOVERS).is_file() else []
+        return [RECONSTRUCTION_FILE, *leftovers, *self._inside(SPARSE_FOLDER)]
+
+    def _inside(self, name: str) -> list[str]:
+        found = (path for path in (self.folder / name).rglob("*") if path.is_file() and not path.name.startswith("."))
+        return sorted(path.relative_to(self.folder).as_posix() for path in found)
+
+    # ---- Splats and place ---------------------------------------------------------------------------------------------------
 
     def _later(self) -> dict[str, Any]:
         options = plain(asdict(self.plan.options))
@@ -239,16 +285,52 @@ class _VideoRun:
 
     def _check_trained(self) -> None:
         """Refuse other metres, or another training, than splats that lie here were begun with."""
-        path = self.folder / TRAINED_FILE
-        if not path.exists() or not (self.folder / SPLATS_FOLDER).exists():
+        path, splats = self.folder / TRAINED_FILE, self.folder / SPLATS_FOLDER
+        if not path.exists() or not splats.exists():
             return
-        before = read_json(path)
+        kept = f"delete {str(splats)!r}, which trains anew with the poses that are there"
+        try:
+            before = read_json(path)
+        except AssetError as error:
+            raise AirworthyError(f"{error} It says by which options splats were trained: {kept}.") from error
         changed = differences(before if isinstance(before, dict) else {}, self._later())
         if changed:
-            kept = f"delete {str(self.folder / SPLATS_FOLDER)!r}, which trains anew with the poses that are there"
             raise AirworthyError(
                 f"{str(self.folder)!r} holds splats that were trained with other options ({'; '.join(changed[:3])}): repeat"
                 f" those, {kept}, or choose another --out."
+            )
+
+    def _trained(self, scaled: ScaledCapture) -> tuple[ScaledCapture, TrainResult]:
+        """Train splats of the pictures; these, with what passes by masked where that was asked for, and what came of it."""
+        folder, options = self.folder / SPLATS_FOLDER, self.plan.options
+        made_from = digest_of({"scale": self.steps.digest("poses", "scale"), "options": self._later()})
+        self._check_splats(folder, made_from)
+        write_json(self.folder / TRAINED_FILE, self._later())
+        if options.masks:
+            images = self.steps.made(
+                "transients", made_from, f"{SPLATS_FOLDER}/{TRANSIENTS_FOLDER}/{TRANSIENTS_FILE}",
+                lambda: with_transients_masked(scaled.images, folder / TRANSIENTS_FOLDER, options.seed, self.quiet),
+                lambda: [f"{SPLATS_FOLDER}/{TRANSIENTS_FOLDER}/{TRANSIENTS_FILE}"],
+            )  # fmt: skip
+            scaled = replace(scaled, images=images)
+        trained = self.steps.timed("training", lambda: train_splats(scaled.images, folder, self.plan.training, self.quiet))
+        if not self.steps.whole("training", made_from):
+            files = (TRAINED_FILE, f"{SPLATS_FOLDER}/{trained.splats.name}", f"{SPLATS_FOLDER}/{trained.report.name}")
+            self.steps.keep("training", made_from, files)
+        return scaled, trained
+
+    def _check_splats(self, folder: Path, made_from: str) -> None:
+        """Refuse splats that are not as they were trained: that takes longest of all, and a copy may be there."""
+        before = self.steps.made_from("training")
+        if before is None or not folder.exists():
+            return
+        wrong = [line for line in self.steps.damaged("training") if not line.startswith(TRAINED_FILE)]
+        if before != made_from:
+            wrong.append("the pictures, their poses or their scale are others than they were")
+        if wrong:
+            raise AirworthyError(
+                f"The splats in {str(folder)!r} cannot be gone on with ({some_of(wrong)}): put back what was there, or delete"
+                " that folder, which trains anew."
             )
 
     def _check_masks(self) -> None:
@@ -264,7 +346,7 @@ class _VideoRun:
         """Return the masked share of each picture in which something is, where masks were asked for."""
         if not self.plan.options.masks:
             return {}
-        shares = dict(read_json(self.folder / "masks.json"))["masked"]
+        shares = dict(read_json(self.folder / MASKS_FILE))["masked"]
         if self.plan.options.train:
             own = zip(scaled.images.names, scaled.images.masks, strict=True)
             shares |= {name: float(1.0 - mask.mean()) for name, mask in own if mask is not None and not mask.all()}
@@ -274,55 +356,39 @@ class _VideoRun:
         self, scaled: ScaledCapture, trained: TrainResult, poses: Mapping[str, Any]
     ) -> tuple[dict[str, Any] | None, str]:
         """Write the place; its record, or None, and what is to be said of it, or why there is none."""
+        whole, trained_in = quote(str(self.folder)), quote(str(self.folder / SPLATS_FOLDER))
+        by_hand = f"airworthy capture place {trained_in} --capture {whole}"
         if not scaled.images.metric:
-            whole, trained_in = quote(str(self.folder)), quote(str(self.folder / SPLATS_FOLDER))
             return None, (
                 "No place was made, as nobody can tell whether a vehicle fits into one whose scale is not known: give a"
-                " --known-distance before training (--no-train first), or take its unit for the metre with `airworthy capture"
-                f" place {trained_in} --capture {whole} --assume-metric --out PLACE`."
+                " --known-distance before training (--no-train first), or take its unit for the metre with"
+                f" `{by_hand} --assume-metric --out PLACE`."
             )
-        root = self.folder / PLACE_FOLDER
         options = PlaceOptions(
             antialiased=self.plan.training.antialiased, background=float(self.plan.training.background == "white")
         )
+        made_from = digest_of({"splats": self.steps.digest("poses", "scale", "training"), "options": asdict(options)})
+        self.steps.note_damage("place")
+        if self.steps.whole("place", made_from):
+            said = self.steps.said("place")
+            return said["record"], said["words"]
+        root = self.folder / PLACE_FOLDER
         splats, walls = read_splats(trained.splats).splats, mirror_walls(poses, scaled.images.source)
         try:
             made = write_place(root, scaled.images, splats, options, name=root.parent.name, walls=walls)
+        except NoRoomError as error:
+            return None, (
+                f"No place was made: {error.found} Film more of it, from several sides; or, for a vehicle smaller than"
+                f" {options.radius:g} m in radius, `{by_hand} --radius METRES --out PLACE`."
+            )
         except AirworthyError as error:
             # Poses and splats are worth having without it.
             return None, f"No place was made: {error}"
-        return dict(plain(made.record)), " ".join(made.record["warnings"])
+        record, words = dict(plain(made.record)), " ".join(made.record["warnings"])
+        self.steps.keep("place", made_from, self._inside(PLACE_FOLDER), {"record": record, "words": words})
+        return record, words
 
-    def _step(self, name: str, work: Callable[[], Any]) -> Any:
-        """Do a step, and keep how long it took, all runs together."""
-        begun = time.perf_counter()
-        try:
-            return work()
-        finally:
-            seconds = self._seconds()
-            seconds[name] = round(seconds.get(name, 0.0) + time.perf_counter() - begun, 2)
-            write_json(self.folder / SECONDS_FILE, seconds)
-
-    def _seconds(self) -> dict[str, float]:
-        """Return how long steps took before; none, with a note, where the file is damaged: nothing else depends on it."""
-        path = self.folder / SECONDS_FILE
-        if not path.exists():
-            return {}
-        try:
-            found = read_json(path)
-            if isinstance(found, dict) and all(type(value) in (int, float) for value in found.values()):
-                return found
-            reason = "it holds no seconds by the names of steps"
-        except AirworthyError as error:
-            reason = str(error).rstrip(".")
-        note = f"Times of earlier runs in {SECONDS_FILE} were dropped, and are counted anew: {reason}."
-        self.notes.append(note)
-        self._say(note)
-        return {}
-
-    def _say(self, text: str) -> None:
-        if not self.quiet and text:
-            print(text, file=sys.stderr, flush=True)
+    # ---- Times, words, figures ----------------------------------------------------------------------------------------------
 
     def _result(self, summary: dict[str, Any]) -> VideoResult:
         name = summary["splats"]
@@ -336,7 +402,7 @@ class _VideoRun:
 
     def _summary(
         self, poses: Mapping[str, Any], record: Mapping[str, Any], frames: list[Any], scaled: ScaledCapture,
-        trained: TrainResult | None, leftovers: Mapping[str, Any], shutter: Any, warnings: list[str],
+        trained: TrainResult | None, depth: Mapping[str, Any] | None, shutter: Any, warnings: list[str],
     ) -> dict[str, Any]:  # fmt: skip
         model = poses["models"][0]
         values: dict[str, Any] = {
@@ -357,8 +423,6 @@ class _VideoRun:
             "splats": None,
         }
         if trained is not None:
-            splats = read_splats(trained.splats).splats
-            names = [frame.name for frame in frames]
             values |= {
                 "splats": trained.splats.name,
                 "gaussians": trained.gaussians,
@@ -366,9 +430,13 @@ class _VideoRun:
                 "ssim": trained.ssim,
                 "held_out": trained.held_out,
                 "judged": dict(read_json(trained.report))["judged"],
-                "depth": depth_against_leftovers(splats, scaled.images, leftovers, names),
+                "depth": {**depth, "believed": not judged_depth(depth, "")} if depth is not None else None,
             }
         return values | {"seconds": dict(read_json(self.folder / SECONDS_FILE))}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _digest(path: str | Path) -> dict[str, str]:
@@ -377,56 +445,3 @@ def _digest(path: str | Path) -> dict[str, str]:
     if source.kind == "film":
         return {"name": source.path.name, "sha256": sha256_file(source.path)}
     return {"name": Path(path).name, "sha256": sha256(" ".join(sha256_file(source.path / name) for name in source.names))}
-
-
-def scaled_capture(folder: str | Path, plan: VideoPlan, quiet: bool = True) -> ScaledCapture:
-    """Return the posed pictures of a reconstruction in the frame of the place: level, and in metres where something tells them.
-
-    Markers are looked for in the pictures at up to twice the size that poses were found in; what is trained on is reduced.
-
-    Args:
-        folder: Of the capture.
-        plan: Of the film.
-        quiet: Show no progress.
-
-    Raises:
-        AirworthyError: No image can be used.
-    """
-    root, warning = Path(folder), ""
-    small, full = (read_capture(root, width=width, aligned=False, quiet=quiet) for width in (plan.train_width, None))
-    small, full = (replace(images, names=tuple(Path(name).name for name in images.names)) for images in (small, full))
-    larger = _larger(root, full, quiet)
-    names = [frame.name for frame in read_frames_record(root)[1]]
-    poses = poses_by_leftovers(full, read_leftovers(root / LEFTOVERS), names, LOSS_PX)
-    try:
-        found = align_capture(full, plan.options.aligning(), quiet=quiet, larger=larger, poses=poses)
-    except AirworthyError as error:
-        # Poses and splats are worth having without metres; other options, or `capture align`, can give them later.
-        warning = f"The place has no known scale: {error}"
-        try:
-            found = align_capture(full, plan.options.aligning(unscaled=True), quiet=quiet, larger=larger, poses=poses)
-        except AirworthyError as second:
-            # Of an earlier run with other options: nothing tells metres now.
-            for name in (ALIGNMENT, ALIGNMENT_PAGE):
-                (root / name).unlink(missing_ok=True)
-            return ScaledCapture(small, None, f"{warning} Nor is it level: {second}")
-    record = found.record(full)
-    write_json(root / ALIGNMENT, record)
-    write_alignment_page(root / ALIGNMENT_PAGE, found, full)
-    if not warning and found.bundle is not None and found.bundle.markers[0].side == SIDE:
-        # One default for drawing and for looking: whoever printed another size is told what was taken.
-        warning = (
-            f"The marker was taken to be {SIDE:g} m wide, as `airworthy capture marker` draws it: measure its black square, and"
-            " say --side where it is not."
-        )
-    # Both were read from one set, so their frames are the same.
-    return ScaledCapture(aligned(small, found), record, warning)
-
-
-def _larger(root: Path, images: CaptureImages, quiet: bool) -> CaptureImages | None:
-    """Return larger copies of the same images; None where the film has no more pixels, or one of them cannot be read."""
-    if not (root / LARGER).is_dir():
-        return None
-    found = read_capture(root, width=None, images=LARGER, quiet=quiet)
-    found = replace(found, names=tuple(Path(name).name for name in found.names))
-    return found if found.names == images.names else None

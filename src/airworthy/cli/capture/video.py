@@ -10,7 +10,7 @@ from typing import Any
 
 from tyro.conf import OmitArgPrefixes, Positional
 
-from airworthy.capture.video.film import FilmOptions
+from airworthy.capture.filming.film import FilmOptions
 from airworthy.capture.video.options import CaptureVideoOptions
 from airworthy.capture.video.run import VideoResult, capture_video
 from airworthy.cli.common import emit_json, show_table
@@ -53,7 +53,7 @@ class VideoConfig:
 
 def film(config: CaptureFilmConfig) -> int:
     """Film a scene, and say where it lies."""
-    from airworthy.capture.video.film import render_film
+    from airworthy.capture.filming.film import render_film
     from airworthy.scenes import scene
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from airworthy.capture.video.walk import HandWalk, WalkLoop
+from airworthy.capture.filming.walk import HandWalk, WalkLoop
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError

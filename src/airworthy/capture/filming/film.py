@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from airworthy.capture.alignment.marker_sheet import draw_marker
-from airworthy.capture.video.marker_place import marker_place
-from airworthy.capture.video.walk import HandWalk, WalkLoop, find_loop
+from airworthy.capture.filming.marker_place import marker_place
+from airworthy.capture.filming.walk import HandWalk, WalkLoop, find_loop
 from airworthy.core.arrays import Array, ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, read_json, write_bytes, write_json
