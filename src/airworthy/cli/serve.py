@@ -79,6 +79,8 @@ def _shown(argv: list[str]) -> int:
         print(f"{name}: {count:,} frames.")
         for line in latency_text(shown.latency[name]):
             print(line)
+    for line in latency_text(shown.abort_latency)[1:]:
+        print(line)
     flagged = f"{shown.held:,} frames held; {len(shown.aborts):,} aborts; {shown.collisions:,} collisions"
     print(f"Poses: {shown.track.taken:,} taken; {flagged}.")
     for note in shown.notes:
