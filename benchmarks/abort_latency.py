@@ -91,9 +91,12 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "camera.toml").write_text(CAMERA)
-            sender = subprocess.Popen([sys.executable, __file__, "--send", str(seconds + 30.0)], stdout=subprocess.PIPE, text=True)
-            config = LoopConfig(f"udp:{PORT}", "hall", (f"camera={folder}/camera.toml:wide",), "ros2",
-                                duration=seconds, wait=60.0, safety=(-1.0, -1.0, 1.0, 1.0, 1.0, 1.51), out=Path(folder) / "run")  # fmt: skip
+            sender = subprocess.Popen(
+                [sys.executable, __file__, "--send", str(seconds + 30.0)], stdout=subprocess.PIPE, text=True
+            )
+            box = (-1.0, -1.0, 1.0, 1.0, 1.0, 1.51)
+            sensors, out = (f"camera={folder}/camera.toml:wide",), Path(folder) / "run"
+            config = LoopConfig(f"udp:{PORT}", "hall", sensors, "ros2", out, safety=box, duration=seconds, wait=60.0)
             said: list[str] = []
             result = serve_poses(config, said.append)
             ended = time.monotonic()

@@ -2,9 +2,10 @@
 
     python benchmarks/soak.py [SECONDS] [FRAMES_PER_SECOND]
 
-Serves flightgoggles in the hall over DDS: inertial sensor, odometry, tf and clock at 960 Hz, colours of 640 x 360. Another process
-takes inertial samples and pictures, counts those whose stamps are missing, and says ten times a second that the vehicle is to stay. Memory of this process is printed every
-minute; SECONDS are simulated, at wall-clock time as long as the machine keeps up.
+Serves flightgoggles in the hall over DDS: inertial sensor, odometry, tf and clock at 960 Hz, colours of 640 x 360. Another
+process takes inertial samples and pictures, counts those whose stamps are missing, and says ten times a second that the vehicle
+is to stay. Memory of this process is printed every minute; SECONDS are simulated, at wall-clock time as long as the machine
+keeps up.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def main() -> None:
     threading.Thread(target=watch, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "camera.toml").write_text(CAMERA.format(rate=rate))
-        config = TopicServeConfig("ros2", scene="hall", sensors=(f"wide={folder}/camera.toml:wide",), level="velocity", rate=RATE, duration=seconds)
+        sensors = (f"wide={folder}/camera.toml:wide",)
+        config = TopicServeConfig("ros2", scene="hall", sensors=sensors, level="velocity", rate=RATE, duration=seconds)
         try:
             served = serve_topics(config, lambda sentence: print(sentence, flush=True))
         finally:

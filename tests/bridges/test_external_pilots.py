@@ -307,7 +307,10 @@ READY = Message("ready")
         ((READY, Message("command", {"tick": 2})), "its command has the tick 2; expected 1"),
         ((READY, Message("command", {"tick": -1})), "its command has the tick -1; expected 1"),
         ((READY, Message("command", {"tick": True})), "its command has the tick True; expected 1"),
-        ((READY, Message("command", {"tick": 1}, {"command": np.zeros((2, 4))})), r"has shape \(2, 4\); level 'velocity' takes"),
+        (
+            (READY, Message("command", {"tick": 1}, {"command": np.zeros((2, 4))})),
+            r"has shape \(2, 4\); level 'velocity' takes",
+        ),
         ((READY, Message("failure", {"said": "\x1b[2Jno\n"})), r"\?\[2Jno\?"),
         ((Message("failure", {"said": "no such course"}),), "no such course"),
     ],
@@ -378,7 +381,7 @@ def test_who_answers_without_end_is_not_read_without_end(loopback: None, tmp_pat
     with pytest.warns(AssetWarning, match="answers to another question"):
         result = flown(tmp_path, Twice(1_000_000).word, patience=0.5)
     assert result.summary["flights"][0]["outcome"] == "pilot_error"
-    with pytest.raises(AssertionError, match="it gave no answer in time: none within 0.5 s|it does not read what it is sent"):
+    with pytest.raises(AssertionError, match=r"it gave no answer in time: none within 0.5 s|it does not read what it is sent"):
         raise AssertionError(result.pilot_error)
 
 

@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -259,7 +259,9 @@ def test_instants_of_frames_and_aborts_can_be_computed_anew(session: Any, capsys
             middle = way[len(way) // 2] if len(way) % 2 else (way[len(way) // 2 - 1] + way[len(way) // 2]) / 2
             at = 0.99 * (len(way) - 1)
             high = way[int(at)] + (at - int(at)) * (way[min(int(at) + 1, len(way) - 1)] - way[int(at)])
-            assert [row["median"], row["p99"], row["most"]] == pytest.approx([middle / 1e9, high / 1e9, way[-1] / 1e9], abs=2e-9)
+            assert [row["median"], row["p99"], row["most"]] == pytest.approx(
+                [middle / 1e9, high / 1e9, way[-1] / 1e9], abs=2e-9
+            )
     assert sum(row.held for row in rows) == result.held
 
     stops = [message for _, message in found["/uav/abort_times"]]

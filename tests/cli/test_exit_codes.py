@@ -1,4 +1,4 @@
-"""Exit codes of what flies: 0 whatever became of the flights, 1 where a pilot failed, 2 where somebody asked for what cannot be."""
+"""Exit codes of what flies: 0 whatever became of the flights, 1 where a pilot failed, 2 where it cannot be flown."""
 
 from __future__ import annotations
 
@@ -76,7 +76,16 @@ def test_an_evaluation_ends_with_1_where_a_pilot_failed(
         return {"pilot": pilot, "outcome": outcome, "cause": "it was so", "flights": flights, "of": of}
 
     def run(*endings: dict[str, Any]) -> int:
-        names = ("command", "state", "changes", "left_out", "aggregate", "against_first_pilot", "against_baseline", "adaptation")
+        names = (
+            "command",
+            "state",
+            "changes",
+            "left_out",
+            "aggregate",
+            "against_first_pilot",
+            "against_baseline",
+            "adaptation",
+        )
         summary = {**{name: {} for name in names}, "aggregate": [], "endings": list(endings)}
         monkeypatch.setattr(evaluate, "evaluate", lambda *_, **__: Evaluated(Path("out"), summary, 4, 4, False, None))
         return main(["evaluate", "--json"])
@@ -90,7 +99,9 @@ def test_an_evaluation_ends_with_1_where_a_pilot_failed(
 def test_a_race_ends_with_1_where_a_pilot_failed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def run(*outcomes: str) -> int:
         flights = [{"outcome": outcome, "end": "bad_command"} for outcome in outcomes]
-        done = SimpleNamespace(folder=Path("out"), interrupted=False, timing=(), summary={"flights": flights}, flights=len(flights))
+        done = SimpleNamespace(
+            folder=Path("out"), interrupted=False, timing=(), summary={"flights": flights}, flights=len(flights)
+        )
         monkeypatch.setattr(race, "run_race_bench", lambda *_, **__: done)
         return race.main(["--json"])
 

@@ -302,7 +302,9 @@ def _latency(config: LatencyLogConfig) -> int:
     kept = kept_times(config.log)
     rows = {name: latency_rows(times) for name, times in kept.frames.items()}
     if config.json:
-        told = {name: [dataclasses.asdict(row) for row in of] for name, of in (*rows.items(), ("aborts", abort_rows(kept.aborts)))}
+        told = {
+            name: [dataclasses.asdict(row) for row in of] for name, of in (*rows.items(), ("aborts", abort_rows(kept.aborts)))
+        }
         emit_json({"latency_s": told, "notes": list(kept.notes)})
         return 0
     for name, of in rows.items():

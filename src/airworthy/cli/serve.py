@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
     kind = next((word.removeprefix("--as=") for word in argv if word.startswith("--as=")), kind)
     if kind in TRANSPORTS:
         return _on_topics(argv)
-    if kind not in (*AUTOPILOTS, None):
+    if kind is not None and kind not in AUTOPILOTS:
         raise unknown_name("program to serve", kind, (*AUTOPILOTS, *TRANSPORTS), "Given with --as.")
     if kind is None and not {"-h", "--help"} & set(argv):
         raise AirworthyError(

@@ -1,8 +1,8 @@
-"""How long a picture takes from the pose to the wire: the instants of every frame, kept with the frames, and the table of them."""
+"""How long a picture takes from the pose to the wire: instants of every frame, kept with the frames, and the table of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ def latency_text(rows: Sequence[LatencyRow]) -> list[str]:
     return [head, *(f"{r.name:32}{1e3 * r.median:10.2f}{1e3 * r.p99:10.2f}{1e3 * r.most:10.2f}" for r in rows)] if rows else []
 
 
-# ---- Kept with the frames -----------------------------------------------------------------------------------------------------
+# ---- Kept with the frames ---------------------------------------------------------------------------------------------------
 
 
 def times_message(name: str, stamp: float, times: FrameTimes) -> RosMessage:
@@ -161,5 +161,5 @@ def kept_times(path: Path) -> KeptTimes:
 
 
 def _frame_times(values: Any) -> FrameTimes:
-    instants: Iterator[float] = (values[key] / NS for key in _INSTANTS)
-    return FrameTimes(*instants, posed=values["pose_stamp"] / NS, held=bool(values["held"]))
+    received, due, begun, rendered, sent = (values[key] / NS for key in _INSTANTS)
+    return FrameTimes(received, due, begun, rendered, sent, values["pose_stamp"] / NS, bool(values["held"]))

@@ -239,20 +239,15 @@ class PassedOn:
     """A source whose poses are passed on as they come; see `PoseSource`."""
 
     def __init__(self, source: PoseSource, pipe: RecordPipe):
-        self._source, self._pipe, self._told = source, pipe, 0
-        self.address = source.address
-
-    @property
-    def malformed(self) -> int:
-        """See `PoseSource`."""
-        return self._source.malformed
+        self._source, self._pipe = source, pipe
+        self.address, self.malformed = source.address, 0
 
     def receive(self, deadline: float) -> StampedPose | None:
         """See `PoseSource`."""
         pose = self._source.receive(deadline)
-        if self._source.malformed != self._told:
-            self._told = self._source.malformed
-            self._pipe.put("m", _COUNT.pack(self._told))
+        if self._source.malformed != self.malformed:
+            self.malformed = self._source.malformed
+            self._pipe.put("m", _COUNT.pack(self.malformed))
         if pose is None:
             self._pipe.flush()
         else:
@@ -310,7 +305,7 @@ def watch(settings: WatchSettings, orders: IO[bytes], out: IO[bytes], first_in_l
 
 
 def _first_in_line() -> bool:
-    """Ask the system to let this process, which sleeps but for some tenths of a millisecond per pose, go first; whether it does.
+    """Ask the system to let this process go first, which sleeps but for some tenths of a millisecond per pose; whether it does.
 
     Of Linux the least of its real-time classes: niceness counts within one session alone (sched(7), autogroup).
     """

@@ -95,7 +95,9 @@ class SocketPilot(RemotePilot):
                 self._links[0].send(Message("observation", asked, arrays), until)
             else:
                 for flight, link in enumerate(self._links):
-                    link.send(Message("observation", asked, {k: array[flight : flight + 1] for k, array in arrays.items()}), until)
+                    link.send(
+                        Message("observation", asked, {k: array[flight : flight + 1] for k, array in arrays.items()}), until
+                    )
             found = [self._commanded(link, until).arrays.get("command") for link in self._links]
         except LinkFailure as failure:
             raise self._failed(failure) from None

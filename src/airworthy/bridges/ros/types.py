@@ -14,7 +14,17 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.ros_types import DEFINITIONS
 
-__all__ = ["ABORT_TIMES", "FRAME_TIMES", "IR_MARKERS", "OWN_TYPES", "RATE_THRUST", "RosTypes", "dds_type", "needed", "ros_types"]
+__all__ = [
+    "ABORT_TIMES",
+    "FRAME_TIMES",
+    "IR_MARKERS",
+    "OWN_TYPES",
+    "RATE_THRUST",
+    "RosTypes",
+    "dds_type",
+    "needed",
+    "ros_types",
+]
 
 RATE_THRUST, IR_MARKERS = "mav_msgs/msg/RateThrust", "flightgoggles/msg/IRMarkerArray"
 FRAME_TIMES, ABORT_TIMES = "airworthy_msgs/msg/FrameTimes", "airworthy_msgs/msg/AbortTimes"
@@ -27,7 +37,8 @@ OWN_TYPES: Mapping[str, str] = {
     RATE_THRUST: "std_msgs/Header header\ngeometry_msgs/Vector3 angular_rates\ngeometry_msgs/Vector3 thrust",
     # Ours: instants of vehicle in the loop [ns], of this machine's monotonic clock but for pose_stamp.
     FRAME_TIMES: (
-        "std_msgs/Header header\nint64 pose_stamp\nint64 received\nint64 due\nint64 begun\nint64 rendered\nint64 sent\nbool held"
+        "std_msgs/Header header\nint64 pose_stamp\nint64 received\nint64 due\nint64 begun\nint64 rendered\nint64 sent\n"
+        "bool held"
     ),
     ABORT_TIMES: "std_msgs/Header header\nstring cause\nint64 since\nint64 told",
 }
