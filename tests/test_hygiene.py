@@ -507,6 +507,7 @@ CLOCKS = {
 }
 CLOCKS_READ_BY = {
     "bridges/test_failures.py": "waits for a packet, and gives up",
+    "bridges/test_pose_watch.py": "asks whether an abort was told before anybody read it, however long that took",
     "capture/test_training.py": "waits for a checkpoint, and gives up",
     "core/process_ends.py": "waits for a process to end, and gives up",
     "core/test_threads.py": "waits for a thread to end, and gives up",

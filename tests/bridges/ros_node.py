@@ -1,6 +1,6 @@
 """A node of ROS 2 that flies, as a program of its own: Cyclone DDS alone, types written by hand, not a line of the package.
 
-    python ros_node.py hover|goal DOMAIN [--die SECONDS] [--wrong-stamp]
+    python ros_node.py hover|goal DOMAIN [--die SECONDS] [--wrong-stamp] [--twice]
 
 It sees /uav/odometry and answers each with a command of the same stamp: `hover` by rates and thrust holds the first place that
 it sees, `goal` by a velocity flies to /uav/goal, slower where the depth camera shows something near.
@@ -199,6 +199,7 @@ def main():
     parser.add_argument("domain", type=int)
     parser.add_argument("--die", type=float, default=1e9)
     parser.add_argument("--wrong-stamp", action="store_true")
+    parser.add_argument("--twice", action="store_true")
     options = parser.parse_args()
     node = Node(options.domain)
     make = {"hover": Hover, "goal": Goal}[options.what]
@@ -216,6 +217,8 @@ def main():
             if options.wrong_stamp:
                 seen.header.stamp.nanosec ^= 1
             pilot.answer(seen)
+            if options.twice:
+                pilot.answer(seen)
         time.sleep(2e-4)
 
 

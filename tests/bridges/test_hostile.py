@@ -147,7 +147,7 @@ def test_servo_packets(count: int) -> None:
 
 MESSAGES = [
     packed(Message("command", {"a": 1}, {"command": np.ones((1, 4))})),
-    packed(Message("hello", {"protocol": 1, "name": "x", "level": "velocity", "observes": ["position"]})),
+    packed(Message("hello", {"protocol": 2, "name": "x", "level": "velocity", "observes": ["position"]})),
 ]
 
 

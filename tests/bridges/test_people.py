@@ -251,10 +251,91 @@ def test_a_stream_moves_a_person_and_its_faults_are_told(tracker: Any) -> None:
         crowd.update(batch, 11.01)
         assert hand_of(batch)[0] == pytest.approx(5.0, abs=1e-6)
         assert crowd.notes() == [
-            "anna: 3 poses taken", "anna: 1 skeletons of other than 15 joints, left out", "anna: 1 messages that were no poses",
+            "anna: 3 poses taken", "anna: 1 skeletons of other than 15 joints, left out",
+            "anna: 1 messages that were no poses (numbers and lengths are checked; stamps are seconds, places metres)",
             "anna: 1 poses out of order, left out", "anna: 1 times the tracker's clock began anew",
             "anna: 1 gaps of over 50 ms, in which the last pose was held",
         ]  # fmt: skip
+
+
+NOWHERE: list[tuple[float, Any, Any]] = [
+    (1e300, (3.0, 0.0, PELVIS), UPRIGHT),
+    (-1e300, (3.0, 0.0, PELVIS), UPRIGHT),
+    (1.7e18, (3.0, 0.0, PELVIS), UPRIGHT),  # nanoseconds of a date
+    (1.7e15, (3.0, 0.0, PELVIS), UPRIGHT),  # microseconds
+    (np.nan, (3.0, 0.0, PELVIS), UPRIGHT),
+    (np.inf, (3.0, 0.0, PELVIS), UPRIGHT),
+    (1.0, (1e300, 0.0, PELVIS), UPRIGHT),
+    (1.0, (0.0, -1e300, PELVIS), UPRIGHT),
+    (1.0, (0.0, 0.0, 1.1e6), UPRIGHT),
+    (1.0, (np.inf, 0.0, PELVIS), UPRIGHT),
+    (1.0, (np.nan, 0.0, PELVIS), UPRIGHT),
+    (1.0, (3.0, 0.0, PELVIS), UPRIGHT * 1e300),
+    (1.0, (3.0, 0.0, PELVIS), UPRIGHT * np.nan),
+    (1.0, (3.0, 0.0, PELVIS), np.concatenate([UPRIGHT[:14], [[np.inf, 0.0, 0.0, 1.0]]])),
+]
+
+
+def test_poses_of_nowhere_and_never_are_refused_and_counted(tracker: Any) -> None:
+    port, send = tracker
+    with closing(Crowd([f"anna=udp:{port}"], HEIGHT)) as crowd:
+        batch = SceneBatch(crowd.added(Scene("empty")))
+        for _ in range(2):  # before the first pose, and behind it
+            for stamp, place, turns in NOWHERE:
+                send(packed_skeleton(stamp, place, turns))
+            send(packed_skeleton(2.0, standing(1.0), UPRIGHT))
+            crowd.update(batch, 10.0)
+        assert hand_of(batch)[0] == pytest.approx(1.0, abs=1e-6)
+        assert np.isfinite(batch.dynamic_poses[0]).all()
+        notes = crowd.notes()
+    assert notes[0] == "anna: 1 poses taken"
+    assert f"anna: {2 * len(NOWHERE)} messages that were no poses" in notes[1]
+    # A clock that none of these set: the next pose is no restart, and no disorder.
+    assert notes[2:] == ["anna: 1 poses out of order, left out"]
+
+
+def test_poses_of_nowhere_are_refused_whatever_brings_them(tmp_path: Path) -> None:
+    kind = lcm_types()["skeleton_t"]
+    source = object.__new__(LcmSkeletons)
+    source._type = kind
+    for stamp, place, turns in NOWHERE:
+        with pytest.raises(ValueError, match=r"none|length 1"):
+            skeleton_frame(stamp, place, turns)
+        if np.isfinite(stamp) and abs(stamp) < 9e12:  # utime holds 64 bits
+            data = kind.packed({"utime": int(stamp * 1e6), "position": place, "count": 15, "rotation": turns})
+            with pytest.raises(ValueError, match=r"none|length 1"):
+                source._read(data)
+    with pytest.raises(ValueError, match="a stamp that is none of seconds"):  # nanoseconds where there should be microseconds
+        source._read(
+            kind.packed({"utime": 1_700_000_000_000_000_000, "position": standing(), "count": 15, "rotation": UPRIGHT})
+        )
+    good = recording(20)
+    far = good.position.copy()
+    far[3] = (1e300, 0.0, 0.0)
+    far[5, 1] = -1.1e6
+    path = write_skeletons(tmp_path / "walk.csv", SkeletonRecording(good.time, far, good.turns))
+    read = read_skeletons(path)
+    assert (len(read.time), read.notes) == (18, ("2 of 20 rows are no poses of a skeleton, and are left out.",))
+
+
+def test_markers_of_nowhere_are_refused() -> None:
+    pytest.importorskip("rosbags")
+    from airworthy.bridges.ros.types import ros_types
+
+    kind = "visualization_msgs/msg/MarkerArray"
+
+    def markers(**changes: Any) -> Any:
+        sent = [{"id": k, "header": {"stamp": {"sec": 5}}, "pose": {"orientation": {"w": 1.0}}} for k in range(15)]
+        sent[0] |= changes
+        return ros_types().unpacked(kind, ros_types().packed(kind, {"markers": sent})).markers
+
+    assert markers_frame(markers()).stamp == 5.0
+    for value in (1e300, np.nan, -np.inf):
+        for pose in ({"position": {"y": value}, "orientation": {"w": 1.0}}, {"orientation": {"w": value}}):
+            with pytest.raises(ValueError, match=r"none|length 1"):
+                markers_frame(markers(pose=pose))
+    with pytest.raises(ValueError, match="none of seconds"):
+        markers_frame(markers(header={"stamp": {"sec": 2**31 - 10}}))
 
 
 @many

@@ -489,9 +489,8 @@ def test_packets_that_come_late_and_frames_left_out_are_told(monkeypatch: pytest
         threading.Event().wait(0.2)
 
     steady = [(0.01 * k, (0.0, 0.0, 1.5)) for k in range(400)]
-    monkeypatch.setattr("airworthy.bridges.loop.session.pose_source", lambda word: Noisy(steady))
     monkeypatch.setattr("airworthy.bridges.loop.session._Show._frame", slow)
-    result = serve_poses(LoopConfig("udp:1", sensors=("base_depth_camera:depth",), duration=0.6))
+    result = serve_poses(LoopConfig("own", sensors=("base_depth_camera:depth",), duration=0.6), source=Noisy(steady))
     told = {note.split(":")[0]: note for note in result.notes}
     # Packets: many more than the one before the first pose; frames: 30 a second, each of which takes six periods.
     assert int(told["poses"].split()[1].replace(",", "")) > 10

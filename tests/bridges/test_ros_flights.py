@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +31,7 @@ from airworthy.bridges.ros.pilot import RosPilot
 from airworthy.bridges.ros.types import RATE_THRUST, ros_types
 from airworthy.bridges.ros.zenoh import ZenohBus
 from airworthy.bridges.wire import within
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.files import sha256_file
 from airworthy.pilots.containment import PilotFailure
 from airworthy.tasks.navigation import NavigationProtocol
@@ -81,21 +82,46 @@ def test_a_node_holds_a_place_over_dds_and_zenoh_with_the_same_bytes(node: Calla
     assert len({digest(tmp_path / str(number)) for number in range(3)}) == 1
 
 
-def test_the_navigation_benchmark_flies_a_node_twice_the_same(node: Callable[..., Any], tmp_path: Path) -> None:
-    domain = free_domain()
-    node("ros_node.py", "goal", domain)
+@pytest.mark.parametrize("kind", ["ros2", "zenoh"])
+def test_the_navigation_benchmark_flies_a_node_twice_the_same(kind: str, node: Callable[..., Any], tmp_path: Path) -> None:
+    domain, port = free_domain(), free_port()
+    if kind == "ros2":
+        node("ros_node.py", "goal", domain)
+        word = f"external:ros2:domain={domain},level=velocity,sees=depth"
+    else:
+        node("zenoh_node.py", port, domain, ros_types().type_hash(RATE_THRUST))
+        word = f"external:zenoh:domain={domain},router={port},level=rate_thrust"
     traces = []
     for name in ("one", "two"):
         config = NavigationConfig(
-            (f"external:ros2:domain={domain},level=velocity,sees=depth",), ("real_01",), ("forest",), configurations=(1, 2),
+            (word,), ("real_01",), ("forest",), configurations=(1, 2),
             repeats=1, batch=1, report=False, warm_up=0.0, protocol=NavigationProtocol(time_limit_s=1.2), out=tmp_path / name,
         )  # fmt: skip
         assert run_benchmark(config).complete
         rows = read_rows(tmp_path / name)
-        assert [row["outcome"] for row in rows if row["outcome"] == "pilot_error"] == []
+        assert [row["cause"] for row in rows if row["outcome"] in ("pilot_error", "planner_crash")] == []
         traces.append([row["trace"] for row in rows])
     assert traces[0] == traces[1]
     assert traces[0][0] != traces[0][1]
+
+
+def test_a_node_that_answers_twice_is_told_of(node: Callable[..., Any], tmp_path: Path) -> None:
+    """It flies by its first answers; those that come behind them are no answers to the next question."""
+    digests = []
+    for options in ((), ("--twice",)):
+        domain = free_domain()
+        node("ros_node.py", "hover", domain, *options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", AssetWarning)
+            result = flown(tmp_path / f"{len(options)}", f"external:ros2:domain={domain}")
+        assert result.pilot_error == ""
+        digests.append(digest(tmp_path / f"{len(options)}"))
+        told = [str(item.message) for item in caught if "answers to another question" in str(item.message)]
+        assert [note.removeprefix("ros2: ") for note in result.pilot_notes] == [
+            line.removeprefix("Pilot ros2: ") for line in told
+        ]
+        assert len(told) == len(options)
+    assert digests[0] == digests[1]
 
 
 def test_many_at_once_are_refused(tmp_path: Path) -> None:

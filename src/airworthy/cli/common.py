@@ -71,6 +71,8 @@ def option_fields(kind: type) -> dict[str, str]:
     marked: Any = OmitArgPrefixes[int]
     (bare,) = marked.__metadata__
     hints = get_type_hints(kind, include_extras=True)
+    spelled = {name: getattr(mark, "name", None) for name, hint in hints.items() for mark in getattr(hint, "__metadata__", ())
+               if type(mark).__name__ == "_ArgConfig"}  # fmt: skip
     found: dict[str, str] = {}
     inner: dict[str, str] = {}
     for item in fields(kind):
@@ -79,7 +81,7 @@ def option_fields(kind: type) -> dict[str, str]:
             head = "" if bare in getattr(hints[item.name], "__metadata__", ()) else f"{item.name}."
             inner |= {name: f"{head}{option}" for name, option in option_fields(made).items()}
         else:
-            found[item.name] = item.name
+            found[item.name] = spelled.get(item.name) or item.name
     return {**inner, **found}
 
 
@@ -258,6 +260,27 @@ def interrupted(received: Sequence[int], said: str) -> int:
     # Standard output may be a file of JSON.
     print(said, file=sys.stderr)
     return 128 + (received[0] if received else signal.SIGINT)
+
+
+EXIT_PILOT_ERROR = 1
+_PILOT_FAILED = ("pilot_error", "planner_crash")
+"""Outcomes of a pilot that raised, died, was silent or sent what is no command; FlyingTrust's word for it is the second."""
+
+
+def flown_exit(outcomes: Mapping[str, int]) -> int:
+    """Return the exit code of a command whose flights are whole, and say on standard error where it is not 0.
+
+    A collision is what was to be found out; a pilot that failed was not tried to the end.
+
+    Args:
+        outcomes: How many flights ended how.
+    """
+    failed, flights = {name: outcomes.get(name, 0) for name in _PILOT_FAILED if outcomes.get(name)}, sum(outcomes.values())
+    if not failed:
+        return 0
+    of = "The flight" if flights == 1 else f"{sum(failed.values()):,} of {flights:,} flights"
+    print(f"{of} ended as {' or '.join(failed)}: exit code {EXIT_PILOT_ERROR}.", file=sys.stderr)
+    return EXIT_PILOT_ERROR
 
 
 NOTHING_LEARNT = "before anything was learnt that could be kept; the same command begins anew"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -10,7 +11,7 @@ from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.endings import told_endings
 from airworthy.benchmarks.tracking.job import Evaluated, evaluate
 from airworthy.benchmarks.tracking.tables import mean_of
-from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, flown_exit, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.tasks import TrackingProtocol
 from airworthy.tasks.declared_metrics import CONDITION, metric
 
@@ -24,7 +25,7 @@ _DESCRIPTION = (
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    """Run the command; returns the exit code: 1 where a pilot failed, 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(EvaluateConfig, gathered(argv, _LISTS), PROG, _DESCRIPTION)
     with stopped_by_terminate() as received:
         try:
@@ -39,7 +40,14 @@ def main(argv: list[str]) -> int:
         left = done.blocks - done.finished
         rest = f"the other {left} blocks" if left > 1 else "the last block"
         return interrupted(received, f"Interrupted: finished flights are kept; the same command flies {rest}.")
-    return 0
+    return flown_exit(_outcomes(done.summary["endings"]))
+
+
+def _outcomes(endings: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return how many flights of the pilots that had any failure ended as pilot_error, and otherwise."""
+    failed = sum(entry["flights"] for entry in endings if entry["outcome"] == "pilot_error")
+    flown = sum({entry["pilot"]: entry["of"] for entry in endings}.values())
+    return {"pilot_error": failed, "others": flown - failed}
 
 
 def _json_summary(done: Evaluated) -> dict[str, Any]:

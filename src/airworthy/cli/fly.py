@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.benchmarks.fly.job import FlightsKept, FlyConfig, FlyResult, run_fly
-from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, flown_exit, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.reports.flight_text import copies_note, own_way_note, protocol_of
 from airworthy.tasks import SUCCESSES, TrackingProtocol
 from airworthy.tasks.declared_metrics import metric
@@ -25,7 +25,7 @@ _UNFILMED = "Interrupted while filming: the flights and their evidence are whole
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    """Run the command; returns the exit code: 1 where a pilot failed, 130 after Ctrl-C, 143 after a request to terminate."""
     if any(word.partition("=")[0] == "--race" for word in argv):
         # A race has courses, referee and pilots of its own; those options are of its benchmark.
         from airworthy.cli.bench.race import fly_one
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
         _show(result, _cannot_hover(config))
     if result.interrupted or result.film_interrupted:
         return interrupted(received, _KEPT if result.interrupted else _UNFILMED)
-    return 0
+    return flown_exit(result.summary["aggregate"]["outcomes"])
 
 
 def _cannot_hover(config: FlyConfig) -> list[str]:
@@ -65,7 +65,7 @@ def _cannot_hover(config: FlyConfig) -> list[str]:
 
 
 def _show(result: FlyResult, warnings: Sequence[str]) -> None:
-    notes = list(warnings)
+    notes = [*warnings, *result.pilot_notes]
     if result.pilot_error:
         notes.append(f"The pilot failed, which ended the run: {result.pilot_error}")
     if result.video is not None:

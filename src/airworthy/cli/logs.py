@@ -1,4 +1,4 @@
-"""`airworthy logs`: show, map, convert and render flight logs."""
+"""`airworthy logs`: show, map, convert and render flight logs, and how long pictures of vehicle in the loop took."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
+from airworthy.bridges.loop.latency import abort_rows, kept_times, latency_rows, latency_text
 from airworthy.bridges.replay.job import LogRenderConfig, render_log
 from airworthy.cli.common import Subcommands, emit_json, gathered, interrupted, run_subcommand, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError
@@ -86,6 +87,16 @@ class ConvertLogConfig:
 
 
 @dataclass(frozen=True)
+class LatencyLogConfig:
+    """Of what."""
+
+    log: Positional[Path]
+    """frames.mcap of `airworthy serve --poses ... --out FOLDER`, or its folder."""
+    json: bool = False
+    """Print the rows as JSON [s]."""
+
+
+@dataclass(frozen=True)
 class RenderLogConfig(LogRenderConfig):
     """What to render."""
 
@@ -103,6 +114,11 @@ def main(argv: list[str]) -> int:
         ),
         "map": (MapLogConfig, _map, "Guess what the columns of a table mean, with reasons, as a mapping.toml to be edited."),
         "convert": (ConvertLogConfig, _convert, "Write a log as MCAP, CSV, Parquet, .npz or TUM, in SI units, FLU and ENU."),
+        "latency": (
+            LatencyLogConfig,
+            _latency,
+            "Compute anew how long pictures and aborts of vehicle in the loop took, of the instants that were kept with them.",
+        ),
         "render": (
             RenderLogConfig,
             _render,
@@ -279,6 +295,25 @@ def _convert(config: ConvertLogConfig) -> int:
         print(f"  {note}")
     for path in write_log(log, config.out, config.to):
         print(f"Wrote {path} ({path.stat().st_size:,} bytes).")
+    return 0
+
+
+def _latency(config: LatencyLogConfig) -> int:
+    kept = kept_times(config.log)
+    rows = {name: latency_rows(times) for name, times in kept.frames.items()}
+    if config.json:
+        told = {
+            name: [dataclasses.asdict(row) for row in of] for name, of in (*rows.items(), ("aborts", abort_rows(kept.aborts)))
+        }
+        emit_json({"latency_s": told, "notes": list(kept.notes)})
+        return 0
+    for name, of in rows.items():
+        times = kept.frames[name]
+        print(f"{name}: {len(times):,} frames, {sum(item.held for item in times):,} held.")
+        print("\n".join(latency_text(of)))
+    print(f"{len(kept.aborts):,} aborts.")
+    print("\n".join(latency_text(abort_rows(kept.aborts))), end="\n" if kept.aborts else "")
+    _print_lines("Notes", kept.notes)
     return 0
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from tyro.conf import arg
 
 from airworthy.bridges.loop.latency import latency_text
 from airworthy.bridges.loop.session import LoopConfig, serve_poses
 from airworthy.bridges.server import ServeConfig, self_test, serve
 from airworthy.bridges.topic_server import TRANSPORTS, TopicServeConfig, serve_topics
 from airworthy.cli.common import interrupted, run_tyro, stopped_by_terminate
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.pilots.catalogue import AUTOPILOTS
 
 _DESCRIPTION = (
     "Simulate one vehicle on the ground for PX4, ArduPilot or Betaflight, which runs beside it, sees our sensors and commands"
@@ -27,15 +32,47 @@ _LOOP = (
 )
 
 
+@dataclass(frozen=True)
+class AutopilotOptions(ServeConfig):
+    """What is served."""
+
+    # The specification of a link reads `--as px4`; `as` is no name that a field can have.
+    autopilot: Annotated[Literal["px4", "ardupilot", "betaflight"], arg(name="as")]
+    """Whose protocol is spoken."""
+
+
+@dataclass(frozen=True)
+class TopicOptions(TopicServeConfig):
+    """What is served."""
+
+    transport: Annotated[Literal["ros2", "zenoh", "lcm"], arg(name="as")]
+    """Over what."""
+
+
+@dataclass(frozen=True)
+class LoopOptions(LoopConfig):
+    """What is shown to a vehicle that is tracked elsewhere."""
+
+    publish: Annotated[Literal["none", "ros2", "zenoh"], arg(name="as")] = "none"
+    """Where pictures go: topics of ROS 2 (docs/howto/ros2.md), over DDS or zenoh."""
+
+
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     if any(word.partition("=")[0] == "--poses" for word in argv):
         return _shown(argv)
-    if any(f"--as={kind}" in argv or ["--as", kind] in map(list, pairwise(argv)) for kind in TRANSPORTS):
+    kind = next((value or None for word, value in pairwise([*argv, ""]) if word == "--as"), None)
+    kind = next((word.removeprefix("--as=") for word in argv if word.startswith("--as=")), kind)
+    if kind in TRANSPORTS:
         return _on_topics(argv)
-    # The specification of a link reads `--as px4`; `as` is no name for a field.
-    config = run_tyro(ServeConfig, _renamed(argv, "--autopilot"),
-                      "airworthy serve", _DESCRIPTION)  # fmt: skip
+    if kind is not None and kind not in AUTOPILOTS:
+        raise unknown_name("program to serve", kind, (*AUTOPILOTS, *TRANSPORTS), "Given with --as.")
+    if kind is None and not {"-h", "--help"} & set(argv):
+        raise AirworthyError(
+            f"airworthy serve does not know for whom: --as {', '.join((*AUTOPILOTS, *TRANSPORTS))}, or --poses SOURCE to show a"
+            " scene to a vehicle that is tracked elsewhere."
+        )
+    config = run_tyro(AutopilotOptions, argv, "airworthy serve", _DESCRIPTION)
     if config.self_test:
         with stopped_by_terminate():
             verdict = self_test(config, say=lambda sentence: print(sentence, flush=True))
@@ -53,12 +90,8 @@ def main(argv: list[str]) -> int:
     return interrupted(received, "Stopped.") if served.run.interrupted else 0
 
 
-def _renamed(argv: list[str], option: str) -> list[str]:
-    return [f"{option}{word[4:]}" if word[:4] == "--as" else word for word in argv]
-
-
 def _on_topics(argv: list[str]) -> int:
-    config = run_tyro(TopicServeConfig, _renamed(argv, "--transport"), "airworthy serve --as ros2", _TOPICS)
+    config = run_tyro(TopicOptions, argv, "airworthy serve --as ros2", _TOPICS)
     with stopped_by_terminate() as received:
         served = serve_topics(config, say=lambda sentence: print(sentence, flush=True))
     x, y, z = served.position
@@ -72,13 +105,15 @@ def _on_topics(argv: list[str]) -> int:
 
 
 def _shown(argv: list[str]) -> int:
-    config = run_tyro(LoopConfig, argv, "airworthy serve --poses", _LOOP)
+    config = run_tyro(LoopOptions, argv, "airworthy serve --poses", _LOOP)
     with stopped_by_terminate() as received:
         shown = serve_poses(config, say=lambda sentence: print(sentence, flush=True))
     for name, count in shown.frames.items():
         print(f"{name}: {count:,} frames.")
         for line in latency_text(shown.latency[name]):
             print(line)
+    for line in latency_text(shown.abort_latency)[1:]:
+        print(line)
     flagged = f"{shown.held:,} frames held; {len(shown.aborts):,} aborts; {shown.collisions:,} collisions"
     print(f"Poses: {shown.track.taken:,} taken; {flagged}.")
     for note in shown.notes:

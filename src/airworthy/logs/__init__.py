@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from airworthy.logs.excitation import LogFinding, log_findings
     from airworthy.logs.guessing import guess_mapping
     from airworthy.logs.kinematics import integrate_gyro
+    from airworthy.logs.message_reading import mcap_messages
     from airworthy.logs.quality import StreamQuality
     from airworthy.logs.reading import ReadOptions, read_log, table_of
     from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
@@ -41,6 +42,7 @@ __all__ = [
     "integrate_gyro",
     "log_checks",
     "log_findings",
+    "mcap_messages",
     "read_log",
     "refuse_input",
     "table_of",

@@ -246,6 +246,7 @@ def test_verifying(told: Transcript, monkeypatch: Patch) -> None:
 def test_the_benchmark_of_navigation(told: Transcript, monkeypatch: Patch) -> None:
     scores = [{"pilot": "ego", "score": 61.5, "variance": 2.25, "final": 59.0, "timed": 40.5}]
     summary = {"scores": scores, "scenarios": [{"pilot": "ego", "scenario": "maze", "value": 0.75}]}
+    summary["outcomes"] = {"ego": {"success": 6, "pilot_error": 0}}
     for name, flights, finished, where in (("whole", 8, 8, Path("out/report.html")), ("stopped", 5000, 1000, None)):
         done = Benchmarked(Path("out"), summary, finished, flights, finished < flights, where)
         monkeypatch.setattr(navigation, "run_benchmark", told.fake("run_benchmark", done))

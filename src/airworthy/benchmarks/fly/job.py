@@ -92,6 +92,8 @@ class FlyResult:
     """Stopped before the end; the unfinished flights count as aborted."""
     pilot_error: str = ""
     """What the pilot raised or did wrong; the unfinished flights count as pilot_error."""
+    pilot_notes: tuple[str, ...] = ()
+    """What was odd about the conversation with a program outside, a sentence each; in the summary, too."""
     video: Video | None = None
     """The film, where one was asked for and made."""
     film_interrupted: bool = False
@@ -206,7 +208,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         raise scored.filmed.error
     if video is not None:
         video = replace(video, path=config.out / video.path.name, sheet=config.out / video.sheet.name)
-    return FlyResult(scored.summary, config.out, flown.interrupted, flown.pilot_error, video, scored.filmed.interrupted)
+    notes = tuple(scored.summary.get("pilot_notes", ()))
+    return FlyResult(scored.summary, config.out, flown.interrupted, flown.pilot_error, notes, video, scored.filmed.interrupted)
 
 
 def _check_course(
@@ -454,6 +457,7 @@ def _write_flights(
     names = [item.name for item in simulator.vehicles[: len(asked.vehicle)]]
     labels = labels_of(flown_config, flown_config.course, flown_config.waypoints, own_way)
     meta = _meta(asked, flown, names, labels) | {"exact_rotors": exactly_turned(simulator)}
+    meta |= {"pilot_notes": pilot.notes()} if isinstance(pilot, RemotePilot) and pilot.notes() else {}
     if isinstance(pilot, ExpertPilot):  # by flight: ticks that kept the last command, and those flown short of the optimum
         meta |= {"mpc": {"failed_ticks": pilot.failures.tolist(), "cut_off_ticks": pilot.cut_off.tolist()}}
     write_flight(folder, flown.table, meta)

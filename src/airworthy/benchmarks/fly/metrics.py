@@ -134,6 +134,7 @@ def judge_flights(
     )
     summary |= {} if film is None else {"video": film}
     summary |= _unknown_space(scene)
+    summary |= {"pilot_notes": list(meta["pilot_notes"])} if meta.get("pilot_notes") else {}
     write_summary(folder, summary)
     if config.report:
         course = record.course_flown()

@@ -13,10 +13,12 @@ from airworthy.bridges.loop.pose_sources import PosesEnded, PoseSource
 from airworthy.bridges.loop.pose_track import PoseTrack, RoomAlignment, StampedPose, TrackedPose
 from airworthy.core.errors import AirworthyError
 
-__all__ = ["Abort", "PoseGuard", "SafetyVolume"]
+__all__ = ["Abort", "PoseGuard", "SafetyVolume", "SourceFailure"]
 
 _LOOK = 0.005
 """Longest time between two looks whether poses have become stale [s]; an abort is to be raised within 20 ms."""
+_JUST = 1e-4
+"""Behind the moment at which a pose becomes stale, so that a look then finds it stale [s]."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,30 @@ class SafetyVolume:
 
 @dataclass(frozen=True)
 class Abort:
-    """Why the vehicle was told to stop."""
+    """Why the vehicle was told to stop; instants by this machine's monotonic clock [s]."""
 
     cause: str
-    after: float
-    """From the moment that it was so until it was told [s]."""
+    since: float
+    """From when it was so."""
+    told: float
+    """When it was on its way."""
+    sent: bool = False
+    """It is on the topic already: the process that watches the poses sent it."""
+
+    @property
+    def after(self) -> float:
+        """From the moment that it was so until it was told [s]."""
+        return max(self.told - self.since, 0.0)
+
+
+class SourceFailure(AirworthyError):
+    """A source failed where it is watched; the abort that follows was told there."""
 
 
 class PoseGuard:
-    """Takes poses in a thread of its own; a context manager.
+    """Takes poses in a thread of its own, and judges each; a context manager.
+
+    Where the source is watched by another process (`watch.WatchedPoses`), that one judges, and its aborts come with the poses.
 
     Args:
         source: Of poses.
@@ -66,10 +83,14 @@ class PoseGuard:
         tell: Callable[[Abort], None] = lambda abort: None,
     ):
         self._source, self._align, self._track, self._volume, self._tell = source, align, track, volume, tell
+        self._watched = bool(getattr(source, "watched", False))
+        if self._watched:
+            source.tell = self._told  # type: ignore[attr-defined]
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._outside = self._stale = False
         self._newest: float | None = None
         self.aborts: list[Abort] = []
+        """All that were told, in order; whole once `stop` has returned."""
         self.ended = threading.Event()
         """The source has no more, or failed."""
         self.first = threading.Event()
@@ -82,8 +103,14 @@ class PoseGuard:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take no more poses, and tell no more aborts; may be called again."""
         self._stop.set()
-        self._thread.join(5.0)
+        if self._watched:
+            self._source.close()  # what it has told until now still comes
+        self._thread.join(10.0)
 
     def at(self, now: float) -> TrackedPose | None:
         """Return where the vehicle is at an instant of our clock [s]."""
@@ -98,17 +125,28 @@ class PoseGuard:
 
     def _run(self) -> None:
         try:
-            while not self._stop.is_set():
-                pose = self._source.receive(time.monotonic() + _LOOK)
+            while self._watched or not self._stop.is_set():
+                pose = self._source.receive(self._next_look())
                 if pose is not None:
                     self._take(self._align.placed(pose))
-                self._watch(time.monotonic())
+                if not self._watched:
+                    self._watch(time.monotonic())
         except PosesEnded:
             pass
         except Exception as error:  # told where the loop ends: a thread has nobody to tell
-            self.failure = f"{type(error).__name__}: {error}"
+            self.failure = str(error) if isinstance(error, AirworthyError) else f"{type(error).__name__}: {error}"
+            if self._newest is not None and not self._stop.is_set() and not isinstance(error, SourceFailure):
+                # Nobody sees the vehicle from now on.
+                self.abort(f"poses come no more ({self.failure.rstrip('.')})", time.monotonic())
         finally:
             self.ended.set()
+
+    def _next_look(self) -> float:
+        """Return when to look again, whatever comes: at the latest when the newest pose becomes stale."""
+        look = time.monotonic() + _LOOK
+        if self._newest is None or self._stale:
+            return look
+        return min(look, self._newest + self._track.limits.extrapolation + _JUST)
 
     def _take(self, pose: StampedPose) -> None:
         with self._lock:
@@ -117,10 +155,12 @@ class PoseGuard:
             return
         self._newest, self._stale = pose.received, False
         self.first.set()
+        if self._watched:
+            return
         inside = self._volume is None or self._volume.holds(pose)
         if not inside and not self._outside:
             where = ", ".join(f"{value:.2f}" for value in pose.position)
-            self._abort(f"the vehicle left its safety volume at {where} m", pose.received)
+            self.abort(f"the vehicle left its safety volume at {where} m", pose.received)
         self._outside = not inside
 
     def _watch(self, now: float) -> None:
@@ -128,9 +168,17 @@ class PoseGuard:
         if self._newest is None or self._stale or now - self._newest <= limit:
             return
         self._stale = True
-        self._abort(f"no pose has come for {1e3 * limit:.0f} ms", self._newest + limit)
+        self.abort(f"no pose has come for {1e3 * limit:.0f} ms", self._newest + limit)
 
-    def _abort(self, cause: str, since: float) -> None:
-        abort = Abort(cause, max(time.monotonic() - since, 0.0))
+    def abort(self, cause: str, since: float) -> None:
+        """Tell an abort.
+
+        Args:
+            cause: A clause that says why.
+            since: From when it was so, on the monotonic clock [s].
+        """
+        self._told(Abort(cause, since, time.monotonic()))
+
+    def _told(self, abort: Abort) -> None:
         self.aborts.append(abort)
         self._tell(abort)

@@ -24,7 +24,7 @@ from airworthy.bridges.sockets import UdpLink, parse_address
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.logs import read_log
 
-__all__ = ["PORT", "PoseSource", "PosesEnded", "logged_poses", "pose_source"]
+__all__ = ["FAR", "PORT", "STAMP_MAX", "PoseSource", "PosesEnded", "logged_poses", "pose_source"]
 
 PORT = 9870
 """Of UDP, where no other is named; ours."""
@@ -89,7 +89,7 @@ def pose_source(
 STAMP_MAX = 2.0**31 - 86400.0
 """Seconds that a stamp of ROS holds (builtin_interfaces/Time), a day less, so that a flight has room behind it; today's date in
 microseconds or nanoseconds is beyond."""
-_FAR = 1e6
+FAR = 1e6
 """Farther from the origin of the room is no pose of it [m]; sensors end at ten times that."""
 
 
@@ -97,7 +97,7 @@ def checked_pose(stamp: float, position: tuple[float, ...], attitude: tuple[floa
     """Return a pose; None where its numbers are none."""
     if not all(map(math.isfinite, (stamp, *position, *attitude))):
         return None
-    if abs(stamp) >= STAMP_MAX or max(map(abs, position)) > _FAR:
+    if abs(stamp) >= STAMP_MAX or max(map(abs, position)) > FAR:
         return None
     length = math.sqrt(math.fsum(part * part for part in attitude)) if max(map(abs, attitude)) < 2.0 else 0.0
     if abs(length - 1.0) > _LENGTH_ERROR:

@@ -132,6 +132,8 @@ class TrackedPose:
     """The newest pose is older than may be extrapolated."""
     received: float
     """When the newest pose that it rests on came [s]."""
+    stamp: float = math.nan
+    """Of that pose, by the source's clock [s]."""
 
 
 @dataclass
@@ -206,18 +208,19 @@ class PoseTrack:
         gap = newest.stamp - before.stamp
         held = age > self.limits.extrapolation
         if gap <= 0.0:
-            return TrackedPose(newest.position, newest.attitude, age, held, newest.received)
+            return TrackedPose(newest.position, newest.attitude, age, held, newest.received, newest.stamp)
         velocity = (newest.position - before.position) / gap
         rate = to_rotation_vector(multiply(conjugate(before.attitude), newest.attitude)) / gap
         attitude = multiply(newest.attitude, from_rotation_vector(rate * ahead))
-        return TrackedPose(newest.position + velocity * ahead, attitude, age, held, newest.received)
+        return TrackedPose(newest.position + velocity * ahead, attitude, age, held, newest.received, newest.stamp)
 
     def _between(self, stamp: float) -> TrackedPose:
         later = next((k for k, pose in enumerate(self._poses) if pose.stamp >= stamp), 0)
         after, age = self._poses[later], stamp - self._poses[-1].stamp
         if later == 0:
-            return TrackedPose(after.position, after.attitude, age, False, after.received)
+            return TrackedPose(after.position, after.attitude, age, False, after.received, after.stamp)
         before = self._poses[later - 1]
         share = (stamp - before.stamp) / (after.stamp - before.stamp)
         position = before.position + share * (after.position - before.position)
-        return TrackedPose(position, slerp(before.attitude, after.attitude, share), age, False, after.received)
+        turn = slerp(before.attitude, after.attitude, share)
+        return TrackedPose(position, turn, age, False, after.received, after.stamp)

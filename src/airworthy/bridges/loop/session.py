@@ -13,18 +13,24 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from airworthy.bridges.clock import Thinned
-from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
-from airworthy.bridges.loop.latency import FrameTimes, LatencyRow, latency_rows
-from airworthy.bridges.loop.pose_sources import PoseSource, logged_poses, pose_source
-from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, RoomAlignment, StampedPose, TrackedPose
+from airworthy.bridges.loop.guard import Abort, PoseGuard
+from airworthy.bridges.loop.latency import (
+    FRAMES_FILE,
+    FrameTimes,
+    LatencyRow,
+    abort_message,
+    abort_rows,
+    latency_rows,
+    times_message,
+)
+from airworthy.bridges.loop.pose_sources import PoseSource, logged_poses
+from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, StampedPose, TrackedPose
+from airworthy.bridges.loop.watch import WatchedPoses, WatchSettings, abort_bus
 from airworthy.bridges.people.crowd import Crowd
 from airworthy.bridges.ros import messages
-from airworthy.bridges.ros.bus import COMMANDS
-from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
 from airworthy.bridges.ros.messages import PREFIX, RosMessage
 from airworthy.bridges.ros.topics import TopicSender
 from airworthy.bridges.ros.types import ros_types
-from airworthy.bridges.ros.zenoh import ZenohBus
 from airworthy.bridges.sensor_words import sensor_of
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_json
@@ -41,7 +47,7 @@ from airworthy.simulation.sensor_state import Sample
 
 __all__ = ["FRAMES_FILE", "LATENCY_FILE", "LoopConfig", "LoopResult", "serve_poses"]
 
-FRAMES_FILE, LATENCY_FILE = "frames.mcap", "latency.json"
+LATENCY_FILE = "latency.json"
 _FILE = "file:"
 
 
@@ -60,7 +66,7 @@ class LoopConfig:
     publish: Literal["none", "ros2", "zenoh"] = "none"
     """Where pictures go: topics of ROS 2 (docs/howto/ros2.md), over DDS or zenoh."""
     out: Path | None = None
-    """Folder for frames.mcap, the same messages, and latency.json."""
+    """Folder for frames.mcap, the same messages with the instants of every frame and abort, and latency.json."""
     align: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """Where the room's origin lies in the scene, x, y, z [m], and how far the room is turned to the left [deg]."""
     safety: tuple[float, float, float, float, float, float] | None = None
@@ -86,6 +92,12 @@ class LoopConfig:
             raise AirworthyError("--clock lockstep renders a file's poses: give --poses file:PATH, or --clock real.")
         if not self.sensors:
             raise AirworthyError("No sensor is named; `airworthy sensors` lists them.")
+        _ = (self.watched.alignment, self.watched.volume)  # refuse what is none
+
+    @property
+    def watched(self) -> WatchSettings:
+        """Return what the process that watches poses needs of it."""
+        return WatchSettings(self.poses, self.publish, self.align, self.safety, self.extrapolation)
 
 
 @dataclass(frozen=True)
@@ -99,19 +111,28 @@ class LoopResult:
     held: int
     """Frames whose pose was held."""
     aborts: tuple[Abort, ...]
+    """All that were told, by the one list that they are printed from."""
     collisions: int
     track: PoseTrack
     notes: tuple[str, ...]
+    abort_latency: list[LatencyRow]
+    """How long it took to tell them; empty where there were none."""
     interrupted: bool = False
     """Somebody stopped it."""
 
 
-def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence: None) -> LoopResult:
+def serve_poses(
+    config: LoopConfig, say: Callable[[str], None] = lambda sentence: None, source: PoseSource | None = None
+) -> LoopResult:
     """Render what a tracked vehicle's cameras see until its poses end, time is over, or somebody stops it.
+
+    Poses are taken in, and aborts raised, by a process of its own, which no picture delays.
 
     Args:
         config: What is shown.
         say: Is given a sentence when it waits, at each abort, and at the first contact of a row.
+        source: Of poses, in place of `config.poses`: an object of this process, which is watched by a thread of it, so that
+            whatever else computes here delays aborts.
 
     Raises:
         AirworthyError: Scene, sensors or source cannot be had, or no pose came in time.
@@ -124,7 +145,9 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
         stack.callback(show.close)
         if config.clock == "lockstep":
             return show.replayed(list(logged_poses(config.poses.removeprefix(_FILE))))
-        source = pose_source(config.poses)
+        if source is None:
+            source = WatchedPoses(config.watched)
+            stack.callback(source.reaped)
         stack.callback(source.close)
         say(f"Waiting for poses at {source.address}. Ctrl-C ends it.")
         for address in crowd.addresses:
@@ -135,7 +158,7 @@ def serve_poses(config: LoopConfig, say: Callable[[str], None] = lambda sentence
             if guard.ended.is_set() or time.monotonic() > deadline:
                 why = guard.failure or ("it ended" if guard.ended.is_set() else f"none within {config.wait:g} s")
                 odd = f"; {_NO_POSES.format(source.malformed).removeprefix('poses: ')}" if source.malformed else ""
-                raise AirworthyError(f"No pose came from {source.address}: {why}{odd}.")
+                raise AirworthyError(f"No pose came from {source.address}: {why.rstrip('.')}{odd}.")
         return show.live(guard, source)
 
 
@@ -153,21 +176,11 @@ class _Show:
         self._crowd, self._acts = crowd, bool(batch.scenes[0].actors)
         self._config, self._devices, self._batch, self._say = config, devices, batch, say
         self._sensors = {name: make_sensor(item, name) for name, item in devices.items()}
-        self.align = RoomAlignment(config.align[:3], config.align[3])
+        self.align, self.volume = config.watched.alignment, config.watched.volume
         self.track = PoseTrack(PoseLimits(extrapolation=config.extrapolation))
-        box = config.safety
-        self.volume = None if box is None else SafetyVolume(box[:3], box[3:])
-        bus = {
-            "none": None,
-            "ros2": lambda: DdsBus(domain_of_environment()),
-            "zenoh": lambda: ZenohBus(domain_of_environment()),
-        }
-        make = bus[config.publish]
-        self._bus: Any = None if make is None else make()
+        # Of aborts those alone that nobody else has sent; known to subscribers before there is one.
+        self._bus, self._send_abort = abort_bus(config.publish)
         self._sender = None if self._bus is None else TopicSender(self._bus, reliable=False)
-        self._abort_topic = (
-            None if self._bus is None else self._bus.publisher(f"{PREFIX}/abort", "std_msgs/msg/Empty", COMMANDS)
-        )
         self._file: Any = None
         if config.out is not None:
             config.out.mkdir(parents=True, exist_ok=True)
@@ -175,17 +188,16 @@ class _Show:
             self._writer = McapWriter(self._file, ros_types().definition)
         self._count = dict.fromkeys(devices, 0)
         self._times: dict[str, Thinned[FrameTimes]] = {name: Thinned() for name in devices}
-        self._aborts: list[Abort] = []
+        self._aborts_kept = 0
         self._touching, self._interrupted, self._collisions, self._held = False, False, 0, 0
         self._send(messages.static_frames(devices), 0.0)
         for name in devices:  # whatever is compiled and loaded at the first picture is so now
             self._pictures(name, TrackedPose(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), 0.0, False, 0.0), 0.0)
 
     def abort(self, abort: Abort) -> None:
-        """Raise /uav/abort; called from the thread that takes poses."""
-        if self._abort_topic is not None:
-            self._abort_topic.send(ros_types().packed("std_msgs/msg/Empty", {}))
-        self._aborts.append(abort)
+        """Raise /uav/abort where it is not yet, and say it; called from the thread that takes poses."""
+        if not abort.sent:
+            self._send_abort()
         self._say(f"Abort: {abort.cause} (told after {1e3 * abort.after:.1f} ms).")
 
     def live(self, guard: PoseGuard, source: PoseSource) -> LoopResult:
@@ -207,12 +219,32 @@ class _Show:
                 self._move(offset)
                 pose = guard.at(due)
                 assert pose is not None
-                self._frame(name, pose, due - guard.offset, FrameTimes(pose.received, due, begun, 0.0, 0.0))
+                times = FrameTimes(pose.received, due, begun, 0.0, 0.0, pose.stamp, pose.held)
+                self._frame(name, pose, due - guard.offset, times)
+                self._keep_aborts(guard)
         except KeyboardInterrupt:
             self._interrupted = True
-        odd = {_NO_POSES: source.malformed, "frames: {:,} a whole period late, left out": left_out}
+        # From here on none is told any more: what is counted is what was said.
+        guard.stop()
+        self._keep_aborts(guard)
+        odd = {
+            _NO_POSES: source.malformed,
+            "frames: {:,} a whole period late, left out": left_out,
+            "poses: {:,} were not read in time, and left out": getattr(source, "left_out", 0),
+        }
         notes = [words.format(count) for words, count in odd.items() if count]
-        return self._result([*notes, *([f"poses: {guard.failure}"] if guard.failure else [])])
+        if getattr(source, "first_in_line", None) is False:
+            notes.append(_NO_PRIORITY)
+        return self._result([*notes, *([f"poses: {guard.failure}"] if guard.failure else [])], guard.aborts)
+
+    def _keep_aborts(self, guard: PoseGuard) -> None:
+        """Write those that came since the last time; here, since the file is not the thread's that is told them."""
+        new, offset = guard.aborts[self._aborts_kept :], guard.offset
+        for abort in new:
+            stamp = max(abort.since - offset, 0.0)
+            self._keep(RosMessage(f"{PREFIX}/abort", "std_msgs/msg/Empty", {}), stamp)
+            self._keep(abort_message(stamp, abort), stamp)
+        self._aborts_kept += len(new)
 
     def replayed(self, poses: list[StampedPose]) -> LoopResult:
         """Show every frame of a file at its instant."""
@@ -233,7 +265,7 @@ class _Show:
             assert pose is not None
             self._move(offset)
             self._frame(name, pose, now, None)
-        return self._result([])
+        return self._result([], [])
 
     def _schedule(self) -> Iterator[tuple[str, int, float]]:
         """Yield sensors, numbers of their frames and the times at which they are due, for ever."""
@@ -259,7 +291,9 @@ class _Show:
         self._count[name] += 1
         self._held += pose.held
         if times is not None:
-            self._times[name].add(replace(times, rendered=rendered, sent=sent))
+            times = replace(times, rendered=rendered, sent=sent)
+            self._times[name].add(times)
+            self._send(times_message(name, stamp, times), stamp)
         self._touch(pose, stamp)
 
     def _pictures(self, name: str, pose: TrackedPose, stamp: float) -> list[RosMessage]:
@@ -283,6 +317,9 @@ class _Show:
     def _send(self, message: RosMessage, stamp: float) -> None:
         if self._sender is not None:
             self._sender.send(message)
+        self._keep(message, stamp)
+
+    def _keep(self, message: RosMessage, stamp: float) -> None:
         if self._file is not None:
             data = ros_types().packed(message.kind, message.values)
             self._writer.message(message.topic, message.kind, max(round(stamp * NS), 0), data)
@@ -295,26 +332,30 @@ class _Show:
         if self._bus is not None:
             self._bus.close()
 
-    def _result(self, notes: list[str]) -> LoopResult:
+    def _result(self, notes: list[str], aborts: list[Abort]) -> LoopResult:
         t = self.track
         odd = {"jumps left out": t.jumps, "of them turned markers": t.flips, "out of order": t.late, "gaps": t.dropouts,
                "times after which the source's clock began anew": t.restarts}  # fmt: skip
         notes += [f"poses: {count:,} {what}" for what, count in odd.items() if count]
         notes += self._crowd.notes()
         latency = {name: latency_rows(times.kept) for name, times in self._times.items()}
-        told = (dict(self._count), latency, self._held, tuple(self._aborts), self._collisions, t, tuple(notes))
-        result = LoopResult(*told, self._interrupted)
+        told = (dict(self._count), latency, self._held, tuple(aborts), self._collisions, t, tuple(notes))
+        result = LoopResult(*told, abort_rows(aborts), self._interrupted)
         if self._config.out is not None:
             write_json(self._config.out / LATENCY_FILE, _told(result))
         return result
 
 
 _NO_POSES = "poses: {:,} packets that were none (numbers and lengths are checked; stamps are seconds, positions metres)"
+_NO_PRIORITY = (
+    "aborts: this system gives the process that raises them no real-time priority (limit rtprio), so that others may delay them"
+)
 
 
 def _told(result: LoopResult) -> dict[str, Any]:
     rows = {name: [vars(row) for row in rows] for name, rows in result.latency.items()}
     aborts = [{"cause": abort.cause, "after_s": abort.after} for abort in result.aborts]
+    rows |= {"aborts": [vars(row) for row in result.abort_latency]} if result.abort_latency else {}
     return {"frames": result.frames, "latency_s": rows, "held": result.held, "aborts": aborts, "collisions": result.collisions,
             "clock_offset_s": result.track.clock.value if result.track.clock.value < inf else None,
             "notes": list(result.notes)}  # fmt: skip

@@ -142,7 +142,7 @@ class Crowd:
         """Return what was odd, and how many poses were taken of each stream."""
         told = {
             "wrong": f"skeletons of other than {len(PERSON_JOINTS)} joints, left out",
-            "malformed": "messages that were no poses",
+            "malformed": "messages that were no poses (numbers and lengths are checked; stamps are seconds, places metres)",
             "late": "poses out of order, left out",
             "restarts": "times the tracker's clock began anew",
             "gaps": f"gaps of over {1e3 * STALE:.0f} ms, in which the last pose was held",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.bridges.loop.pose_sources import FAR, STAMP_MAX
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.frames import conjugate, multiply, normalize
 from airworthy.scenes.files.skeleton_recording import LENGTH_ERROR
@@ -52,6 +53,9 @@ def skeleton_frame(stamp: float, position: Sequence[float] | Array, turns: Array
         raise WrongJoints(f"{len(found)} joints; expected {JOINTS}")
     if place.shape != (3,) or not math.isfinite(stamp) or not np.isfinite(place).all() or not np.isfinite(found).all():
         raise ValueError("a number that is none")
+    # Of the same bounds as those of vehicles.
+    if abs(stamp) >= STAMP_MAX or np.abs(place).max() > FAR:
+        raise ValueError("a stamp that is none of seconds, or a place that is none of metres")
     # Before squares are taken, which may overflow.
     if np.abs(found).max() > 2.0 or (np.abs(np.linalg.norm(found, axis=1) - 1.0) > LENGTH_ERROR).any():
         raise ValueError("a quaternion that has not length 1")

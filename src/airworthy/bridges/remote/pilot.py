@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from types import TracebackType
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayFloat
+from airworthy.core.errors import AssetWarning
 from airworthy.core.schema import Bound, check_fields
 from airworthy.pilots.decision_clock import DecisionClock
 from airworthy.pilots.pilot import Observation
@@ -117,7 +119,9 @@ class RemotePilot(ABC):
         self._clock: DecisionClock | None = None
         self._held: Any = None
         self._course: tuple[Trajectory, tuple[Vehicle, ...]] | None = None
-        self._begun = 0
+        self._begun, self._warned = 0, False
+        self.stale = self.malformed = 0
+        """Answers to another question than the one that was asked, which were left out; messages that were none."""
 
     # ---- what a protocol does ---------------------------------------------------------------------------------------
 
@@ -152,6 +156,18 @@ class RemotePilot(ABC):
     def reset(self, mission: Mission) -> None:
         """Begin the flights of a mission."""
         self._start(goal_task(mission))
+
+    def notes(self) -> list[str]:
+        """Return what was odd about the conversation until now, a sentence each."""
+        odd = {"answers to another question than the last one": self.stale, "messages that were no commands": self.malformed}
+        return [f"{self.name}: {count:,} {what}, left out." for what, count in odd.items() if count]
+
+    def warn(self) -> None:
+        """Warn of what was odd, once; pilots call it where a conversation ends."""
+        notes = self.notes()
+        if notes and not self._warned:
+            self._warned = True
+            warnings.warn(f"Pilot {' '.join(notes)}", AssetWarning, stacklevel=3)
 
     def follow(self, course: Trajectory, vehicles: tuple[Vehicle, ...] = ()) -> None:
         """Have a course told when the flights begin.

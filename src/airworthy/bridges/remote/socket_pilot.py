@@ -5,8 +5,8 @@ Messages are those of `airworthy.bridges.wire`; who says what, in this order:
     pilot  hello        protocol, name, level, observes, rate, batched
     we     reset        protocol, flights, seed, task, vehicles; arrays of the task
     pilot  ready
-    we     observation  arrays: time, declared fields, and of sensors what is new
-    pilot  command      array command (flights, width)                         ... and again from `observation`
+    we     observation  tick; arrays: time, declared fields, and of sensors what is new
+    pilot  command      the same tick; array command (flights, width)          ... and again from `observation`
     either failure      said                                                   ends the flight
     we     close
 """
@@ -34,8 +34,8 @@ from airworthy.pilots.pilot import Observation
 
 __all__ = ["PORT", "PROTOCOL", "SocketPilot", "greeted"]
 
-PROTOCOL = 1
-"""Version of the messages."""
+PROTOCOL = 2
+"""Version of the messages: since 2 a command names the observation that it answers."""
 PORT = 5005
 """Where a pilot listens unless its word says otherwise; ours."""
 ANSWER_MAX = 4 << 20
@@ -60,6 +60,8 @@ class SocketPilot(RemotePilot):
         self._links: list[WireLink] = []
         self._sent: dict[str, Array] = {}
         """Of each sensor the numbers of the samples that were sent last."""
+        self._tick = 0
+        """Observations that were sent."""
 
     def begin(self, task: FlightTask) -> None:
         """Connect, once for all flights or once for each, and tell the task; as in the base."""
@@ -86,13 +88,17 @@ class SocketPilot(RemotePilot):
         until = within(self.settings.patience)
         arrays = self._seen(observation)
         flights = len(observation.time)
+        self._tick += 1
+        asked = {"tick": self._tick}
         try:
             if len(self._links) == 1:
-                self._links[0].send(Message("observation", {}, arrays), until)
+                self._links[0].send(Message("observation", asked, arrays), until)
             else:
                 for flight, link in enumerate(self._links):
-                    link.send(Message("observation", {}, {k: array[flight : flight + 1] for k, array in arrays.items()}), until)
-            found = [_answer(link, "command", until).arrays.get("command") for link in self._links]
+                    link.send(
+                        Message("observation", asked, {k: array[flight : flight + 1] for k, array in arrays.items()}), until
+                    )
+            found = [self._commanded(link, until).arrays.get("command") for link in self._links]
         except LinkFailure as failure:
             raise self._failed(failure) from None
         if any(command is None for command in found):
@@ -102,8 +108,24 @@ class SocketPilot(RemotePilot):
             raise PilotFailure(f"its commands have shapes {[item.shape for item in shaped][:3]}; expected one row for a flight")
         return np.concatenate(shaped) if len(shaped) == flights else shaped[0]
 
+    def _commanded(self, link: WireLink, until: float) -> Message:
+        """Return the command of this tick; those of earlier ones are counted, and left out."""
+        while True:
+            message = _answer(link, "command", until)
+            tick = message.fields.get("tick")
+            if type(tick) is not int or not 0 <= tick <= self._tick:
+                raise PilotFailure(
+                    f"its command has the tick {_told(tick)}; expected {self._tick}, as the observation that it answers has"
+                )
+            if tick == self._tick:
+                return message
+            self.stale += 1
+            if time.monotonic() >= until:  # of who sends faster than we read
+                raise LinkFailure("it gave no answer in time")
+
     def close(self) -> None:
         """Say so, and close the connections; as in the base."""
+        self.warn()
         for link in self._links:
             # Where it is gone already, that was said.
             with suppress(LinkFailure):

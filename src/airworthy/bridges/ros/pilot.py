@@ -48,6 +48,8 @@ class RosPilot(RemotePilot):
         self._bus: Any = None
         self._devices: dict[str, Device] = {}
         self._answered = False
+        self._again = 0
+        """Times that a question was asked anew, of which a second answer is none that is odd."""
         self._task: FlightTask | None = None
         self._sent: dict[str, int] = {}
 
@@ -91,7 +93,9 @@ class RosPilot(RemotePilot):
         begun = time.monotonic()
         deadline = begun + (self.settings.patience if self._answered else max(self.settings.wait, self.settings.patience))
         self._sensors(observation)
+        self._again -= 1
         while True:
+            self._again += 1
             self._sender.send(messages.clock_message(now))
             if "imu" in self.observes:
                 self._sender.send(messages.imu_message(now, observation["imu"][0]))
@@ -112,12 +116,25 @@ class RosPilot(RemotePilot):
     def close(self) -> None:
         """Leave the topics; as in the base."""
         if self._bus is not None:
+            self._count()
+            self.warn()
             self._bus.close()
         self._bus = None
 
     def notes(self) -> list[str]:
-        """Return what was odd about the link, a sentence each."""
-        return []
+        """Return what was odd about the conversation; as in the base."""
+        self._count()
+        return super().notes()
+
+    def _count(self) -> None:
+        """Take over what the topic of commands has counted."""
+        if self._bus is not None:
+            stale, self._commands.stale = self._commands.stale, 0
+            expected = min(stale, self._again)
+            self._again -= expected
+            self.stale += stale - expected
+            self.malformed += self._commands.malformed
+            self._commands.malformed = 0
 
     def _topics(self, bus: Any) -> tuple[Any, Any]:
         """Return what sends messages, and what receives commands."""

@@ -14,9 +14,20 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.ros_types import DEFINITIONS
 
-__all__ = ["IR_MARKERS", "OWN_TYPES", "RATE_THRUST", "RosTypes", "dds_type", "needed", "ros_types"]
+__all__ = [
+    "ABORT_TIMES",
+    "FRAME_TIMES",
+    "IR_MARKERS",
+    "OWN_TYPES",
+    "RATE_THRUST",
+    "RosTypes",
+    "dds_type",
+    "needed",
+    "ros_types",
+]
 
 RATE_THRUST, IR_MARKERS = "mav_msgs/msg/RateThrust", "flightgoggles/msg/IRMarkerArray"
+FRAME_TIMES, ABORT_TIMES = "airworthy_msgs/msg/FrameTimes", "airworthy_msgs/msg/AbortTimes"
 OWN_TYPES: Mapping[str, str] = {
     "mav_msgs/msg/Actuators": DEFINITIONS["mav_msgs/msg/Actuators"],
     # Fields of FlightGoggles' messages of these names, which have no standard type in ROS 2 (spec/flightgoggles 6.1); ROS 2
@@ -24,6 +35,12 @@ OWN_TYPES: Mapping[str, str] = {
     "flightgoggles/msg/IRMarker": ("std_msgs/String landmark_id\nstd_msgs/String marker_id\nfloat32 x\nfloat32 y\nfloat32 z"),
     IR_MARKERS: "std_msgs/Header header\nflightgoggles/IRMarker[] markers",
     RATE_THRUST: "std_msgs/Header header\ngeometry_msgs/Vector3 angular_rates\ngeometry_msgs/Vector3 thrust",
+    # Ours: instants of vehicle in the loop [ns], of this machine's monotonic clock but for pose_stamp.
+    FRAME_TIMES: (
+        "std_msgs/Header header\nint64 pose_stamp\nint64 received\nint64 due\nint64 begun\nint64 rendered\nint64 sent\n"
+        "bool held"
+    ),
+    ABORT_TIMES: "std_msgs/Header header\nstring cause\nint64 since\nint64 told",
 }
 """Type -> definition; a node on the other side needs a package with these (docs/howto/ros2.md)."""
 _PLAIN = b"\x00\x01\x00\x00"

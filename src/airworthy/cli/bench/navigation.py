@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from airworthy.benchmarks.navigation.config import NavigationConfig, quick
 from airworthy.benchmarks.navigation.job import Benchmarked, run_benchmark
-from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, flown_exit, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError
 
 LISTS = ("--pilots", "--vehicles", "--scenarios", "--configurations", "--scenes")
@@ -21,7 +22,7 @@ _SMOKE = "The same with four vehicles and the first layout of each scenario, for
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    """Run the command; returns the exit code: 1 where a pilot failed, 130 after Ctrl-C, 143 after a request to terminate."""
     return _run(run_tyro(NavigationConfig, gathered(argv, LISTS), "airworthy bench navigation", _DESCRIPTION))
 
 
@@ -45,7 +46,10 @@ def _run(config: NavigationConfig) -> int:
     if done.interrupted:
         left = done.flights - done.finished
         return interrupted(received, f"Interrupted: finished flights are kept; the same command flies the other {left:,}.")
-    return 0
+    outcomes: Counter[str] = Counter()
+    for found in done.summary["outcomes"].values():
+        outcomes.update(found)
+    return flown_exit(outcomes)
 
 
 def _json_summary(done: Benchmarked) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
-from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, flown_exit, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError
 from airworthy.race.benchmark.job import RaceBenchConfig, RaceBenched, run_race_bench
 from airworthy.race.benchmark.tables import accuracy_text, final_range, noted_text
@@ -34,7 +35,7 @@ def fly_one(argv: list[str]) -> int:
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    """Run the command; returns the exit code: 1 where a pilot failed, 130 after Ctrl-C, 143 after a request to terminate."""
     # "class" is no name that a field could have.
     named = [word for word in argv if word.split("=")[0] in ("--class", "--conditions")]
     if len(named) > 1:
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> int:
         flights = "flight" if left == 1 else "flights"
         what = f"flights of finished blocks are kept; the same command flies the other {left:,} {flights}"
         return interrupted(received, f"Interrupted: {what if left else 'flights are whole; the same command films the rest'}.")
-    return 0
+    return flown_exit(Counter(str(flight["outcome"]) for flight in done.summary["flights"]))
 
 
 def _show(done: RaceBenched) -> None:

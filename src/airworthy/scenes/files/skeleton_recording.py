@@ -29,6 +29,8 @@ LENGTH_ERROR = 1e-2
 """By which a quaternion's length may differ from 1: float32 differs by some 1e-7, and what is farther off is something else."""
 _ROOT = tuple(f"root_{axis}" for axis in "xyz")
 _BYTES_MAX = 512 << 20
+FAR = 1e6
+"""Farther from the origin is no place of a person [m]."""
 _HELD = 86_400.0
 """How long the last pose is held: a clip repeats after its last key, and no session lasts a day [s]."""
 
@@ -54,8 +56,8 @@ class SkeletonRecording:
 def read_skeletons(path: str | Path) -> SkeletonRecording:
     """Read a recording (CSV).
 
-    Rows with a number that is none, a quaternion of another length than 1, or a time that does not come after the one before
-    are left out, which its notes say.
+    Rows with a number that is none, a place beyond `FAR`, a quaternion of another length than 1, or a time that does not come
+    after the one before are left out, which its notes say.
 
     Raises:
         AssetError: It cannot be read, lacks a column, or holds no pose.
@@ -77,7 +79,8 @@ def read_skeletons(path: str | Path) -> SkeletonRecording:
     turns = values[:, 4:].reshape(len(values), len(PERSON_JOINTS), 4)
     with np.errstate(invalid="ignore", over="ignore"):
         length = np.linalg.norm(turns, axis=-1)
-        good = np.isfinite(values).all(axis=1) & (np.abs(length - 1.0) <= LENGTH_ERROR).all(axis=1)
+        near = (np.abs(values[:, 1:4]) <= FAR).all(axis=1)
+        good = np.isfinite(values).all(axis=1) & near & (np.abs(length - 1.0) <= LENGTH_ERROR).all(axis=1)
     notes = [*draft.notes]
     if not good.all():
         notes.append(f"{int((~good).sum()):,} of {len(good):,} rows are no poses of a skeleton, and are left out.")

@@ -28,7 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define AW_PROTOCOL 1
+#define AW_PROTOCOL 2
 #define AW_ARRAYS 96          /* most arrays of a message */
 #define AW_HEADER (1u << 20)  /* longest header [bytes] */
 #define AW_BYTES (1u << 28)   /* most bytes of a message's arrays */
@@ -178,11 +178,13 @@ static int aw_converse(const aw_pilot *pilot, int link) {
             if (!failed && aw_send(link, "{\"kind\": \"ready\", \"arrays\": []}", NULL, 0)) break;
         } else if (strcmp(message.kind, "observation") == 0) {
             const aw_array *now = aw_find(&message, "time");
+            const char *tick = strstr(message.header, "\"tick\":");
             size_t flights = now ? now->count : 0;
             double *out = (double *)calloc(flights * pilot->width + 1u, sizeof *out);
             failed = !out || pilot->command(&message, out, pilot->mine);
-            snprintf(text, sizeof text, "{\"kind\": \"command\", \"arrays\": [[\"command\", \"<f8\", [%zu, %zu]]]}", flights,
-                     pilot->width);
+            snprintf(text, sizeof text,
+                     "{\"kind\": \"command\", \"tick\": %ld, \"arrays\": [[\"command\", \"<f8\", [%zu, %zu]]]}",
+                     tick ? strtol(tick + 7, NULL, 10) : -1L, flights, pilot->width);
             int broken = !failed && aw_send(link, text, out, flights * pilot->width * sizeof *out);
             free(out);
             if (broken) break;

@@ -25,7 +25,7 @@ import typing
 
 import numpy as np
 
-PROTOCOL = 1
+PROTOCOL = 2
 Any = typing.Any
 
 
@@ -74,7 +74,7 @@ def converse(make: Any, source: Any, sink: Any) -> None:
                 send(sink, "ready")
             elif header["kind"] == "observation":
                 seen.update(data)
-                send(sink, "command", {"command": np.asarray(pilot.command(seen), "<f8")})
+                send(sink, "command", {"command": np.asarray(pilot.command(seen), "<f8")}, tick=header["tick"])
             elif header["kind"] == "close":
                 return
         except Exception as error:  # its flight ends, with this as the cause

@@ -1,0 +1,100 @@
+"""A vehicle on topics for a long time: is memory flat, how late do steps begin, does everything arrive?
+
+    python benchmarks/soak.py [SECONDS] [FRAMES_PER_SECOND]
+
+Serves flightgoggles in the hall over DDS: inertial sensor, odometry, tf and clock at 960 Hz, colours of 640 x 360. Another
+process takes inertial samples and pictures, counts those whose stamps are missing, and says ten times a second that the vehicle
+is to stay. Memory of this process is printed every minute; SECONDS are simulated, at wall-clock time as long as the machine
+keeps up.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from airworthy.bridges.topic_server import TopicServeConfig, serve_topics
+
+DOMAIN, RATE = 78, 960.0
+CAMERA = """
+[wide]
+kind = "camera"
+projection = {{ model = "pinhole", width = 640, height = 360, fx = 463.0, fy = 463.0, cx = 320.0, cy = 180.0 }}
+rate = {rate}
+channels = ["rgb"]
+"""
+
+
+def listen() -> None:
+    """Take what comes until nothing has for 30 s, and command no velocity; print what there was."""
+    from airworthy.bridges.ros.bus import COMMANDS, SENSORS, Qos
+    from airworthy.bridges.ros.dds import DdsBus
+    from airworthy.bridges.ros.types import ros_types
+
+    bus, deep = DdsBus(DOMAIN), Qos(reliable=False, depth=96)
+    imu = bus.subscriber("/uav/sensors/imu", "sensor_msgs/msg/Imu", deep)
+    pictures = bus.subscriber("/uav/camera/wide/image_rect_color", "sensor_msgs/msg/Image", SENSORS)
+    stay = bus.publisher("/uav/input/velocity", "geometry_msgs/msg/TwistStamped", COMMANDS)
+    zero, again = ros_types().packed("geometry_msgs/msg/TwistStamped", {}), 0.0
+    count = frames = missing = 0
+    last: int | None = None
+    quiet = time.monotonic() + 120.0
+    while time.monotonic() < quiet:
+        if time.monotonic() > again:
+            stay.send(zero)
+            again = time.monotonic() + 0.1
+        data = imu.receive(time.monotonic() + 0.05)
+        if data is not None:
+            stamp = ros_types().unpacked("sensor_msgs/msg/Imu", data).header.stamp
+            step = round((stamp.sec + 1e-9 * stamp.nanosec) * RATE)
+            missing += 0 if last is None else step - last - 1
+            last, count, quiet = step, count + 1, time.monotonic() + 30.0
+        while pictures.receive(0.0) is not None:
+            frames += 1
+    print(f"taken: {count:,} inertial samples, {missing:,} missing; {frames:,} pictures", flush=True)
+
+
+def resident() -> float:
+    """Memory of this process [MB]."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def main() -> None:
+    """Print memory every minute, then lateness, and what arrived."""
+    if sys.argv[1:2] == ["--listen"]:
+        listen()
+        return
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
+    rate = float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
+    os.environ["ROS_DOMAIN_ID"] = str(DOMAIN)
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {seconds:g} s, {rate:g} pictures a second", flush=True)
+    listener = subprocess.Popen([sys.executable, __file__, "--listen"])
+    begin, over, memory = time.monotonic(), threading.Event(), [0.0]
+
+    def watch() -> None:
+        while not over.wait(60.0):
+            memory.append(resident())
+            print(f"{time.monotonic() - begin:6.0f} s: {memory[-1]:.1f} MB, load {os.getloadavg()[0]:.1f}", flush=True)
+
+    threading.Thread(target=watch, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "camera.toml").write_text(CAMERA.format(rate=rate))
+        sensors = (f"wide={folder}/camera.toml:wide",)
+        config = TopicServeConfig("ros2", scene="hall", sensors=sensors, level="velocity", rate=RATE, duration=seconds)
+        try:
+            served = serve_topics(config, lambda sentence: print(sentence, flush=True))
+        finally:
+            over.set()
+    spent, times = time.monotonic() - begin, os.times()
+    print(f"{served.seconds:.1f} s in {spent:.1f} s of wall-clock and {times.user + times.system:.1f} s of processor time")
+    print(f"{served.lateness.sentence()}; frames {served.frames}; memory {resident():.1f} MB, after a minute {memory[1:2]} MB")
+    listener.wait()
+
+
+if __name__ == "__main__":
+    main()
