@@ -9,22 +9,23 @@ from functools import lru_cache
 import numpy as np
 
 from airworthy.control.collective import irregular
-from airworthy.control.kernel import control_column, control_layout
+from airworthy.control.kernel import TRIMMED_LEVELS, control_column, control_layout
 from airworthy.control.spare_rotors import spare_shapes
-from airworthy.core.arrays import Array, ArrayF32, ArrayIndex, ArrayLike, ArrayU32
+from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayIndex, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, uniforms
 from airworthy.dynamics.articulated.flight import JointedShape, believed_layout
 from airworthy.dynamics.articulated.parameters import default_target, shared_structure
-from airworthy.dynamics.articulated.steering import GAINS, ROWS
+from airworthy.dynamics.articulated.steering import GAINS, ROWS, whole_motion
 from airworthy.dynamics.articulated.stiffness import check_step
 from airworthy.dynamics.articulated.tree import JointTree, tree_of
 from airworthy.dynamics.state import Effects, rigid_layout
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.parameters import control_effects, outer_effects, put_imu, put_wind, rigid_column
 from airworthy.simulation.stability import check_law
-from airworthy.vehicles import control_effectiveness, hover_trim, upright
+from airworthy.vehicles import control_effectiveness, upright
 from airworthy.vehicles.joint_angles import joint_angles, start_angles
 from airworthy.vehicles.links import frozen, rotation_matrix
 from airworthy.vehicles.record import Vehicle
@@ -56,6 +57,19 @@ def held(vehicle: Vehicle, config: SimulatorConfig) -> Vehicle:
     return frozen(vehicle, flight_angles(vehicle, config))
 
 
+def root_below(vehicle: Vehicle, config: SimulatorConfig, center: Array, attitude: Array) -> Array:
+    """Return where the root's own centre of mass is when that of the whole is at a place, joints as a flight starts [m], (3,).
+
+    Args:
+        vehicle: With joints.
+        config: Of the simulator.
+        center: Of the whole, world [m], (3,).
+        attitude: Of the root, x, y, z, w.
+    """
+    offset = np.asarray(held(vehicle, config).center_of_mass) - np.asarray(vehicle.links[0].center_of_mass)
+    return np.asarray(center - to_matrix(np.asarray(attitude)) @ offset)
+
+
 def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> JointedShape:
     """Return what a kernel for a batch is built for.
 
@@ -77,8 +91,8 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     structure = shared_structure(trees, [item.name for item in distinct])
     for tree, item in zip(trees, distinct, strict=True):
         check_step(tree, 1.0 / config.physics_rate, config.integrator, item.name)
-    leaning = any(hover_trim(held(item, config)).tilt > 0.0 for item in distinct)
-    return JointedShape(structure, 0 if config.imu is None else sensing_body(trees[0], config.imu.link), leaning)
+    sensing = 0 if config.imu is None else sensing_body(trees[0], config.imu.link)
+    return JointedShape(structure, sensing, config.level in TRIMMED_LEVELS)
 
 
 def _refuse_unknown(config: SimulatorConfig) -> None:
@@ -185,6 +199,7 @@ def jointed_control(
     if tree.values:
         put("tree", tree.values)
     steered = upright(rigid) if shape.leaning else rigid
+    put("trim", law[own.rows("trim")])
     inertia = np.array(steered.inertia[:3])
     put("gains", [law[own.rows(name)] / inertia for name in GAINS])
     measured = config.control.joint_allocation == "measured"
@@ -227,8 +242,8 @@ def jointed_effects(rows: Array, layout: Layout, config: SimulatorConfig) -> Eff
     """
     effects = Effects(0)
 
-    def any_of(*names: str, first: int | None = None) -> bool:
-        return any(bool(np.any(rows[layout.rows(name)][:first] != 0.0)) for name in names)
+    def any_of(*names: str) -> bool:
+        return any(bool(np.any(rows[layout.rows(name)] != 0.0)) for name in names)
 
     effects |= outer_effects(config, any_of) | control_effects(config)
     # A shape that changes may be irregular at any moment.
@@ -236,9 +251,7 @@ def jointed_effects(rows: Array, layout: Layout, config: SimulatorConfig) -> Eff
         vectors = (rows[layout.rows(f"control_{name}")] for name in ("collective", "thrust_min", "thrust_max_rotor"))
         if any_of("believed_measured") or bool(np.any(irregular(*map(tuple, vectors)))):
             effects |= Effects.IRREGULAR
-    if any_of("control_trim", first=3):
-        effects |= Effects.LEANING
-    return effects
+    return effects | (Effects.LEANING if config.level in TRIMMED_LEVELS else Effects(0))
 
 
 def randomize_tree(rows: Array, tree: JointTree, layout: Layout, config: SimulatorConfig, keys: ArrayU32) -> Array:
@@ -275,7 +288,7 @@ def randomize_tree(rows: Array, tree: JointTree, layout: Layout, config: Simulat
     return out
 
 
-def default_commands(vehicles: Sequence[Vehicle], angles: Array) -> dict[str, Array]:
+def default_commands(vehicles: Sequence[Vehicle], angles: ArrayFloat) -> dict[str, Array]:
     """Return what joints do until they are told otherwise, by input rows, each (joints, k): servos, and springs whose target
     commands set, stay at the angles that flights start from; other springs go to their rest; no torque.
 
@@ -323,7 +336,20 @@ class Joints:
         """Return rows of flights, each drawn from its own key; see `randomize_tree`."""
         return randomize_tree(rows, self._tree, layout, config, keys)
 
-    def forget(self, inputs: ArrayF32, layout: Layout, ids: ArrayIndex, angles: Array) -> None:
+    def whole(self, tree: Array, start: Mapping[str, ArrayFloat]) -> dict[str, Array]:
+        """Return where the centre of mass of the whole is and how it moves as flights start, by state rows, each (3, k).
+
+        Args:
+            tree: Rows of the tree, (rows, k).
+            start: State fields, each (k, width).
+        """
+        structure = self._tree.structure
+        names = ("position", "velocity", "attitude", "rate", "joint", "joint_rate")
+        given = [tuple(start[name].T) for name in names]
+        place, drift = whole_motion(structure, structure.model(lambda row: tree[row]), *given)
+        return {"center": np.array(place), "center_velocity": np.array(drift)}
+
+    def forget(self, inputs: ArrayF32, layout: Layout, ids: ArrayIndex, angles: ArrayFloat) -> None:
         """Write what joints do until they are told otherwise.
 
         Args:

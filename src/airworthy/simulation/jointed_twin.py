@@ -74,7 +74,8 @@ class JointedTwin(Twin):
             eq.clip_rotors(tuple(self._steered(wanted, elapsed)), self.p.rotor_min, self.p.rotor_max, 1.0)
         )
         before = self._motion_now()
-        aim = joint_aim(structure, tuple(s["joint"]), *map(tuple, self._asked), self.p.joint_rate_max)
+        target, angle, gain = map(tuple, self._asked)
+        aim = joint_aim(structure, tuple(s["joint"]), target, angle, gain, self.p.joint_rate_max)
         after, found = self._tree.acted(
             before, s["rotor_command"], np.array(np.broadcast_arrays(*aim)), self.dt, self.config.integrator, force, moment,
             self._shape.sensing,
@@ -95,9 +96,11 @@ class JointedTwin(Twin):
         fields = ("position", "velocity", "attitude", "rate", "joint", "joint_rate", "rotor_speed")
         return JointedMotion(*(s[name] for name in fields))
 
-    def _pose(self) -> tuple[Vector, ...]:
+    def _pose(self) -> tuple[Vector, Vector, Vector, Vector, Vector, Vector]:
         s = self.state
-        return tuple(tuple(s[name]) for name in ("position", "velocity", "attitude", "rate", "joint", "joint_rate"))
+        names = ("position", "velocity", "attitude", "rate", "joint", "joint_rate")
+        position, velocity, attitude, rate, joint, joint_rate = (tuple(s[name]) for name in names)
+        return position, velocity, attitude, rate, joint, joint_rate
 
     def _steered(self, wanted: Vector, elapsed: float) -> Vector:
         """Rotor commands of the law at the vehicle's present shape."""
@@ -105,8 +108,8 @@ class JointedTwin(Twin):
 
         if self.config.level in ("tracking", "tracking:mellinger"):
             wanted = extrapolated(wanted, elapsed)
-        center, drift, inertia, inverse, collective, gains = steered(
-            self._shape.structure, self._belief, *self._pose(), self._believed, self._shape.leaning
+        center, drift, inertia, inverse, collective, gains, trim = steered(
+            self._shape.structure, self._belief, *self._pose(), p=self._believed, leaning=self._shape.leaning
         )
         measured = np.asarray(self._believed.believed_measured) > 0.5
         rows = [tuple(inverse[6 * k : 6 * k + 6]) for k in range(self.rotor_count)]
@@ -119,6 +122,7 @@ class JointedTwin(Twin):
         live: dict[str, Any] = {
             "inertia": inertia,
             "inverse": chosen(tuple(rows), self._believed.believed_inverse),
+            "trim": chosen(trim, self._believed.believed_trim),
             "collective": chosen(collective, self._believed.believed_collective),
             **{name: gains[3 * k : 3 * k + 3] for k, name in enumerate(GAINS)},
         }

@@ -162,6 +162,16 @@ class Simulator:
         return self.field("velocity")
 
     @property
+    def center(self) -> ArrayFloat:
+        """Centre of mass of the whole vehicle, world [m], (env, 3): of one with joints not `position`, which is its root's."""
+        return self.position if self._joints is None else self.field("center")
+
+    @property
+    def center_velocity(self) -> ArrayFloat:
+        """Velocity of `center`, world [m/s], (env, 3)."""
+        return self.velocity if self._joints is None else self.field("center_velocity")
+
+    @property
     def attitude(self) -> ArrayFloat:
         """Quaternion x, y, z, w, body to world, (env, 4)."""
         return self.field("attitude")
@@ -461,6 +471,10 @@ class Simulator:
         if "rotor_speed" in start:
             state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
             state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
+        if self._joints is not None:
+            tree = self.rows[self._param_layout.rows("tree")][:, ids]
+            for name, whole in self._joints.whole(tree, start).items():
+                state[self.layout.rows(name), ids] = whole
         if self.effects & Effects.TURBULENCE:
             keep, gain = (self.rows[self._param_layout.rows(f"dryden_{name}")][:, ids] for name in ("keep", "gain"))
             state[self.layout.rows("turbulence"), ids] = started_turbulence(keep, gain, keys)

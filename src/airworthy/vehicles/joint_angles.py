@@ -45,8 +45,7 @@ def joint_angles(vehicle: Vehicle, given: str | Sequence[float]) -> tuple[float,
             f" {', '.join(JOINT_ANGLES)}; got {len(angles)}."
         )
     for index, (angle, joint) in enumerate(zip(angles, joints, strict=True)):
-        low = -math.inf if joint.lower is None else joint.lower
-        high = math.inf if joint.upper is None else joint.upper
+        low, high = _stops(joint)
         if not low <= angle <= high:
             raise AirworthyError(
                 f"Joint {index} of {vehicle.name!r} was given {angle:.4g} rad; its stops are at {low:.4g} and {high:.4g} rad."
@@ -73,7 +72,7 @@ def _hovers(vehicle: Vehicle, angles: Sequence[float]) -> bool:
     from airworthy.vehicles.trim import hover_trim
 
     held = frozen(vehicle, angles)
-    inverse = np.array(allocation_for(held).inverse)
+    inverse: Array = np.array(allocation_for(held).inverse)
     # The inverse of a shape that cannot turn about an axis has no thrusts for it.
     return hover_trim(held).hovers and bool(np.all(np.abs(inverse[:, 3:5]).max(axis=0) > 0.0))
 
@@ -113,8 +112,8 @@ def _balanced(vehicle: Vehicle, angles: Sequence[float]) -> tuple[float, ...]:
         k for k, joint in enumerate(_joints(vehicle)) if joint.law == "morphy" or (joint.law == "spring" and joint.kp > 0.0)
     ]
     q: Array = np.array(angles, float)
-    if not free or not _hovers(vehicle, q):
-        return tuple(float(angle) for angle in q)
+    if not free or not _hovers(vehicle, angles):
+        return tuple(float(angle) for angle in angles)
     tree = tree_of(vehicle)
 
     def held_at(x: Array) -> Array:
@@ -135,7 +134,12 @@ def _balanced(vehicle: Vehicle, angles: Sequence[float]) -> tuple[float, ...]:
         x = x + full * min(1.0, 0.1 / max(float(np.abs(full).max()), 1e-12))
     joints = _joints(vehicle)
     for k, value in zip(free, x, strict=True):
-        low = -math.inf if joints[k].lower is None else joints[k].lower
-        high = math.inf if joints[k].upper is None else joints[k].upper
+        low, high = _stops(joints[k])
         q[k] = min(max(float(value), low), high)
     return tuple(float(angle) for angle in q)
+
+
+def _stops(joint: Joint) -> tuple[float, float]:
+    """Angles between which a joint turns [rad]."""
+    low = -math.inf if joint.lower is None else joint.lower
+    return low, math.inf if joint.upper is None else joint.upper

@@ -37,7 +37,7 @@ class JointedShape:
     sensing: int = 0
     """Number of the body that carries the inertial sensor."""
     leaning: bool = False
-    """Laws steer a frame that is turned against the root, in which hover is level."""
+    """Laws steer the frame in which hover is level, as far as joints turn it against the root."""
 
     @property
     def rotor_count(self) -> int:
@@ -49,7 +49,7 @@ _OF_RIGID = (
     "disturbance_force", "disturbance_torque", "wind", "gust", "gust_start", "gust_duration", "dryden_keep", "dryden_gain",
     "dryden_mix", "imu_rotation", "imu_position", "imu_noise", "imu_walk", "imu_limit",
 )  # fmt: skip
-"""Rows that mean the same as of the rigid family; of the inertial sensor's, in the canonical frame of the body that carries it."""
+"""Rows that mean the same as of the rigid family; the inertial sensor's in the canonical frame of its body."""
 
 
 def jointed_layout(structure: TreeStructure) -> Layout:
@@ -76,6 +76,7 @@ def believed_layout(structure: TreeStructure) -> Layout:
             "measured": (),  # 1: allocation by the measured angles; 0: as at the start
             "inverse": (rotors, 6),  # as at the start
             "collective": (rotors,),
+            "trim": (4,),  # as at the start
         }
     )
 
@@ -138,7 +139,7 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
     keeps: dict[str, int | None] = {"keep_rise": rotors, "keep_fall": rotors}
     whole: dict[str, int | None] = {"center": 3, "drift": 3}
     steering: dict[str, int | None] = {
-        **whole, "inertia": 6, "inverse": 6 * rotors, "collective": rotors, "gains": 3 * len(GAINS),
+        **whole, "inertia": 6, "inverse": 6 * rotors, "collective": rotors, "gains": 3 * len(GAINS), "trim": 4,
     }  # fmt: skip
     asked: dict[str, int | None] = {"q": joints, "target": joints, "angle": joints, "gain": joints}
     return [

@@ -1,7 +1,7 @@
 """What a controller needs to know of a vehicle whose shape changes, at each step anew: its centre of mass, inertia, allocation.
 
-Laws steer the whole as if it were a rigid body at the angles that its joints have: position and velocity are those of the centre of
-mass, attitude and rates those of the root. Gains of rotation grow and shrink with the inertia, so that frequencies stay.
+Laws steer the whole as if it were a rigid body at the angles that its joints have: position and velocity are those of the
+centre of mass, attitude and rates those of the root. Gains of rotation grow with the inertia, so that frequencies stay.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from airworthy.core.arrays import Scalar, Vector
-from airworthy.core.ops import where
+from airworthy.core.ops import sqrt, where
 from airworthy.core.vectors import add, cross, matrix_columns, rotate_inverse, sub
 from airworthy.dynamics.articulated.composite import body_centers, effectiveness, mean_by_mass, whole_inertia
 from airworthy.dynamics.articulated.equations import kinematics, positions, turned_inertia, velocities
 from airworthy.dynamics.articulated.step import to_world
 from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
+from airworthy.dynamics.equations import normalize
 
 __all__ = ["GAINS", "ROWS", "allocation", "steered", "whole_motion"]
 
@@ -78,9 +79,9 @@ def steered(
     qd: Vector,
     p: Any,
     leaning: bool,
-) -> tuple[Vector, Vector, Vector, Vector, Vector, Vector]:
+) -> tuple[Vector, ...]:
     """Return what laws read of the whole: position and velocity of its centre of mass, inertia, allocation's inverse by rotors,
-    its collective direction, and the gains of `GAINS`.
+    its collective direction, the gains of `GAINS`, and the turn from the frame that laws steer to the root (x, y, z, w).
 
     Args:
         structure: Of the tree.
@@ -91,18 +92,34 @@ def steered(
         rate: Of the root, root axes [rad/s].
         q: Measured joint angles [rad].
         qd: Measured joint rates [rad/s].
-        p: Record with `believed_scale`, `believed_gains`, and `control_trim` where a vehicle leans.
-        leaning: Laws steer a frame that is turned against the root, in which hover is level.
+        p: Record with `believed_scale` and `believed_gains`.
+        leaning: Laws steer the frame whose z axis is the force of the rotors that hold the vehicle without a moment, and which
+            hover therefore has level; else the root.
     """
     center, drift = whole_motion(structure, model, position, velocity, attitude, rate, q, qd)
     inertia, columns = whole_inertia(structure, model, q), effectiveness(structure, model, q)
+    trim: Vector = (0.0, 0.0, 0.0, 1.0)
     if leaning:
-        axes = matrix_columns(p.control_trim)
-        inertia = turned_inertia(axes, inertia)  # rows of R^T, R the frame to the root
-        columns = tuple((*rotate_inverse(p.control_trim, c[:3]), *rotate_inverse(p.control_trim, c[3:])) for c in columns)
+        shares = [row[2] for row in allocation(columns, p.believed_scale)[0]]
+        trim = level_frame(tuple(dot_all(tuple(c[axis] for c in columns), tuple(shares)) for axis in range(3)))
+        inertia = turned_inertia(matrix_columns(trim), inertia)  # rows of R^T, R the frame to the root
+        columns = tuple((*rotate_inverse(trim, c[:3]), *rotate_inverse(trim, c[3:])) for c in columns)
     inverse, collective = allocation(columns, p.believed_scale)
     gains = tuple(k * inertia[axis] for group in p.believed_gains for axis, k in enumerate(group))
-    return center, drift, inertia, tuple(x for row in inverse for x in row), collective, gains
+    return center, drift, inertia, tuple(x for row in inverse for x in row), collective, gains, trim
+
+
+def level_frame(force: Vector) -> Vector:
+    """Return the shortest turn from a frame to the root's whose z axis is a force's direction, x, y, z, w.
+
+    Args:
+        force: Of a unit along the root's z, root axes; where it has no such part, nothing is turned.
+    """
+    x, y, z = force
+    some = z > 0.5
+    along = z + sqrt(x * x + y * y + z * z)
+    turn = normalize((-y, x, 0.0, where(some, along, 1.0)))
+    return tuple(where(some, part, whole) for part, whole in zip(turn, (0.0, 0.0, 0.0, 1.0), strict=True))
 
 
 def allocation(columns: tuple[Vector, ...], row_scale: Vector) -> tuple[tuple[Vector, ...], Vector]:

@@ -23,14 +23,16 @@ sensed
       // Laws steer the whole: its centre of mass, inertia and effectiveness at the angles that the joints have now.
       F middle[3] = {p[0], p[1], p[2]}, drift[3] = {v[0], v[1], v[2]};
       if (level > LEVEL_ROTOR_THRUST) {
-        F whole_inertia[6], whole_inverse[6 * ROTORS], whole_collective[ROTORS], whole_gains[GAIN_ROWS];
-        T::steered(CTX, p, v, q, w, joint, joint_rate, middle, drift, whole_inertia, whole_inverse, whole_collective, whole_gains);
+        F whole_inertia[6], whole_inverse[6 * ROTORS], whole_collective[ROTORS], whole_gains[GAIN_ROWS], whole_trim[4];
+        T::steered(CTX, p, v, q, w, joint, joint_rate, middle, drift, whole_inertia, whole_inverse, whole_collective, whole_gains,
+                   whole_trim);
         STEERED_ROWS
         const M measured = PAR(P_believed_measured) > N::c(0.5f);
         for (int i = 0; i < 6 * ROTORS; ++i)
           par_lanes[P_control_inverse + i] = N::select(measured, whole_inverse[i], PAR(P_believed_inverse + i));
         for (int i = 0; i < ROTORS; ++i)
           par_lanes[P_control_collective + i] = N::select(measured, whole_collective[i], PAR(P_believed_collective + i));
+        for (int i = 0; i < 4; ++i) par_lanes[P_control_trim + i] = N::select(measured, whole_trim[i], PAR(P_believed_trim + i));
       }
       const F *const p = middle, *const v = drift;
 //@ MOTION_STEP
