@@ -216,6 +216,9 @@ class ControlConfig:
     """Gains of the FlightGoggles rate loop."""
     mellinger_gains: str = "mellinger_firmware"
     """Gains of the Mellinger law."""
+    joint_allocation: Literal["measured", "neutral"] = "measured"
+    """Of vehicles with joints: rotors are allocated by the angles that the joints have, or by those that flights start from;
+    centre of mass and inertia follow the joints in both."""
     allocation: Literal["bounded", "pseudo_inverse"] = "bounded"
     """From wrench to rotor thrusts."""
     priority: Priority | None = None

@@ -51,12 +51,42 @@ GROUND_LIFT = 0.2
 HELD_SHARE = {"euler": 0.0, "semi_implicit": 1.0, "rk4": 0.5}
 """Displacement over a step [dt] per change of velocity by a force held over it, as each integrator counts it."""
 
-INTEGRATORS = {"euler": 0, "semi_implicit": 1, "rk4": 2}
+INTEGRATORS = {"euler": 0, "semi_implicit": 1, "rk4": 2, "midpoint": 3, "extrapolated": 4}
+"""Of all families; the last two are for vehicles with joints."""
 
 
 def step_source() -> str:
     """Return the hand-written loop, with places for traced blocks and control."""
-    return native_text("rigid_step.cpp").replace("BATCH_OPEN", native_text("batch_open.h"))
+    return _with_sections("rigid_motion.h")
+
+
+def jointed_step_source() -> str:
+    """Return the same loop for vehicles with joints."""
+    return "#define PARAMETERS_CHANGE\n" + _with_sections("jointed_motion.h")
+
+
+def _with_sections(name: str) -> str:
+    """Return the loop with what a family puts into it; hooks that it does not know stay empty."""
+    text = native_text("rigid_step.cpp").replace("BATCH_OPEN", native_text("batch_open.h"))
+    own = native_sections(name)
+    for hook in MOTION_HOOKS:
+        text = text.replace(hook, own.get(hook, ""))
+    return text
+
+
+MOTION_HOOKS = (
+    "MOTION_LOAD",
+    "MOTION_SENSE",
+    "SENSED_RATE",
+    "MOTION_STEER",
+    "MOTION_STEP",
+    "MOTION_GROUND",
+    "MOTION_BATTERY",
+    "MOTION_BOUNDS",
+    "MOTION_KEPT",
+    "MOTION_STORE",
+)
+"""Where families put in what is their own."""
 
 
 def rigid_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
@@ -179,6 +209,12 @@ def _cases(kept: list[Variant], names: str) -> str:
 def native_text(name: str) -> str:
     """Return a native source of this room."""
     return files("airworthy.dynamics").joinpath("native", name).read_text()
+
+
+def native_sections(name: str) -> dict[str, str]:
+    """Return the parts of a native source that lines `//@ NAME` begin, by name."""
+    parts = native_text(name).split("//@ ")[1:]
+    return {head: body.strip("\n") for head, _, body in (part.partition("\n") for part in parts)}
 
 
 def _clip(speed: Any, ceiling: Any, p: Any) -> Any:

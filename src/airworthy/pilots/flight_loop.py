@@ -232,7 +232,7 @@ def fly(
     steps = ceil(plan.duration * simulator.config.control_rate - 1e-9)
     # Steps that are not kept are not gathered either: reading the reference costs as much as a small batch's step.
     recorder = Recorder(_columns(simulator, plan), simulator.env_count, steps // plan.record_every + 1)
-    start = np.array(simulator.position)
+    start = np.array(simulator.center)
     ended = _ended(simulator, plan, start)
     _record(recorder, simulator, plan, ended)
     if plan.watch is not None:
@@ -307,6 +307,7 @@ def _columns(simulator: Simulator, plan: FlightPlan) -> list[str]:
     if "rotor_speed" in simulator.layout:
         names += [f"rotor_speed_{i}_rad_s" for i in range(simulator.rotor_count)]
         names += [f"rotor_command_{i}_rad_s" for i in range(simulator.rotor_count)]
+    names += joint_columns(simulator)
     if plan.reference is not None:
         names += [f"reference_{name}" for field in ("position", "velocity") for name in _NAMES[field]]
         names += ["reference_yaw_rad"]
@@ -314,17 +315,27 @@ def _columns(simulator: Simulator, plan: FlightPlan) -> list[str]:
     return [*names, *(["clearance_m"] if plan.geometry is not None else []), "saturated", "status"]
 
 
+def joint_columns(simulator: Simulator) -> list[str]:
+    """Return the columns of joints: angles, then rates; none of a vehicle without."""
+    count = simulator.layout.fields["joint"][0] if "joint" in simulator.layout else 0
+    return [name for part in ("joint_{}_rad", "joint_rate_{}_rad_s") for name in map(part.format, range(count))]
+
+
 def _record(recorder: Recorder, simulator: Simulator, plan: FlightPlan, ended: Any) -> None:
-    blocks = [simulator.field(name).T for name in _STATE]
+    # Of a vehicle with joints, the place of the whole: where its root is follows from the angles.
+    whole = {"position": simulator.center, "velocity": simulator.center_velocity}
+    blocks = [(whole[name] if name in whole else simulator.field(name)).T for name in _STATE]
     if "rotor_speed" in simulator.layout:
         blocks += [simulator.rotors(name).T for name in ("rotor_speed", "rotor_command")]
+    if "joint" in simulator.layout:
+        blocks += [simulator.field(name).T for name in ("joint", "joint_rate")]
     if plan.reference is not None:
         flat = plan.reference.sample(simulator.time)
         blocks += [flat.position.T, flat.velocity.T, flat.yaw]
     if simulator.config.imu is not None:
         blocks.append(simulator.imu.T)
     if plan.geometry is not None:
-        blocks.append(clearance(plan.geometry, simulator.position, max_distance=CLEARANCE_MAX).distance.clip(max=CLEARANCE_MAX))
+        blocks.append(clearance(plan.geometry, simulator.center, max_distance=CLEARANCE_MAX).distance.clip(max=CLEARANCE_MAX))
     recorder.record(float(simulator.time.max()), *blocks, simulator.field("saturated"), ended)
 
 
@@ -335,12 +346,12 @@ def _ended(simulator: Simulator, plan: FlightPlan, start: Any) -> Any:
         # The vehicle flies on from its start, but this flight is over.
         status = np.where((status == 0) & (simulator.contacts.count > 0), 2.0, status)
     if np.isfinite(plan.bounds):
-        away = np.linalg.norm(simulator.position - start, axis=1) > plan.bounds
+        away = np.linalg.norm(simulator.center - start, axis=1) > plan.bounds
         status = np.where((status == 0) & away, 3.0, status)
     if plan.region is not None:
         lower, upper = plan.region
-        outside = ((simulator.position < lower) | (simulator.position > upper)).any(axis=1)
+        outside = ((simulator.center < lower) | (simulator.center > upper)).any(axis=1)
         status = np.where((status == 0) & outside, 3.0, status)
     if np.isfinite(plan.min_height):
-        status = np.where((status == 0) & (simulator.position[:, 2] < plan.min_height), 2.0, status)
+        status = np.where((status == 0) & (simulator.center[:, 2] < plan.min_height), 2.0, status)
     return status

@@ -17,6 +17,7 @@ HEIGHT = "height"
 """World z alone, for pilots that are not to know where they are."""
 PRIVILEGED = ("position", "velocity", "attitude", "rate", "rotor_speed", "wind", HEIGHT)
 """State that no sensor gives; a pilot gets it only where it says so."""
+WHOLE = {"position": "center", "velocity": "center_velocity"}
 OBSERVABLE = ("imu",)
 """Simulated sensors of the vehicle's own motion."""
 SENSOR = "sensor:"
@@ -137,7 +138,10 @@ def _copied(sample: Sample) -> Sample:
 
 def _field(simulator: Simulator, name: str) -> ArrayFloat:
     if name == HEIGHT:
-        return np.asarray(simulator.position[:, 2])
+        return np.asarray(simulator.center[:, 2])
+    if name in WHOLE:
+        # Of a vehicle with joints, where the whole of it is and how it moves.
+        return np.asarray(getattr(simulator, WHOLE[name]))
     if name == "imu" and (begun := simulator.flight_step == 0).any():
         # A launch leaves the sample of its last step, and there was none yet.
         return np.where(begun[:, None], simulator.imu, simulator.field(name))

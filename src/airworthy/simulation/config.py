@@ -54,6 +54,11 @@ class Wind:
     def __post_init__(self) -> None:
         check_fields(self, "Wind.")
 
+    @property
+    def blows(self) -> bool:
+        """Whether the air moves at all."""
+        return any(map(any, (self.mean, self.gust, self.turbulence)))
+
 
 ROLLING = 0.3
 """Ours, because the spheres of the catalogue stand for airframes on feet, which do not roll at all: with 0.3 one that lands at
@@ -144,6 +149,8 @@ class Imu:
     """Lever arm, body frame, from the reference point [m]."""
     orientation: Annotated[Quaternion, Bound(-1e6, 1e6)] = (0.0, 0.0, 0.0, 1.0)
     """Sensor-to-body quaternion x, y, z, w."""
+    link: str = ""
+    """Link of a vehicle with joints that carries it, in whose frame position and orientation then are; empty: the root."""
     bias_initial: Annotated[Vector3, Bound(0.0, 1e3)] = (0.0, 0.0, 0.0)
     """Half width of the uniform initial bias: accelerometer [m/s^2], gyroscope [rad/s], mounting angle per axis [rad]."""
 
@@ -258,14 +265,17 @@ def asked_randomization(values: Mapping[str, float]) -> Randomization:
 class SimulatorConfig:
     """The clock, the equations switched on, and what surrounds the vehicles."""
 
-    dynamics: Literal["rigid", "semi_kinematic"] = "rigid"
-    """Family: rigid body with rotors, or point mass with attitude kinematics."""
+    dynamics: Literal["rigid", "semi_kinematic", "articulated"] = "rigid"
+    """Family: rigid body with rotors, point mass with attitude kinematics, or a tree of bodies with joints and rotors."""
     physics_rate: Annotated[float, PHYSICS_RATE] = 960.0
     """Steps of the equations of motion per second [Hz]."""
     control_rate: Annotated[float, CONTROL_RATE] = 100.0
     """Commands per second [Hz]; command k falls on physics step ceil(k physics_rate / control_rate)."""
-    integrator: Literal["rk4", "semi_implicit", "euler"] = "rk4"
-    """Integration of the equations of motion."""
+    integrator: Literal["rk4", "semi_implicit", "euler", "midpoint", "extrapolated"] = "rk4"
+    """Integration of the equations of motion; midpoint and extrapolated are for joints, which have no euler."""
+    joint_angles: Annotated[tuple[float, ...], Bound(-1e3, 1e3, "rad")] = ()
+    """Angles that joints start from and that gains are found at [rad], see `airworthy.vehicles.joint_angles`; empty: those of
+    `start_angles`, in which the vehicle hovers."""
     level: str = "rotor_speed"
     """Control level of the commands; a colon names the law where a level has several ("tracking:mellinger")."""
     control: ControlConfig = field(default_factory=ControlConfig)
@@ -311,6 +321,16 @@ class SimulatorConfig:
         check_fields(self)
         if len(self.state_noise) != 10:
             raise AirworthyError(f"state_noise has {len(self.state_noise)} numbers; expected 10: position, velocity, attitude.")
+        jointed = self.dynamics == "articulated"
+        if self.integrator in ("midpoint", "extrapolated") and not jointed:
+            raise AirworthyError(
+                f"The integrator {self.integrator!r} is for vehicles with joints; {self.dynamics} dynamics take rk4,"
+                " semi_implicit or euler."
+            )
+        if self.joint_angles and not jointed:
+            raise AirworthyError(f"joint_angles are given, but {self.dynamics} dynamics have no joints: leave them out.")
+        if self.imu is not None and self.imu.link and not jointed:
+            raise AirworthyError(f"Imu.link is {self.imu.link!r}, but {self.dynamics} dynamics have no links: leave it out.")
         if self.control_rate > self.physics_rate:
             raise AirworthyError(
                 f"control_rate is {self.control_rate} Hz;"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,17 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.core.random import Stream
+from airworthy.dynamics.articulated.flight import (
+    JointedShape,
+    believed_layout,
+    jointed_blocks,
+    jointed_constants,
+    jointed_input_layout,
+    jointed_layout,
+    jointed_source,
+    jointed_state_layout,
+)
+from airworthy.dynamics.articulated.native import joined_blocks
 from airworthy.dynamics.rigid import INTEGRATORS, advance_source, rigid_blocks, step_source
 from airworthy.dynamics.semi_kinematic import (
     semi_kinematic_blocks,
@@ -37,12 +49,15 @@ from airworthy.dynamics.state import (
     SPANS_MAX,
     Effects,
     input_layout,
+    padded_rotor_count,
     rigid_layout,
     rigid_state_layout,
 )
 from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.jointed import held, jointed_column, jointed_control, jointed_effects, jointed_shape
 from airworthy.simulation.parameters import effects_of, rigid_column
 from airworthy.simulation.stability import check_law
+from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Vehicle
 
 # ---------------------------------------------------------------------------------------------------------------------------
@@ -110,8 +125,28 @@ def step_snippet(rotor_count: int, irregular: bool = False) -> str:
     for hook, part in control_native().items():
         text = text.replace(hook, part)
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks) + advance_source())
-    constants = {"ROTORS": rotor_count, "P_CONTROL_START": vehicle.size}
+    constants = {"ROTORS": rotor_count, "STATES": 10 + rotor_count, "P_CONTROL_START": vehicle.size}
     return _assemble(text, constants, parameter_layout(rotor_count), rigid_state_layout(rotor_count))
+
+
+def jointed_parameter_layout(shape: JointedShape) -> Layout:
+    """Return rows of the articulated family's parameters: the vehicle's, the controller's under the prefix `control_`, and what
+    that believes of the joints under the prefix `believed_`."""
+    believed = {f"believed_{name}": size for name, size in believed_layout(shape.structure).fields.items()}
+    return Layout({**_with_control(jointed_layout(shape.structure), shape.rotor_count).fields, **believed})
+
+
+def jointed_snippet(shape: JointedShape, irregular: bool = False) -> str:
+    """Complete native source of the articulated step; for its arguments see `step_kernel`."""
+    layout, rotors = jointed_parameter_layout(shape), shape.rotor_count
+    blocks = [*jointed_blocks(shape, layout), *control_blocks(control_layout(rotors), rotors, irregular)]
+    text = jointed_source()
+    for hook, part in control_native().items():
+        text = text.replace(hook, part)
+    text = text.replace("TRACED_BLOCKS", joined_blocks(blocks))
+    start = jointed_layout(shape.structure).size
+    constants = {"ROTORS": rotors, "P_CONTROL_START": start, **jointed_constants(shape)}
+    return _assemble(text, constants, layout, jointed_state_layout(shape), jointed_input_layout(shape))
 
 
 def semi_kinematic_snippet(rotor_count: int) -> str:
@@ -123,7 +158,7 @@ def semi_kinematic_snippet(rotor_count: int) -> str:
     return _assemble(text, constants, semi_kinematic_parameter_layout(rotor_count), semi_kinematic_state_layout())
 
 
-def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: Layout) -> str:
+def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: Layout, inputs: Layout | None = None) -> str:
     values = {
         **constants,
         "GROUP": BLOCKS_PER_TASK,
@@ -136,7 +171,7 @@ def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: L
         **{f"INTEGRATOR_{name.upper()}": number for name, number in INTEGRATORS.items()},
     }
     enumerators = ", ".join(f"{name} = {number}" for name, number in values.items())
-    layouts = [parameters.c_enum("P"), state.c_enum("S"), input_layout().c_enum("IN")]
+    layouts = [parameters.c_enum("P"), state.c_enum("S"), (inputs or input_layout()).c_enum("IN")]
     return "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", *layouts, shared_source("random.h"), text])
 
 
@@ -163,6 +198,22 @@ def semi_kinematic_kernel(rotor_count: int, only: Specialization | None = None, 
         irregular: Of no account: nothing is allocated.
     """
     return _specialized("semi_kinematic", semi_kinematic_snippet(rotor_count), only)
+
+
+@cache
+def jointed_kernel(shape: JointedShape, only: Specialization | None = None, irregular: bool = False) -> Any:
+    """Return the articulated family's Warp kernel.
+
+    Args:
+        shape: Tree, the body that senses, and whether laws steer a leaning frame.
+        only: As of `step_kernel`.
+        irregular: As of `step_kernel`.
+    """
+    source = jointed_snippet(shape, irregular)
+    # Trees have no short names of their own.
+    mark = sha256(source.encode()).hexdigest()[:10]
+    name = f"articulated_flight_{shape.structure.joint_count}_{shape.rotor_count}_{mark}"
+    return _specialized(name, source, only)
 
 
 def _specialized(name: str, source: str, only: Specialization | None) -> Any:
@@ -193,38 +244,70 @@ _ARGUMENTS = """
 # ---------------------------------------------------------------------------------------------------------------------------
 
 
+def rotor_slots(shape: Any) -> int:
+    """Return for how many rotors a shape has rows."""
+    return shape if isinstance(shape, int) else int(shape.rotor_count)
+
+
+def _padded_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> int:
+    for item in vehicles:
+        refuse_links(item, f"The {config.dynamics.replace('_', '-')} family")
+    return padded_rotor_count(max(item.rotor_count for item in vehicles))
+
+
+def _inputs_of_all(shape: Any) -> Layout:
+    return input_layout()
+
+
+def _itself(vehicle: Vehicle, config: SimulatorConfig) -> Vehicle:
+    return vehicle
+
+
+def _rigid_control(
+    column: Array, item: Vehicle, belief: Vehicle, config: SimulatorConfig, layout: Layout, rotor_count: int
+) -> None:
+    law = control_column(belief, config.control, config.level, 1.0 / config.physics_rate, rotor_count)
+    column[layout.offsets["control_mass"] :] = law
+
+
 @dataclass(frozen=True)
 class DynamicsFamily:
     """A family of dynamics: its rows, its kernel, and how vehicles fill it."""
 
     name: str
     """As in `SimulatorConfig.dynamics`."""
-    state_layout: Callable[[int], Layout]
-    """State rows for a padded number of rotors."""
-    parameter_layout: Callable[[int], Layout]
+    state_layout: Callable[[Any], Layout]
+    """State rows of a shape: what the vehicles of a batch must share, see `shape`."""
+    parameter_layout: Callable[[Any], Layout]
     """Parameter rows: the vehicle's, then the controller's."""
-    kernel: Callable[[int, Specialization | None, bool], Any]
+    kernel: Callable[[Any, Specialization | None, bool], Any]
     """The Warp kernel; for its arguments see `step_kernel`."""
-    column: Callable[[Vehicle, SimulatorConfig, Layout, int], Array]
+    column: Callable[[Vehicle, SimulatorConfig, Layout, Any], Array]
     """The vehicle's part of a parameter column, length of the layout, the controller's part zero."""
     effects: Callable[[Array, Layout, SimulatorConfig], Effects]
     """What a batch needs."""
     levels: tuple[str, ...]
     """Control levels it takes."""
+    shape: Callable[[Sequence[Vehicle], SimulatorConfig], Any] = _padded_shape
+    """What a kernel is built for, from the vehicles of a batch: the padded number of rotors; of the articulated family a
+    `JointedShape`."""
+    input_layout: Callable[[Any], Layout] = _inputs_of_all
+    """Input rows."""
+    control: Callable[[Array, Vehicle, Vehicle, SimulatorConfig, Layout, Any], None] = _rigid_control
+    """Fills the controller's part of a column: column, vehicle, belief, configuration, layout, shape."""
+    held: Callable[[Vehicle, SimulatorConfig], Vehicle] = _itself
+    """The rigid vehicle that one is as a flight starts."""
 
-    def rows(
-        self, vehicles: Sequence[Vehicle], believed: Sequence[Vehicle], config: SimulatorConfig, rotor_count: int
-    ) -> Array:
+    def rows(self, vehicles: Sequence[Vehicle], believed: Sequence[Vehicle], config: SimulatorConfig, shape: Any) -> Array:
         """Return parameter rows of every environment before randomisation, shape (rows, env).
 
         Args:
             vehicles: One per environment.
             believed: The same as their controllers believe them to be.
             config: Of the simulator.
-            rotor_count: Padded number of rotors.
+            shape: Of the batch.
         """
-        layout = self.parameter_layout(rotor_count)
-        start = layout.offsets["control_mass"]
+        layout = self.parameter_layout(shape)
         # Equal records share a column, also where each environment brought its own copy.
         known: dict[Any, Array] = {}
         known_columns: dict[tuple[int, int], Array] = {}
@@ -234,9 +317,8 @@ class DynamicsFamily:
                 continue
             key = (item, belief, tuple(sorted(belief.extra.items())))
             if key not in known:
-                column = self.column(item, config, layout, rotor_count)
-                dt = 1.0 / config.physics_rate
-                column[start:] = control_column(belief, config.control, config.level, dt, rotor_count)
+                column = self.column(item, config, layout, shape)
+                self.control(column, item, belief, config, layout, shape)
                 if self.name == "rigid":
                     check_law(column, layout, config, item)
                 known[key] = column
@@ -278,5 +360,18 @@ FAMILIES = {
         _semi_kinematic_effects,
         ("rate_thrust", "tracking"),
     ),
+    "articulated": DynamicsFamily(
+        "articulated",
+        jointed_state_layout,
+        jointed_parameter_layout,
+        jointed_kernel,
+        jointed_column,
+        jointed_effects,
+        tuple(level for level in LEVELS if level != "tracking:crazyflie"),
+        jointed_shape,
+        jointed_input_layout,
+        jointed_control,
+        held,
+    ),
 }
-"""Families by name; articulated airframes will be one more."""
+"""Families by name."""

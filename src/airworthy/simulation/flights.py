@@ -294,6 +294,14 @@ class FlightTable:
             return np.zeros((self.row_count, 0), dtype=np.float32)
         return np.stack([self.columns[name] for name in names], axis=-1)
 
+    @property
+    def joints(self) -> ArrayF32:
+        """Joint angles [rad], shape (rows, joints); no columns of a vehicle without joints."""
+        count = next(i for i in itertools.count() if f"joint_{i}_rad" not in self.columns)
+        if not count:
+            return np.zeros((self.row_count, 0), dtype=np.float32)
+        return np.stack([self.columns[f"joint_{i}_rad"] for i in range(count)], axis=-1)
+
     def select(self, envs: Iterable[int]) -> FlightTable:
         """Return the rows of some environments."""
         keep = np.isin(self.columns["env"], np.fromiter(envs, dtype=np.int32))

@@ -236,7 +236,7 @@ def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_c
     _put_rotor_keep(column, layout, dt)
     settle_rotors(column, layout, config)
     check_steps(column[:, None], layout, config, [item])
-    _put_wind(column, layout, config.wind, dt)
+    put_wind(column, layout, config.wind, dt)
     if config.ground is not None:
         column[layout.rows("ground_height")] = config.ground.height
         column[layout.rows("friction")] = config.ground.friction
@@ -244,7 +244,7 @@ def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_c
         column[layout.rows("rolling")] = config.ground.rolling
     column[layout.rows("ground_effect")] = config.ground_effect
     if config.imu is not None:
-        _put_imu(column, layout, config.imu, np.asarray(item.center_of_mass), config.physics_rate)
+        put_imu(column, layout, config.imu, np.asarray(item.center_of_mass), config.physics_rate)
     return column
 
 
@@ -256,8 +256,8 @@ def _put_rotor_keep(rows: Array, layout: Layout, dt: float) -> None:
         rows[layout.rows(f"rotor_{name}_keep_half")] = np.exp(-0.5 * dt * rate)
 
 
-def _put_wind(column: Array, layout: Layout, wind: Wind, dt: float) -> None:
-    """Mean wind, gust pulse, and Dryden filters discretised for noise held over a step.
+def put_wind(column: Array, layout: Layout, wind: Wind, dt: float) -> None:
+    """Fill the rows of moving air: mean wind, gust pulse, and Dryden filters discretised for noise held over a step.
 
     A first-order state x+ = a x + g n with a = exp(-dt V / L) has unit variance for g = sqrt(1 - a^2). The lateral output
     sqrt(3) x1 + (1 - sqrt(3)) x2, x2 = low-passed x1, has the variance 1 of the Dryden form (1 + sqrt(3) T s) / (1 + T s)^2
@@ -308,7 +308,16 @@ def started_turbulence(keep: Array, gain: Array, keys: ArrayU32) -> Array:
     return np.stack(state)
 
 
-def _put_imu(column: Array, layout: Layout, imu: Imu, com: Array, rate: float) -> None:
+def put_imu(column: Array, layout: Layout, imu: Imu, com: Array, rate: float) -> None:
+    """Fill the rows of the inertial sensor.
+
+    Args:
+        column: Parameter rows of one vehicle.
+        layout: Of them.
+        imu: The sensor.
+        com: The centre of mass from the reference point that its mount is given about [m].
+        rate: Physics rate [Hz].
+    """
     column[layout.rows("imu_rotation")] = to_matrix(np.asarray(imu.mounting())).ravel()
     # Vehicles are recorded about a reference point, motion is that of the centre of mass.
     column[layout.rows("imu_position")] = np.asarray(imu.position) - com
@@ -494,6 +503,31 @@ def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
             effects |= Effects.DRAG_FULL
     if any_of(*_HUB_ROWS):
         effects |= Effects.DRAG | Effects.DRAG_FULL | Effects.HUB_AIR
+    effects |= outer_effects(config, any_of)
+    if config.ground is not None:
+        effects |= Effects.GROUND
+    if config.ground_effect != 0.0:
+        effects |= Effects.GROUND_EFFECT
+    if config.battery:
+        effects |= Effects.BATTERY
+    if exact:
+        effects |= Effects.EXACT_ROTORS
+    effects |= control_effects(config)
+    if not effects & (Effects.PSEUDO_INVERSE | Effects.FORCE_FIRST) and _is_irregular(rows, layout):
+        effects |= Effects.IRREGULAR
+    if any_of("control_trim", first=3):
+        effects |= Effects.LEANING
+    return effects
+
+
+def outer_effects(config: SimulatorConfig, any_of: Callable[..., bool]) -> Effects:
+    """Return the effects of pushes, air and sensor that a batch needs.
+
+    Args:
+        config: Of the simulator.
+        any_of: Tells whether any environment has a number other than zero in one of the rows named.
+    """
+    effects = Effects(0)
     if config.wrench_noise and any_of("force_noise", "moment_noise"):
         effects |= Effects.WRENCH_NOISE
     if config.disturbance and any_of("disturbance_probability"):
@@ -506,28 +540,18 @@ def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
         effects |= Effects.IMU
         if any_of("imu_noise", "imu_walk"):
             effects |= Effects.IMU_NOISE
-    if config.ground is not None:
-        effects |= Effects.GROUND
-    if config.ground_effect != 0.0:
-        effects |= Effects.GROUND_EFFECT
-    if config.battery:
-        effects |= Effects.BATTERY
-    if exact:
-        effects |= Effects.EXACT_ROTORS
-    if config.control.allocation == "pseudo_inverse":
-        effects |= Effects.PSEUDO_INVERSE
-    else:
-        priority = priority_of(config.control)
-        first = priority.startswith("force")
-        if priority != PRIORITIES[0]:
-            effects |= Effects.FORCE_FIRST if first else Effects.YAW_BEFORE_FORCE
-        if not first and _is_irregular(rows, layout):
-            effects |= Effects.IRREGULAR
-    if any_of("control_trim", first=3):
-        effects |= Effects.LEANING
-    if config.gyro_feedback:
-        effects |= Effects.GYRO_FEEDBACK
     return effects
+
+
+def control_effects(config: SimulatorConfig) -> Effects:
+    """Return the effects of control that follow from the configuration alone."""
+    effects = Effects.GYRO_FEEDBACK if config.gyro_feedback else Effects(0)
+    if config.control.allocation == "pseudo_inverse":
+        return effects | Effects.PSEUDO_INVERSE
+    priority = priority_of(config.control)
+    if priority == PRIORITIES[0]:
+        return effects
+    return effects | (Effects.FORCE_FIRST if priority.startswith("force") else Effects.YAW_BEFORE_FORCE)
 
 
 def _is_irregular(rows: Array, layout: Layout) -> bool:

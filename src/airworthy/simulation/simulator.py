@@ -14,13 +14,14 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayFloat, ArrayIndex, Arra
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.layout import Layout
 from airworthy.core.random import flight_key
-from airworthy.dynamics.state import Effects, input_layout, padded_rotor_count
+from airworthy.dynamics.state import Effects
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.simulation.arrays import BatchArrays, Compact
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.events import ContactRecord, Events, EventSource
-from airworthy.simulation.family import FAMILIES
+from airworthy.simulation.family import FAMILIES, rotor_slots
 from airworthy.simulation.group_kernel import Group
+from airworthy.simulation.jointed import Joints
 from airworthy.simulation.obstacles import environments_of
 from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
@@ -30,6 +31,7 @@ from airworthy.simulation.start_state import (
     StartStates,
     check_beliefs,
     check_device,
+    check_family,
     check_rotor_start,
     checked_config,
     command_array,
@@ -87,6 +89,9 @@ class Simulator:
         self.family.check_level(self.config.level)
         self.vehicles = vehicles_per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
+        check_family(self.vehicles, self.config)
+        self.shape = self.family.shape(self.vehicles, self.config)
+        """What the kernel is built for."""
         counts = np.array([v.rotor_count for v in self.vehicles])
         self.rotor_count = int(counts.max())
         self.has_rotor = np.arange(self.rotor_count) < counts[:, None]
@@ -96,22 +101,27 @@ class Simulator:
         self._ratio = Fraction(ratio).limit_denominator(10**6).as_integer_ratio()
         check_device(device)
         self.seed, self.device = whole_number("seed", seed, -(2**63)), device
-        padded = padded_rotor_count(self.rotor_count)
-        self.layout: Layout = self.family.state_layout(padded)
-        self.inputs_layout = self._inputs_layout = input_layout()
-        self._param_layout = self.family.parameter_layout(padded)
+        padded = rotor_slots(self.shape)
+        self.layout: Layout = self.family.state_layout(self.shape)
+        self.inputs_layout = self._inputs_layout = self.family.input_layout(self.shape)
+        self._param_layout = self.family.parameter_layout(self.shape)
         self.flight_ids = flight_id_array(flight_ids, self.env_count)
         self.episode = np.zeros(self.env_count, np.uint32)
         self.step_count = 0
         """Control steps taken since construction or the last full reset."""
         beliefs = self.vehicles if believed is None else vehicles_per_env(believed, self.env_count, "believed")
         check_beliefs(self.vehicles, beliefs)
-        self._nominal = self.family.rows(self.vehicles, beliefs, self.config, padded)
+        self._nominal = self.family.rows(self.vehicles, beliefs, self.config, self.shape)
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
-        self._starts = StartStates(self.vehicles, self.layout, self.config.dynamics, padded)
-        self._kernel = partial(self.family.kernel, padded)
+        self._joints = Joints(self.vehicles, self.config) if self.config.dynamics == "articulated" else None
+        rigid = {id(item): self.family.held(item, self.config) for item in {id(item): item for item in self.vehicles}.values()}
+        angles = None if self._joints is None else self._joints.angles
+        self._starts = StartStates(
+            [rigid[id(item)] for item in self.vehicles], self.layout, self.config.dynamics, padded, angles
+        )
+        self._kernel = partial(self.family.kernel, self.shape)
         self._threads = None if threads is None else whole_number("threads", threads)
         self._arrays = self._make_arrays(self.env_count)
         self.command_rows = LEVELS[self.config.level].width(padded)
@@ -150,6 +160,16 @@ class Simulator:
     def velocity(self) -> ArrayFloat:
         """World [m/s], (env, 3)."""
         return self.field("velocity")
+
+    @property
+    def center(self) -> ArrayFloat:
+        """Centre of mass of the whole vehicle, world [m], (env, 3): of one with joints not `position`, which is its root's."""
+        return self.position if self._joints is None else self.field("center")
+
+    @property
+    def center_velocity(self) -> ArrayFloat:
+        """Velocity of `center`, world [m/s], (env, 3)."""
+        return self.velocity if self._joints is None else self.field("center_velocity")
 
     @property
     def attitude(self) -> ArrayFloat:
@@ -336,6 +356,32 @@ class Simulator:
         self.effects |= Effects.EXTERNAL
         self._arrays.push_inputs()
 
+    def set_joint_command(
+        self,
+        angle: ArrayLike | None = None,
+        rate: ArrayLike | None = None,
+        torque: ArrayLike | None = None,
+        env_ids: ArrayLike | None = None,
+    ) -> None:
+        """Set what the joints do from the next launch on; joints that are not told keep on.
+
+        Args:
+            angle: Of springs that commands set, which then pull there, and of servos, which turn there at 3 (angle - q) + rate
+                [rad], (k, joints) or (joints,); NaN: this joint is not told.
+            rate: Of servos [rad/s], alike; without an angle they turn on at it.
+            torque: Of joints that are driven by torques [N m], alike.
+            env_ids: Indices or a mask; None: all.
+
+        Raises:
+            AirworthyError: The vehicles have no joints, or a joint does not take what is said to it.
+        """
+        if self._joints is None:
+            raise AirworthyError(f"{self.config.dynamics} dynamics have no joints to command.")
+        ids = resolve_ids(env_ids, self.env_count)
+        inputs = self._arrays.inputs()
+        self._joints.command(inputs, self._inputs_layout, ids, {"angle": angle, "rate": rate, "torque": torque})
+        self._arrays.push_inputs()
+
     def add_events(self, source: EventSource) -> None:
         """Serve a source of events, such as mounted sensors: launches are cut where it is due, and it is told of resets.
 
@@ -367,6 +413,8 @@ class Simulator:
         attitude: ArrayLike | None = None,
         rate: ArrayLike | None = None,
         rotor_speed: ArrayLike | None = None,
+        joint: ArrayLike | None = None,
+        joint_rate: ArrayLike | None = None,
     ) -> None:
         """Start a new flight in some environments; the others are untouched.
 
@@ -379,9 +427,19 @@ class Simulator:
             attitude: Quaternion x, y, z, w; default level. Normalised here.
             rate: Body rate [rad/s]; default 0.
             rotor_speed: Rotor states within their limits, or 0; default hover.
+            joint: Angles of joints [rad]; default those of the configuration.
+            joint_rate: Their rates [rad/s]; default 0.
         """
         ids = resolve_ids(env_ids, self.env_count)
-        given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
+        given = {
+            "position": position,
+            "velocity": velocity,
+            "attitude": attitude,
+            "rate": rate,
+            "rotor_speed": rotor_speed,
+            "joint": joint,
+            "joint_rate": joint_rate,
+        }
         if not ids.size:
             return
         start = self._starts.build(ids, given)
@@ -396,7 +454,7 @@ class Simulator:
 
     def restart(self, env_ids: ArrayIndex) -> None:
         """Start new flights where the last reset put them, without clearing `contacts`: what contact does in mode "reset"."""
-        nothing = dict.fromkeys(("position", "velocity", "attitude", "rate", "rotor_speed"))
+        nothing = dict.fromkeys(("position", "velocity", "attitude", "rate", "rotor_speed", "joint", "joint_rate"))
         self._start(env_ids, self._starts.build(env_ids, nothing))
 
     def _start(self, ids: ArrayIndex, start: dict[str, ArrayFloat]) -> None:
@@ -413,6 +471,10 @@ class Simulator:
         if "rotor_speed" in start:
             state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
             state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
+        if self._joints is not None:
+            tree = self.rows[self._param_layout.rows("tree")][:, ids]
+            for name, whole in self._joints.whole(tree, start).items():
+                state[self.layout.rows(name), ids] = whole
         if self.effects & Effects.TURBULENCE:
             keep, gain = (self.rows[self._param_layout.rows(f"dryden_{name}")][:, ids] for name in ("keep", "gain"))
             state[self.layout.rows("turbulence"), ids] = started_turbulence(keep, gain, keys)
@@ -560,6 +622,8 @@ class Simulator:
             for name in ("command", "command_previous"):
                 first = self._inputs_layout.offsets[name]
                 inputs[first : first + len(speeds), ids] = speeds
+        if self._joints is not None:
+            self._joints.forget(inputs, self._inputs_layout, ids, start["joint"])
         self._arrays.push_inputs()
 
     def compact(self, env_count: int) -> Compact:
@@ -593,15 +657,18 @@ class Simulator:
             raise AirworthyError("This simulator has no IMU; build it with SimulatorConfig(imu=Imu(...)).")
 
     def _battery_start(self, ids: ArrayIndex) -> ArrayFloat:
+        if not self.config.battery:
+            return np.ones(len(ids))
         full = self.rows[self._param_layout.offsets["battery"], ids]
         nominal = self.rows[self._param_layout.offsets["battery"] + 3, ids]
-        return full / nominal if self.config.battery else np.ones(len(ids))
+        return full / nominal
 
     def _draw_parameters(self, ids: ArrayIndex, keys: ArrayU32) -> None:
         if self.config.randomization.any:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
-            self.rows[:, ids] = randomize(self._nominal[:, ids], self._param_layout, self.config, keys)
+            drawn = randomize if self._joints is None else self._joints.randomize
+            self.rows[:, ids] = drawn(self._nominal[:, ids], self._param_layout, self.config, keys)
         if self.config.imu is not None and self.config.imu.bias_initial[2] != 0.0:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()

@@ -20,7 +20,6 @@ from airworthy.core.random import Stream, uniforms
 from airworthy.core.schema import shown
 from airworthy.simulation.config import Imu, Randomization, SimulatorConfig
 from airworthy.vehicles import Vehicle, hover_trim
-from airworthy.vehicles.links import refuse_links
 
 # ---- A saved instant of a simulation, in memory or on disk ------------------------------------------------------------------
 
@@ -118,7 +117,6 @@ def vehicles_per_env(vehicles: Vehicle | Sequence[Vehicle], env_count: int | Non
         what: Their name in messages.
     """
     if isinstance(vehicles, Vehicle):
-        refuse_links(vehicles, "The simulator")
         count = 1 if env_count is None else whole_number("env_count", env_count)
         return [vehicles] * count
     if isinstance(vehicles, str):
@@ -131,10 +129,19 @@ def vehicles_per_env(vehicles: Vehicle | Sequence[Vehicle], env_count: int | Non
     for item in items:
         if not isinstance(item, Vehicle):
             raise AirworthyError(f"`{what}` holds {item!r}; expected Vehicle records, such as vehicle('lmf2').")
-        refuse_links(item, "The simulator")
     if env_count is not None and env_count != len(items):
         raise AirworthyError(f"`{what}` has {len(items)} entries but env_count is {env_count}; leave env_count out.")
     return items
+
+
+def check_family(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> None:
+    """Refuse vehicles with joints where the dynamics are those of rigid ones."""
+    for item in vehicles:
+        if item.links and config.dynamics != "articulated":
+            raise AirworthyError(
+                f"{item.name!r} has {item.joint_count} joints, which {config.dynamics.replace('_', '-')} dynamics do not have:"
+                " set dynamics='articulated', or hold them with airworthy.vehicles.frozen(vehicle)."
+            )
 
 
 def check_beliefs(vehicles: Sequence[Vehicle], believed: Sequence[Vehicle]) -> None:
@@ -327,15 +334,18 @@ class StartStates:
     """Start states: what a reset names, and for the rest what the last one named or hover (level, or leaning as it has to).
 
     Args:
-        vehicles: One per environment.
+        vehicles: One per environment; of those with joints, what they are while these are held.
         layout: State rows.
         dynamics: Name of the family, for messages.
         rotor_count: Padded number of rotors.
+        joints: Angles that joints start from, (env, joints) [rad].
     """
 
-    def __init__(self, vehicles: Sequence[Vehicle], layout: Layout, dynamics: str, rotor_count: int):
+    def __init__(
+        self, vehicles: Sequence[Vehicle], layout: Layout, dynamics: str, rotor_count: int, joints: Array | None = None
+    ):
         count = len(vehicles)
-        self._layout, self._dynamics = layout, dynamics
+        self._layout, self._dynamics, self._joints = layout, dynamics, joints
         self._hover = _hover_states(vehicles, rotor_count)
         self._rotor_count = max(item.rotor_count for item in vehicles)
         own = np.array([item.rotor_count for item in vehicles])
@@ -367,8 +377,9 @@ class StartStates:
     def _value(self, name: str, ids: ArrayIndex, value: ArrayLike | None) -> ArrayFloat:
         width = self._layout.fields[name][0]
         if value is None:
-            kept = {"position": self.position, "attitude": self.attitude, "rotor_speed": self._hover}
-            return np.array(kept[name][ids]) if name in kept else np.zeros((len(ids), width))
+            kept = {"position": self.position, "attitude": self.attitude, "rotor_speed": self._hover, "joint": self._joints}
+            values = kept.get(name)
+            return np.zeros((len(ids), width)) if values is None else np.array(values[ids])
         # Rotors that pad the kernel may be left out.
         asked = self._rotor_count if name == "rotor_speed" and np.shape(value)[-1:] != (width,) else width
         absent = self._absent[ids, :asked] if name == "rotor_speed" and self._absent is not None else None

@@ -248,8 +248,12 @@ class FlyConfig:
     """From what the pilot sees until its command acts [s]."""
     envs: Annotated[int, Bound(1, 1_000_000)] = 1
     """Flights at once."""
-    dynamics: Literal["rigid", "semi_kinematic"] = "rigid"
-    """Equations of motion: rigid body with rotors, or point mass with attitude."""
+    dynamics: Literal["auto", "rigid", "semi_kinematic", "articulated"] = "auto"
+    """Equations of motion: rigid body with rotors, point mass with attitude, or a tree of bodies with joints; "auto": what the
+    vehicle is. Rigid dynamics hold the joints of a vehicle that has some."""
+    joints: str | None = None
+    """Of a vehicle with joints, the angles that it starts from and keeps: hover, neutral, ring, or numbers with commas [rad];
+    without it, those in which it hovers. With --dynamics rigid they are held."""
     randomize: tuple[str, ...] = ()
     """Spread of the flights, "name=value": relative half widths of mass, inertia, thrust, rotor, drag, lag; wind [m/s],
     position [m], yaw [rad]; "default" for a mild mix of all."""
@@ -277,8 +281,8 @@ class FlyConfig:
     """Set-points per second [Hz]; the control law itself runs at every physics step."""
     record_rate: Annotated[float, Bound(10.0, 1e5, "Hz")] = 50.0
     """Rows per second in flight.parquet [Hz]."""
-    integrator: Literal["rk4", "semi_implicit", "euler"] = "rk4"
-    """Integration of the equations of motion."""
+    integrator: Literal["auto", "rk4", "semi_implicit", "euler", "midpoint", "extrapolated"] = "auto"
+    """Integration of the equations of motion; "auto": rk4, of joints midpoint, or extrapolated where servos drive them."""
     gains: str = "auto"
     """Gains of the geometric law (pilots geometric, position, velocity, navigation): "auto" from the airframe, a set (lee,
     lmf2, magpie, octarotor, ...), or a TOML file, such as `airworthy tune` writes."""

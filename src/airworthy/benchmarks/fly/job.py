@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import warnings
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,6 +60,8 @@ from airworthy.core.jobs.block_job import describe_machine, refuse_foreign
 from airworthy.core.jobs.progress import stoppable
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.own_modules import not_copied
+from airworthy.dynamics.articulated.stiffness import default_integrator
+from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.evaluation.statistics import SUMMARY_FILE
 from airworthy.pilots import ExpertPilot, FlightPlan, FlightRun, Pilot, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL
@@ -67,10 +70,12 @@ from airworthy.reports.flight_report import REPORT_FILE
 from airworthy.simulation import Ground, Imu, MountedSensors, Simulator, SimulatorConfig, Wind, read_flight_meta, write_flight
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
+from airworthy.simulation.jointed import held, root_below
 from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
 from airworthy.trajectories import Course, Gate, Limits, Trajectory, course, from_waypoints, kinematic_state, laps
 from airworthy.trajectories.quantities import magnitude, maximise
-from airworthy.vehicles import Vehicle, hover_trim, named_vehicle
+from airworthy.vehicles import Vehicle, frozen, hover_trim, named_vehicle
+from airworthy.vehicles.joint_angles import JOINT_ANGLES, joint_angles, start_angles
 
 if TYPE_CHECKING:
     from airworthy.scenes import Scene, SceneBatch
@@ -135,7 +140,9 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
     _warn_of_lost_modules(config.pilot)
     check_config(config)
     refuse_foreign(config.out, FLIGHT_FILE)
-    vehicles = [_vehicle(name, config.rotors) for name in config.vehicle]
+    config, vehicles = settled(config, [_vehicle(name, config.rotors) for name in config.vehicle])
+    if pilot is None and own is None:
+        _check_jointed(config, vehicles)
     scene = place_of(config)
     refuse_idle(config, PLANNER_RULES, plans)
     check_spread(config, vehicles)
@@ -166,9 +173,10 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
     check_ends(config, batch, vehicles, trajectory.sample(0.0).position, None if goal is None else goal.mission.goal[0])
     if not plans:
         _check_course(config, flown_config, trajectory, scene, vehicles)
+    made = simulator_config(config, level, vehicles)
     simulator = Simulator(
         batch_vehicles,
-        simulator_config(config, level) if goal is None else goal.configured(simulator_config(config, level)),
+        made if goal is None else goal.configured(made),
         seed=config.seed,
         device=config.device,
         geometry=None if batch is None or config.contact == "none" else batch.geometry,
@@ -269,11 +277,24 @@ def _warn_of_lost_modules(specifier: str) -> None:
 
 
 def _check_pilot(config: FlyConfig, level: str) -> None:
-    levels = FAMILIES[config.dynamics].levels
+    levels = FAMILIES["rigid" if config.dynamics == "auto" else config.dynamics].levels
     if level not in levels:
         fitting = [name for name in pilot_names() if pilot_level(name) in levels]
         raise AirworthyError(
             f"Pilot {config.pilot!r} does not fit {config.dynamics} dynamics; built-in pilots that do: {', '.join(fitting)}."
+        )
+
+
+_OF_JOINTS = ("geometric", "mellinger", "position", "velocity")
+"""Built-in pilots whose laws follow joints; others know rigid vehicles only."""
+
+
+def _check_jointed(config: FlyConfig, vehicles: list[Vehicle]) -> None:
+    """Refuse a built-in pilot that knows rigid vehicles only."""
+    if config.dynamics == "articulated" and config.pilot not in _OF_JOINTS:
+        raise AirworthyError(
+            f"Pilot {config.pilot!r} knows rigid vehicles only, and {vehicles[0].name!r} has joints: fly"
+            f" {', '.join(_OF_JOINTS)}, or hold the joints with --dynamics rigid."
         )
 
 
@@ -284,7 +305,7 @@ def _check_priority(config: FlyConfig, level: str, plans: bool) -> None:
         return
     why = f"the law of pilot {config.pilot!r} commands the rotors by itself" if level in UNALLOCATED_LEVELS else ""
     why = "planners bring their own controller" if plans else why
-    why = f"{config.dynamics} dynamics have no rotors" if config.dynamics != "rigid" else why
+    why = "semi_kinematic dynamics have no rotors" if config.dynamics == "semi_kinematic" else why
     if why:
         asked = "--priority" if config.priority is not None else f"The priority in {config.gains!r}"
         raise AirworthyError(f"{asked} changes nothing, since {why}: leave it out.")
@@ -380,13 +401,65 @@ def _point(text: str) -> list[float]:
     return numbers
 
 
-def simulator_config(config: FlyConfig, level: str) -> SimulatorConfig:
-    """Return the simulator's part of the configuration."""
+def settled(config: FlyConfig, vehicles: list[Vehicle]) -> tuple[FlyConfig, list[Vehicle]]:
+    """Return the configuration, where vehicles have joints with the dynamics and integrator that these are flown by, and the
+    vehicles as they fly: with joints held where dynamics have none.
+
+    Args:
+        config: As it was given.
+        vehicles: Of it.
+
+    Raises:
+        AirworthyError: Joints are spoken of that are not there, or angles do not fit.
+    """
+    jointed = [item for item in vehicles if item.links]
+    if config.joints is not None and not jointed:
+        raise AirworthyError(f"--joints changes nothing, since {vehicles[0].name} has no joints: leave it out.")
+    dynamics = config.dynamics
+    if dynamics == "auto":
+        dynamics = "articulated" if jointed and len(jointed) == len(vehicles) else "rigid"
+    if dynamics != "articulated":
+        held = [frozen(item, _angles(config, item)) if item.links else item for item in vehicles]
+        return config, held
+    for item in vehicles:
+        _angles(config, item)
+    if config.integrator != "auto" or not jointed:
+        return replace(config, dynamics="articulated"), vehicles
+    changes: dict[str, Any] = {"integrator": default_integrator(tree_of(jointed[0]), 1.0 / config.physics_rate)}
+    return replace(config, dynamics="articulated", **changes), vehicles
+
+
+def _angles(config: FlyConfig, item: Vehicle) -> tuple[float, ...]:
+    """Angles that a vehicle's joints start from."""
+    if config.joints is None:
+        return start_angles(item)
+    if config.joints in JOINT_ANGLES or not any(c.isdigit() for c in config.joints):
+        return joint_angles(item, config.joints)
+    try:
+        numbers = [float(part) for part in config.joints.split(",")]
+    except ValueError:
+        raise AirworthyError(
+            f"--joints is {config.joints!r}; expected {', '.join(JOINT_ANGLES)}, or an angle for each joint in radians, with"
+            " commas."
+        ) from None
+    return joint_angles(item, numbers)
+
+
+def simulator_config(config: FlyConfig, level: str, vehicles: Sequence[Vehicle] = ()) -> SimulatorConfig:
+    """Return the simulator's part of the configuration.
+
+    Args:
+        config: Of the run, settled.
+        level: Of the pilot's commands.
+        vehicles: Of which the first has the joints that `config.joints` speaks of.
+    """
+    jointed = config.dynamics == "articulated"
     return SimulatorConfig(
-        dynamics=config.dynamics,
+        dynamics="rigid" if config.dynamics == "auto" else config.dynamics,
+        joint_angles=_angles(config, vehicles[0]) if jointed and config.joints is not None and vehicles else (),
         physics_rate=config.physics_rate,
         control_rate=config.control_rate,
-        integrator=config.integrator,
+        integrator="rk4" if config.integrator == "auto" else config.integrator,
         level=level,
         control=control_of(config),
         ground=Ground() if config.ground else None,
@@ -401,10 +474,13 @@ def _place(simulator: Simulator, trajectory: Trajectory) -> None:
     """Start every flight on the trajectory, with its attitude and velocity, leaning as the vehicle's hover does."""
     first = trajectory.sample(np.zeros(1))
     attitude = kinematic_state(first).attitude[0]
-    trim = hover_trim(simulator.vehicles[0])
-    if simulator.config.dynamics == "rigid" and trim.tilt > 0.0:
+    jointed, position = simulator.config.dynamics == "articulated", first.position[0]
+    trim = hover_trim(held(simulator.vehicles[0], simulator.config) if jointed else simulator.vehicles[0])
+    if simulator.config.dynamics != "semi_kinematic" and trim.tilt > 0.0:
         attitude = multiply(attitude, np.array(trim.attitude))
-    simulator.reset(position=first.position[0], velocity=first.velocity[0], attitude=attitude)
+    if jointed:  # the trajectory is the whole vehicle's
+        position = np.array([root_below(item, simulator.config, position, attitude) for item in simulator.vehicles])
+    simulator.reset(position=position, velocity=first.velocity[0], attitude=attitude)
 
 
 def _plan(config: FlyConfig, trajectory: Trajectory, scene: Scene | None, batch: SceneBatch | None) -> FlightPlan:
@@ -423,10 +499,14 @@ def drawn_parameters(simulator: Simulator) -> dict[str, Any]:
     """Return what differs between the flights, for the report: name with unit -> (env,)."""
     if not simulator.config.randomization.any:
         return {}
+    if simulator.config.dynamics == "articulated":
+        masses = [row for row, name in enumerate(tree_of(simulator.vehicles[0]).row_names) if name.endswith(".mass")]
+        total = simulator.parameter("tree")[:, masses].sum(axis=1)
+        return {"mass_kg": total} if np.ptp(total) > 0.0 else {}
     found: dict[str, Any] = {"mass_kg": simulator.parameter("mass")}
     if simulator.config.dynamics == "rigid":
-        masses = np.array([item.mass for item in simulator.vehicles])
-        found["mass_ratio"] = simulator.parameter("mass") / masses
+        recorded = np.array([item.mass for item in simulator.vehicles])
+        found["mass_ratio"] = simulator.parameter("mass") / recorded
         highest = simulator.parameter("rotor_max")
         c = simulator.parameter("rotor_thrust").reshape(len(highest), -1, 3)
         thrust = (c[..., 0] + c[..., 1] * highest + c[..., 2] * highest**2).sum(axis=1)

@@ -18,10 +18,10 @@ from airworthy.dynamics.articulated.equations import (
 )
 from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
 
-__all__ = ["center_of_mass", "composite", "effectiveness", "momentum_and_energy"]
+__all__ = ["center_of_mass", "composite", "effectiveness", "momentum_and_energy", "whole_inertia"]
 
 
-def _centers(structure: TreeStructure, model: TreeNumbers, frames: Sequence[BodyFrame]) -> tuple[Vector, ...]:
+def body_centers(structure: TreeStructure, model: TreeNumbers, frames: Sequence[BodyFrame]) -> tuple[Vector, ...]:
     """Every body's own centre of mass from the root's point of reference, root axes [m]."""
     found = zip(positions(structure, frames), frames, model.bodies, strict=True)
     return tuple(add(place, matrix_vector(frame.rotation, body.center)) for place, frame, body in found)
@@ -34,7 +34,7 @@ def _mass(model: TreeNumbers) -> Scalar:
     return total
 
 
-def _mean(model: TreeNumbers, vectors: Sequence[Vector]) -> Vector:
+def mean_by_mass(model: TreeNumbers, vectors: Sequence[Vector]) -> Vector:
     """Mean weighted by mass."""
     total: Vector = ZERO
     for body, vector in zip(model.bodies, vectors, strict=True):
@@ -50,7 +50,7 @@ def center_of_mass(structure: TreeStructure, model: TreeNumbers, q: Vector) -> V
         model: Its numbers.
         q: Joint angles [rad].
     """
-    return _mean(model, _centers(structure, model, kinematics(structure, model, q)))
+    return mean_by_mass(model, body_centers(structure, model, kinematics(structure, model, q)))
 
 
 def composite(structure: TreeStructure, model: TreeNumbers, q: Vector) -> tuple[Scalar, Vector, Vector]:
@@ -62,15 +62,30 @@ def composite(structure: TreeStructure, model: TreeNumbers, q: Vector) -> tuple[
         q: Joint angles [rad].
     """
     frames = kinematics(structure, model, q)
-    centers = _centers(structure, model, frames)
-    center = _mean(model, centers)
+    centers = body_centers(structure, model, frames)
+    center = mean_by_mass(model, centers)
+    return _mass(model), center, _inertia_about(model, frames, centers, center)
+
+
+def whole_inertia(structure: TreeStructure, model: TreeNumbers, q: Vector) -> Vector:
+    """Return the inertia of the whole about its centre of mass, root axes: xx, yy, zz, xy, xz, yz [kg m^2].
+
+    Args:
+        structure: Of the tree.
+        model: Its numbers.
+        q: Joint angles [rad].
+    """
+    return composite(structure, model, q)[2]
+
+
+def _inertia_about(model: TreeNumbers, frames: Sequence[BodyFrame], centers: Sequence[Vector], center: Vector) -> Vector:
     total: Vector = (0.0,) * 6
     for body, frame, place in zip(model.bodies, frames, centers, strict=True):
         x, y, z = sub(place, center)
         own = (y * y + z * z, x * x + z * z, x * x + y * y, -(x * y), -(x * z), -(y * z))
         turned = turned_inertia(frame.rotation, body.inertia)
         total = tuple(t + i + body.mass * o for t, i, o in zip(total, turned, own, strict=True))
-    return _mass(model), center, total
+    return total
 
 
 def effectiveness(structure: TreeStructure, model: TreeNumbers, q: Vector, about: Vector | None = None) -> tuple[Vector, ...]:
@@ -85,7 +100,7 @@ def effectiveness(structure: TreeStructure, model: TreeNumbers, q: Vector, about
         about: Point r from the root's own centre of mass [m]; None: the centre of mass of the whole.
     """
     frames = kinematics(structure, model, q)
-    point = _mean(model, _centers(structure, model, frames)) if about is None else about
+    point = mean_by_mass(model, body_centers(structure, model, frames)) if about is None else about
     places = positions(structure, frames)
     found = []
     for item, (body, arm, axis) in zip(model.propellers, rotor_frames(structure, model, frames), strict=True):
@@ -112,8 +127,8 @@ def momentum_and_energy(
     """
     frames = kinematics(structure, model, q)
     turning, moving = velocities(structure, frames, velocity, rate, qd)
-    centers = _centers(structure, model, frames)
-    center = _mean(model, centers)
+    centers = body_centers(structure, model, frames)
+    center = mean_by_mass(model, centers)
     places = positions(structure, frames)
     linear, angular, energy = ZERO, ZERO, 0.0
     for body, frame, place, middle, w, v in zip(model.bodies, frames, places, centers, turning, moving, strict=True):

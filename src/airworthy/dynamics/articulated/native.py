@@ -19,7 +19,7 @@ from airworthy.dynamics.articulated.parameters import (
 from airworthy.dynamics.articulated.step import INTEGRATORS
 from airworthy.dynamics.articulated.tree import TreeStructure
 from airworthy.dynamics.equations import normalize
-from airworthy.dynamics.rigid import CONTEXT, native_text
+from airworthy.dynamics.rigid import CONTEXT, native_sections, native_text
 
 __all__ = ["articulated_blocks", "articulated_kernel", "articulated_snippet"]
 
@@ -81,9 +81,9 @@ def articulated_blocks(structure: TreeStructure) -> list[TracedBlock]:
 
 def articulated_snippet(structure: TreeStructure) -> str:
     """Return the complete native source of the step; its arguments are `ARGUMENTS`."""
-    blocks = "".join(block.source for block in articulated_blocks(structure))
-    text = native_text("articulated_step.cpp").replace("TRACED_BLOCKS", blocks)
-    values = {"JOINTS": structure.joint_count, "ROTORS": structure.rotor_count, "GROUP": BLOCKS_PER_TASK}
+    blocks = joined_blocks(articulated_blocks(structure))
+    text = with_motion(native_text("articulated_step.cpp"), "target", "").replace("TRACED_BLOCKS", blocks)
+    values = {"FELT_COUNT": 3, "JOINTS": structure.joint_count, "ROTORS": structure.rotor_count, "GROUP": BLOCKS_PER_TASK}
     values |= {f"INTEGRATOR_{name.upper()}": number for name, number in INTEGRATORS.items()}
     enumerators = ", ".join(f"{name} = {number}" for name, number in values.items())
     layouts = [
@@ -92,6 +92,37 @@ def articulated_snippet(structure: TreeStructure) -> str:
         articulated_input_layout(structure).c_enum("IN"),
     ]
     return "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", *layouts, text])
+
+
+def joined_blocks(blocks: list[TracedBlock]) -> str:
+    """Return the text of traced blocks, on a CPU the largest as a function of its own: that compiles in half the time, and what
+    a call costs is nothing beside thousands of operations."""
+    text = "".join(block.source for block in blocks)
+    for name in ("evaluate", "steered"):
+        text = text.replace(f"static INLINE void {name}(", f"static APART void {name}(")
+    return text
+
+
+APART = """
+#if LANES == 1
+#define APART INLINE
+#else
+#define APART __attribute__((noinline))
+#endif
+"""
+
+
+def with_motion(text: str, aim: str, felt: str) -> str:
+    """Return native text with the integrators put in.
+
+    Args:
+        text: Where they are to stand.
+        aim: Its name of the joints' targets.
+        felt: Arguments of the evaluation behind the usual ones.
+    """
+    for hook, part in native_sections("articulated_motion.h").items():
+        text = text.replace(hook, part.replace("AIM", aim).replace(" FELT_MORE", felt))
+    return APART + text
 
 
 @cache

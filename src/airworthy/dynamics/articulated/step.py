@@ -43,9 +43,10 @@ def evaluate(
     moment: Vector,
     h: Scalar,
     stop_h: Scalar,
-) -> tuple[Vector, Vector, Vector, Vector, Vector]:
+    sensing: int | None = None,
+) -> tuple[Vector, ...]:
     """Return world acceleration of the root's own centre of mass, angular acceleration of the root, joint accelerations, joint
-    torques, and the root's specific force in its axes.
+    torques, and the root's specific force in its axes; of a body that senses, also its specific force and angular acceleration.
 
     Args:
         structure: Of the tree.
@@ -63,6 +64,7 @@ def evaluate(
         moment: External, on the root, root axes [N m].
         h: Step of the laws [s].
         stop_h: Step of the stops [s].
+        sensing: Number of a body that carries an inertial sensor, whose point of reference and axes it is asked for.
     """
     frames = kinematics(structure, model, q)
     columns = matrix_columns(attitude)
@@ -78,7 +80,49 @@ def evaluate(
     specific = found.specific[0]
     world = to_world(attitude, specific)
     free = ZERO if held is not None else (world[0], world[1], world[2] - model.gravity)
-    return free, found.angular[0], found.joint, found.torque, specific
+    motion = (free, found.angular[0], found.joint, found.torque, specific)
+    if sensing is None:
+        return motion
+    turn = frames[sensing].rotation
+    return *motion, into_axes(turn, found.specific[sensing]), into_axes(turn, found.angular[sensing])
+
+
+def sensed_rate(structure: TreeStructure, model: TreeNumbers, rate: Vector, q: Vector, qd: Vector, sensing: int) -> Vector:
+    """Return a body's angular velocity in its own axes [rad/s].
+
+    Args:
+        structure: Of the tree.
+        model: Its numbers.
+        rate: Of the root, root axes [rad/s].
+        q: Joint angles [rad].
+        qd: Joint rates [rad/s].
+        sensing: Number of the body.
+    """
+    frames = kinematics(structure, model, q)
+    turning, _ = velocities(structure, frames, ZERO, rate, qd)
+    return into_axes(frames[sensing].rotation, turning[sensing])
+
+
+def into_axes(rotation: tuple[Vector, Vector, Vector], vector: Vector) -> Vector:
+    """Return R^T v."""
+    return tuple(dot(tuple(row[k] for row in rotation), vector) for k in range(3))
+
+
+def joint_aim(structure: TreeStructure, q: Vector, target: Vector, angle: Vector, gain: Vector, rate_max: Vector) -> Vector:
+    """Return the joints' targets: as asked, of servos with what brings them to an angle, within the rate that they may have.
+
+    Args:
+        structure: Of the tree.
+        q: Joint angles [rad].
+        target: As asked: angles of springs [rad], rates of servos [rad/s], torques [N m].
+        angle: That servos are to hold [rad].
+        gain: At which they do [1/s]; 0: none is held.
+        rate_max: Of servos [rad/s].
+    """
+    return tuple(
+        clip(asked + hold * (held - at), -most, most) if law == "servo" else asked
+        for law, at, asked, held, hold, most in zip(structure.laws, q, target, angle, gain, rate_max, strict=True)
+    )
 
 
 def to_world(attitude: Vector, vector: Vector) -> Vector:

@@ -79,6 +79,13 @@ class ArticulatedTwin:
         values = np.asarray(tree.values if rows is None else rows, float)
         self.model = self.structure.model(lambda row: values[row])
         self._single = _single(self.structure, self.model) if single else None
+        self.force: Any = (0.0, 0.0, 0.0)
+        """External, on the root's own centre of mass, world [N]."""
+        self.moment: Any = (0.0, 0.0, 0.0)
+        """External, on the root, root axes [N m]."""
+        self.sensing: int | None = None
+        """Number of a body that carries an inertial sensor."""
+        self._heard: list[tuple[Array, ...]] = []
 
     def start(self, env_count: int = 1, **fields: ArrayLike) -> JointedMotion:
         """Return a state at rest with joints and rotors at zero, but for the fields given.
@@ -104,8 +111,8 @@ class ArticulatedTwin:
         target: Any,
         h: float,
         stop_h: float,
-        force: Any = (0.0, 0.0, 0.0),
-        moment: Any = (0.0, 0.0, 0.0),
+        force: Any = None,
+        moment: Any = None,
     ) -> tuple[Array, ...]:
         """Return world acceleration, angular acceleration, joint accelerations, joint torques and specific force, (k, env).
 
@@ -116,8 +123,8 @@ class ArticulatedTwin:
             target: Of the joints, alike.
             h: Step of the laws [s].
             stop_h: Of the stops [s].
-            force: External, world [N].
-            moment: External, root axes [N m].
+            force: External, world [N]; None: `self.force`.
+            moment: External, root axes [N m]; None: `self.moment`.
         """
         given: tuple[Any, ...] = (
             at.attitude,
@@ -129,8 +136,8 @@ class ArticulatedTwin:
             at.rotor,
             command,
             target,
-            force,
-            moment,
+            self.force if force is None else force,
+            self.moment if moment is None else moment,
         )
         env = at.position.shape[1]
         if self._single is not None:
@@ -138,8 +145,10 @@ class ArticulatedTwin:
             flat = np.array(self._single(**dict(zip(_INPUTS, map(_floats, (*given, (h,), (stop_h,))), strict=True))))[:, None]
             return tuple(np.split(flat, np.cumsum([3, 3, n, n])))
         named: dict[str, Any] = dict(zip(_INPUTS, (*map(tuple, given), h, stop_h), strict=True))
-        found = evaluate(self.structure, self.model, **named)
-        return tuple(np.stack([np.broadcast_to(np.asarray(x, float), (env,)) for x in part]) for part in found)
+        found = evaluate(self.structure, self.model, **named, sensing=self.sensing)
+        arrays = tuple(np.stack([np.broadcast_to(np.asarray(x, float), (env,)) for x in part]) for part in found)
+        self._heard.append(arrays)
+        return arrays[:5]
 
     def step(
         self, state: JointedMotion, command: ArrayLike, target: ArrayLike, dt: float, integrator: str = "midpoint"
@@ -155,12 +164,42 @@ class ArticulatedTwin:
         """
         if integrator not in INTEGRATORS:
             raise unknown_name("integrator", integrator, INTEGRATORS)
+        self._heard.clear()
         asked = tuple(within_limits(self.model, tuple(np.asarray(command, float))))
         aim = tuple(np.asarray(target, float))
         keep = rotor_keep(self.model, dt)
         half, whole = (np.stack(v) for v in rotor_step(self.model, tuple(state.rotor), asked, *keep, dt))
         after = getattr(self, f"_{integrator}")(state, replace(state, rotor=half), asked, aim, dt, whole)
         return replace(after, rotor=whole)
+
+    def acted(
+        self,
+        state: JointedMotion,
+        command: Array,
+        target: Array,
+        dt: float,
+        integrator: str,
+        force: Any,
+        moment: Any,
+        sensing: int,
+    ) -> tuple[JointedMotion, tuple[Array, ...]]:
+        """Return the state one step on under external forces, and what was felt: joint torques of the last evaluation, specific
+        force of the root and of the body that senses, and that body's angular acceleration, of the first.
+
+        Args:
+            state: Before.
+            command: Of the rotors, (rotors, env).
+            target: Of the joints, (joints, env).
+            dt: Step [s].
+            integrator: One of `INTEGRATORS`.
+            force: External, world [N].
+            moment: External, root axes [N m].
+            sensing: Number of the body that carries the inertial sensor.
+        """
+        self.force, self.moment, self.sensing = force, moment, sensing
+        after = self.step(state, command, target, dt, integrator)
+        first, last = self._heard[0], self._heard[-1]
+        return after, (last[3], first[4], first[5], first[6])
 
     def _moved(self, origin: JointedMotion, found: tuple[Array, ...], h: float) -> JointedMotion:
         """Take a semi-implicit step: velocities first, then positions by the new ones."""

@@ -1,19 +1,19 @@
-// One launch of the rigid family: every physics step of one control period, state in registers. A task is GROUP blocks of LANES
+// One launch of the families that fly by rotors: every physics step of one control period, state in registers. What differs between
+// them stands in files of their own (rigid_motion.h, jointed_motion.h), in sections that are put in at the hooks MOTION_*. A task is GROUP blocks of LANES
 // environments (one environment on a GPU), so that parameters which all share are spread into lanes once per task; arrays are (row, environment) with `stride` environments per row, a multiple of LANES. Parameters have a
 // stride per row: 0 where all environments share the number. Traced blocks stand in struct T, enumerators S_*, P_*, C_* and E_*
 // come from the layouts and flags in Python. The readable twin is airworthy.simulation.twin.
 #define PARAMETERS_USED level > LEVEL_ROTOR_SPEED ? P_COUNT : P_CONTROL_START
 BATCH_OPEN
-const int variant = flags & (E_PLANAR | E_SQUARE | E_DRAG | E_DRAG_FULL | E_HUB_AIR);
 
 // ---- load -----------------------------------------------------------------------------------------------------------
-F Y[10 + ROTORS];  // velocity, attitude, rate, rotor states
+F Y[STATES];  // velocity, attitude, rate, rotor states, and what else the family has
 F *const v = Y, *const q = Y + 3, *const w = Y + 7, *const m = Y + 10;
 F base[3], moved[3];
 LOAD_POSITION(base, moved)
 // Specialised derivatives drop terms that are zero, which can turn a zero negative. Adding 0 makes it positive again, here and
 // where specific force is put out: then no bit depends on the form that a batch needs.
-for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = N::load(STATE(S_velocity + i)) + nought;
+for (int i = 0; i < STATES; ++i) Y[i] = N::load(STATE(S_velocity + i)) + nought;
 F status = N::load(STATE(S_status));
 status = N::select(N::finite(status), status, N::c(1.0f));
 M alive = status == N::c(0.0f);
@@ -54,6 +54,7 @@ if (HAS(E_GROUND | E_CLEARANCE) && begun > 0) {
   touched = N::load(STATE(S_contact));
   impact = N::load(STATE(S_impact_speed));
 }
+MOTION_LOAD
 CONTROL_LOAD
 
 // ---- the steps ------------------------------------------------------------------------------------------------------
@@ -130,9 +131,10 @@ for (int step = 0; step < substeps; ++step) {
     T::wind(CTX, N::from_int(N::signed_of(clock)) * dt, gusts, wind);
   }
 
+  MOTION_SENSE
   // Gyroscope first: a controller may close its loop on it. Attitude and rate are those at the start of the step.
   if (HAS(E_IMU)) {
-    T::gyroscope(CTX, w, imu + 3);
+    T::gyroscope(CTX, SENSED_RATE, imu + 3);
     for (int i = 0; i < 3; ++i) {
       F sample = imu[3 + i] + bias_g[i];
       if (HAS(E_IMU_NOISE)) sample += PAR(P_imu_noise + 3 + i) * noise[9 + i];
@@ -149,6 +151,7 @@ for (int step = 0; step < substeps; ++step) {
     if (level == LEVEL_ROTOR_SPEED) {
       for (int i = 0; i < ROTORS; ++i) raw[i] = i < command_rows ? wanted[i] : N::c(0.0f);
     } else {
+      MOTION_STEER
       CONTROL_STEP
     }
     F total = N::c(0.0f);
@@ -165,56 +168,12 @@ for (int step = 0; step < substeps; ++step) {
   }
   saturated += N::select(over, N::c(1.0f), N::c(0.0f));
 
-  // The step itself.
-  F factor[ROTORS], half_m[ROTORS], full_m[ROTORS], mean_rate[ROTORS], next[10 + ROTORS], D[3], rate_dot[3], accel[3];
-  if (HAS(E_GROUND_EFFECT)) {
-    T::ground_effect(CTX, p[2], q, factor);
-  } else {
-    for (int i = 0; i < ROTORS; ++i) factor[i] = N::c(1.0f);
-  }
-  if (HAS(E_EXACT_ROTORS)) {
-    T::rotor_exact(CTX, m, command, half_m, full_m);
-    for (int i = 0; i < ROTORS; ++i) mean_rate[i] = (full_m[i] - m[i]) / dt;
-  }
-  T::advance(CTX, variant, integrator, HAS(E_EXACT_ROTORS), dt, Y, command, wind, force, moment, factor, half_m, full_m, mean_rate,
-             next, D, rate_dot, specific);
-  if (HAS(E_IMU)) T::accelerometer(CTX, specific, w, rate_dot, accel);
-  {
-    F unit[4], limited[ROTORS];
-    T::normalize(next + 3, unit);
-    for (int i = 0; i < 4; ++i) next[3 + i] = unit[i];
-    F sum = N::c(0.0f);
-    for (int i = 0; i < ROTORS; ++i) sum += N::abs(next[10 + i]);
-    const M rotors_ok = N::finite(sum);
-    T::clip_rotors(CTX, next + 10, ceiling, limited);
-    for (int i = 0; i < ROTORS; ++i) next[10 + i] = N::select(rotors_ok, limited[i], next[10 + i]);
-  }
+  // The step itself: `next` and the displacement D from Y, and what an accelerometer feels.
+  F next[STATES], D[3], accel[3];
+  MOTION_STEP
   for (int i = 0; i < 3; ++i) D[i] += moved[i];
 
-  // Ground: impulses at the contact points, only where a lane is near it; lanes in the air come out unchanged.
-  if (HAS(E_GROUND)) {
-    const F height = base[2] + D[2];
-    if (N::any(height - PAR(P_contact_reach) < PAR(P_ground_height))) {
-      // Copies, since what a call points to cannot stay in registers.
-      F support[3], support_turn[3], approach, felt[3], body[10], shift[3] = {D[0], D[1], D[2]};
-      for (int i = 0; i < 10; ++i) body[i] = next[i];
-      const float held_share = integrator == INTEGRATOR_RK4 ? 0.5f : integrator == INTEGRATOR_SEMI_IMPLICIT ? 1.0f : 0.0f;
-      const M met = T::ground(CTX, dt, held_share, height, body, shift, support, support_turn, &approach);
-      for (int i = 0; i < 10; ++i) next[i] = body[i];
-      for (int i = 0; i < 3; ++i) D[i] = shift[i];
-      touched += N::select(met, N::c(1.0f), N::c(0.0f));
-      impact = N::select(met & (approach > impact), approach, impact);
-      for (int i = 0; i < 3; ++i) {
-        specific[i] = N::select(met, specific[i] + support[i], specific[i]);
-        support_turn[i] += rate_dot[i];
-      }
-      if (HAS(E_IMU)) {
-        T::accelerometer(CTX, specific, w, support_turn, felt);
-        for (int i = 0; i < 3; ++i) accel[i] = N::select(met, felt[i], accel[i]);
-      }
-    }
-  }
-
+  MOTION_GROUND
   // Accelerometer and bias walk.
   if (HAS(E_IMU)) {
     for (int i = 0; i < 3; ++i) {
@@ -229,32 +188,29 @@ for (int step = 0; step < substeps; ++step) {
     if (HAS(E_IMU_LOG))
       for (int i = 0; i < 6; ++i) N::store(imu_log.data + ((begun + step) * 6 + i) * stride + lane0, imu[i]);
   }
-  if (HAS(E_BATTERY)) {
-    F used, ratio;
-    T::battery(CTX, charge, next + 10, dt, &used, &ratio);
-    charge = used;
-    ceiling = ratio;
-  }
+  MOTION_BATTERY
 
   // Containment: a flight that left the bounds of sense keeps its last good state, is labelled and never moves again.
   {
     F x = base[0] + D[0], y = base[1] + D[1], z = base[2] + D[2];
     F rotor_sum = N::c(0.0f);
-    for (int i = 0; i < ROTORS; ++i) rotor_sum += N::abs(next[10 + i]);
+    for (int i = 10; i < STATES; ++i) rotor_sum += N::abs(next[i]);
     M ok = command_ok & N::finite(rotor_sum) & ((x * x + y * y + z * z) < PAR(P_limit) * PAR(P_limit)) &
            ((next[0] * next[0] + next[1] * next[1] + next[2] * next[2]) < PAR(P_limit + 1) * PAR(P_limit + 1)) &
            ((next[7] * next[7] + next[8] * next[8] + next[9] * next[9]) < PAR(P_limit + 2) * PAR(P_limit + 2)) &
            ((next[3] * next[3] + next[4] * next[4] + next[5] * next[5] + next[6] * next[6]) > N::c(0.5f));
+    MOTION_BOUNDS
     M good = alive & ok;
     if (N::any(N::invert(good))) {
-      for (int i = 0; i < 10 + ROTORS; ++i) next[i] = N::select(good, next[i], Y[i]);
+      for (int i = 0; i < STATES; ++i) next[i] = N::select(good, next[i], Y[i]);
       for (int i = 0; i < 3; ++i) D[i] = N::select(good, D[i], moved[i]);
       status = N::select(alive & N::invert(ok), N::c(1.0f), status);
       alive = good;
     }
-    for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = next[i];
+    for (int i = 0; i < STATES; ++i) Y[i] = next[i];
     for (int i = 0; i < 3; ++i) moved[i] = D[i];
   }
+  MOTION_KEPT
   CHECK_SAFE_BALL(base, moved)
   clock = clock + N::u(1u);
 }
@@ -272,9 +228,10 @@ if (!unfinished) {
 
 // ---- store ----------------------------------------------------------------------------------------------------------
 HOLD
+MOTION_STORE
 STORE_POSITION(base, moved)
 for (int i = 0; i < 3; ++i) STORE(S_acceleration + i, specific[i] + 0.0f);
-for (int i = 0; i < 10 + ROTORS; ++i) STORE(S_velocity + i, Y[i]);
+for (int i = 0; i < STATES; ++i) STORE(S_velocity + i, Y[i]);
 for (int i = 0; i < ROTORS; ++i) STORE(S_rotor_command + i, command[i]);
 STORE(S_status, status);
 STORE(S_saturated, SATURATED_SHARE(saturated));

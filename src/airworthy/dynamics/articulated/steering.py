@@ -1,0 +1,185 @@
+"""What a controller needs to know of a vehicle whose shape changes, at each step anew: its centre of mass, inertia, allocation.
+
+Laws steer the whole as if it were a rigid body at the angles that its joints have: position and velocity are those of the
+centre of mass, attitude and rates those of the root. Gains of rotation grow with the inertia, so that frequencies stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airworthy.core.arrays import Scalar, Vector
+from airworthy.core.ops import sqrt, where
+from airworthy.core.vectors import add, cross, matrix_columns, rotate_inverse, sub
+from airworthy.dynamics.articulated.composite import body_centers, effectiveness, mean_by_mass, whole_inertia
+from airworthy.dynamics.articulated.equations import kinematics, positions, turned_inertia, velocities
+from airworthy.dynamics.articulated.step import to_world
+from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
+from airworthy.dynamics.equations import normalize
+
+__all__ = ["GAINS", "ROWS", "allocation", "steered", "whole_motion"]
+
+GAINS = (
+    "attitude_gain",
+    "rate_gain",
+    "m_attitude_gain",
+    "m_rate_gain",
+    "m_attitude_integral_gain",
+    "m_rate_derivative_gain",
+)
+"""Rows of control that are moments, in proportion to the inertia about their axes."""
+ROWS = (2, 3, 4, 5)
+"""What is allocated: collective and moments."""
+_DAMPING = 1e-6
+"""Added to the diagonal of the allocation's matrix, whose rows have length 1 at the start: where a shape cannot give a moment,
+nothing is asked in its place."""
+
+
+def whole_motion(
+    structure: TreeStructure,
+    model: TreeNumbers,
+    position: Vector,
+    velocity: Vector,
+    attitude: Vector,
+    rate: Vector,
+    q: Vector,
+    qd: Vector,
+) -> tuple[Vector, Vector]:
+    """Return position [m] and velocity [m/s] of the centre of mass of the whole, world.
+
+    Args:
+        structure: Of the tree.
+        model: Its numbers.
+        position: Of the root's own centre of mass, world [m].
+        velocity: Of the same, world [m/s].
+        attitude: Of the root, x, y, z, w, root to world.
+        rate: Of the root, root axes [rad/s].
+        q: Joint angles [rad].
+        qd: Joint rates [rad/s].
+    """
+    frames = kinematics(structure, model, q)
+    centers = body_centers(structure, model, frames)
+    turning, moving = velocities(structure, frames, (0.0, 0.0, 0.0), rate, qd)
+    places = positions(structure, frames)
+    speeds = [
+        add(v, cross(w, sub(middle, place))) for v, w, middle, place in zip(moving, turning, centers, places, strict=True)
+    ]
+    center, drift = mean_by_mass(model, centers), mean_by_mass(model, speeds)
+    return add(position, to_world(attitude, center)), add(velocity, to_world(attitude, drift))
+
+
+def steered(
+    structure: TreeStructure,
+    model: TreeNumbers,
+    position: Vector,
+    velocity: Vector,
+    attitude: Vector,
+    rate: Vector,
+    q: Vector,
+    qd: Vector,
+    p: Any,
+    leaning: bool,
+) -> tuple[Vector, ...]:
+    """Return what laws read of the whole: position and velocity of its centre of mass, inertia, allocation's inverse by rotors,
+    its collective direction, the gains of `GAINS`, and the turn from the frame that laws steer to the root (x, y, z, w).
+
+    Args:
+        structure: Of the tree.
+        model: Its numbers as the controller believes them.
+        position: Of the root's own centre of mass, world [m].
+        velocity: Of the same, world [m/s].
+        attitude: Of the root, x, y, z, w, root to world.
+        rate: Of the root, root axes [rad/s].
+        q: Measured joint angles [rad].
+        qd: Measured joint rates [rad/s].
+        p: Record with `believed_scale` and `believed_gains`.
+        leaning: Laws steer the frame whose z axis is the force of the rotors that hold the vehicle without a moment, and which
+            hover therefore has level; else the root.
+    """
+    center, drift = whole_motion(structure, model, position, velocity, attitude, rate, q, qd)
+    inertia, columns = whole_inertia(structure, model, q), effectiveness(structure, model, q)
+    trim: Vector = (0.0, 0.0, 0.0, 1.0)
+    if leaning:
+        shares = [row[2] for row in allocation(columns, p.believed_scale)[0]]
+        trim = level_frame(tuple(dot_all(tuple(c[axis] for c in columns), tuple(shares)) for axis in range(3)))
+        inertia = turned_inertia(matrix_columns(trim), inertia)  # rows of R^T, R the frame to the root
+        columns = tuple((*rotate_inverse(trim, c[:3]), *rotate_inverse(trim, c[3:])) for c in columns)
+    inverse, collective = allocation(columns, p.believed_scale)
+    gains = tuple(k * inertia[axis] for group in p.believed_gains for axis, k in enumerate(group))
+    return center, drift, inertia, tuple(x for row in inverse for x in row), collective, gains, trim
+
+
+def level_frame(force: Vector) -> Vector:
+    """Return the shortest turn from a frame to the root's whose z axis is a force's direction, x, y, z, w.
+
+    Args:
+        force: Of a unit along the root's z, root axes; where it has no such part, nothing is turned.
+    """
+    x, y, z = force
+    some = z > 0.5
+    along = z + sqrt(x * x + y * y + z * z)
+    turn = normalize((-y, x, 0.0, where(some, along, 1.0)))
+    return tuple(where(some, part, whole) for part, whole in zip(turn, (0.0, 0.0, 0.0, 1.0), strict=True))
+
+
+def allocation(columns: tuple[Vector, ...], row_scale: Vector) -> tuple[tuple[Vector, ...], Vector]:
+    """Return the pseudo-inverse of collective and moments, per rotor six numbers, and the collective direction.
+
+    As `control.effectors.pseudo_inverse` and `collective_direction`, in closed form: B^T (B B^T)^-1 with rows scaled, damped by
+    a millionth, so that it stays finite in shapes that cannot give every moment.
+
+    Args:
+        columns: Of the effectiveness, per rotor six numbers.
+        row_scale: Of the four rows: about one over their length; 0 leaves a row out.
+    """
+    rows = [tuple(column[r] * s for column in columns) for r, s in zip(ROWS, row_scale, strict=True)]
+    gram = [[dot_all(a, b) + (_DAMPING if i == j else 0.0) for j, b in enumerate(rows)] for i, a in enumerate(rows)]
+    lower, pivots = _factored(gram)
+    inverse = []
+    for k in range(len(columns)):
+        x = _solved(lower, pivots, [row[k] for row in rows])
+        inverse.append((0.0, 0.0, *(value * s for value, s in zip(x, row_scale, strict=True))))
+    shares = tuple(row[2] for row in inverse)
+    least: Scalar = shares[0]
+    for share in shares[1:]:
+        least = where(share < least, share, least)
+    return tuple(inverse), tuple(where(least > 1e-9, share, 0.0) for share in shares)
+
+
+def dot_all(a: Vector, b: Vector) -> Scalar:
+    total = a[0] * b[0]
+    for x, y in zip(a[1:], b[1:], strict=True):
+        total = total + x * y
+    return total
+
+
+def _factored(matrix: list[list[Scalar]]) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """L and one over D of L D L^T."""
+    n = len(matrix)
+    lower: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    kept: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    inverse: list[Scalar] = []
+    for j in range(n):
+        pivot = matrix[j][j]
+        for k in range(j):
+            pivot = pivot - lower[j][k] * kept[j][k]
+        inverse.append(1.0 / pivot)
+        for i in range(j + 1, n):
+            left = matrix[i][j]
+            for k in range(j):
+                left = left - lower[i][k] * kept[j][k]
+            kept[i][j] = left
+            lower[i][j] = left * inverse[j]
+    return lower, inverse
+
+
+def _solved(lower: list[list[Scalar]], inverse: list[Scalar], right: list[Scalar]) -> list[Scalar]:
+    n, x = len(right), list(right)
+    for i in range(n):
+        for k in range(i):
+            x[i] = x[i] - lower[i][k] * x[k]
+    x = [value * inv for value, inv in zip(x, inverse, strict=True)]
+    for i in range(n - 2, -1, -1):
+        for k in range(i + 1, n):
+            x[i] = x[i] - lower[k][i] * x[k]
+    return x

@@ -1,0 +1,66 @@
+"""`airworthy fly` with vehicles that have joints: what it takes them for, how it places them, what it records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.benchmarks.fly.config import FlyConfig
+from airworthy.benchmarks.fly.job import run_fly, settled
+from airworthy.core.errors import AirworthyError
+from airworthy.simulation import read_flight
+from airworthy.vehicles import vehicle
+
+
+def test_a_chain_follows_a_path_with_its_centre_of_mass(tmp_path: Path) -> None:
+    config = FlyConfig(
+        vehicle=("snakey",), waypoints=("0,0,1", "1,0,1.2"), hold=0.5, out=tmp_path / "run", report=False,
+        randomize=("mass=0.02",), envs=2, imu="vn100",
+    )  # fmt: skip
+    result = run_fly(config)
+    assert [flight["outcome"] for flight in result.summary["flights"]] == ["success"] * 2
+    table = read_flight(tmp_path / "run")[0]
+    flight = table.flight(0)
+    assert np.abs(flight.vector("position")[0] - (0.0, 0.0, 1.0)).max() < 1e-5
+    assert np.linalg.norm(flight.vector("position")[-1] - (1.0, 0.0, 1.2)) < 0.05
+    assert flight.joints.shape == (flight.row_count, 6)
+    assert np.abs(flight.joints[-1] - np.array((np.pi / 2, 0.0) * 3)).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("names", "changes", "dynamics", "integrator", "joints"),
+    [
+        (("morphy",), {}, "articulated", "midpoint", 8),
+        (("snakey",), {}, "articulated", "extrapolated", 6),
+        (("morphy",), {"physics_rate": 300.0}, "articulated", "extrapolated", 8),
+        (("snakey",), {"dynamics": "rigid", "joints": "ring"}, "rigid", "auto", 0),
+        (("snakey", "lmf2"), {}, "auto", "auto", 0),
+        (("lmf2",), {}, "auto", "auto", 0),
+        (("lmf2",), {"dynamics": "semi_kinematic"}, "semi_kinematic", "auto", 0),
+    ],
+)
+def test_what_is_flown(names: tuple[str, ...], changes: dict[str, Any], dynamics: str, integrator: str, joints: int) -> None:
+    config, flown = settled(FlyConfig(vehicle=names, **changes), [vehicle(name) for name in names])
+    assert (config.dynamics, config.integrator, flown[0].joint_count) == (dynamics, integrator, joints)
+    if dynamics == "rigid" and changes:
+        assert flown[0].center_of_mass == pytest.approx((0.0, 0.5, 0.0), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"vehicle": ("lmf2",), "joints": "ring"}, "has no joints"),
+        ({"vehicle": ("morphy",), "joints": "1,a"}, "an angle for each joint"),
+        ({"vehicle": ("morphy",), "joints": "0.1,0.2"}, "has 8 joints"),
+        ({"vehicle": ("morphy",), "joints": "bent"}, "set of joint angles"),
+        ({"vehicle": ("morphy",), "pilot": "mpc"}, "knows rigid vehicles only"),
+        ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "knows rigid vehicles only"),
+        ({"vehicle": ("morphy",), "wind": (1.0, 0.0, 0.0)}, "Wind is not simulated"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_a_sentence(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(AirworthyError, match=words):
+        run_fly(FlyConfig(course="hover", out=tmp_path / "run", report=False, **changes))

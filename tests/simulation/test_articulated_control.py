@@ -1,0 +1,158 @@
+"""Control of vehicles that change shape: allocation, inertia and centre of mass follow the joints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.dynamics.articulated_cases import with_joints
+
+from airworthy.control import ControlConfig
+from airworthy.control.effectors import collective_direction, pseudo_inverse
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.dynamics.articulated.composite import effectiveness, whole_inertia
+from airworthy.dynamics.articulated.steering import GAINS, ROWS, allocation
+from airworthy.dynamics.articulated.tree import tree_of
+from airworthy.simulation import Imu, Simulator, SimulatorConfig
+from airworthy.simulation.jointed import held, root_below
+from airworthy.simulation.jointed_twin import JointedTwin
+from airworthy.vehicles import control_effectiveness, vehicle
+from airworthy.vehicles.links import frozen
+
+RING = (np.pi / 2, 0.0) * 3
+
+
+def chain_config(**changes: Any) -> SimulatorConfig:
+    return SimulatorConfig(
+        **{
+            "dynamics": "articulated", "physics_rate": 500.0, "integrator": "extrapolated", "level": "position",
+            "disturbance": False, **changes,
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "angles"),
+    [("snakey", RING), ("snakey", (1.2, 0.1, 1.0, -0.2, 1.4, 0.15)), ("snakey6", (1.0, 0.0) * 5), ("morphy", (-0.2, 0.05) * 4)],
+)
+def test_the_live_allocation_is_that_of_the_held_vehicle(name: str, angles: tuple[float, ...]) -> None:
+    craft = vehicle(name)
+    tree, rigid = tree_of(craft), frozen(craft, angles)
+    columns = effectiveness(tree.structure, tree.model, angles)
+    np.testing.assert_allclose(np.array(columns, float).T, control_effectiveness(rigid), atol=1e-6)
+    rows = np.linalg.norm(control_effectiveness(rigid)[list(ROWS)], axis=1)
+    inverse, collective = allocation(columns, tuple(1.0 / rows))
+    want = np.linalg.pinv(control_effectiveness(rigid)[list(ROWS)])
+    np.testing.assert_allclose(np.array(inverse, float)[:, 2:], want, rtol=2e-3, atol=2e-3 * np.abs(want).max())
+    shares = collective_direction(pseudo_inverse(control_effectiveness(rigid)))
+    if shares.any() and not np.abs(control_effectiveness(rigid)[:2]).max() > 0.01:
+        np.testing.assert_allclose(np.array(collective, float), shares, rtol=2e-3)
+    np.testing.assert_allclose(np.array(whole_inertia(tree.structure, tree.model, angles), float), rigid.inertia, atol=1e-7)
+
+
+def test_a_shape_that_cannot_turn_asks_for_nothing_huge() -> None:
+    """The motors of a straight chain lie on one line: no moment about it."""
+    craft = vehicle("snakey")
+    tree = tree_of(craft)
+    inverse, _ = allocation(effectiveness(tree.structure, tree.model, (0.0,) * 6), (0.5, 1.0, 1.0, 50.0))
+    assert np.isfinite(np.array(inverse, float)).all()
+    assert np.abs(np.array(inverse, float)[:, 3]).max() < 1e-3
+    inverse, collective = allocation(effectiveness(tree.structure, tree.model, RING), (0.5, 1.0, 1.0, 0.0))
+    assert not np.array(inverse, float)[:, 5].any()
+    np.testing.assert_allclose(np.array(collective, float), 0.25, rtol=1e-5)
+
+
+def morphed(joint_allocation: str, **changes: Any) -> tuple[Array, Simulator]:
+    """Distance of the centre of mass from its place while a ring closes from 90 to 55 degrees and opens again in 12 s."""
+    control = ControlConfig(joint_allocation=joint_allocation)  # type: ignore[arg-type]
+    simulator = Simulator(vehicle("snakey"), chain_config(control=control, **changes), 1)
+    place = simulator.center[0].copy()
+    away = []
+    for k in range(1200):
+        share = 2.0 * np.pi * 0.01 * k / 12.0
+        bend, speed = np.radians(35.0) * (1.0 - np.cos(share)) / 2.0, np.radians(35.0) * np.sin(share) * np.pi / 12.0
+        angle, rate = np.full(6, np.nan), np.full(6, np.nan)
+        angle[::2], rate[::2] = np.pi / 2 - bend, -speed
+        simulator.set_joint_command(angle=angle, rate=rate)
+        simulator.step((*place, 0.0))
+        away.append(float(np.linalg.norm(simulator.center[0] - place)))
+    return np.array(away), simulator
+
+
+def test_a_chain_hovers_while_it_changes_shape() -> None:
+    """Source: spec/articulated 6 and 8.8: below 5 cm; about a metre where allocation keeps the shape of the start."""
+    away, simulator = morphed("measured")
+    assert away.max() < 0.05
+    assert np.degrees(np.abs(simulator.field("joint")[0, ::2] - np.pi / 2)).max() < 1.0
+    # The root moved: it is not what is held.
+    lost, _ = morphed("neutral")
+    assert lost.max() > 4.0 * away.max()
+
+
+def test_the_same_with_sensors_noise() -> None:
+    imu = Imu(gyroscope_noise=(0.001,) * 3, accelerometer_noise=(0.01,) * 3)
+    assert morphed("measured", imu=imu)[0].max() < 0.1
+
+
+def test_arms_hold_their_place_from_perturbed_starts() -> None:
+    """Source: spec/articulated 6: below a centimetre from up to 0.5 m and 1 rad/s."""
+    craft = vehicle("morphy")
+    made = SimulatorConfig(dynamics="articulated", physics_rate=500.0, integrator="midpoint", level="position")
+    simulator = Simulator(craft, made, 8)
+    rng = np.random.default_rng(2)
+    simulator.reset(position=rng.uniform(-0.5, 0.5, (8, 3)), rate=rng.uniform(-1.0, 1.0, (8, 3)))
+    for _ in range(600):
+        simulator.step((0.0, 0.0, 0.0, 0.0))
+    assert np.linalg.norm(simulator.center, axis=1).max() < 0.01
+    np.testing.assert_allclose(simulator.field("joint"), np.broadcast_to(simulator._joints.angles, (8, 8)), atol=0.01)  # type: ignore[union-attr]
+
+
+def test_gains_follow_the_inertia_and_start_as_of_the_held_vehicle() -> None:
+    craft = vehicle("snakey")
+    simulator = Simulator(craft, chain_config(), 1)
+    rigid = held(craft, simulator.config)
+    plain = Simulator(rigid, SimulatorConfig(physics_rate=500.0, level="position", disturbance=False), 1)
+    for name in ("attitude_gain", "rate_gain", "position_gain", "mass", "thrust_max", "inverse"):
+        np.testing.assert_allclose(simulator.parameter(f"control_{name}"), plain.parameter(f"control_{name}"), rtol=1e-6)
+    gains = simulator.parameter("believed_gains")[0].reshape(len(GAINS), 3)
+    np.testing.assert_allclose(gains[0] * rigid.inertia[:3], plain.parameter("control_attitude_gain")[0], rtol=1e-6)
+
+
+def test_a_leaning_shape_is_steered_level() -> None:
+    """Joints that tilt two links sideways: the chain hovers leaning, and the law steers the frame that is level then."""
+    simulator = Simulator(vehicle("snakey"), chain_config(joint_angles=(1.5, 0.1, 1.5, 0.0, 1.5, 0.0)), 2)
+    simulator.reset(position=[[0.1, 0.0, 0.0], [0.0, -0.1, 0.1]])
+    twin = JointedTwin(simulator)
+    simulator.advance(20, (0.0, 0.0, 0.0, 0.0))
+    twin.advance(20, (0.0, 0.0, 0.0, 0.0))
+    np.testing.assert_allclose(simulator.field("rotor_command"), twin.field("rotor_command"), atol=2e-3)
+    for _ in range(800):
+        simulator.step((0.0, 0.0, 0.0, 0.0))
+    assert np.linalg.norm(simulator.center, axis=1).max() < 0.05
+
+
+def test_the_place_of_the_root_below_the_whole() -> None:
+    craft = vehicle("snakey")
+    turn = np.array([0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)])
+    simulator = Simulator(craft, chain_config(), 1)
+    root = root_below(craft, simulator.config, np.array([1.0, 2.0, 3.0]), turn)
+    simulator.reset(position=root, attitude=turn)
+    np.testing.assert_allclose(simulator.center[0], [1.0, 2.0, 3.0], atol=1e-6)
+    np.testing.assert_allclose(root, [1.5, 2.0, 3.0], atol=1e-9)  # a square: 0.5 m to the left of the first link
+
+
+def test_a_belief_has_the_same_tree() -> None:
+    craft = vehicle("snakey")
+    with pytest.raises(AirworthyError, match="different joints, links"):
+        Simulator(craft, chain_config(), 1, believed=vehicle("morphy"))
+    wrong = Simulator(craft, chain_config(), 1, believed=with_joints(craft, kd=5.0))
+    assert not np.array_equal(wrong.parameter("believed_tree"), wrong.parameter("tree"))
+
+
+def test_published_gains_that_are_too_fast_are_refused() -> None:
+    control = ControlConfig(gain_values=(("attitude_gain", (14.0,) * 3), ("rate_gain", (0.17,) * 3)))
+    made = SimulatorConfig(dynamics="articulated", integrator="midpoint", level="position", physics_rate=100.0, control=control)
+    with pytest.raises(AirworthyError, match="physics_rate to at least"):
+        Simulator(vehicle("morphy"), made, 1)
