@@ -141,7 +141,13 @@ def ardupilot(options):
         hover.last = state["timestamp"]
         now = state["timestamp"]
         end.check(now)
-        frame = 0 if options.restart and now > options.restart else frame + 1
+        frame += 1
+        if options.restart and now > options.restart:  # a new program: its frames count from 0, from a port of its own
+            frame, options.restart, pulses = 0, 0.0, [1000] * 4
+            link.close()
+            link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            link.settimeout(60.0)
+            continue
         if now > 0.5:
             u = hover.commands(now, np.array(state["position"]), state["velocity"], state["quaternion"], state["imu"]["gyro"])
             pulses = [1000 + round(1000 * float(value)) for value in u]

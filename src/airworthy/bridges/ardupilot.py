@@ -29,6 +29,9 @@ _HEAD = struct.Struct("<HHI")
 _PULSE_MIN, _PULSE_MAX = 1000.0, 2000.0
 # MOT_SPIN_ARM: an armed copter's motors turn at 10 % of the range; half of it is neither that nor a stopped motor's pulse.
 _ARMED_FROM = 1050
+_CROSSED = 0.5
+"""Ours: ArduPilot sends a frame again a second after it last did; one that comes sooner than this after our answer had set out
+before the answer came, which is read all the same [s]."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +84,10 @@ class ArduPilotPilot(ExternalPilot):
         super().__init__(*arguments, **keywords)
         self._link = UdpLink(parse_address(self.settings.address, PORT), "ArduPilot")
         self._count = -1
-        self._answer = b""
+        self._answer, self._answered = b"", -np.inf
         self._odd = ""
-        self.malformed = self.repeated = 0
-        """Datagrams that were no servo packet; frames that came again, and were answered again."""
+        self.malformed = self.repeated = self.restarts = 0
+        """Datagrams that were no servo packet; frames that came again; times that it began again before the flight."""
 
     @property
     def address(self) -> str:
@@ -108,29 +111,48 @@ class ArduPilotPilot(ExternalPilot):
 
     def notes(self) -> list[str]:
         """Return what was odd; as in the base."""
-        odd = {"packets of others": self._link.refused, "malformed packets": self.malformed, "repeated frames": self.repeated}
+        odd = {
+            "packets of others": self._link.refused, "malformed packets": self.malformed, "repeated frames": self.repeated,
+            "restarts before the flight": self.restarts,
+        }  # fmt: skip
         return [*super().notes(), *(f"{self.name}: {count:,} {what}." for what, count in odd.items() if count)]
 
     def exchange(self, sample: VehicleSample, standing: bool) -> MotorReply | None:
         """Answer the frame before, wait for the next one; as in the base."""
         if self._count < 0:
             self.connect()
-        self._answer = state_line(sample)
+        self._answer, self._answered = state_line(sample), time.monotonic()
         self._link.send(self._answer)
-        packet = self._next(time.monotonic() + self.settings.patience)
+        packet = self._next(time.monotonic() + self.settings.patience) or self._begun_again()
         if packet is None:
             raise AutopilotFailure(
                 f"ArduPilot sent no servo packet within {self.settings.patience:g} s after the vehicle's state"
             )
         if packet.count < self._count:
-            raise AutopilotFailure(f"ArduPilot began again: its frame {self._count} was followed by frame {packet.count}")
+            if not standing:
+                raise AutopilotFailure(f"ArduPilot began again: its frame {self._count} was followed by frame {packet.count}")
+            self.restarts += 1
         self._count = packet.count
         pulses = np.array(packet.pulses[: len(self.motors.rotors)], np.float64)
         commands = (pulses - _PULSE_MIN) / (_PULSE_MAX - _PULSE_MIN)
         return MotorReply(np.where(pulses > 0.0, commands, 0.0), bool((pulses > _ARMED_FROM).any()))
 
+    def _begun_again(self) -> ServoPacket | None:
+        """Return an early frame that came from another port while the peer was silent, and take its sender for the peer."""
+        if self._link.stranger is None:
+            return None
+        data, sender = self._link.stranger
+        packet = servo_packet(data)
+        if isinstance(packet, str) or packet.count >= self._count:
+            return None
+        self._link.adopt(sender)
+        return packet
+
     def _next(self, deadline: float) -> ServoPacket | None:
-        """Return the next packet of another frame; one that comes again was not answered in time, and is answered again."""
+        """Return the next packet of another frame; one that comes again is answered again where the answer was lost.
+
+        Where it only was late, a second answer would be taken for that of the next frame, and each after it for the one behind.
+        """
         while True:
             received = self._link.receive(deadline)
             if received is None:
@@ -140,7 +162,9 @@ class ArduPilotPilot(ExternalPilot):
                 self.malformed, self._odd = self.malformed + 1, packet
             elif packet.count == self._count:
                 self.repeated += 1
-                self._link.send(self._answer)
+                if time.monotonic() > self._answered + _CROSSED:
+                    self._answered = time.monotonic()
+                    self._link.send(self._answer)
             else:
                 # Only what speaks the protocol becomes the peer.
                 if self._link.peer is None:

@@ -93,7 +93,7 @@ class ExternalPilot(ABC):
     frame = "quad_x"
     """Of the airframe, in `motor_maps.toml`."""
     level = "rotor_speed"
-    observes = ("position", "velocity", "attitude", "rate", "imu")
+    observes = ("position", "velocity", "attitude", "rate", "imu", "imu_resting")
 
     def __init__(
         self, vehicle: Vehicle, rate: float, settings: LinkSettings | None = None, imu: Imu | None = None, seed: int = 0
@@ -202,10 +202,9 @@ class ExternalPilot(ABC):
         return vehicle_sample(now, seen["position"][0], velocity[0], seen["attitude"][0], rate[0], imu, fixes)
 
     def _resting(self, seen: Observation, step: int) -> Array:
-        """IMU of a vehicle at rest: the first sample, in hover or on the ground, with its biases; and noise, since autopilots
-        take a constant sensor for a dead one."""
-        still = np.array(seen["imu"][0], np.float64) - np.concatenate([np.zeros(3), seen["rate"][0]])
+        """IMU of a vehicle at rest, with the biases that it has in flight, or an estimator that has learnt them here is wrong
+        there; and noise, since autopilots take a constant sensor for a dead one."""
         # Ours: behind the 24 numbers of a step that the navigation sensors draw.
         drawn = normals(self._key, step, Stream.NAVIGATION, 8, 32)[0, :6]
         density = np.array([*self._imu.accelerometer_noise, *self._imu.gyroscope_noise])
-        return still + density * np.sqrt(self.rate) * drawn
+        return np.asarray(seen["imu_resting"][0] + density * np.sqrt(self.rate) * drawn)

@@ -97,11 +97,13 @@ class UdpLink:
         self.address, self.who, self.peer = address, who, peer
         self.refused = 0
         """Packets of others than the peer."""
+        self.stranger: tuple[bytes, tuple[str, int]] | None = None
+        """The last of them, and its sender, since a peer was adopted: who begins again does so from another port."""
         self._known = peer is not None
 
     def adopt(self, sender: tuple[str, int]) -> None:
         """Take a sender for the peer from now on."""
-        self.peer, self._known = sender, True
+        self.peer, self._known, self.stranger = sender, True, None
 
     def receive(self, deadline: float) -> tuple[bytes, tuple[str, int]] | None:
         """Return the next datagram and its sender; None when the deadline (`time.monotonic`) has passed."""
@@ -118,7 +120,7 @@ class UdpLink:
                     return None
                 continue
             if self._known and sender != self.peer:
-                self.refused += 1
+                self.refused, self.stranger = self.refused + 1, (data, sender)
                 if left <= 0.0:
                     return None
                 continue

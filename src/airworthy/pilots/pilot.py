@@ -9,13 +9,16 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayFloat
 from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import rotate_inverse
 from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.sensor_state import Sample
 from airworthy.simulation.simulator import Simulator
 
 HEIGHT = "height"
 """World z alone, for pilots that are not to know where they are."""
-PRIVILEGED = ("position", "velocity", "attitude", "rate", "rotor_speed", "wind", HEIGHT)
+RESTING = "imu_resting"
+"""What the inertial sensor would measure of a vehicle that rests as it is, with its biases and its mount, without noise."""
+PRIVILEGED = ("position", "velocity", "attitude", "rate", "rotor_speed", "wind", HEIGHT, RESTING)
 """State that no sensor gives; a pilot gets it only where it says so."""
 WHOLE = {"position": "center", "velocity": "center_velocity"}
 OBSERVABLE = ("imu",)
@@ -95,12 +98,12 @@ def check_observes(simulator: Simulator, pilot: Pilot, mounted: MountedSensors |
             raise AirworthyError(
                 f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}."
             )
-        if name != HEIGHT and name not in simulator.layout:
+        if name not in (HEIGHT, RESTING) and name not in simulator.layout:
             raise AirworthyError(
                 f"Pilot {pilot.name!r} observes {name!r}, which {simulator.config.dynamics} dynamics do not have."
             )
-        if name == "imu" and simulator.config.imu is None:
-            raise AirworthyError(f"Pilot {pilot.name!r} observes 'imu', but no inertial sensor is simulated; configure one.")
+        if name in ("imu", RESTING) and simulator.config.imu is None:
+            raise AirworthyError(f"Pilot {pilot.name!r} observes {name!r}, but no inertial sensor is simulated; configure one.")
 
 
 def _check_sensor(pilot: Pilot, name: str, mounted: MountedSensors | None) -> None:
@@ -142,8 +145,19 @@ def _field(simulator: Simulator, name: str) -> ArrayFloat:
     if name in WHOLE:
         # Of a vehicle with joints, where the whole of it is and how it moves.
         return np.asarray(getattr(simulator, WHOLE[name]))
+    if name == RESTING:
+        return _resting(simulator)
     if name == "imu" and (begun := simulator.flight_step == 0).any():
         # A launch leaves the sample of its last step, and there was none yet.
         return np.where(begun[:, None], simulator.imu, simulator.field(name))
     # Without the rows that pad the kernel's rotors.
     return simulator.rotor_speed if name == "rotor_speed" else simulator.field(name)
+
+
+def _resting(simulator: Simulator) -> ArrayFloat:
+    """Accelerometer [m/s^2] and gyroscope [rad/s], sensor frame, (env, 6)."""
+    up = np.zeros((simulator.env_count, 3))
+    up[:, 2] = simulator.parameter("gravity")
+    mount = np.asarray(simulator.parameter("imu_rotation"), float).reshape(-1, 3, 3)  # sensor to body
+    force = np.einsum("eij,ei->ej", mount, rotate_inverse(np.asarray(simulator.attitude, float), up))
+    return np.concatenate([force + simulator.field("accelerometer_bias"), simulator.field("gyroscope_bias")], axis=1)
