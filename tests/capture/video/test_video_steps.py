@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
@@ -20,7 +22,7 @@ from airworthy.capture import CaptureVideoOptions, VideoResult, capture_video
 from airworthy.capture.places.free_space import NoRoomError
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.train import TrainResult
-from airworthy.capture.video import run, scale
+from airworthy.capture.video import reconstruct, run, scale
 from airworthy.capture.video.advice import judged_depth
 from airworthy.capture.video.steps import FilmSteps, StepProducts
 from airworthy.core import frames
@@ -271,6 +273,25 @@ def test_a_folder_that_cannot_say_what_it_is_of_is_refused(stand: Stand) -> None
     cut(stand.out / "video.json")
     with pytest.raises(AirworthyError, match=r"video.json' is not valid JSON.*choose another --out, or delete"):
         stand.run()
+
+
+@pytest.mark.parametrize("damage", ["cut", "other"])
+def test_a_damaged_database_is_refused_with_what_to_do(stand: Stand, damage: str) -> None:
+    """COLMAP says that no registered database factory succeeded."""
+    stand.out.mkdir()
+    stand.take_frames()
+    (stand.out / "colmap").mkdir()
+    path = stand.out / "colmap" / "database.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE a (b BLOB)")
+        database.executemany("INSERT INTO a VALUES (?)", [(bytes(5000),)] * 40)
+        database.commit()
+    if damage == "cut":
+        cut(path)
+    else:
+        path.write_bytes(b"no database " * 500)
+    with pytest.raises(AirworthyError, match=r"database.db' is damaged \(.*\): delete it, and features and matches are found"):
+        reconstruct(stand.out)
 
 
 # ---- Depth, and room --------------------------------------------------------------------------------------------------------
