@@ -298,7 +298,9 @@ def test_a_damaged_database_is_refused_with_what_to_do(stand: Stand, damage: str
 
 
 def test_splats_that_lie_elsewhere_are_said(stand: Stand) -> None:
-    assert stand.run().summary["depth"]["believed"]
+    good = stand.run()
+    assert good.summary["depth"]["believed"]
+    page_of_good = good.report.read_text()
     shutil.rmtree(stand.out)
     stand.depth = {"points": 412, "median_percent": 25.2, "within_5_percent": 1.0}
     done = stand.run()
@@ -308,7 +310,9 @@ def test_splats_that_lie_elsewhere_are_said(stand: Stand) -> None:
     assert "off by 25 %" in said[0]
     assert "--steps and --gaussians" in said[0]
     assert not done.summary["depth"]["believed"]
-    assert said[0].split(": ")[0] in unescape(done.report.read_text())
+    page = unescape(done.report.read_text())
+    assert said[0].split(": ")[0] in page
+    assert page.count("poor") == 1 + page_of_good.count("poor")
 
 
 @pytest.mark.parametrize(
