@@ -273,6 +273,20 @@ def test_an_interval_holds_what_the_lens_is_off() -> None:
     assert wide.scale_half == pytest.approx(np.hypot(exact.scale_half, 1.96 * moved), rel=0.02)
 
 
+def test_a_focal_length_is_off_by_as_much_whatever_the_images_are_reduced_to() -> None:
+    """Half a pixel of whole images is a sixth of one of images a third as wide."""
+    made, count = walk(), len(walk().position)
+    whole = replace(made.images, cameras=(camera_of("PINHOLE", 1200, 900, LENS),) * count)
+    words, halves = picks(made, (0, 5, 9)), []
+    for factor in (1.0, 3.0):
+        size = np.full(6 * count + 2, 1e-9)
+        size[-2] = 5.0 / factor
+        poses = PoseSpread(np.diag(size**2), np.zeros(count, np.int64))
+        halves.append(measured_scale(replace(whole, intrinsics=whole.intrinsics / factor), *words, LENGTH, poses).scale_half)
+    assert halves[0] > 1.2 * measured_scale(whole, *words, LENGTH).scale_half
+    assert halves[1] == pytest.approx(halves[0], rel=1e-6)
+
+
 def test_a_point_moves_with_the_poses_as_it_is_told_to() -> None:
     made = walk()
     poses, _ = bent(made, 3, 1e-5)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
@@ -20,7 +22,7 @@ from airworthy.capture import CaptureVideoOptions, VideoResult, capture_video
 from airworthy.capture.places.free_space import NoRoomError
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training.train import TrainResult
-from airworthy.capture.video import run, scale
+from airworthy.capture.video import reconstruct, run, scale
 from airworthy.capture.video.advice import judged_depth
 from airworthy.capture.video.steps import FilmSteps, StepProducts
 from airworthy.core import frames
@@ -31,7 +33,7 @@ MODEL = {
     "images": [f"{k}.jpg" for k in range(COUNT)], "points": 500, "reprojection_px": 0.3, "track_length": 4.0,
     "cameras": [{"model": "PINHOLE", "parameters": [10.0, 11.0, 6.0, 4.0], "focal_px": 10.0, "focal_deviation_px": None}],
 }  # fmt: skip
-RECORD = {
+RECORD: dict[str, Any] = {
     "metric": True, "origin": "the marker 0", "scale_by": ["marker 0"], "scale_half_95": 0.01, "level": None,
     "read_to_place": {
         "scale": 2.5, "rotation_xyzw": frames.from_euler(0.1, 0.2, 0.3).tolist(), "translation_m": [1.0, 2.0, 3.0]
@@ -240,16 +242,14 @@ def test_damaged_splats_are_refused(stand: Stand, name: str, how: Callable[[Path
     assert stand.done == ["training"]
 
 
-def test_splats_of_other_poses_are_refused(stand: Stand) -> None:
+def test_splats_of_other_pictures_or_metres_are_refused(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever led to them: scale that was found again, and came out otherwise."""
     stand.run()
-    for name in ("reconstruction.json", "summary.json"):
+    for name in ("alignment.json", "summary.json"):
         (stand.out / name).unlink()
-    MODEL["points"] = 501
-    try:
-        with pytest.raises(AirworthyError, match="their poses or their scale are others"):
-            stand.run()
-    finally:
-        MODEL["points"] = 500
+    monkeypatch.setitem(RECORD["read_to_place"], "scale", 2.6)
+    with pytest.raises(AirworthyError, match="their poses or their scale are others"):
+        stand.run()
 
 
 def test_a_folder_of_before_is_taken_as_it_is(stand: Stand) -> None:
@@ -275,11 +275,32 @@ def test_a_folder_that_cannot_say_what_it_is_of_is_refused(stand: Stand) -> None
         stand.run()
 
 
+@pytest.mark.parametrize("damage", ["cut", "other"])
+def test_a_damaged_database_is_refused_with_what_to_do(stand: Stand, damage: str) -> None:
+    """COLMAP says that no registered database factory succeeded."""
+    stand.out.mkdir()
+    stand.take_frames()
+    (stand.out / "colmap").mkdir()
+    path = stand.out / "colmap" / "database.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE a (b BLOB)")
+        database.executemany("INSERT INTO a VALUES (?)", [(bytes(5000),)] * 40)
+        database.commit()
+    if damage == "cut":
+        cut(path)
+    else:
+        path.write_bytes(b"no database " * 500)
+    with pytest.raises(AirworthyError, match=r"database.db' is damaged \(.*\): delete it, and features and matches are found"):
+        reconstruct(stand.out)
+
+
 # ---- Depth, and room --------------------------------------------------------------------------------------------------------
 
 
 def test_splats_that_lie_elsewhere_are_said(stand: Stand) -> None:
-    assert stand.run().summary["depth"]["believed"]
+    good = stand.run()
+    assert good.summary["depth"]["believed"]
+    page_of_good = good.report.read_text()
     shutil.rmtree(stand.out)
     stand.depth = {"points": 412, "median_percent": 25.2, "within_5_percent": 1.0}
     done = stand.run()
@@ -289,7 +310,9 @@ def test_splats_that_lie_elsewhere_are_said(stand: Stand) -> None:
     assert "off by 25 %" in said[0]
     assert "--steps and --gaussians" in said[0]
     assert not done.summary["depth"]["believed"]
-    assert said[0].split(": ")[0] in unescape(done.report.read_text())
+    page = unescape(done.report.read_text())
+    assert said[0].split(": ")[0] in page
+    assert page.count("poor") == 1 + page_of_good.count("poor")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ import importlib.util
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -178,7 +180,8 @@ def reconstruct(
         What reconstruction.json holds: models with images, points, reprojection errors, cameras, and seconds of each step.
 
     Raises:
-        AirworthyError: pycolmap is missing, or no two pictures hang together; the sentence says what to film instead.
+        AirworthyError: pycolmap is missing, its database is damaged, or no two pictures hang together; the sentence says what
+            to do, or to film instead.
     """
     root, o = Path(folder), options or ReconstructionOptions()
     if (root / RECONSTRUCTION_FILE).exists():
@@ -186,6 +189,7 @@ def reconstruct(
     record, frames = read_frames_record(root)
     names = [frame.name for frame in frames]
     work = make_folder(root / "colmap")
+    _check_database(work / DATABASE)
     shared = {"database": str(work / DATABASE), "images": str(root / IMAGES)}
     count = threads or thread_limit()
     masks = str(root / MASKS) if (root / MASKS).is_dir() else ""
@@ -238,3 +242,17 @@ def reconstruct(
     }
     write_json(root / RECONSTRUCTION_FILE, result)
     return dict(read_json(root / RECONSTRUCTION_FILE))
+
+
+def _check_database(path: Path) -> None:
+    """Refuse a database that is damaged, of which COLMAP's own words do not say so."""
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(path)) as database:
+            found = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+    if found != "ok":
+        reason = " ".join(found.split())
+        raise AirworthyError(f"{str(path)!r} is damaged ({reason}): delete it, and features and matches are found anew.")

@@ -77,6 +77,8 @@ def _cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:
                 fixed(depth.get("median_percent"), 1),
                 "%",
                 f"median of {depth['points']:,}; {depth['within_5_percent']:.0f} % within 5 %" if depth["points"] else "",
+                # Summaries of before do not say.
+                "" if depth.get("believed", True) else "poor",
             ),
         ]
     return [*cards, *_place_cards(summary["place"])]

@@ -24,7 +24,7 @@ from typing import Any
 
 from airworthy.capture.places.free_space import NoRoomError
 from airworthy.capture.places.place import PlaceOptions, write_place
-from airworthy.capture.training.train import TrainResult, train_splats
+from airworthy.capture.training.train import TrainResult, digest, train_splats
 from airworthy.capture.video.advice import judged_depth, judged_reconstruction
 from airworthy.capture.video.decoding import open_source
 from airworthy.capture.video.evidence import (
@@ -303,7 +303,7 @@ class _VideoRun:
     def _trained(self, scaled: ScaledCapture) -> tuple[ScaledCapture, TrainResult]:
         """Train splats of the pictures; these, with what passes by masked where that was asked for, and what came of it."""
         folder, options = self.folder / SPLATS_FOLDER, self.plan.options
-        made_from = digest_of({"scale": self.steps.digest("poses", "scale"), "options": self._later()})
+        made_from = digest_of({"images": digest(scaled.images), "options": self._later()})
         self._check_splats(folder, made_from)
         write_json(self.folder / TRAINED_FILE, self._later())
         if options.masks:
@@ -367,7 +367,8 @@ class _VideoRun:
         options = PlaceOptions(
             antialiased=self.plan.training.antialiased, background=float(self.plan.training.background == "white")
         )
-        made_from = digest_of({"splats": self.steps.digest("poses", "scale", "training"), "options": asdict(options)})
+        trained_from = self.steps.made_from("training"), self.steps.digest("training")
+        made_from = digest_of({"splats": trained_from, "walls": poses.get("mirror"), "options": asdict(options)})
         self.steps.note_damage("place")
         if self.steps.whole("place", made_from):
             said = self.steps.said("place")
