@@ -165,6 +165,30 @@ def test_what_is_said_is_what_is_counted(tmp_path: Path, monkeypatch: pytest.Mon
     assert len([sentence for sentence in said if sentence.startswith("Abort")]) == len(result.aborts)
 
 
+class Lost(Steady):
+    """Ends when the abort that it is the cause of can be read in the file."""
+
+    def __init__(self, folder: Path):
+        super().__init__(20)
+        self._folder, self.found, self._until = folder, list[str](), within(60.0)
+
+    def receive(self, deadline: float) -> StampedPose | None:
+        pose = super().receive(deadline)
+        if pose is None and self._left == 0:
+            with suppress(AirworthyError):  # nothing there yet
+                self.found = [abort.cause for abort in kept_times(self._folder).aborts]
+            if self.found or time.monotonic() > self._until:
+                raise PosesEnded
+        return pose
+
+
+def test_an_abort_is_in_the_file_while_the_session_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("rosbags")
+    lost = Lost(tmp_path)
+    serve_poses(LoopConfig("own", sensors=("base_lidar:range",), duration=120.0, out=tmp_path), source=lost)
+    assert lost.found == ["no pose has come for 50 ms"]
+
+
 def orders_and_records(closing_words: bytes, poses: str) -> list[tuple[str, bytes]]:
     """Run a watch in this process with an end of its orders; return its records."""
     read, write = os.pipe()
