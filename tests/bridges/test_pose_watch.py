@@ -21,8 +21,8 @@ import pytest
 from tests.bridges.conftest import free_port
 from tests.bridges.test_pose_loop import UPRIGHT, packet, tum
 
-from airworthy.bridges.loop.guard import Abort, PoseGuard
-from airworthy.bridges.loop.latency import FRAMES_FILE, FrameTimes, abort_rows, kept_times
+from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
+from airworthy.bridges.loop.latency import FRAMES_FILE, FrameTimes, LatencyRow, abort_rows, kept_times, latency_text
 from airworthy.bridges.loop.pose_sources import PosesEnded
 from airworthy.bridges.loop.pose_track import PoseTrack, RoomAlignment, StampedPose
 from airworthy.bridges.loop.session import LATENCY_FILE, LoopConfig, serve_poses
@@ -30,6 +30,7 @@ from airworthy.bridges.loop.watch import RecordPipe, WatchedPoses, WatchSettings
 from airworthy.bridges.wire import within
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
+from airworthy.logs.writing.mcap_writer import McapWriter
 
 BOX = (-1.0, -1.0, 0.0, 1.0, 1.0, 2.0)
 
@@ -165,6 +166,58 @@ def test_what_is_said_is_what_is_counted(tmp_path: Path, monkeypatch: pytest.Mon
     assert len([sentence for sentence in said if sentence.startswith("Abort")]) == len(result.aborts)
 
 
+class Silent(Steady):
+    """No pose; an end at once, or none."""
+
+    def __init__(self, ends: bool):
+        super().__init__(0)
+        self._ends = ends
+
+    def receive(self, deadline: float) -> StampedPose | None:
+        if self._ends:
+            raise PosesEnded
+        return super().receive(deadline)
+
+
+@pytest.mark.parametrize(("ends", "wait", "said"), [(True, 600.0, "it ended"), (False, 0.1, "none within 0.1 s")])
+def test_a_source_without_a_pose_is_named_with_the_reason(ends: bool, wait: float, said: str) -> None:
+    config = LoopConfig("own", sensors=("base_lidar:range",), wait=wait)
+    with pytest.raises(AirworthyError, match=f"No pose came from a script: {said}"):
+        serve_poses(config, source=Silent(ends))
+
+
+def test_what_is_watched_is_what_was_asked_for() -> None:
+    asked = LoopConfig("udp", publish="zenoh", align=(1.0, 2.0, 3.0, 90.0), safety=BOX, extrapolation=0.02).watched
+    assert asked == WatchSettings("udp", "zenoh", (1.0, 2.0, 3.0, 90.0), BOX, 0.02)
+    assert (asked.alignment, asked.volume) == (RoomAlignment((1.0, 2.0, 3.0), 90.0), SafetyVolume(BOX[:3], BOX[3:]))
+    assert LoopConfig("udp").watched == WatchSettings("udp")
+    assert WatchSettings("udp").volume is None
+
+
+class Lost(Steady):
+    """Ends when the abort that it is the cause of can be read in the file."""
+
+    def __init__(self, folder: Path):
+        super().__init__(20)
+        self._folder, self.found, self._until = folder, list[str](), within(60.0)
+
+    def receive(self, deadline: float) -> StampedPose | None:
+        pose = super().receive(deadline)
+        if pose is None and self._left == 0:
+            with suppress(AirworthyError):  # nothing there yet
+                self.found = [abort.cause for abort in kept_times(self._folder).aborts]
+            if self.found or time.monotonic() > self._until:
+                raise PosesEnded
+        return pose
+
+
+def test_an_abort_is_in_the_file_while_the_session_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("rosbags")
+    lost = Lost(tmp_path)
+    serve_poses(LoopConfig("own", sensors=("base_lidar:range",), duration=120.0, out=tmp_path), source=lost)
+    assert lost.found == ["no pose has come for 50 ms"]
+
+
 def orders_and_records(closing_words: bytes, poses: str) -> list[tuple[str, bytes]]:
     """Run a watch in this process with an end of its orders; return its records."""
     read, write = os.pipe()
@@ -298,8 +351,24 @@ def test_a_file_that_was_cut_tells_what_is_left(session: Any, tmp_path: Path) ->
     data = (session[0] / FRAMES_FILE).read_bytes()
     (tmp_path / FRAMES_FILE).write_bytes(data[:-200])
     assert kept_times(tmp_path).frames.keys() == {"base_lidar"}
-    whole = kept_times(session[0]).frames["base_lidar"]
-    assert kept_times(tmp_path).frames["base_lidar"] == whole
+    whole = kept_times(session[0])
+    assert kept_times(tmp_path).frames["base_lidar"] == whole.frames["base_lidar"]
+    assert whole.notes == ()
+    assert len(kept_times(tmp_path).notes) == 1
+
+
+def test_messages_that_are_cut_are_counted(tmp_path: Path) -> None:
+    pytest.importorskip("rosbags")
+    from airworthy.bridges.ros.types import ABORT_TIMES, ros_types
+
+    whole = ros_types().packed(ABORT_TIMES, {"cause": "so", "since": 1_000_000_000, "told": 1_500_000_000})
+    writer = McapWriter(None, ros_types().definition)
+    for data in (whole, whole[:-3], b"", whole):
+        writer.message("/uav/abort_times", ABORT_TIMES, 0, data)
+    (tmp_path / FRAMES_FILE).write_bytes(writer.closed())
+    kept = kept_times(tmp_path)
+    assert kept.aborts == [Abort("so", 1.0, 1.5, True)] * 2
+    assert kept.notes == ("2 messages are damaged, and were left out.",)
 
 
 @pytest.mark.parametrize(
@@ -320,6 +389,13 @@ def test_frames_in_lockstep_have_no_instants(tmp_path: Path, capsys: pytest.Capt
     serve_poses(LoopConfig(f"file:{where}", sensors=("base_lidar:range",), clock="lockstep", out=tmp_path / "run"))
     assert main(["logs", "latency", str(tmp_path / "run")]) == 2
     assert "holds no instants of frames" in capsys.readouterr().err
+
+
+def test_tables_are_in_milliseconds() -> None:
+    head, line = latency_text([LatencyRow("rendered", 0.012345, 0.5, 2.0)])
+    assert head.split() == ["median", "p99", "most", "[ms]"]
+    assert line.split() == ["rendered", "12.35", "500.00", "2000.00"]
+    assert latency_text([]) == []
 
 
 def test_delays_of_aborts_have_a_row() -> None:

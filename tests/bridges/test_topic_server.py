@@ -9,11 +9,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.bridges.test_ros_flights import free_domain
 
+from airworthy.bridges.clock import LinkClock
 from airworthy.bridges.ros.bus import COMMANDS
 from airworthy.bridges.ros.dds import DdsBus
 from airworthy.bridges.ros.types import RATE_THRUST, ros_types
@@ -76,6 +78,33 @@ def test_it_stands_until_it_is_commanded_and_begins_anew_on_request(domain: int)
         assert (served.commands, served.resets) == (1, 1)
         # It had risen, and stands on the ground again.
         assert served.position[2] < 0.3
+
+
+@pytest.mark.parametrize(("spent", "said"), [(0.3, True), (0.011, False)])
+def test_a_machine_that_does_not_keep_up_is_told_of_once(
+    spent: float, said: bool, domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(LinkClock):
+        """Every look at the wall takes so long [s]; sleeping is as long as was asked for."""
+
+        def __init__(self, mode: Any, period: float, factor: float):
+            wall = [0.0]
+
+            def now() -> float:
+                wall[0] += spent / 2
+                return wall[0]
+
+            def sleep(seconds: float) -> None:
+                wall[0] += seconds
+
+            super().__init__(mode, period, factor, now, sleep)
+
+    monkeypatch.setattr("airworthy.bridges.topic_server.LinkClock", Slow)
+    told: list[str] = []
+    serve_topics(TopicServeConfig("ros2", rate=100.0, duration=0.5), told.append)
+    assert [line.partition(":")[0] for line in told[1:]] == ["This machine does not keep up"] * said
+    # A step is due every 10 ms, and takes 300: 0.15 + 3 * 0.29 s late is the fourth.
+    assert not said or "what was due at 0.04 s comes 1.0 s late" in told[1]
 
 
 def test_sensors_come_at_their_rate(domain: int) -> None:

@@ -261,7 +261,7 @@ def test_command_says_why_pilots_ended_and_why_a_table_lacks_them(tmp_path: Path
         "class Odd:\n    def begin(self, facts):\n        pass\n\n    def command(self, onboard):\n        return 'full'\n"
     )
     words = ["--pilot", f"{tmp_path / 'odd.py'}:Odd", "--courses", "published:0-1", "--in-process"]
-    assert main(["bench", "race", *words, "--out", str(tmp_path / "out")]) == 0
+    assert main(["bench", "race", *words, "--out", str(tmp_path / "out")]) == 1
     said = capsys.readouterr().out
     assert "2 of 2 ended by this: ValueError: could not convert string to float: 'full'" in said
     assert "2 runs, and Table III has the best 5: no row of it there" in said
@@ -322,7 +322,7 @@ def test_escape_codes_of_a_pilot_reach_neither_terminal_nor_page(
 ) -> None:
     (tmp_path / "needy.py").write_text(NEEDY)
     words = ["--pilot", f"{tmp_path / 'needy.py'}:Easy", "--courses", "nominal", "--out", str(tmp_path / "out")]
-    assert main(["bench", "race", *words, *["--in-process"] * in_process]) == 0
+    assert main(["bench", "race", *words, *["--in-process"] * in_process]) == 1
     said = capsys.readouterr()
     page = (tmp_path / "out" / "report.html").read_text()
     for text in (said.out, said.err, page, (tmp_path / "out" / "summary.json").read_text()):

@@ -139,6 +139,8 @@ class LinkClock:
         # A day at 960 Hz has 83 million steps.
         self._late: Thinned[float] = Thinned()
         self._most, self._over = 0.0, 0
+        self.behind = 0.0
+        """By how much the newest step began after it was due [s]."""
 
     def begin(self, simulated: float) -> None:
         """Wait until the step at a simulated time [s] is due, and measure how late it begins."""
@@ -150,7 +152,7 @@ class LinkClock:
         due = self._start[0] + (simulated - self._start[1]) / self._factor
         if now < due:
             self._sleep(due - now)
-        late = max(self._now() - due, 0.0)
+        late = self.behind = max(self._now() - due, 0.0)
         self._late.add(late)
         self._most, self._over = max(self._most, late), self._over + (late > self._period / self._factor)
 

@@ -39,6 +39,8 @@ __all__ = ["TRANSPORTS", "TopicServeConfig", "TopicServed", "serve_topics"]
 TRANSPORTS = ("ros2", "zenoh", "lcm")
 _FASTEST = 20.0
 """What a limb reaches in a throw [m/s]; what is farther from where it was has been put there."""
+_BEHIND = 1.0
+"""So late is no jitter: the machine does not keep up, which is said when it is so [s]."""
 _PEOPLE_RATE = 120.0
 """At which whatever moves in the scene is put in its place, as trackers of people send [Hz]."""
 
@@ -134,7 +136,7 @@ def serve_topics(config: TopicServeConfig, say: Callable[[str], None] = lambda s
 
 class _Served:
     def __init__(self, config: TopicServeConfig, stack: ExitStack, say: Callable[[str], None]):
-        self._config = config
+        self._config, self._tell = config, say
         vehicle = named_vehicle(config.vehicle)
         self.crowd = Crowd(config.people, config.person_height, say=say)
         stack.callback(self.crowd.close)
@@ -190,11 +192,17 @@ class _Served:
         width = LEVELS[config.level].width(simulator.rotor_count)
         command = np.zeros(width)
         steps, interrupted = round(config.duration * config.rate), False
-        step = 0
+        step, kept_up = 0, True
         try:
             for step in range(1, steps + 1):
                 now = step / config.rate
                 clock.begin(now)
+                if kept_up and clock.behind > _BEHIND:
+                    kept_up = False
+                    self._tell(
+                        f"This machine does not keep up: what was due at {now:.2f} s comes {clock.behind:.1f} s late, and later"
+                        " from now on; fewer or smaller --sensors, a lower --rate, or --clock scaled take less of it."
+                    )
                 if auto is not None and auto.update(self._frames[fastest]):
                     clock.scale(auto.value, now)
                 found = self.commands.newest(float(yaw_of(simulator.attitude[0])))

@@ -48,6 +48,8 @@ from airworthy.simulation.sensor_state import Sample
 __all__ = ["FRAMES_FILE", "LATENCY_FILE", "LoopConfig", "LoopResult", "serve_poses"]
 
 LATENCY_FILE = "latency.json"
+_FLUSHED = 1.0
+"""Longest time of frames that a kill loses [s]; what led to an abort it does not lose."""
 _FILE = "file:"
 
 
@@ -188,7 +190,7 @@ class _Show:
             self._writer = McapWriter(self._file, ros_types().definition)
         self._count = dict.fromkeys(devices, 0)
         self._times: dict[str, Thinned[FrameTimes]] = {name: Thinned() for name in devices}
-        self._aborts_kept = 0
+        self._aborts_kept, self._flushed = 0, 0.0
         self._touching, self._interrupted, self._collisions, self._held = False, False, 0, 0
         self._send(messages.static_frames(devices), 0.0)
         for name in devices:  # whatever is compiled and loaded at the first picture is so now
@@ -245,6 +247,10 @@ class _Show:
             self._keep(RosMessage(f"{PREFIX}/abort", "std_msgs/msg/Empty", {}), stamp)
             self._keep(abort_message(stamp, abort), stamp)
         self._aborts_kept += len(new)
+        now = time.monotonic()
+        if self._file is not None and (new or now > self._flushed + _FLUSHED):
+            self._writer.flush()
+            self._flushed = now
 
     def replayed(self, poses: list[StampedPose]) -> LoopResult:
         """Show every frame of a file at its instant."""
