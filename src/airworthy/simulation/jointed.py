@@ -13,9 +13,10 @@ from airworthy.control.kernel import TRIMMED_LEVELS, control_column, control_lay
 from airworthy.control.spare_rotors import spare_shapes
 from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayIndex, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.frames import to_matrix
+from airworthy.core.frames import from_matrix, multiply, rotate, to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, uniforms
+from airworthy.dynamics.articulated.equations import kinematics, positions
 from airworthy.dynamics.articulated.flight import JointedShape, believed_layout
 from airworthy.dynamics.articulated.parameters import default_target, shared_structure
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, whole_motion
@@ -114,12 +115,13 @@ def _refuse_unknown(config: SimulatorConfig) -> None:
             raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints: leave it out.")
 
 
-def sensing_body(tree: JointTree, link: str) -> int:
+def sensing_body(tree: JointTree, link: str, what: str = "Imu.link") -> int:
     """Return the number of the body that a link is.
 
     Args:
         tree: Of the vehicle.
         link: Its name; empty: the root.
+        what: Names it, in messages.
 
     Raises:
         AirworthyError: No such link.
@@ -127,7 +129,7 @@ def sensing_body(tree: JointTree, link: str) -> int:
     if not link:
         return 0
     if link not in tree.names:
-        raise AirworthyError(f"Imu.link is {link!r}; the links are {', '.join(tree.names)}.")
+        raise AirworthyError(f"{what} is {link!r}; the links are {', '.join(tree.names)}.")
     return tree.names.index(link)
 
 
@@ -348,6 +350,28 @@ class Joints:
         given = [tuple(start[name].T) for name in names]
         place, drift = whole_motion(structure, structure.model(lambda row: tree[row]), *given)
         return {"center": np.array(place), "center_velocity": np.array(drift)}
+
+    def link_pose(self, link: str, tree: Array, state: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Return the world pose of a link's frame: position (k, 3) [m], attitude (k, 4).
+
+        Args:
+            link: Its name; empty: the root.
+            tree: Rows of the tree, (rows, k).
+            state: Fields "position", "attitude" and "joint", each (k, width).
+
+        Raises:
+            AirworthyError: No such link.
+        """
+        body, structure = sensing_body(self._tree, link, "The link"), self._tree.structure
+        model = structure.model(lambda row: tree[row])
+        bodies = kinematics(structure, model, tuple(np.asarray(state["joint"], float).T))
+        count = len(state["joint"])
+        place = np.stack([np.broadcast_to(x, (count,)) for x in positions(structure, bodies)[body]], axis=1)
+        turn = np.array([[np.broadcast_to(x, (count,)) for x in row] for row in bodies[body].rotation]).transpose(2, 0, 1)
+        turn = turn @ self._tree.frames[body].T
+        place = place - turn @ self._tree.origins[body]
+        root = np.asarray(state["attitude"], float)
+        return np.asarray(state["position"], float) + rotate(root, place), multiply(root, from_matrix(turn))
 
     def forget(self, inputs: ArrayF32, layout: Layout, ids: ArrayIndex, angles: ArrayFloat) -> None:
         """Write what joints do until they are told otherwise.
