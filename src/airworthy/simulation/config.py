@@ -76,7 +76,8 @@ class Ground:
     restitution: Annotated[float, SHARE] = 0.2
     """Newton coefficient for approaches faster than 0.1 m/s (spec/aerial_gym section 2.2: bounce threshold)."""
     rolling: Annotated[float, FRICTION] = ROLLING
-    """Resistance of round bodies to rolling: the push acts up to this share of the radius ahead of the point below."""
+    """Resistance of round bodies to rolling: the push acts up to this share of the radius ahead of the point below. Spheres of
+    vehicles with joints roll without."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Ground.")

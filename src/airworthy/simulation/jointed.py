@@ -16,6 +16,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_matrix, multiply, rotate, to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, uniforms
+from airworthy.dynamics.articulated.contact import contact_spheres, ground_reach
 from airworthy.dynamics.articulated.equations import kinematics, positions
 from airworthy.dynamics.articulated.flight import JointedShape, believed_layout
 from airworthy.dynamics.articulated.parameters import default_target, shared_structure
@@ -40,6 +41,12 @@ RATE_LIMIT = 1e3
 HOLDING_GAIN = 3.0
 """At which servos hold an angle [1/s]."""
 _INTEGRATORS = ("semi_implicit", "midpoint", "extrapolated", "rk4")
+
+
+@lru_cache(maxsize=64)
+def spheres_for(vehicle: Vehicle) -> tuple[tuple[int, tuple[float, float, float, float]], ...]:
+    """Return bodies, places and radii of the spheres that a vehicle meets the ground with, found once."""
+    return contact_spheres(vehicle, tree_for(vehicle))
 
 
 @lru_cache(maxsize=64)
@@ -93,7 +100,14 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     for tree, item in zip(trees, distinct, strict=True):
         check_step(tree, 1.0 / config.physics_rate, config.integrator, item.name)
     sensing = 0 if config.imu is None else sensing_body(trees[0], config.imu.link)
-    return JointedShape(structure, sensing, config.level in TRIMMED_LEVELS)
+    spheres = [tuple(body for body, _ in spheres_for(item)) for item in distinct]
+    for found, item in zip(spheres, distinct, strict=True):
+        if found != spheres[0]:
+            raise AirworthyError(
+                f"{distinct[0].name!r} and {item.name!r} meet the ground with other spheres, so they cannot share a batch:"
+                " simulate them in batches of their own."
+            )
+    return JointedShape(structure, sensing, config.level in TRIMMED_LEVELS, spheres[0])
 
 
 def _refuse_unknown(config: SimulatorConfig) -> None:
@@ -105,7 +119,6 @@ def _refuse_unknown(config: SimulatorConfig) -> None:
         "a battery": config.battery,
         "ground effect": config.ground_effect != 0.0,
         "downwash": config.downwash is not None,
-        "a ground plane": config.ground is not None,
         "contact with a scene": config.contact is not None,
         "wind": config.wind.blows or config.randomization.wind != 0.0,
         "the firmware's mixer": config.level == "tracking:crazyflie",
@@ -161,6 +174,12 @@ def jointed_column(item: Vehicle, config: SimulatorConfig, layout: Layout, shape
     put("disturbance_force", item.disturbance.force_max)
     put("disturbance_torque", item.disturbance.torque_max)
     put_wind(column, layout, config.wind, dt)
+    put("sphere", [sphere for _, sphere in spheres_for(item)])
+    put("contact_reach", ground_reach(tree, spheres_for(item)))
+    if config.ground is not None:
+        put("ground_height", config.ground.height)
+        put("friction", config.ground.friction)
+        put("restitution", config.ground.restitution)
     put("imu_rotation", np.eye(3))
     put("imu_limit", (np.inf, np.inf))
     if config.imu is not None:
@@ -248,6 +267,8 @@ def jointed_effects(rows: Array, layout: Layout, config: SimulatorConfig) -> Eff
         return any(bool(np.any(rows[layout.rows(name)] != 0.0)) for name in names)
 
     effects |= outer_effects(config, any_of) | control_effects(config)
+    if config.ground is not None:
+        effects |= Effects.GROUND
     # A shape that changes may be irregular at any moment.
     if config.control.allocation != "pseudo_inverse":
         vectors = (rows[layout.rows(f"control_{name}")] for name in ("collective", "thrust_min", "thrust_max_rotor"))
@@ -351,7 +372,7 @@ class Joints:
         place, drift = whole_motion(structure, structure.model(lambda row: tree[row]), *given)
         return {"center": np.array(place), "center_velocity": np.array(drift)}
 
-    def link_pose(self, link: str, tree: Array, state: Mapping[str, Array]) -> tuple[Array, Array]:
+    def link_pose(self, link: str, tree: Array, state: Mapping[str, ArrayFloat]) -> tuple[Array, Array]:
         """Return the world pose of a link's frame: position (k, 3) [m], attitude (k, 4).
 
         Args:

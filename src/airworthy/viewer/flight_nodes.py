@@ -13,7 +13,7 @@ import numpy as np
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayLike
 from airworthy.core.frames import to_wxyz
-from airworthy.geometry import Box, Cylinder, Mesh, Sphere
+from airworthy.geometry import Box, Cylinder, Mesh, Shape, Sphere
 from airworthy.scenes.formats import tessellate
 from airworthy.vehicles import LinkShape, Rotor, Vehicle, frozen
 from airworthy.vehicles.links import placed_links
@@ -165,7 +165,11 @@ def link_meshes(vehicle: Vehicle, reach: float) -> list[Mesh | None]:
 
 
 def _link_solid(shape: LinkShape) -> Mesh:
-    solid = {"box": Box(shape.size), "cylinder": Cylinder(shape.size[0], shape.size[2]), "sphere": Sphere(shape.size[0])}
+    solid: dict[str, Shape] = {
+        "box": Box(shape.size),
+        "cylinder": Cylinder(shape.size[0], shape.size[2]),
+        "sphere": Sphere(shape.size[0]),
+    }
     mesh = tessellate(solid[shape.shape])
     turned = frames.rotate(np.asarray(shape.rotation, float), mesh.vertices.astype(float))
     return Mesh(turned + np.asarray(shape.position, float), mesh.faces)

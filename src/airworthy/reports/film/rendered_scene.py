@@ -140,7 +140,11 @@ def _jointed_puppet(vehicle: Vehicle) -> Puppet:
 
 
 def _solid(shape: LinkShape) -> Mesh:
-    solid = {"box": Box(shape.size), "cylinder": Cylinder(shape.size[0], shape.size[2]), "sphere": Sphere(shape.size[0])}
+    solid: dict[str, Shape] = {
+        "box": Box(shape.size),
+        "cylinder": Cylinder(shape.size[0], shape.size[2]),
+        "sphere": Sphere(shape.size[0]),
+    }
     return _painted(
         _moved(tessellate(solid[shape.shape]), np.asarray(shape.rotation, float), np.asarray(shape.position, float)), _PLATE
     )
