@@ -12,13 +12,13 @@ from tests.dynamics.articulated_cases import small
 from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
+from airworthy.dynamics.articulated.joint_angles import joint_angles, start_angles
 from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.state import Effects
 from airworthy.simulation import Contact, Ground, Imu, Randomization, Simulator, SimulatorConfig, Wind, family
 from airworthy.simulation.family import jointed_snippet
 from airworthy.simulation.jointed_twin import JointedTwin
 from airworthy.vehicles import Vehicle, vehicle
-from airworthy.vehicles.joint_angles import joint_angles, start_angles
 
 IMU = Imu(
     accelerometer_noise=(0.01,) * 3, gyroscope_noise=(0.001,) * 3, accelerometer_walk=(1e-4,) * 3, gyroscope_walk=(1e-5,) * 3,

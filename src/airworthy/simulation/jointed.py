@@ -19,6 +19,7 @@ from airworthy.core.random import Stream, uniforms
 from airworthy.dynamics.articulated.contact import contact_spheres, ground_reach
 from airworthy.dynamics.articulated.equations import kinematics, positions
 from airworthy.dynamics.articulated.flight import JointedShape, believed_layout
+from airworthy.dynamics.articulated.joint_angles import joint_angles, start_angles
 from airworthy.dynamics.articulated.parameters import default_target, shared_structure
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, whole_motion
 from airworthy.dynamics.articulated.stiffness import check_step
@@ -28,7 +29,6 @@ from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.parameters import control_effects, outer_effects, put_imu, put_wind, rigid_column
 from airworthy.simulation.stability import check_law
 from airworthy.vehicles import control_effectiveness, upright
-from airworthy.vehicles.joint_angles import joint_angles, start_angles
 from airworthy.vehicles.links import frozen, rotation_matrix
 from airworthy.vehicles.record import Vehicle
 
@@ -356,7 +356,14 @@ class Joints:
         """That flights start from [rad], (env, joints)."""
 
     def randomize(self, rows: Array, layout: Layout, config: SimulatorConfig, keys: ArrayU32) -> Array:
-        """Return rows of flights, each drawn from its own key; see `randomize_tree`."""
+        """Return rows of flights, each drawn from its own key; see `randomize_tree`.
+
+        Args:
+            rows: Nominal rows, (rows, env).
+            layout: Of the rows.
+            config: Holds the relative half widths.
+            keys: Of the flights, (env, 4).
+        """
         return randomize_tree(rows, self._tree, layout, config, keys)
 
     def whole(self, tree: Array, start: Mapping[str, ArrayFloat]) -> dict[str, Array]:
