@@ -375,7 +375,7 @@ class GoalFlight:
         batch: SceneBatch,
         own: NavigationMethod | None = None,
     ):
-        if config.dynamics != "rigid":
+        if not config.is_rigid:
             raise AirworthyError(f"Pilot {config.pilot!r} needs a vehicle with rotors: fly --dynamics rigid.")
         self.radius = np.array([enclosing_radius(item) for item in vehicles])
         self.sensors: dict[str, MountedSensor] = {}
