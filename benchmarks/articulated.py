@@ -16,14 +16,16 @@ from dataclasses import replace
 import numpy as np
 
 from airworthy.dynamics.articulated.batch import ArticulatedBatch
-from airworthy.vehicles import Vehicle, vehicle
+from airworthy.vehicles import Disturbance, Vehicle, WrenchNoise, vehicle
 from airworthy.verification.mujoco_model import has_mujoco, mujoco_model
 
 STEP = 0.002
 CAVEATS = """\
 Read with care: ours is float32 on lanes of 16, many environments with parameters of each, with rotor lag and joint laws,
-without noise, IMU, control, containment and contact. MuJoCo is float64, one environment, mj_step on one thread, constraints
-and contacts switched off, and no rotor lag. Both at a step of 2 ms; rk4 of chains is unstable there and is left out."""
+without noise, IMU, control, containment and contact; "whole" is the simulator's step at level tracking, with law and
+allocation by the measured joints at every physics step, stochastic wrench, pushes, IMU noise and containment. MuJoCo is
+float64, one environment, mj_step on one thread, constraints and contacts switched off, and no rotor lag. Both at a step of
+2 ms; rk4 of chains is unstable there and is left out."""
 
 
 def free(name: str) -> Vehicle:
@@ -48,6 +50,34 @@ def ours(craft: Vehicle, integrator: str, envs: int) -> Callable[[], float]:
         spent = time.process_time() - start
         assert np.isfinite(batch.field("position")).all()
         return envs * steps / spent
+
+    measure()  # compiles
+    return measure
+
+
+def whole(craft: Vehicle, integrator: str, envs: int) -> Callable[[], float]:
+    """Return a measurement of the simulator's whole step: law, allocation by measured joints, noise, IMU, containment."""
+    from airworthy.simulation import Imu, Randomization, Simulator, SimulatorConfig
+
+    imu = Imu.named("vn100")
+    spread = Randomization(mass=0.05, rotor=0.02, position=0.1)
+    made = SimulatorConfig(
+        dynamics="articulated", physics_rate=1.0 / STEP, control_rate=50.0, integrator=integrator, level="tracking", imu=imu,
+        randomization=spread, specialized=True,
+    )  # fmt: skip
+    noisy = replace(craft, wrench_noise=WrenchNoise((1e-4,) * 3, (1e-8,) * 3), disturbance=Disturbance(0.02, (0.1,) * 3))
+    simulator = Simulator(noisy, made, envs, threads=1)
+    place, steps = np.zeros((envs, 14)), 2
+
+    def measure() -> float:
+        simulator.reset()
+        place[:, :3] = simulator.center
+        start = time.process_time()
+        for _ in range(steps):
+            simulator.step(place)
+        spent = time.process_time() - start
+        assert not simulator.diverged.any()
+        return envs * steps * round(1.0 / STEP / 50.0) / spent
 
     measure()  # compiles
     return measure
@@ -92,6 +122,9 @@ def main() -> None:
             f"ours, {k}": ours(craft, k, asked.envs)
             for k in ("semi_implicit", "midpoint", "extrapolated", "rk4")[: 4 if explicit else 3]
         }
+        sides |= {
+            f"whole, {k}": whole(craft, k, asked.envs) for k in ("semi_implicit", "midpoint" if explicit else "extrapolated")
+        }
         if has_mujoco():
             sides |= {f"MuJoCo, {k}": theirs(craft, k) for k in (("implicitfast", "RK4") if explicit else ("implicitfast",))}
         found: dict[str, list[float]] = {side: [] for side in sides}
@@ -100,9 +133,10 @@ def main() -> None:
                 found[side].append(measure() / 1e3)
         for side, values in found.items():
             print(f"| {name} | {side} | {np.median(values):,.5g} | {max(values):,.5g} |")
-        for mine, other in (("semi_implicit", "implicitfast"), ("rk4", "RK4")):
-            if f"MuJoCo, {other}" in found and f"ours, {mine}" in found:
-                ratio = np.median(found[f"ours, {mine}"]) / np.median(found[f"MuJoCo, {other}"])
+        pairs = (("ours, semi_implicit", "implicitfast"), ("ours, rk4", "RK4"), ("whole, semi_implicit", "implicitfast"))
+        for mine, other in (*pairs, ("whole, midpoint", "implicitfast"), ("whole, extrapolated", "implicitfast")):
+            if f"MuJoCo, {other}" in found and mine in found:
+                ratio = np.median(found[mine]) / np.median(found[f"MuJoCo, {other}"])
                 print(f"| {name} | {mine} over {other} | {ratio:.4g} times | |")
     print(CAVEATS)
 

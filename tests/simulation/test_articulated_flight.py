@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.dynamics.articulated_cases import small
 
+from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
+from airworthy.dynamics.articulated.joint_angles import joint_angles, start_angles
+from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.state import Effects
-from airworthy.simulation import Ground, Imu, Randomization, Simulator, SimulatorConfig, Wind
+from airworthy.simulation import Contact, Ground, Imu, Randomization, Simulator, SimulatorConfig, Wind, family
+from airworthy.simulation.family import jointed_snippet
 from airworthy.simulation.jointed_twin import JointedTwin
 from airworthy.vehicles import Vehicle, vehicle
-from airworthy.vehicles.joint_angles import joint_angles, start_angles
 
 IMU = Imu(
     accelerometer_noise=(0.01,) * 3, gyroscope_noise=(0.001,) * 3, accelerometer_walk=(1e-4,) * 3, gyroscope_walk=(1e-5,) * 3,
@@ -165,7 +170,7 @@ def test_snapshots_go_on_alike() -> None:
     ("changes", "words"),
     [
         ({"wind": Wind(mean=(1.0, 0.0, 0.0))}, "Wind is not simulated"),
-        ({"ground": Ground()}, "A ground plane is not simulated"),
+        ({"contact": Contact()}, "Contact with a scene is not simulated"),
         ({"battery": True}, "A battery is not simulated"),
         ({"ground_effect": 1.0}, "Ground effect is not simulated"),
         ({"level": "tracking:crazyflie"}, "does not fit"),
@@ -228,3 +233,31 @@ def test_angles_by_name() -> None:
         joint_angles(small(), "ring")
     with pytest.raises(AirworthyError, match="its stops are at"):
         joint_angles(arms, [0.5] + [0.0] * 7)
+
+
+def test_one_by_one_gives_the_bits_of_the_lanes() -> None:
+    """The form of a GPU, on a CPU: commands, noise, sensor, ground, steering and all."""
+    made = config("position", imu=IMU, ground=Ground(restitution=0.2), randomization=Randomization(mass=0.1))
+    arms = small(active=True)
+    rotors = [
+        replace(arms.rotors[0], position=place, link="base") for place in ((0.1, 0.1, 0.0), (-0.1, 0.1, 0.0), (0.0, -0.2, 0.0))
+    ]
+    craft = replace(arms, rotors=(*arms.rotors, *rotors))
+    simulator = Simulator(craft, made, 16)
+    simulator.reset(position=np.stack([np.zeros(16), np.zeros(16), np.linspace(0.05, 1.0, 16)], axis=1), joint=[0.2])
+    simulator.set_command((0.0, 0.0, 0.5, 0.1))
+    arrays, effects = simulator._arrays, simulator.effects
+    memory = {name: np.array(value.numpy()) for name, value in arrays._warp.items()}
+    simulator.advance(10)
+    wp = quiet_warp()
+    source = "#define SCALAR_PATH\n" + jointed_snippet(simulator.shape, bool(effects & Effects.IRREGULAR))
+    kernel = native_kernel("articulated_flight_single", source, family._ARGUMENTS)
+    warp = [wp.array(memory[name], device="cpu") for name in family.ARGUMENTS]
+    level = LEVELS["position"].number
+    scalars = [arrays.stride, 1.0 / made.physics_rate, 10, INTEGRATORS["midpoint"], level, 4, int(effects), arrays.stride]
+    quiet_launch(kernel, arrays.stride, [*warp, *scalars, 0], "cpu")
+    state = warp[0].numpy().reshape(-1, arrays.stride)
+    for name in simulator.layout.fields:
+        rows = simulator.layout.rows(name)
+        assert state[rows].tobytes() == arrays.state()[rows].tobytes(), name
+    assert simulator.field("contact").any()

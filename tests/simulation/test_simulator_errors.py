@@ -61,7 +61,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an unknown integrator": (
         lambda: quad(integrator="rk45"),
-        "Unknown integrator 'rk45'. Closest: 'rk4'. Known: euler, rk4, semi_implicit.",
+        "Unknown integrator 'rk45'. Closest: 'rk4'. Known: euler, extrapolated, midpoint, rk4, semi_implicit.",
     ),
     "control faster than physics": (
         lambda: quad(physics_rate=100.0, control_rate=200.0),

@@ -16,7 +16,7 @@ from tests.vehicles.test_urdf import ROTORS, URDF
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import data_dir
 from airworthy.dynamics.state import body_parameters, rigid_layout
-from airworthy.simulation import Simulator
+from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import (
     Joint,
     Link,
@@ -149,7 +149,6 @@ def test_a_file_says_no_mass_beside_links() -> None:
 
 
 ASKED = {
-    "The simulator": Simulator,
     "The rigid family": lambda craft: body_parameters(craft, rigid_layout(4), 4),
     "This analysis": hover_trim,
     "Scaling": lambda craft: synthesize(craft, 1.0, 0.2, 1.0, "scaled"),
@@ -164,6 +163,13 @@ def test_who_knows_rigid_vehicles_only_says_so(who: str) -> None:
             AirworthyError, match=rf"^{who} knows rigid vehicles only, but '{craft.name}' has {craft.joint_count} joints"
         ):
             ASKED[who](craft)
+
+
+def test_the_simulator_flies_it_by_other_dynamics() -> None:
+    for dynamics in ("rigid", "semi_kinematic"):
+        config = SimulatorConfig(dynamics=dynamics, level="rate_thrust")  # type: ignore[arg-type]
+        with pytest.raises(AirworthyError, match=r"has 10 joints, which .* do not have: set dynamics='articulated'"):
+            Simulator(vehicle("snakey6"), config)
 
 
 # ---- URDF ------------------------------------------------------------------------------------------------------------

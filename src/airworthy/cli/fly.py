@@ -55,7 +55,7 @@ def _cannot_hover(config: FlyConfig) -> list[str]:
     from airworthy.control.effectors import YAW_LOST, holds_yaw
     from airworthy.vehicles import hover_trim
 
-    if config.dynamics != "rigid":
+    if not config.is_rigid:
         return []
     record = read_record(config.out)
     trims = [(name, hover_trim(record.vehicle(k))) for k, name in enumerate(record.vehicles)]

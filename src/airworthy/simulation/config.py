@@ -76,7 +76,8 @@ class Ground:
     restitution: Annotated[float, SHARE] = 0.2
     """Newton coefficient for approaches faster than 0.1 m/s (spec/aerial_gym section 2.2: bounce threshold)."""
     rolling: Annotated[float, FRICTION] = ROLLING
-    """Resistance of round bodies to rolling: the push acts up to this share of the radius ahead of the point below."""
+    """Resistance of round bodies to rolling: the push acts up to this share of the radius ahead of the point below. Spheres of
+    vehicles with joints roll without."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Ground.")
@@ -274,8 +275,8 @@ class SimulatorConfig:
     integrator: Literal["rk4", "semi_implicit", "euler", "midpoint", "extrapolated"] = "rk4"
     """Integration of the equations of motion; midpoint and extrapolated are for joints, which have no euler."""
     joint_angles: Annotated[tuple[float, ...], Bound(-1e3, 1e3, "rad")] = ()
-    """Angles that joints start from and that gains are found at [rad], see `airworthy.vehicles.joint_angles`; empty: those of
-    `start_angles`, in which the vehicle hovers."""
+    """Angles that joints start from and that gains are found at [rad]; empty: those in which the vehicle hovers, see
+    `airworthy.dynamics.articulated.joint_angles`."""
     level: str = "rotor_speed"
     """Control level of the commands; a colon names the law where a level has several ("tracking:mellinger")."""
     control: ControlConfig = field(default_factory=ControlConfig)

@@ -27,6 +27,7 @@ from airworthy.core.random import Stream
 from airworthy.dynamics.articulated.flight import (
     JointedShape,
     believed_layout,
+    ground_source,
     jointed_blocks,
     jointed_constants,
     jointed_input_layout,
@@ -133,7 +134,7 @@ def jointed_parameter_layout(shape: JointedShape) -> Layout:
     """Return rows of the articulated family's parameters: the vehicle's, the controller's under the prefix `control_`, and what
     that believes of the joints under the prefix `believed_`."""
     believed = {f"believed_{name}": size for name, size in believed_layout(shape.structure).fields.items()}
-    return Layout({**_with_control(jointed_layout(shape.structure), shape.rotor_count).fields, **believed})
+    return Layout({**_with_control(jointed_layout(shape), shape.rotor_count).fields, **believed})
 
 
 def jointed_snippet(shape: JointedShape, irregular: bool = False) -> str:
@@ -143,8 +144,8 @@ def jointed_snippet(shape: JointedShape, irregular: bool = False) -> str:
     text = jointed_source()
     for hook, part in control_native().items():
         text = text.replace(hook, part)
-    text = text.replace("TRACED_BLOCKS", joined_blocks(blocks))
-    start = jointed_layout(shape.structure).size
+    text = text.replace("TRACED_BLOCKS", joined_blocks(blocks)).replace("GROUND_CONTACT", ground_source(shape))
+    start = jointed_layout(shape).size
     constants = {"ROTORS": rotors, "P_CONTROL_START": start, **jointed_constants(shape)}
     return _assemble(text, constants, layout, jointed_state_layout(shape), jointed_input_layout(shape))
 

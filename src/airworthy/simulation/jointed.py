@@ -13,10 +13,13 @@ from airworthy.control.kernel import TRIMMED_LEVELS, control_column, control_lay
 from airworthy.control.spare_rotors import spare_shapes
 from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayIndex, ArrayLike, ArrayU32
 from airworthy.core.errors import AirworthyError
-from airworthy.core.frames import to_matrix
+from airworthy.core.frames import from_matrix, multiply, rotate, to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, uniforms
+from airworthy.dynamics.articulated.contact import contact_spheres, ground_reach
+from airworthy.dynamics.articulated.equations import kinematics, positions
 from airworthy.dynamics.articulated.flight import JointedShape, believed_layout
+from airworthy.dynamics.articulated.joint_angles import joint_angles, start_angles
 from airworthy.dynamics.articulated.parameters import default_target, shared_structure
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, whole_motion
 from airworthy.dynamics.articulated.stiffness import check_step
@@ -26,7 +29,6 @@ from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.parameters import control_effects, outer_effects, put_imu, put_wind, rigid_column
 from airworthy.simulation.stability import check_law
 from airworthy.vehicles import control_effectiveness, upright
-from airworthy.vehicles.joint_angles import joint_angles, start_angles
 from airworthy.vehicles.links import frozen, rotation_matrix
 from airworthy.vehicles.record import Vehicle
 
@@ -39,6 +41,12 @@ RATE_LIMIT = 1e3
 HOLDING_GAIN = 3.0
 """At which servos hold an angle [1/s]."""
 _INTEGRATORS = ("semi_implicit", "midpoint", "extrapolated", "rk4")
+
+
+@lru_cache(maxsize=64)
+def spheres_for(vehicle: Vehicle) -> tuple[tuple[int, tuple[float, float, float, float]], ...]:
+    """Return bodies, places and radii of the spheres that a vehicle meets the ground with, found once."""
+    return contact_spheres(vehicle, tree_for(vehicle))
 
 
 @lru_cache(maxsize=64)
@@ -92,7 +100,14 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     for tree, item in zip(trees, distinct, strict=True):
         check_step(tree, 1.0 / config.physics_rate, config.integrator, item.name)
     sensing = 0 if config.imu is None else sensing_body(trees[0], config.imu.link)
-    return JointedShape(structure, sensing, config.level in TRIMMED_LEVELS)
+    spheres = [tuple(body for body, _ in spheres_for(item)) for item in distinct]
+    for found, item in zip(spheres, distinct, strict=True):
+        if found != spheres[0]:
+            raise AirworthyError(
+                f"{distinct[0].name!r} and {item.name!r} meet the ground with other spheres, so they cannot share a batch:"
+                " simulate them in batches of their own."
+            )
+    return JointedShape(structure, sensing, config.level in TRIMMED_LEVELS, spheres[0])
 
 
 def _refuse_unknown(config: SimulatorConfig) -> None:
@@ -104,7 +119,6 @@ def _refuse_unknown(config: SimulatorConfig) -> None:
         "a battery": config.battery,
         "ground effect": config.ground_effect != 0.0,
         "downwash": config.downwash is not None,
-        "a ground plane": config.ground is not None,
         "contact with a scene": config.contact is not None,
         "wind": config.wind.blows or config.randomization.wind != 0.0,
         "the firmware's mixer": config.level == "tracking:crazyflie",
@@ -114,12 +128,13 @@ def _refuse_unknown(config: SimulatorConfig) -> None:
             raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints: leave it out.")
 
 
-def sensing_body(tree: JointTree, link: str) -> int:
+def sensing_body(tree: JointTree, link: str, what: str = "Imu.link") -> int:
     """Return the number of the body that a link is.
 
     Args:
         tree: Of the vehicle.
         link: Its name; empty: the root.
+        what: Names it, in messages.
 
     Raises:
         AirworthyError: No such link.
@@ -127,7 +142,7 @@ def sensing_body(tree: JointTree, link: str) -> int:
     if not link:
         return 0
     if link not in tree.names:
-        raise AirworthyError(f"Imu.link is {link!r}; the links are {', '.join(tree.names)}.")
+        raise AirworthyError(f"{what} is {link!r}; the links are {', '.join(tree.names)}.")
     return tree.names.index(link)
 
 
@@ -159,6 +174,12 @@ def jointed_column(item: Vehicle, config: SimulatorConfig, layout: Layout, shape
     put("disturbance_force", item.disturbance.force_max)
     put("disturbance_torque", item.disturbance.torque_max)
     put_wind(column, layout, config.wind, dt)
+    put("sphere", [sphere for _, sphere in spheres_for(item)])
+    put("contact_reach", ground_reach(tree, spheres_for(item)))
+    if config.ground is not None:
+        put("ground_height", config.ground.height)
+        put("friction", config.ground.friction)
+        put("restitution", config.ground.restitution)
     put("imu_rotation", np.eye(3))
     put("imu_limit", (np.inf, np.inf))
     if config.imu is not None:
@@ -246,6 +267,8 @@ def jointed_effects(rows: Array, layout: Layout, config: SimulatorConfig) -> Eff
         return any(bool(np.any(rows[layout.rows(name)] != 0.0)) for name in names)
 
     effects |= outer_effects(config, any_of) | control_effects(config)
+    if config.ground is not None:
+        effects |= Effects.GROUND
     # A shape that changes may be irregular at any moment.
     if config.control.allocation != "pseudo_inverse":
         vectors = (rows[layout.rows(f"control_{name}")] for name in ("collective", "thrust_min", "thrust_max_rotor"))
@@ -333,7 +356,14 @@ class Joints:
         """That flights start from [rad], (env, joints)."""
 
     def randomize(self, rows: Array, layout: Layout, config: SimulatorConfig, keys: ArrayU32) -> Array:
-        """Return rows of flights, each drawn from its own key; see `randomize_tree`."""
+        """Return rows of flights, each drawn from its own key; see `randomize_tree`.
+
+        Args:
+            rows: Nominal rows, (rows, env).
+            layout: Of the rows.
+            config: Holds the relative half widths.
+            keys: Of the flights, (env, 4).
+        """
         return randomize_tree(rows, self._tree, layout, config, keys)
 
     def whole(self, tree: Array, start: Mapping[str, ArrayFloat]) -> dict[str, Array]:
@@ -348,6 +378,28 @@ class Joints:
         given = [tuple(start[name].T) for name in names]
         place, drift = whole_motion(structure, structure.model(lambda row: tree[row]), *given)
         return {"center": np.array(place), "center_velocity": np.array(drift)}
+
+    def link_pose(self, link: str, tree: Array, state: Mapping[str, ArrayFloat]) -> tuple[Array, Array]:
+        """Return the world pose of a link's frame: position (k, 3) [m], attitude (k, 4).
+
+        Args:
+            link: Its name; empty: the root.
+            tree: Rows of the tree, (rows, k).
+            state: Fields "position", "attitude" and "joint", each (k, width).
+
+        Raises:
+            AirworthyError: No such link.
+        """
+        body, structure = sensing_body(self._tree, link, "The link"), self._tree.structure
+        model = structure.model(lambda row: tree[row])
+        bodies = kinematics(structure, model, tuple(np.asarray(state["joint"], float).T))
+        count = len(state["joint"])
+        place = np.stack([np.broadcast_to(x, (count,)) for x in positions(structure, bodies)[body]], axis=1)
+        turn = np.array([[np.broadcast_to(x, (count,)) for x in row] for row in bodies[body].rotation]).transpose(2, 0, 1)
+        turn = turn @ self._tree.frames[body].T
+        place = place - turn @ self._tree.origins[body]
+        root = np.asarray(state["attitude"], float)
+        return np.asarray(state["position"], float) + rotate(root, place), multiply(root, from_matrix(turn))
 
     def forget(self, inputs: ArrayF32, layout: Layout, ids: ArrayIndex, angles: ArrayFloat) -> None:
         """Write what joints do until they are told otherwise.

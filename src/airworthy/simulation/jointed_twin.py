@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +13,10 @@ from airworthy.control.kernel import control_layout
 from airworthy.core.arrays import Array, Vector
 from airworthy.core.random import flight_key
 from airworthy.dynamics import equations as eq
+from airworthy.dynamics.articulated.contact import meet_ground, sensed_change
 from airworthy.dynamics.articulated.flight import jointed_layout
 from airworthy.dynamics.articulated.steering import GAINS, steered, whole_motion
-from airworthy.dynamics.articulated.step import joint_aim, sensed_rate
+from airworthy.dynamics.articulated.step import joint_aim, sensed_rate, to_world
 from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.dynamics.state import Effects
 from airworthy.simulation.jointed import tree_for
@@ -38,7 +40,7 @@ class JointedTwin(Twin):
         self._shape = simulator.shape
         layout, structure, n = simulator._param_layout, self._shape.structure, self._shape.rotor_count
         rows = np.asarray(simulator.rows, float)
-        self.p = jointed_layout(structure).record(lambda row: rows[row])
+        self.p = jointed_layout(self._shape).record(lambda row: rows[row])
         start = layout.offsets["control_mass"]
         self.c = control_layout(n).record(lambda row: rows[start + row])
         self._believed = layout.record(lambda row: rows[row])
@@ -81,6 +83,12 @@ class JointedTwin(Twin):
             self._shape.sensing,
         )  # fmt: skip
         torque, specific, felt, turn = found
+        if Effects.GROUND in self.effects:
+            after, change = self._meet_ground(after)
+            more, more_turn = sensed_change(
+                structure, self._tree.model, tuple(s["joint"]), tuple(change), self.dt, self._shape.sensing
+            )
+            specific, felt, turn = specific + change[:3] / self.dt, felt + np.array(more), turn + np.array(more_turn)
         if Effects.IMU in self.effects:
             self._accelerometer(tuple(felt), sensed, tuple(turn), noise)
         s["acceleration"], s["joint_torque"] = specific, torque
@@ -90,6 +98,29 @@ class JointedTwin(Twin):
         center, drift = whole_motion(structure, self._tree.model, *self._pose())
         s["center"], s["center_velocity"] = np.array(center), np.array(drift)
         self.clock = self.clock + 1
+
+    def _meet_ground(self, after: JointedMotion) -> tuple[JointedMotion, Array]:
+        share = 1.0 if self.config.integrator == "semi_implicit" else 0.5
+        motion = (
+            after.position[2],
+            *(tuple(getattr(after, name)) for name in ("velocity", "attitude", "rate", "joint", "joint_rate")),
+        )
+        structure, carriers = self._shape.structure, self._shape.carriers
+        met, change, raised, approach, back = meet_ground(structure, self._tree.model, self.p, carriers, motion, self.dt, share)
+        world = np.array(to_world(tuple(after.attitude), tuple(change[:3])))
+        position = after.position + world * back
+        position[2] += raised
+        self.state["contact"] = np.where(met, 1.0, 0.0)
+        self.state["impact_speed"] = np.where(met, approach, 0.0)
+        made = replace(
+            after,
+            position=position,
+            velocity=after.velocity + world,
+            rate=after.rate + change[3:6],
+            joint=after.joint + change[6:] * back,
+            joint_rate=after.joint_rate + change[6:],
+        )
+        return made, change
 
     def _motion_now(self) -> JointedMotion:
         s = self.state

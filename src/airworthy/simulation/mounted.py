@@ -25,6 +25,7 @@ from airworthy.simulation.events import FAR
 from airworthy.simulation.sensor_state import Capture, MountedSensor, Sample, SensorState
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import Vehicle
+from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import CollisionBody
 
 __all__ = ["Capture", "DynamicVehicles", "MountedSensor", "MountedSensors", "Sample"]
@@ -61,6 +62,8 @@ class DynamicVehicles:
 
     def __init__(self, vehicles: Sequence[Vehicle], groups: ArrayLike | None = None, flight_ids: ArrayLike | None = None):
         self.env_count = len(vehicles)
+        for item in vehicles:
+            refuse_links(item, "What vehicles see of each other")
         group = np.arange(self.env_count) if groups is None else np.asarray(groups, np.int64)
         if group.shape != (self.env_count,):
             raise AirworthyError(f"Groups have shape {group.shape}; expected one number per environment, ({self.env_count},).")
@@ -151,6 +154,13 @@ class MountedSensors:
         if envs != simulator.env_count:
             raise AirworthyError(f"The scenes are of {envs} environments and the simulator has {simulator.env_count}.")
         self._offset = -np.array([v.center_of_mass for v in simulator.vehicles])
+        self._jointed = simulator.config.dynamics == "articulated"
+        for name, item in sensors.items():
+            link = item.link if isinstance(item, MountedSensor) else ""
+            if link and not self._jointed:
+                raise AirworthyError(f"Sensor {name!r} is mounted on the link {link!r}, but the vehicles have no links.")
+            if self._jointed:  # refuses a link that is not there
+                simulator.link_pose(link, [0])
         self._posts = {name: SensorState(name, _mounted(item), simulator) for name, item in sensors.items()}
         self._listeners: list[Callable[[Capture], None]] = []
         self.reset(np.arange(simulator.env_count))
@@ -257,6 +267,8 @@ class MountedSensors:
         if post.spec.attached:
             position, attitude = self.scene.actor_pose(post.spec.attached, ids)
             return np.asarray(position, np.float64), np.asarray(attitude, np.float64)
+        if self._jointed:
+            return self.simulator.link_pose(post.spec.link, ids)
         attitude = np.asarray(self.simulator.attitude, np.float64)[ids]
         position = np.asarray(self.simulator.position, np.float64)[ids]
         return mounted_pose(position, attitude, self._offset[ids], (0.0, 0.0, 0.0, 1.0))

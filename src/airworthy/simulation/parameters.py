@@ -262,6 +262,12 @@ def put_wind(column: Array, layout: Layout, wind: Wind, dt: float) -> None:
     A first-order state x+ = a x + g n with a = exp(-dt V / L) has unit variance for g = sqrt(1 - a^2). The lateral output
     sqrt(3) x1 + (1 - sqrt(3)) x2, x2 = low-passed x1, has the variance 1 of the Dryden form (1 + sqrt(3) T s) / (1 + T s)^2
     as dt goes to 0; it is scaled so that the discrete one has exactly the standard deviation asked for.
+
+    Args:
+        column: Parameter rows of one vehicle.
+        layout: Of them.
+        wind: How the air moves.
+        dt: Physics step [s].
     """
     column[layout.rows("wind")] = wind.mean
     column[layout.rows("gust")] = wind.gust

@@ -176,6 +176,8 @@ class MountedSensor:
     """Quality profile of a camera's colours."""
     attached: str = ""
     """Name of an actor that carries it; empty: the vehicle."""
+    link: str = ""
+    """Link of a vehicle with joints that carries it, in whose frame its mount is; empty: the root."""
     frame_delay: bool = False
     """Deliver each sample when the next is due, as FlightGoggles does, whose frames show the pose of the trigger before."""
     options: dict[str, Any] = field(default_factory=dict)

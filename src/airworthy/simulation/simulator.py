@@ -171,6 +171,25 @@ class Simulator:
         """Velocity of `center`, world [m/s], (env, 3)."""
         return self.velocity if self._joints is None else self.field("center_velocity")
 
+    def link_pose(self, link: str, env_ids: ArrayLike | None = None) -> tuple[Array, Array]:
+        """Return the world pose of a link of vehicles with joints, of its frame as the record has it.
+
+        Args:
+            link: Its name; empty: the root.
+            env_ids: Indices or a mask; None: all.
+
+        Returns:
+            Positions (k, 3) [m] and attitudes (k, 4), float64.
+
+        Raises:
+            AirworthyError: The vehicles have no joints, or no such link.
+        """
+        if self._joints is None:
+            raise AirworthyError(f"{self.config.dynamics} dynamics have no links.")
+        ids = resolve_ids(env_ids, self.env_count)
+        state = {name: self.field(name)[ids] for name in ("position", "attitude", "joint")}
+        return self._joints.link_pose(link, self.rows[self._param_layout.rows("tree")][:, ids], state)
+
     @property
     def attitude(self) -> ArrayFloat:
         """Quaternion x, y, z, w, body to world, (env, 4)."""

@@ -16,7 +16,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.record import Link, Rotor, SensorMount, Vehicle
 
-__all__ = ["articulated", "frozen", "link_poses", "neutral_inertial", "refuse_links"]
+__all__ = ["articulated", "frozen", "link_poses", "neutral_inertial", "placed_links", "refuse_links"]
 
 _SNAP = 1e-9
 """Entries of a rotation this near to 0, 1 or -1 are meant to be it: CAD files round right angles to nine digits."""
@@ -105,6 +105,22 @@ def link_poses(links: Sequence[Link], angles: Sequence[float] | None = None) -> 
             rotation = rotation @ turn_about(link.joint.axis, float(angles[index - 1]))
         poses[link.name] = LinkPose(snapped(rotation), above.position + above.rotation @ np.asarray(link.joint.position))
     return poses
+
+
+def placed_links(links: Sequence[Link], angles: Sequence[float] | Array) -> tuple[Array, Array]:
+    """Return where every link's frame is, from the centre of mass of the whole in root axes [m], (links, 3), and how it is
+    turned there, link to root (links, 4) x, y, z, w: what a record of flights, which is of that point, needs to show links.
+
+    Args:
+        links: Parents first.
+        angles: Of the joints [rad], (joints,).
+    """
+    given = [float(angle) for angle in angles]
+    poses, center = link_poses(links, given), neutral_inertial(links, given)[1]
+    return (
+        np.array([poses[link.name].position - center for link in links]),
+        np.array([rotation_quaternion(poses[link.name].rotation) for link in links]),
+    )
 
 
 def neutral_inertial(links: Sequence[Link], angles: Sequence[float] | None = None) -> tuple[float, Array, Array]:

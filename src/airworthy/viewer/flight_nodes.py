@@ -13,9 +13,10 @@ import numpy as np
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayLike
 from airworthy.core.frames import to_wxyz
-from airworthy.geometry import Box, Cylinder, Mesh
+from airworthy.geometry import Box, Cylinder, Mesh, Shape, Sphere
 from airworthy.scenes.formats import tessellate
-from airworthy.vehicles import Rotor, Vehicle
+from airworthy.vehicles import LinkShape, Rotor, Vehicle, frozen
+from airworthy.vehicles.links import placed_links
 from airworthy.viewer.flights import PlaybackTrack, ShownFlight, segments
 
 if TYPE_CHECKING:
@@ -76,19 +77,108 @@ class VehicleNodes:
             angles: (rotors,) from rest [rad].
             share: (rotors,) speed of each, of the highest; one that stands shows its blades alone.
         """
-        for number, (angle, speed) in enumerate(zip(np.asarray(angles, float), np.asarray(share, float), strict=False)):
-            if number >= len(self.blades):
-                return
-            turned = _about_z(float(self._sense[number] * angle))
-            self.blades[number].wxyz = frames.to_wxyz(frames.multiply(self._along[number], turned))
-            blurred = bool(speed > _BLURRED)
-            if self.discs[number].visible != blurred:
-                self.discs[number].visible = blurred
+        turn_propellers(self, angles, share)
+
+
+def turn_propellers(nodes: VehicleNodes | JointedNodes, angles: ArrayLike, share: ArrayLike) -> None:
+    """Turn a vehicle's propellers; see `VehicleNodes.turn`.
+
+    Args:
+        nodes: Of the vehicle.
+        angles: (rotors,) from rest [rad].
+        share: (rotors,) speed of each, of the highest.
+    """
+    for number, (angle, speed) in enumerate(zip(np.asarray(angles, float), np.asarray(share, float), strict=False)):
+        if number >= len(nodes.blades):
+            return
+        turned = _about_z(float(nodes._sense[number] * angle))
+        nodes.blades[number].wxyz = frames.to_wxyz(frames.multiply(nodes._along[number], turned))
+        blurred = bool(speed > _BLURRED)
+        if nodes.discs[number].visible != blurred:
+            nodes.discs[number].visible = blurred
+
+
+class JointedNodes:
+    """A vehicle with joints below the node `name`: a node for each link, which `bend` places; propellers stand on their links.
+
+    Args:
+        api: `viser.ViserServer.scene`.
+        name: Of a node that stands at the centre of mass of the whole, turned as the root.
+        vehicle: With joints.
+    """
+
+    def __init__(self, api: Any, name: str, vehicle: Vehicle):
+        self._links = vehicle.links
+        held, reach = frozen(vehicle), reach_of(vehicle)
+        hubs = np.array([rotor.position for rotor in held.rotors], float).reshape(-1, 3)
+        self.frames = [api.add_frame(f"{name}/link_{k}", show_axes=False) for k in range(len(vehicle.links))]
+        self.solids: list[Any] = []
+        for number, mesh in enumerate(link_meshes(vehicle, reach)):
+            if mesh is not None:
+                color = BODY if number else NOSE
+                self.solids.append(_add(api, f"{name}/link_{number}/body", mesh, color))
+        place = {link.name: number for number, link in enumerate(vehicle.links)}
+        self._along = [_along(rotor.axis) for rotor in vehicle.rotors]
+        self._sense = np.array([-rotor.spin for rotor in vehicle.rotors], float)
+        self.blades, self.discs = [], []
+        for number, rotor in enumerate(vehicle.rotors):
+            at = f"{name}/link_{place[rotor.link or vehicle.links[0].name]}"
+            radius = _radius(rotor, hubs, number, reach)
+            placed = {"position": np.array(rotor.position, float), "wxyz": frames.to_wxyz(self._along[number])}
+            blade = _propeller(radius, float(self._sense[number]))
+            self.blades.append(_add(api, f"{at}/rotor_{number}", blade, BLADE, **placed))
+            disc = tessellate(Cylinder(radius, 0.01 * reach), 28)
+            color = DISC if number else FRONT_DISC
+            self.discs.append(_add(api, f"{at}/disc_{number}", disc, color, opacity=0.45, **placed))
+        self.bend(np.zeros(vehicle.joint_count))
+
+    def bend(self, angles: ArrayLike) -> None:
+        """Place the links at joint angles [rad], (joints,)."""
+        position, attitude = placed_links(self._links, np.asarray(angles, float))
+        for frame, place, turn in zip(self.frames, position, attitude, strict=True):
+            frame.position, frame.wxyz = place, frames.to_wxyz(turn)
+
+    def turn(self, angles: ArrayLike, share: ArrayLike) -> None:
+        """Turn the propellers; see `VehicleNodes.turn`."""
+        turn_propellers(self, angles, share)
+
+
+def link_meshes(vehicle: Vehicle, reach: float) -> list[Mesh | None]:
+    """Return the solids of each link in its own frame: its shapes, or beams to what it carries; None: there is nothing.
+
+    Args:
+        vehicle: With joints.
+        reach: Size of the vehicle [m].
+    """
+    found: list[Mesh | None] = []
+    for number, link in enumerate(vehicle.links):
+        parts = [_link_solid(shape) for shape in link.shapes]
+        if not parts:
+            ends = [r.position for r in vehicle.rotors if (r.link or vehicle.links[0].name) == link.name]
+            ends += [item.joint.position for item in vehicle.links if item.joint is not None and item.parent == link.name]
+            beams = [np.array(end, float) for end in ends if np.linalg.norm(end) > 1e-6]
+            parts = [_arm(np.zeros(3), end, 0.05 * reach) for end in beams]
+            if not number:
+                parts.append(_placed(_box(0.3 * reach, 0.22 * reach, 0.12 * reach), np.array(link.center_of_mass, float)))
+        found.append(_joined(parts) if parts else None)
+    return found
+
+
+def _link_solid(shape: LinkShape) -> Mesh:
+    solid: dict[str, Shape] = {
+        "box": Box(shape.size),
+        "cylinder": Cylinder(shape.size[0], shape.size[2]),
+        "sphere": Sphere(shape.size[0]),
+    }
+    mesh = tessellate(solid[shape.shape])
+    turned = frames.rotate(np.asarray(shape.rotation, float), mesh.vertices.astype(float))
+    return Mesh(turned + np.asarray(shape.position, float), mesh.faces)
 
 
 def reach_of(vehicle: Vehicle) -> float:
     """Return the mean distance from the middle to its rotors' hubs, on average [m]; of a vehicle without rotors, half its
     body's size."""
+    vehicle = frozen(vehicle)
     hubs = np.array([rotor.position for rotor in vehicle.rotors], float).reshape(-1, 3)
     away = np.linalg.norm(hubs - hubs.mean(0), axis=1) if len(hubs) else np.array(vehicle.body.size)
     return max(float(away.mean()), _SIZE_MIN)
@@ -192,7 +282,7 @@ class FlightNodes:
         self.nodes: dict[str, Any] = {}
         """Handle of each node, by its name."""
         self.track: PlaybackTrack
-        self.body: VehicleNodes
+        self.body: VehicleNodes | JointedNodes
         self.env = flight.envs[0]
         api.add_frame(ROOT, show_axes=False)
         self.choose(self.env)
@@ -230,6 +320,9 @@ class FlightNodes:
         position, attitude = self.track.pose(time)
         frame = self.nodes[f"{ROOT}/vehicle"]
         frame.position, frame.wxyz = position, to_wxyz(attitude)
+        angles = self.track.bent(time)
+        if angles is not None and isinstance(self.body, JointedNodes):
+            self.body.bend(angles)
         self.body.turn(SPIN * self.track.turned(time), self.track.turning(time))
         return position, attitude
 
@@ -270,7 +363,8 @@ class FlightNodes:
         self._remove("vehicle")
         name = f"{ROOT}/vehicle"
         self.nodes[name] = self._api.add_frame(name, show_axes=False, visible="vehicle" not in self._off)
-        self.body = VehicleNodes(self._api, name, self._flight.vehicle(self.env))
+        flown = self._flight.vehicle(self.env)
+        self.body = (JointedNodes if flown.links else VehicleNodes)(self._api, name, flown)
 
     def _line(self, kind: str, points: ArrayAny, color: tuple[int, int, int]) -> None:
         self._remove(kind)

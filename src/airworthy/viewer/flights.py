@@ -140,6 +140,14 @@ class PlaybackTrack:
     """(n, rotors) as recorded, rad/s or N; 0 where nothing is known."""
     marks: tuple[Event, ...] = ()
     """Events that a log tells of besides."""
+    joints: ArrayFloat | None = None
+    """(n, joints) [rad] of a vehicle that has some."""
+
+    def bent(self, time: float) -> ArrayFloat | None:
+        """Return the joints' angles at a time [s], (joints,); None of a vehicle without."""
+        if self.joints is None:
+            return None
+        return np.array([np.interp(time, self.times, column) for column in self.joints.T])
 
     def pose(self, time: float) -> tuple[ArrayFloat, ArrayFloat]:
         """Return the position (3,) and attitude (4,) at a time [s], held before the first row and after the last."""
@@ -239,6 +247,7 @@ class ShownFlight:
             planned,
             rotors[:, : self.vehicle(env).rotor_count],
             self.marks,
+            np.nan_to_num(table.joints[keep]) if table.joints.shape[1] == self.vehicle(env).joint_count > 0 else None,
         )
 
 

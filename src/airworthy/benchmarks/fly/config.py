@@ -348,10 +348,15 @@ class FlyConfig:
     def __post_init__(self) -> None:
         check_fields(self)
 
+    @property
+    def is_rigid(self) -> bool:
+        """Whether rigid vehicles with rotors are flown; joints are known once the vehicles are read."""
+        return self.dynamics in ("auto", "rigid")
+
 
 SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel", "unknown")
 """How the file of a scene is read."""
-_LATER = ("patience", "wait", "form", "start", "goal", "time_limit", "priority", "course_check", *SCENE_ARGUMENTS)
+_LATER = ("patience", "wait", "form", "start", "goal", "time_limit", "priority", "course_check", "joints", *SCENE_ARGUMENTS)
 RECORDINGS = ("video", "mcap")
 """Words of `--record`."""
 

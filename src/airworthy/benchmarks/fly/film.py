@@ -236,9 +236,10 @@ class _Film:
         from airworthy.optics.tone import to_8bit
 
         position, attitude, velocity = self.track.pose(self.times)
+        bent = self.track.bent(self.times)
         for first in range(0, self.count, self.stage.count):
             rows = slice(first, min(first + self.stage.count, self.count))
-            self.stage.set(self.times[rows], position[rows], attitude[rows])
+            self.stage.set(self.times[rows], position[rows], attitude[rows], None if bent is None else bent[rows])
             large = to_8bit(self.stage.shoot(self.main, rows))
             small = None if self.corner is None else to_8bit(self.stage.shoot(self.corner, rows))
             for k, frame in enumerate(range(rows.start, rows.stop)):

@@ -60,6 +60,7 @@ from airworthy.core.jobs.block_job import describe_machine, refuse_foreign
 from airworthy.core.jobs.progress import stoppable
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.own_modules import not_copied
+from airworthy.dynamics.articulated.joint_angles import JOINT_ANGLES, joint_angles, start_angles
 from airworthy.dynamics.articulated.stiffness import default_integrator
 from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.evaluation.statistics import SUMMARY_FILE
@@ -75,7 +76,6 @@ from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
 from airworthy.trajectories import Course, Gate, Limits, Trajectory, course, from_waypoints, kinematic_state, laps
 from airworthy.trajectories.quantities import magnitude, maximise
 from airworthy.vehicles import Vehicle, frozen, hover_trim, named_vehicle
-from airworthy.vehicles.joint_angles import JOINT_ANGLES, joint_angles, start_angles
 
 if TYPE_CHECKING:
     from airworthy.scenes import Scene, SceneBatch

@@ -54,7 +54,7 @@ def fly_autopilot(config: FlyConfig, quiet: bool = True) -> FlyResult:
     """
     if config.envs != 1 or len(config.vehicle) != 1:
         raise AirworthyError(f"Pilot {config.pilot!r} is a program outside, which flies one vehicle: leave --envs at 1.")
-    if config.dynamics != "rigid":
+    if not config.is_rigid:
         raise AirworthyError(f"Pilot {config.pilot!r} commands motors: fly --dynamics rigid.")
     config = _rated(config)
     vehicle = named_vehicle(config.vehicle[0], config.rotors)

@@ -486,7 +486,7 @@ def _bytes_of(scene: Scene) -> int:
 
 
 def _gains(item: Vehicle, config: FlyConfig, level: str) -> dict[str, Any]:
-    if config.dynamics != "rigid":
+    if not config.is_rigid:
         return {}
     try:
         rows = gain_rows(item, control_of(config), level, 1.0 / config.physics_rate, item.rotor_count)

@@ -226,8 +226,9 @@ def _add_carried(found: dict[str, MountedSensor], vehicles: Sequence[Vehicle], w
         raise AirworthyError(f"The record of {vehicles[0].name!r} names no sensor that looks out: name a device instead.")
     if any(set(other) != set(carried[0]) for other in carried):
         raise AirworthyError("The vehicles of this run carry different sensors: name devices, which all then carry.")
+    links = {mount.name: mount.link for mount in vehicles[0].sensors}
     for name, item in carried[0].items():
-        _add(found, name, MountedSensor(item))
+        _add(found, name, MountedSensor(item, link=links.get(name, "")))
 
 
 def _add(found: dict[str, MountedSensor], name: str, item: MountedSensor, kind: str = "DEVICE") -> None:
@@ -374,7 +375,7 @@ class GoalFlight:
         batch: SceneBatch,
         own: NavigationMethod | None = None,
     ):
-        if config.dynamics != "rigid":
+        if not config.is_rigid:
             raise AirworthyError(f"Pilot {config.pilot!r} needs a vehicle with rotors: fly --dynamics rigid.")
         self.radius = np.array([enclosing_radius(item) for item in vehicles])
         self.sensors: dict[str, MountedSensor] = {}

@@ -22,7 +22,13 @@ __all__ = ["center_of_mass", "composite", "effectiveness", "momentum_and_energy"
 
 
 def body_centers(structure: TreeStructure, model: TreeNumbers, frames: Sequence[BodyFrame]) -> tuple[Vector, ...]:
-    """Every body's own centre of mass from the root's point of reference, root axes [m]."""
+    """Return every body's own centre of mass from the root's point of reference, root axes [m].
+
+    Args:
+        structure: Of the tree.
+        model: Its numbers.
+        frames: Of `kinematics`.
+    """
     found = zip(positions(structure, frames), frames, model.bodies, strict=True)
     return tuple(add(place, matrix_vector(frame.rotation, body.center)) for place, frame, body in found)
 
@@ -35,7 +41,12 @@ def _mass(model: TreeNumbers) -> Scalar:
 
 
 def mean_by_mass(model: TreeNumbers, vectors: Sequence[Vector]) -> Vector:
-    """Mean weighted by mass."""
+    """Return the mean of vectors, one per body, weighted by mass.
+
+    Args:
+        model: Numbers of the tree.
+        vectors: One per body.
+    """
     total: Vector = ZERO
     for body, vector in zip(model.bodies, vectors, strict=True):
         total = add(total, scale(vector, body.mass))

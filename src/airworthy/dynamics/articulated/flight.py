@@ -10,11 +10,12 @@ from airworthy.core.layout import Layout
 from airworthy.core.tracing import TracedBlock, trace
 from airworthy.core.vectors import quaternion_derivative
 from airworthy.dynamics import equations as eq
-from airworthy.dynamics.articulated import step
+from airworthy.dynamics.articulated import contact, step
 from airworthy.dynamics.articulated.native import with_motion
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, steered, whole_motion
 from airworthy.dynamics.articulated.tree import TreeStructure
-from airworthy.dynamics.rigid import CONTEXT, jointed_step_source
+from airworthy.dynamics.contact import ground_frame
+from airworthy.dynamics.rigid import CONTEXT, jointed_step_source, native_text
 from airworthy.dynamics.state import input_layout, rigid_layout, rigid_state_layout
 
 __all__ = [
@@ -39,6 +40,9 @@ class JointedShape:
     leaning: bool = False
     """Laws steer the frame in which hover is level, as far as joints turn it against the root."""
 
+    carriers: tuple[int, ...] = (0,)
+    """Bodies of the spheres that meet the ground."""
+
     @property
     def rotor_count(self) -> int:
         return self.structure.rotor_count
@@ -52,14 +56,20 @@ _OF_RIGID = (
 """Rows that mean the same as of the rigid family; the inertial sensor's in the canonical frame of its body."""
 
 
-def jointed_layout(structure: TreeStructure) -> Layout:
+def jointed_layout(shape: JointedShape) -> Layout:
     """Return parameter rows of a vehicle."""
+    structure = shape.structure
     rigid = rigid_layout(structure.rotor_count).fields
     return Layout(
         {
             "tree": (max(structure.row_count, 1),),  # numbers of the tree, as `JointTree.row_names` has them
             "joint_rate_max": (structure.joint_count,),  # of servos' targets [rad/s]
             **{name: rigid[name] for name in _OF_RIGID},
+            "sphere": (len(shape.carriers), 4),  # place in its body's frame and radius [m]
+            "contact_reach": (),  # farthest that a sphere can be from the root's own centre of mass [m]
+            "ground_height": (),
+            "friction": (),
+            "restitution": (),
             "limit": (4,),  # distance from the origin, speed, body rate, joint rate beyond which a flight counts as diverged
         }
     )
@@ -185,9 +195,74 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
             {"out": 3},
         ),
         block(lambda p, body_rate: eq.into_sensor(body_rate, p.imu_rotation), "gyroscope", {"body_rate": 3}, {"out": 3}),
+        *_contact_blocks(shape, block, true),
         block(eq.wind_velocity, "wind", {"time": None, "turbulence": 3}, {"out": 3}),
         block(eq.dryden_step, "dryden", {"state": 5, "noise": 3}, {"next": 5, "velocity": 3}),
     ]
+
+
+def _contact_blocks(shape: JointedShape, block: Any, true: Any) -> list[TracedBlock]:
+    structure, n = shape.structure, shape.structure.joint_count
+    size, spheres = 6 + n, len(shape.carriers)
+    tree: dict[str, int | None] = {"axes": 3 * n, "places": 3 * n}
+    factors: dict[str, int | None] = {"lower": size * (size - 1) // 2, "pivots": size}
+
+    def weight(p: Any) -> Any:
+        total: Any = 0.0
+        for body in true(p).bodies:
+            total = total + body.mass
+        return total * true(p).gravity
+
+    return [
+        block(
+            lambda p, q: contact.contact_tree(structure, true(p), q, p.sphere, shape.carriers),
+            "contact_tree",
+            {"q": n},
+            {**factors, "at": 3 * spheres, **tree},
+        ),
+        trace(
+            contact.response,
+            "response",
+            {"place": 3, "direction": 3, "carried": n, **tree, **factors},
+            {"row": size, "found": size, "stiff": None},
+        ),
+        trace(contact.point_velocity, "point_velocity", {"place": 3, "carried": n, **tree, "u": size}, {"out": 3}),
+        trace(contact.sliding, "sliding", {"velocity": 3, "up": 3}, {"direction": 3, "speed": None}),
+        block(
+            lambda p, **given: contact.rebound(**given, restitution=p.restitution),
+            "rebound",
+            {"approach": None, "gained": None, "spent": None},
+            {"share": None},
+        ),
+        block(
+            lambda p, **given: contact.friction_push(**given, friction=p.friction),
+            "friction_push",
+            {"push": None, "slide": None, "stiff": None},
+            {"out": None},
+        ),
+        block(
+            lambda p, deepest, lost: contact.lift(deepest, lost, weight(p)),
+            "contact_lift",
+            {"deepest": None, "lost": None},
+            {"out": None},
+        ),
+        block(
+            lambda p, **given: contact.sensed_change(structure, true(p), **given, sensing=shape.sensing),
+            "sensed_change",
+            {"q": n, "change": size, "dt": None},
+            {"specific": 3, "turn": 3},
+        ),
+        trace(ground_frame, "ground_frame", {"velocity": 3, "attitude": 4}, {"up": 3, "out": 3}),
+        trace(step.to_world, "from_root", {"attitude": 4, "vector": 3}, {"out": 3}),
+    ]
+
+
+def ground_source(shape: JointedShape) -> str:
+    """Return the native text of ground contact, which calls the traced blocks."""
+    marks = (contact.carried(shape.structure, body) for body in shape.carriers)
+    table = ", ".join("{" + ", ".join("true" if mark else "false" for mark in row) + "}" for row in marks)
+    text = native_text("jointed_ground.h").replace("CARRIED", table)
+    return text.replace("CONTACT_SWEEPS", str(contact.SWEEPS)).replace("CONTACT_BOUNCE", f"{contact.BOUNCE}f")
 
 
 def jointed_source() -> str:
@@ -198,7 +273,9 @@ def jointed_source() -> str:
         start += 3
     rows.append("for (int i = 0; i < 6; ++i) par_lanes[P_control_inertia + i] = whole_inertia[i];")
     text = jointed_step_source().replace("STEERED_ROWS", "\n        ".join(rows))
-    text = text.replace("struct T {\nTRACED_BLOCKS\n};", "MOTION_PARTS\nstruct T {\nTRACED_BLOCKS\nMOTION_MOVES\n};")
+    text = text.replace(
+        "struct T {\nTRACED_BLOCKS\n};", "MOTION_PARTS\nstruct T {\nTRACED_BLOCKS\nMOTION_MOVES\nGROUND_CONTACT\n};"
+    )
     return with_motion(text, "aim", ", K + SENSED, K + TURN")
 
 
@@ -213,4 +290,7 @@ def jointed_constants(shape: JointedShape) -> dict[str, int]:
         "SENSED": felt + 3,
         "TURN": felt + 6,
         "GAIN_ROWS": 3 * len(GAINS),
+        "SPHERES": len(shape.carriers),
+        "NU": 6 + joints,
+        "LOWER": (6 + joints) * (5 + joints) // 2,
     }

@@ -98,9 +98,7 @@ def joined_blocks(blocks: list[TracedBlock]) -> str:
     """Return the text of traced blocks, on a CPU the largest as a function of its own: that compiles in half the time, and what
     a call costs is nothing beside thousands of operations."""
     text = "".join(block.source for block in blocks)
-    for name in ("evaluate", "steered"):
-        text = text.replace(f"static INLINE void {name}(", f"static APART void {name}(")
-    return text
+    return text.replace("static INLINE void evaluate(", "static APART void evaluate(")
 
 
 APART = """

@@ -10,7 +10,7 @@ from typing import Any
 
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import sqrt, where
-from airworthy.core.vectors import add, cross, matrix_columns, rotate_inverse, sub
+from airworthy.core.vectors import add, cross, dot, matrix_columns, sub
 from airworthy.dynamics.articulated.composite import body_centers, effectiveness, mean_by_mass, whole_inertia
 from airworthy.dynamics.articulated.equations import kinematics, positions, turned_inertia, velocities
 from airworthy.dynamics.articulated.step import to_world
@@ -99,12 +99,15 @@ def steered(
     center, drift = whole_motion(structure, model, position, velocity, attitude, rate, q, qd)
     inertia, columns = whole_inertia(structure, model, q), effectiveness(structure, model, q)
     trim: Vector = (0.0, 0.0, 0.0, 1.0)
-    if leaning:
-        shares = [row[2] for row in allocation(columns, p.believed_scale)[0]]
-        trim = level_frame(tuple(dot_all(tuple(c[axis] for c in columns), tuple(shares)) for axis in range(3)))
-        inertia = turned_inertia(matrix_columns(trim), inertia)  # rows of R^T, R the frame to the root
-        columns = tuple((*rotate_inverse(trim, c[:3]), *rotate_inverse(trim, c[3:])) for c in columns)
     inverse, collective = allocation(columns, p.believed_scale)
+    if leaning:
+        shares = tuple(row[2] for row in inverse)
+        trim = level_frame(tuple(dot_all(tuple(c[axis] for c in columns), shares) for axis in range(3)))
+        axes = matrix_columns(trim)
+        inertia = turned_inertia(axes, inertia)  # rows of R^T, R the frame to the root
+        # Rotors that make no moment push along the frame's z axis alone: of a newton along that, the root's z has its cosine.
+        inverse = tuple((0.0, 0.0, row[2] * axes[2][2], *(dot(axis, row[3:]) for axis in axes)) for row in inverse)
+        collective = tuple(share * axes[2][2] for share in collective)
     gains = tuple(k * inertia[axis] for group in p.believed_gains for axis, k in enumerate(group))
     return center, drift, inertia, tuple(x for row in inverse for x in row), collective, gains, trim
 

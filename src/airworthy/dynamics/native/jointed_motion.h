@@ -84,3 +84,31 @@ if (!unfinished) {
 }
 for (int i = 0; i < JOINTS; ++i) STORE(S_joint_torque + i, torque[i]);
 STORE(S_stop, SATURATED_SHARE(pressed));
+//@ MOTION_GROUND
+  // Ground: impulses at the spheres of links, only where a lane is near it.
+  if (HAS(E_GROUND)) {
+    const F height = base[2] + D[2];
+    if (N::any(height - PAR(P_contact_reach) < PAR(P_ground_height))) {
+      F body[NY], shift[3] = {D[0], D[1], D[2]}, change[NU], approach, more[3], more_turn[3];
+      for (int i = 0; i < 10; ++i) body[i] = next[i];
+      for (int i = 0; i < 2 * JOINTS; ++i) body[10 + i] = next[10 + ROTORS + i];
+      const float held_share = integrator == INTEGRATOR_SEMI_IMPLICIT ? 1.0f : 0.5f;
+      const M met = T::meet(CTX, dt, held_share, height, body, shift, change, &approach);
+      for (int i = 0; i < 10; ++i) next[i] = body[i];
+      for (int i = 0; i < 2 * JOINTS; ++i) next[10 + ROTORS + i] = body[10 + i];
+      for (int i = 0; i < 3; ++i) {
+        D[i] = shift[i];
+        specific[i] += change[i] * (1.0f / dt);
+      }
+      touched += N::select(met, N::c(1.0f), N::c(0.0f));
+      impact = N::select(met & (approach > impact), approach, impact);
+      if (HAS(E_IMU)) {
+        T::sensed_change(CTX, joint, change, N::c(dt), more, more_turn);
+        for (int i = 0; i < 3; ++i) {
+          felt[3 + i] += more[i];
+          felt[6 + i] += more_turn[i];
+        }
+        T::accelerometer(CTX, felt + 3, sensed, felt + 6, accel);
+      }
+    }
+  }

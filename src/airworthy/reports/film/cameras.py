@@ -17,7 +17,8 @@ from airworthy.scenes.viewpoints import view
 from airworthy.sensors import carried_sensors, device, device_names
 from airworthy.sensors.devices import Device
 from airworthy.sensors.mounting import mounted_pose
-from airworthy.vehicles import Vehicle
+from airworthy.vehicles import Vehicle, frozen
+from airworthy.vehicles.links import placed_links
 
 if TYPE_CHECKING:
     from airworthy.geometry import RayTable
@@ -83,6 +84,7 @@ def following(
 
 def reach(vehicle: Vehicle) -> float:
     """Return the distance from a vehicle's middle to its farthest rotor's tip, or the edge of its body [m]."""
+    vehicle = frozen(vehicle)
     tips = [math.dist(rotor.position, vehicle.center_of_mass) + rotor.radius for rotor in vehicle.rotors]
     return max([*tips, max(vehicle.body.size)])
 
@@ -312,6 +314,17 @@ def _onboard(specifier: str, track: FlightTrack, times: Array, vehicle: Vehicle,
     item = eye_of(specifier, vehicle)
     position, attitude, _ = track.pose(times)
     mount = item.effective_mount
+    if vehicle.links:
+        bent = track.bent(times)
+        angles = np.zeros((len(times), vehicle.joint_count)) if bent is None else bent
+        names = [name for name, device in carried_sensors(vehicle).items() if device == item]
+        on = next((sensor.link for sensor in vehicle.sensors if sensor.name in names[:1]), "") or vehicle.links[0].name
+        number = [link.name for link in vehicle.links].index(on)
+        placed = [placed_links(vehicle.links, row) for row in angles]
+        place, turn = (np.array([pair[part][number] for pair in placed]) for part in (0, 1))
+        position, attitude = position + frames.rotate(attitude, place), frames.multiply(attitude, turn)
+        position, attitude = mounted_pose(position, attitude, np.asarray(mount.position), mount.attitude)
+        return CameraPath(specifier, sized(item.projection, size), position, frames.camera_attitude(attitude), False)
     # Flights are of the centre of mass, mounts from the airframe's reference point.
     offset = np.asarray(mount.position) - np.asarray(vehicle.center_of_mass)
     position, attitude = mounted_pose(position, attitude, offset, mount.attitude)

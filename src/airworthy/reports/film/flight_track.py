@@ -214,6 +214,8 @@ class FlightTrack:
     """(n, 4) body to world, signs continuous."""
     jumps: ArrayBool
     """(n - 1,) whether the vehicle was put somewhere else between a row and the next."""
+    joints: Array | None = None
+    """(n, joints) angles [rad] of a vehicle with joints."""
 
     @classmethod
     def of(cls, table: FlightTable, env: int | None = None) -> FlightTrack:
@@ -235,7 +237,14 @@ class FlightTrack:
             raise AirworthyError(f"The flight of environment {number} has no finite pose to film.")
         speed = np.where((one.status == 0)[:, None], speed, 0.0)[keep]
         times, where = one.t[keep].astype(np.float64), where[keep]
-        return cls(times, where, speed, frames.continuous(frames.normalize(turned[keep])), _jumps(times, where, speed))
+        bent = one.joints[keep].astype(np.float64) if one.joints.shape[1] else None
+        return cls(times, where, speed, frames.continuous(frames.normalize(turned[keep])), _jumps(times, where, speed), bent)
+
+    def bent(self, times: Array) -> Array | None:
+        """Return the angles of joints at times (k,) [s], (k, joints) [rad]; None of a vehicle without."""
+        if self.joints is None:
+            return None
+        return np.stack([np.interp(times, self.times, column) for column in self.joints.T], axis=1)
 
     @property
     def duration(self) -> float:

@@ -10,12 +10,13 @@ import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32
-from airworthy.geometry import Box, Cylinder, Mesh, Placement, RayTable, Shape
+from airworthy.geometry import Box, Cylinder, Mesh, Placement, RayTable, Shape, Sphere
 from airworthy.optics.projections import Pinhole, Projection
 from airworthy.reports.film.cameras import CameraPath
 from airworthy.scenes.formats import tessellate
 from airworthy.scenes.record import Material
-from airworthy.vehicles import Rotor, Vehicle
+from airworthy.vehicles import Link, LinkShape, Rotor, Vehicle, frozen
+from airworthy.vehicles.links import placed_links
 
 if TYPE_CHECKING:
     from airworthy.scenes import Scene
@@ -44,12 +45,38 @@ _SEGMENTS = 40
 
 @dataclass(frozen=True, eq=False)
 class Puppet:
-    """What stands for a vehicle in a scene: a body, and one disc per rotor, all in the frame of its centre of mass."""
+    """What stands for a vehicle in a scene: bodies and one disc per rotor, in the frame of its centre of mass, or, where it has
+    joints, in those of its links."""
 
     shapes: tuple[Shape, ...]
-    """The body, then the discs."""
+    """The bodies, then the discs."""
     outlines: Array
     """(rotors, 2, k, 3) points round the edge of each disc, and round the inner edge of its ring [m]."""
+    links: tuple[Link, ...] = ()
+    """Of a vehicle with joints."""
+    carriers: tuple[int, ...] = ()
+    """Of each shape the number of its link."""
+
+    @property
+    def body_count(self) -> int:
+        """Shapes before the discs."""
+        return len(self.shapes) - len(self.outlines)
+
+    def poses(self, position: Array, attitude: Array, joints: Array | None) -> tuple[Array, Array]:
+        """Return the pose of every shape, (k, shapes, 3) [m] and (k, shapes, 4), or (k, 1, ...) where all have one.
+
+        Args:
+            position: Of the centre of mass [m], (k, 3).
+            attitude: Of the vehicle, of its root where it has joints, (k, 4).
+            joints: Angles of its joints, (k, joints) [rad]; None: all zero.
+        """
+        if not self.links:
+            return position[:, None], attitude[:, None]
+        angles = np.zeros((len(position), len(self.links) - 1)) if joints is None else joints
+        placed = [placed_links(self.links, row) for row in angles]
+        offset, turn = (np.stack([pair[part] for pair in placed])[:, list(self.carriers)] for part in (0, 1))
+        whole = np.broadcast_to(attitude[:, None], turn.shape)
+        return position[:, None] + frames.rotate(whole, offset), frames.normalize(frames.multiply(whole, turn))
 
     def placement(self) -> Placement:
         """Return rows of a scene batch's extra dynamic instances: the body, then the discs."""
@@ -59,6 +86,8 @@ class Puppet:
 
 def puppet(vehicle: Vehicle) -> Puppet:
     """Return a vehicle's looks, as far as its record tells them."""
+    if vehicle.links:
+        return _jointed_puppet(vehicle)
     hubs = np.array([rotor.position for rotor in vehicle.rotors], float).reshape(-1, 3)
     middle = hubs.mean(0) if len(hubs) else np.array(vehicle.body.center, float)
     away = np.linalg.norm(hubs - middle, axis=1) if len(hubs) else np.array(vehicle.body.size, float)
@@ -71,15 +100,61 @@ def puppet(vehicle: Vehicle) -> Puppet:
         radius = _radius(rotor, hubs, number, size)
         center = hub + frames.rotate(turn, (0.0, 0.0, 0.09 * size))
         discs.append(_moved(_disc(radius, 0.004 * size), turn, center))
-        angle = np.linspace(0.0, 2.0 * math.pi, _SEGMENTS, endpoint=False)
-        edge = radius * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
-        outlines.append([frames.rotate(turn, share * edge) + center for share in (1.0, 1.0 - TIP_WIDTH)])
+        outlines.append(_edges(radius, turn, center))
     origin = np.asarray(vehicle.center_of_mass, float)
     shapes = [_joined(parts), *discs]
     return Puppet(
         tuple(Mesh(mesh.vertices - origin, mesh.faces, face_material=mesh.face_material) for mesh in shapes),
         np.array(outlines).reshape(-1, 2, _SEGMENTS, 3) - origin,
     )
+
+
+def _jointed_puppet(vehicle: Vehicle) -> Puppet:
+    """Return a vehicle with joints: each link's shapes, or beams to what it carries, its motors and discs, in its own frame."""
+    held = frozen(vehicle)
+    hubs = np.array([rotor.position for rotor in held.rotors], float).reshape(-1, 3)
+    size = max(float(np.linalg.norm(hubs - hubs.mean(0), axis=1).mean()) if len(hubs) else 0.0, _SIZE_MIN)
+    place = {link.name: number for number, link in enumerate(vehicle.links)}
+    on = [place[rotor.link or vehicle.links[0].name] for rotor in vehicle.rotors]
+    bodies, carriers, discs, outlines = [], [], [], []
+    turns = [frames.normalize(_along(np.asarray(rotor.axis, float))) for rotor in vehicle.rotors]
+    for number, link in enumerate(vehicle.links):
+        parts = [_solid(shape) for shape in link.shapes]
+        if not parts:
+            ends = [rotor.position for rotor, body in zip(vehicle.rotors, on, strict=True) if body == number]
+            ends += [item.joint.position for item in vehicle.links if item.joint is not None and item.parent == link.name]
+            parts = [_arm(np.zeros(3), np.array(end, float), 0.045 * size) for end in ends if np.linalg.norm(end) > 1e-6]
+        if not number:
+            parts += [_block(offset, np.array(half) * size, kind) for offset, half, kind in _trunk(0.5 * size)]
+        for rotor, body, turn in zip(vehicle.rotors, on, turns, strict=True):
+            parts += _motor(np.array(rotor.position, float), turn, 0.5 * size) if body == number else []
+        if parts:
+            bodies.append(_joined(parts))
+            carriers.append(number)
+    for number, (rotor, turn) in enumerate(zip(vehicle.rotors, turns, strict=True)):
+        radius = _radius(rotor, hubs, number, size)
+        center = np.array(rotor.position, float) + frames.rotate(turn, (0.0, 0.0, 0.06 * size))
+        discs.append(_moved(_disc(radius, 0.004 * size), turn, center))
+        outlines.append(_edges(radius, turn, center))
+    return Puppet((*bodies, *discs), np.array(outlines).reshape(-1, 2, _SEGMENTS, 3), vehicle.links, (*carriers, *on))
+
+
+def _solid(shape: LinkShape) -> Mesh:
+    solid: dict[str, Shape] = {
+        "box": Box(shape.size),
+        "cylinder": Cylinder(shape.size[0], shape.size[2]),
+        "sphere": Sphere(shape.size[0]),
+    }
+    return _painted(
+        _moved(tessellate(solid[shape.shape]), np.asarray(shape.rotation, float), np.asarray(shape.position, float)), _PLATE
+    )
+
+
+def _edges(radius: float, turn: Array, center: Array) -> list[Array]:
+    """Points round a disc's edge and round the inner edge of its ring, each (segments, 3)."""
+    angle = np.linspace(0.0, 2.0 * math.pi, _SEGMENTS, endpoint=False)
+    edge = radius * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
+    return [frames.rotate(turn, share * edge) + center for share in (1.0, 1.0 - TIP_WIDTH)]
 
 
 def _trunk(size: float) -> list[tuple[Array, tuple[float, float, float], int]]:
@@ -196,25 +271,27 @@ class RenderedScene:
         self._tables: dict[Projection, RayTable] = {}
         self._outlines = np.zeros((0, 0, 2, 0, 3))
 
-    def set(self, times: Array, position: Array, attitude: Array) -> None:
+    def set(self, times: Array, position: Array, attitude: Array, joints: Array | None = None) -> None:
         """Set everything at the times of at most `count` frames: (k,) [s], the vehicle's (k, 3) [m] and (k, 4).
 
         Args:
             times: Of the frames [s], (k,).
             position: Of the vehicle [m], world frame, (k, 3).
             attitude: Of the vehicle, quaternions x, y, z, w, (k, 4).
+            joints: Angles of its joints, (k, joints) [rad]; None: it has none, or all are zero.
         """
         # A last chunk is filled up with its last frame: the batch keeps one size.
         rows = np.minimum(np.arange(self.count), len(times) - 1)
         self.batch.advance(np.tile(times[rows], 3))
-        discs = len(self._puppet.shapes) - 1
-        shown = np.array([[False] * (1 + discs), [True] + [False] * discs, [True] * (1 + discs)])
+        bodies, discs = self._puppet.body_count, len(self._puppet.outlines)
+        shown = np.array([[False] * (bodies + discs), [True] * bodies + [False] * discs, [True] * (bodies + discs)])
+        place, turn = self._puppet.poses(position, attitude, joints)
         self.batch.pose_dynamic_instances(
-            np.tile(position[rows], (3, 1))[:, None],
-            np.tile(attitude[rows], (3, 1))[:, None],
-            active=np.repeat(shown, self.count, axis=0),
+            np.tile(place[rows], (3, 1, 1)), np.tile(turn[rows], (3, 1, 1)), active=np.repeat(shown, self.count, axis=0)
         )
-        self._outlines = position[:, None, None, None] + frames.rotate(attitude[:, None, None, None], self._puppet.outlines)
+        if self._puppet.links:
+            place, turn = place[:, bodies:], turn[:, bodies:]
+        self._outlines = place[:, :, None, None] + frames.rotate(turn[:, :, None, None], self._puppet.outlines)
 
     def shoot(self, path: CameraPath, rows: slice) -> ArrayF32:
         """Return the linear radiance (k, height, width, 3) that a camera sees at frames `rows` of its path, which `set` has

@@ -10,15 +10,22 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.dynamics.articulated.equations import ZERO, accelerations, kinematics, rotor_loads
+from airworthy.dynamics.articulated.laws import Torque, torques
+from airworthy.dynamics.articulated.parameters import default_target
+from airworthy.dynamics.articulated.tree import JointTree, tree_of
 from airworthy.vehicles.links import frozen, link_poses
 from airworthy.vehicles.record import Joint, Vehicle
+from airworthy.vehicles.trim import Trim, control_effectiveness, hover_trim
 
-__all__ = ["JOINT_ANGLES", "joint_angles", "start_angles"]
+__all__ = ["JOINT_ANGLES", "joint_angles", "joint_residual", "start_angles"]
 
 JOINT_ANGLES = ("hover", "neutral", "ring")
 """Names that `joint_angles` knows."""
 _RESIDUAL = 1e-9
-"""Of the balance of joints [rad/s^2 at a unit of their own inertia]."""
+"""Of the balance of joints [N m]."""
+_INDEPENDENT = 2e-6
+"""Least singular value of rows of unit length, as of `control.effectors`."""
 
 
 def joint_angles(vehicle: Vehicle, given: str | Sequence[float]) -> tuple[float, ...]:
@@ -68,13 +75,12 @@ def start_angles(vehicle: Vehicle) -> tuple[float, ...]:
 
 
 def _hovers(vehicle: Vehicle, angles: Sequence[float]) -> bool:
-    from airworthy.control.effectors import allocation_for
-    from airworthy.vehicles.trim import hover_trim
-
     held = frozen(vehicle, angles)
-    inverse: Array = np.array(allocation_for(held).inverse)
-    # The inverse of a shape that cannot turn about an axis has no thrusts for it.
-    return hover_trim(held).hovers and bool(np.all(np.abs(inverse[:, 3:5]).max(axis=0) > 0.0))
+    # Thrust, roll and pitch have to be independent: motors on one line give no moment about it.
+    rows = control_effectiveness(held)[2:5]
+    size = np.linalg.norm(rows, axis=1)
+    independent = np.linalg.matrix_rank(rows / np.where(size > 0.0, size, 1.0)[:, None], tol=_INDEPENDENT) == len(rows)
+    return hover_trim(held).hovers and bool(independent)
 
 
 def _joints(vehicle: Vehicle) -> list[Joint]:
@@ -104,10 +110,6 @@ def _ring(vehicle: Vehicle) -> tuple[float, ...]:
 
 def _balanced(vehicle: Vehicle, angles: Sequence[float]) -> tuple[float, ...]:
     """Angles at which springs hold what hover loads them with; servos and given torques stay where they are."""
-    from airworthy.dynamics.articulated.hover import joint_residual
-    from airworthy.dynamics.articulated.tree import tree_of
-    from airworthy.vehicles.trim import hover_trim
-
     free = [
         k for k, joint in enumerate(_joints(vehicle)) if joint.law == "morphy" or (joint.law == "spring" and joint.kp > 0.0)
     ]
@@ -143,3 +145,29 @@ def _stops(joint: Joint) -> tuple[float, float]:
     """Angles between which a joint turns [rad]."""
     low = -math.inf if joint.lower is None else joint.lower
     return low, math.inf if joint.upper is None else joint.upper
+
+
+def joint_residual(tree: JointTree, trim: Trim, q: Sequence[float] | Array) -> Array:
+    """Return how joints would begin to move in hover with the root held, per unit of their torque's own response; zero where
+    springs balance what they carry.
+
+    Args:
+        tree: Of the vehicle.
+        trim: Its hover with the joints held.
+        q: Joint angles [rad].
+    """
+    structure, model, n = tree.structure, tree.model, tree.structure.joint_count
+    angles, still = tuple(float(angle) for angle in q), (0.0,) * n
+    frames = kinematics(structure, model, angles)
+    turning = [ZERO] * (n + 1)
+    states = tuple(float(state) for state in trim.states)
+    loads = rotor_loads(structure, model, frames, turning, states, (0.0,) * len(states))
+    target = tuple(float(x) for x in default_target(tree))
+    acting = torques(structure, model, angles, still, target, 0.0, 0.0)
+    # All that turns about a joint, with the others locked: an armature of a million times what they carry.
+    heavy = [Torque(torque.explicit, 0.0, 1e6) for torque in acting]
+    x, y, z, w = trim.attitude
+    up = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
+    held = tuple(axis * model.gravity for axis in up)
+    found = accelerations(structure, model, frames, ZERO, still, heavy, loads, held)
+    return 1e6 * np.array([float(value) for value in found.joint])
