@@ -186,6 +186,18 @@ def test_a_source_without_a_pose_is_named_with_the_reason(ends: bool, wait: floa
         serve_poses(config, source=Silent(ends))
 
 
+def test_what_delays_aborts_and_what_was_not_read_is_told() -> None:
+    source: Any = Steady(100)
+    source.first_in_line, source.left_out = False, 7
+    config = LoopConfig("own", sensors=("base_lidar:range",), duration=0.1)
+    notes = serve_poses(config, source=source).notes
+    assert "poses: 7 were not read in time, and left out" in notes
+    assert [note for note in notes if note.startswith("aborts: this system gives the process that raises them no real-time")]
+    source = Steady(100)
+    source.first_in_line = True
+    assert not [note for note in serve_poses(config, source=source).notes if note.startswith(("aborts", "poses: 0"))]
+
+
 def test_what_is_watched_is_what_was_asked_for() -> None:
     asked = LoopConfig("udp", publish="zenoh", align=(1.0, 2.0, 3.0, 90.0), safety=BOX, extrapolation=0.02).watched
     assert asked == WatchSettings("udp", "zenoh", (1.0, 2.0, 3.0, 90.0), BOX, 0.02)
