@@ -18,7 +18,6 @@ if not (film / "truth.json").exists():
 made = capture_video(film, room, CaptureVideoOptions(quick=True)).summary
 print(f"{made['registered']} of {made['pictures']} pictures have a pose; PSNR of held-out ones {made['psnr_db']:.1f} dB")
 print(f"{made['place']['space_m3']['free']:.0f} m3 are known to be free")
-
 place = str(room / "place")
 if not course.exists():
     fits = CourseRoom(aw.scene(place), aw.vehicle("carl"))
