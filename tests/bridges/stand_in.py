@@ -123,7 +123,7 @@ def px4(options):
 
 def ardupilot(options):
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    link.settimeout(60.0)  # a simulator that compiles its kernels may take a while
+    link.settimeout(1.0)
     to = ("127.0.0.1", options.port)
     hover, end, frame, pulses = Hover(SQUARE if options.square else SQUARE[:1]), End(options), 0, [1000] * 4
     while True:
@@ -134,7 +134,11 @@ def ardupilot(options):
             link.sendto(struct.pack("<HHI16H", 18458, 400, max(frame - 1, 0), *([2000] * 16)), to)
         link.sendto(packet, to)
         while True:
-            line = link.recv(65536)
+            try:
+                line = link.recv(65536)
+            except TimeoutError:  # as ArduCopter: the same frame once more, every second
+                link.sendto(packet, to)
+                continue
             state = json.loads(line)
             if not options.garbage or state["timestamp"] != getattr(hover, "last", None):
                 break
@@ -146,7 +150,7 @@ def ardupilot(options):
             frame, options.restart, pulses = 0, 0.0, [1000] * 4
             link.close()
             link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            link.settimeout(60.0)
+            link.settimeout(1.0)
             continue
         if now > 0.5:
             u = hover.commands(now, np.array(state["position"]), state["velocity"], state["quaternion"], state["imu"]["gyro"])

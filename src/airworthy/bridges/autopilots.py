@@ -29,7 +29,7 @@ CLOCKS: dict[str, ClockMode] = {"px4": "lockstep", "ardupilot": "lockstep", "bet
 """Betaflight's own loop follows the wall clock, whatever the stamps of its samples are."""
 PHYSICS_RATE = 1000.0
 """Steps per second, which all of these divide [Hz]."""
-IMU = "bmi088"
+IMU = "bmi088_levelled"
 """Where nobody names an inertial sensor."""
 
 
