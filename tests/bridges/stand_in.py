@@ -142,8 +142,9 @@ def ardupilot(options):
             state = json.loads(line)
             if not options.garbage or state["timestamp"] != getattr(hover, "last", None):
                 break
-        hover.last = state["timestamp"]
         now = state["timestamp"]
+        slow = now - getattr(hover, "last", now) > 1.0 / 720.0  # "Gyro 0 rate 400Hz < loop ratex1.8 720Hz", and it does not arm
+        hover.last = now
         end.check(now)
         frame += 1
         if options.restart and now > options.restart:  # a new program: its frames count from 0, from a port of its own
@@ -152,7 +153,7 @@ def ardupilot(options):
             link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             link.settimeout(1.0)
             continue
-        if now > 0.5:
+        if now > 0.5 and not slow:
             u = hover.commands(now, np.array(state["position"]), state["velocity"], state["quaternion"], state["imu"]["gyro"])
             pulses = [1000 + round(1000 * float(value)) for value in u]
 

@@ -28,7 +28,7 @@ def risen(uneven: float, begin: float = 0.0, slope: float = 0.295, seconds: floa
 
 
 def test_uneven_rotors_lift_it_as_soon_as_even_ones() -> None:
-    """It turned about a corner, whose way out of the ground cost all of its motion: PX4 pushed 2.7 times the weight, and stood."""
+    """A corner turned into the ground, and its way out cost all motion: PX4 pushed with 2.7 times the weight, and stood."""
     even = risen(0.0)
     assert even > 0.02
     assert risen(0.02) == pytest.approx(even, rel=0.2)
