@@ -12,6 +12,7 @@ from pathlib import Path
 from airworthy.benchmarks.fly.config import FLY_RULES, PLANNER_RULES
 from airworthy.benchmarks.navigation.config import NAVIGATION_RULES
 from airworthy.benchmarks.tracking.config import IDLE_RULES as EVALUATE_RULES
+from airworthy.bridges.server import SERVE_RULES
 from airworthy.capture.alignment.align import IDLE_RULES as LEVEL_RULES
 from airworthy.capture.filming.film import IDLE_RULES as FILM_RULES
 from airworthy.capture.images import IDLE_RULES as READING_RULES
@@ -44,6 +45,7 @@ from airworthy.scenes.catalogue import IDLE_RULES as SOURCE_RULES
 
 COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy fly": (*FLY_RULES, *PLANNER_RULES),
+    "airworthy serve": SERVE_RULES,
     "airworthy courses validate": VALIDATE_RULES,
     "airworthy courses draw": DRAW_RULES,
     "airworthy evaluate": EVALUATE_RULES,

@@ -22,6 +22,8 @@ from airworthy.vehicles import vehicle
 
 KINDS = ("px4", "ardupilot", "betaflight")
 RATE = 250.0
+ARDUPILOT_RATE = 1000.0
+"""ArduCopter arms with 720 gyroscope samples per second or more, 1.8 for each of its loops; so does the stand-in."""
 START = (1.0, 2.0, 3.0)
 HOVER = from_waypoints(np.array([START, (1.0, 2.0, 3.05)]), Limits(speed=1.0, acceleration=1.0))
 CORNERS = [START, (1.0, 3.5, 3.0), (2.5, 3.5, 3.0), (2.5, 2.0, 3.0), START]
@@ -44,19 +46,23 @@ def free_port() -> int:
     raise AssertionError("no free port")
 
 
+def rate_of(kind: str) -> float:
+    return ARDUPILOT_RATE if kind == "ardupilot" else RATE
+
+
 def make_pilot(kind: str, port: int, path: Trajectory = HOVER, imu: str = "bmi088", **changes: Any) -> ExternalPilot:
     chosen = {"patience": 1.0, "wait": 20.0, "stand_clock": "lockstep", "address": str(port)} | changes
     settings, flown, sensor = LinkSettings(**chosen), vehicle("x500"), Imu.named(imu)
     if kind == "px4":
         return Px4Pilot(flown, RATE, settings, sensor)
     if kind == "ardupilot":
-        return ArduPilotPilot(flown, RATE, settings, sensor)
+        return ArduPilotPilot(flown, ARDUPILOT_RATE, settings, sensor)
     sticks = StickPilot(flown, path, RATE)
     return BetaflightPilot(flown, RATE, settings, sensor, sticks=sticks, ports=(port + 1, port + 2))
 
 
-def simulator(yaw: float = 0.0, imu: str = "bmi088", **changes: Any) -> Simulator:
-    config = SimulatorConfig(physics_rate=1000.0, control_rate=RATE, imu=Imu.named(imu), **changes)
+def simulator(yaw: float = 0.0, imu: str = "bmi088", rate: float = RATE, **changes: Any) -> Simulator:
+    config = SimulatorConfig(physics_rate=1000.0, control_rate=rate, imu=Imu.named(imu), **changes)
     made = Simulator(vehicle("x500"), config, env_count=1, seed=4)
     made.reset(position=START, attitude=(0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)))
     return made
@@ -83,6 +89,6 @@ def flown(stand_in: Callable[..., Any]) -> Callable[..., tuple[FlightRun, Extern
         port = free_port()
         with make_pilot(kind, port, path) as pilot:
             stand_in(kind, port, *options)
-            return fly(simulator(yaw), pilot, FlightPlan(duration=seconds)), pilot
+            return fly(simulator(yaw, rate=rate_of(kind)), pilot, FlightPlan(duration=seconds)), pilot
 
     return run

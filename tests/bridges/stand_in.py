@@ -123,7 +123,7 @@ def px4(options):
 
 def ardupilot(options):
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    link.settimeout(60.0)  # a simulator that compiles its kernels may take a while
+    link.settimeout(1.0)
     to = ("127.0.0.1", options.port)
     hover, end, frame, pulses = Hover(SQUARE if options.square else SQUARE[:1]), End(options), 0, [1000] * 4
     while True:
@@ -134,21 +134,26 @@ def ardupilot(options):
             link.sendto(struct.pack("<HHI16H", 18458, 400, max(frame - 1, 0), *([2000] * 16)), to)
         link.sendto(packet, to)
         while True:
-            line = link.recv(65536)
+            try:
+                line = link.recv(65536)
+            except TimeoutError:  # as ArduCopter: the same frame once more, every second
+                link.sendto(packet, to)
+                continue
             state = json.loads(line)
             if not options.garbage or state["timestamp"] != getattr(hover, "last", None):
                 break
-        hover.last = state["timestamp"]
         now = state["timestamp"]
+        slow = now - getattr(hover, "last", now) > 1.0 / 720.0  # "Gyro 0 rate 400Hz < loop ratex1.8 720Hz", and it does not arm
+        hover.last = now
         end.check(now)
         frame += 1
         if options.restart and now > options.restart:  # a new program: its frames count from 0, from a port of its own
             frame, options.restart, pulses = 0, 0.0, [1000] * 4
             link.close()
             link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            link.settimeout(60.0)
+            link.settimeout(1.0)
             continue
-        if now > 0.5:
+        if now > 0.5 and not slow:
             u = hover.commands(now, np.array(state["position"]), state["velocity"], state["quaternion"], state["imu"]["gyro"])
             pulses = [1000 + round(1000 * float(value)) for value in u]
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
-from tests.bridges.conftest import free_port, make_pilot
+from tests.bridges.conftest import free_port, make_pilot, simulator
 from tests.bridges.test_fields import State
 
+from airworthy.bridges import LinkSettings
 from airworthy.bridges.ardupilot import ArduPilotPilot
 from airworthy.bridges.sockets import AutopilotFailure
+from airworthy.pilots import FlightPlan, fly
+from airworthy.simulation import Imu
+from airworthy.vehicles import vehicle
 
 
 def frame(count: int, *pulses: int) -> bytes:
@@ -95,3 +100,14 @@ def test_another_that_began_later_than_the_peer_is_no_restart(link: tuple[ArduPi
         other.send(frame(9, *[2000] * 4))
         with pytest.raises(AutopilotFailure, match=r"ArduPilot sent no servo packet within 0\.3 s"):
             pilot.exchange(State(0).sample, standing=True)
+
+
+def test_at_a_rate_at_which_it_does_not_arm_it_is_said_why(stand_in: Callable[..., Any]) -> None:
+    port = free_port()
+    settings = LinkSettings(address=str(port), wait=1.0, stand_clock="lockstep")
+    with closing(ArduPilotPilot(vehicle("x500"), 250.0, settings, Imu.named("bmi088"))) as pilot:
+        stand_in("ardupilot", port)
+        run = fly(simulator(), pilot, FlightPlan(duration=1.0))
+    assert run.pilot_error.startswith(
+        "ardupilot did not arm within 1 s: it wants 720 samples per second or more, and gets 250 (--control-rate)"
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.bridges.conftest import CORNERS, KINDS, SQUARE, START
+from tests.bridges.conftest import CORNERS, KINDS, SQUARE, START, rate_of
 
 EVERY = pytest.mark.parametrize("kind", KINDS)
 
@@ -21,7 +21,7 @@ def places(run: Any) -> np.ndarray:
 def test_a_hover(flown: Callable[..., Any], kind: str, yaw: float) -> None:
     run, pilot = flown(kind, 1.2, yaw=yaw)
     assert (run.pilot_error, run.causes) == ("", {})
-    assert pilot.exchanges == 300
+    assert pilot.exchanges == round(1.2 * rate_of(kind))
     # It is let go at rest with rotors at hover; a hover drifts by what the stand-in's delays and quantised truth do.
     assert np.abs(places(run) - START).max() < 0.25
     assert pilot.notes() == []

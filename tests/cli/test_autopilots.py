@@ -76,6 +76,22 @@ def test_options_of_links_are_for_links(capsys: pytest.CaptureFixture[str], tmp_
     assert "choose --clock scaled" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("autopilot", "words", "said"),
+    [
+        ("ardupilot", ["--gnss", "m8n"], "--gnss m8n changes nothing for ArduPilot and Betaflight, which make these sensors"),
+        ("betaflight", ["--magnetometer", "ideal"], "--magnetometer ideal changes nothing for ArduPilot and Betaflight"),
+        ("ardupilot", ["--home", "50", "8", "100"], "whose world's origin is its own home: start ArduPilot with --home"),
+        ("px4", ["--self-test"], "--self-test changes nothing for an autopilot that is no Betaflight"),
+    ],
+)
+def test_devices_that_an_autopilot_is_not_told_of(
+    autopilot: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "--as", autopilot, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_other_jobs_say_that_it_is_a_program_outside() -> None:
     from airworthy.core.errors import AirworthyError
     from airworthy.pilots import pilot_level, pilot_sensors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from airworthy.sensors import imu_device, imu_names
 from airworthy.simulation import Imu, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
-NAMES = ["adis16448", "aerial_gym_base", "bmi085", "bmi088", "flightgoggles", "ideal", "vn100"]
+NAMES = ["adis16448", "aerial_gym_base", "bmi085", "bmi088", "bmi088_levelled", "flightgoggles", "ideal", "vn100"]
 RATE = 960.0
 CARL = vehicle("carl")
 
@@ -49,6 +50,12 @@ def samples(name: str, envs: int, steps: int) -> Array:
 
 def test_the_catalogue() -> None:
     assert imu_names() == NAMES
+
+
+def test_a_levelled_bmi088_is_one_whose_mount_has_no_error() -> None:
+    plain, levelled = Imu.named("bmi088"), Imu.named("bmi088_levelled")
+    assert plain.bias_initial[2] > 0.0
+    assert levelled == replace(plain, bias_initial=(*plain.bias_initial[:2], 0.0))
 
 
 @pytest.mark.parametrize("name", NAMES)

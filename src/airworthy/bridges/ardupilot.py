@@ -29,6 +29,8 @@ _HEAD = struct.Struct("<HHI")
 _PULSE_MIN, _PULSE_MAX = 1000.0, 2000.0
 # MOT_SPIN_ARM: an armed copter's motors turn at 10 % of the range; half of it is neither that nor a stopped motor's pulse.
 _ARMED_FROM = 1050
+_SAMPLES_MIN = 720.0
+"""ArduCopter 4.7 arms where its gyroscope gives 1.8 samples for each of its 400 loops per second [Hz]."""
 _CROSSED = 0.5
 """Ours: ArduPilot sends a frame again a second after it last did; one that comes sooner than this after our answer had set out
 before the answer came, which is read all the same [s]."""
@@ -116,6 +118,12 @@ class ArduPilotPilot(ExternalPilot):
             "restarts before the flight": self.restarts,
         }  # fmt: skip
         return [*super().notes(), *(f"{self.name}: {count:,} {what}." for what, count in odd.items() if count)]
+
+    def unarmed(self) -> str:
+        """Return whether its gyroscope is too slow; as in the base."""
+        if self.rate >= _SAMPLES_MIN:
+            return ""
+        return f": it wants {_SAMPLES_MIN:g} samples per second or more, and gets {self.rate:g} (--control-rate)"
 
     def exchange(self, sample: VehicleSample, standing: bool) -> MotorReply | None:
         """Answer the frame before, wait for the next one; as in the base."""

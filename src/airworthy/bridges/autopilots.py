@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["CLOCKS", "IMU", "PHYSICS_RATE", "RATES", "autopilot"]
 
 RATES = {"px4": 250.0, "ardupilot": 1000.0, "betaflight": 500.0}
-"""Samples and commands per second [Hz]: PX4's default of its simulators; for ArduCopter, which arms only where its gyroscope gives
-1.8 samples for each of its 400 loops, more than that; and for Betaflight what keeps its sticks and gyroscope well ahead of 50 Hz, below which it takes a simulator for stopped."""
+"""Samples and commands per second [Hz]: PX4's default of its simulators; for ArduCopter, which arms only where its gyroscope
+gives 1.8 samples for each of its 400 loops per second, more than that; for Betaflight what keeps its sticks and gyroscope well
+ahead of 50 Hz, below which it takes a simulator for stopped."""
 CLOCKS: dict[str, ClockMode] = {"px4": "lockstep", "ardupilot": "lockstep", "betaflight": "real"}
 """Betaflight's own loop follows the wall clock, whatever the stamps of its samples are."""
 PHYSICS_RATE = 1000.0
 """Steps per second, which all of these divide [Hz]."""
-IMU = "bmi088"
+IMU = "bmi088_levelled"
 """Where nobody names an inertial sensor."""
 
 

@@ -145,6 +145,10 @@ class ExternalPilot(ABC):
         late = self.clock.lateness()
         return [f"Clock {self.clock.mode}: {late.sentence()}."] if late.steps else []
 
+    def unarmed(self) -> str:
+        """Return what is known to keep it from arming, as the end of a sentence; none where nothing is."""
+        return ""
+
     # ---- the pilot --------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> ExternalPilot:
@@ -187,8 +191,9 @@ class ExternalPilot(ABC):
                 return step / self.rate
             if time.monotonic() > deadline:
                 silent = "never answered" if reply is None else "did not arm"
+                why = "" if reply is None else self.unarmed()
                 raise AutopilotFailure(
-                    f"{self.name} {silent} within {self.settings.wait:g} s; docs/howto/autopilots.md says how it does"
+                    f"{self.name} {silent} within {self.settings.wait:g} s{why}; docs/howto/autopilots.md says how it does"
                 )
 
     def _states(self, reply: MotorReply) -> Array:

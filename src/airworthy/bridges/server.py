@@ -19,6 +19,7 @@ from airworthy.bridges.sockets import LOOPBACK, AutopilotFailure
 from airworthy.bridges.stick_pilot import StickPilot
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.pilots import FlightPlan, FlightRun, fly
 from airworthy.sensors.navigation.geodesy import Home
@@ -26,11 +27,29 @@ from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, write_
 from airworthy.trajectories import Limits, Trajectory, from_waypoints
 from airworthy.vehicles import Vehicle, named_vehicle
 
-__all__ = ["ServeConfig", "Served", "self_test", "serve", "stand"]
+__all__ = ["SERVE_RULES", "ServeConfig", "Served", "self_test", "serve", "stand"]
 
 
 HOVER_HEIGHT = 1.5
 """Ours, of a Betaflight, above where it stood: clear of the ground, and low enough to fall from [m]."""
+
+
+SERVE_RULES = (
+    IdleRule(("factor",), lambda config: config.clock != "scaled", "with a clock that is not scaled", "choose --clock scaled"),
+    IdleRule(("form", "self_test"), lambda config: config.autopilot != "betaflight", "for an autopilot that is no Betaflight"),
+    IdleRule(
+        ("magnetometer", "barometer", "gnss"),
+        lambda config: config.autopilot != "px4",
+        "for ArduPilot and Betaflight, which make these sensors themselves, from the true position",
+    ),
+    IdleRule(
+        ("home",),
+        lambda config: config.autopilot == "ardupilot",
+        "for ArduPilot, whose world's origin is its own home",
+        "start ArduPilot with --home",
+    ),
+)
+"""What changes nothing in `ServeConfig`."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +97,7 @@ class ServeConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.factor != 1.0 and self.clock != "scaled":
-            raise AirworthyError(f"--factor changes nothing with --clock {self.clock}: choose --clock scaled.")
-        if self.form != "gazebo" and self.autopilot != "betaflight":
-            raise AirworthyError(f"--form changes nothing for {self.autopilot}: leave it out.")
-        if self.self_test and self.autopilot != "betaflight":
-            raise AirworthyError(f"--self-test finds the form of a Betaflight, and {self.autopilot} has none: leave it out.")
+        refuse_idle(self, SERVE_RULES)
 
 
 @dataclass(frozen=True)

@@ -263,6 +263,21 @@ def contact_lift(lift: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> t
     return scale(velocity, factor), scale(body_rate, factor)
 
 
+def unpaid_lift(lift: Scalar, specific: Vector, up: Vector, p: Any) -> Scalar:
+    """Return the part of a lift [m] that a body's motion must pay for: what rotors and air do on the way is paid already.
+
+    Without it a body whose rotors carry more than its weight, but unevenly, would stay on the ground: it turns about a corner,
+    the corner is lifted, and the lift would cost more than the motion that the rotors gave it within a step.
+
+    Args:
+        lift: Height to be raised by [m].
+        specific: Force of rotors and air over mass, without the ground's, body [m/s^2].
+        up: World up, body.
+        p: Parameters: gravity.
+    """
+    return lift * maximum(1.0 - dot(up, specific) / maximum(p.gravity, 1e-30), 0.0)
+
+
 def bounded_motion(allowed: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> tuple[Vector, Vector]:
     """Return velocity and rate slowed alike so that their kinetic energy is `allowed` [J] at most.
 

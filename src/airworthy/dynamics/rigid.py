@@ -153,6 +153,7 @@ def contact_blocks(layout: Layout) -> list[TracedBlock]:
         block(contact.affordable_lift, {"lift": None, **motion}, {"out": None}),
         block(contact.contact_rise, {"rise": None, **motion, "up": 3}, after),
         block(contact.contact_lift, {"lift": None, **motion}, after),
+        block(contact.unpaid_lift, {"lift": None, "specific": 3, "up": 3}, {"out": None}),
         block(contact.bounce_speed, {"dt": None}, {"out": None}),
         trace(contact.ground_result, "ground_result", result, {"change": 3, "support": 3}),
     ]

@@ -165,7 +165,7 @@ class Twin(_AdvancedState):
         y_next[3:7] = np.array(eq.normalize(tuple(y_next[3:7])))
         y_next[10:] = np.array(eq.clip_rotors(tuple(y_next[10:]), p.rotor_min, p.rotor_max, ceiling))
         if has(Effects.GROUND):
-            y_next, moved, (met, support, turn) = self._ground(y_next, s["position"] + moved, moved)
+            y_next, moved, (met, support, turn) = self._ground(y_next, s["position"] + moved, moved, specific)
             # An accelerometer on the ground feels its support.
             specific = tuple(np.where(met, a + b, a) for a, b in zip(specific, support, strict=True))
             rate_dot = tuple(np.where(met, a + b, a) for a, b in zip(rate_dot, turn, strict=True))
@@ -350,7 +350,7 @@ class Twin(_AdvancedState):
             y_next[10:] = np.where(self.p.rotor_exact > 0.5, full, y_next[10:])
         return y_next, np.asarray(moved), rate_dot, specific
 
-    def _ground(self, y: Array, position: Array, moved: Array) -> tuple[Array, Array, Any]:
+    def _ground(self, y: Array, position: Array, moved: Array, specific: Vector) -> tuple[Array, Array, Any]:
         """State, displacement, and (mask, support, its angular acceleration) after contact; see `dynamics.contact`."""
         p, height = self.p, position[2]
         points = [tuple(np.broadcast_to(x, height.shape) for x in point) for point in p.contact_point]
@@ -389,7 +389,7 @@ class Twin(_AdvancedState):
         held = np.where(rests, HELD_SHARE[self.config.integrator] * self.dt, 0.0)
         stopped = sum(n * (a - b) for n, a, b in zip(up, u, u0, strict=True)) * held
         lift = np.maximum((deepest - stopped - GROUND_SLOP) * GROUND_LIFT, 0.0)
-        u, w = contact.contact_lift(lift, u, w, p)
+        u, w = contact.contact_lift(contact.unpaid_lift(lift, specific, up, p), u, w, p)
         change, support = (np.array(x) for x in contact.ground_result(u, u0, tuple(y[3:7]), self.dt))
         moved = moved + change * held
         moved[2] += np.where(met, lift + risen, 0.0)

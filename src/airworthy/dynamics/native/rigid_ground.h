@@ -1,13 +1,13 @@
 // Ground contact of one step, for lanes near the plane. `next` is the state after free motion (velocity, attitude, rate), `moved`
-// the displacement; lanes that touch nothing come out unchanged to the bit, whatever their neighbours do. Equations and order of
+// the displacement, `specific` the force over mass without the ground's; lanes that touch nothing come out unchanged to the bit, whatever their neighbours do. Equations and order of
 // events: airworthy.dynamics.contact. On a CPU out of line: most flights never get here.
 #if LANES == 1
 #define GROUND_INLINE INLINE
 #else
 #define GROUND_INLINE __attribute__((noinline))
 #endif
-static GROUND_INLINE M ground(CONTEXT, float dt, float held_share, F height, F* next, F* moved, F* support, F* support_turn,
-                              F* approach) {
+static GROUND_INLINE M ground(CONTEXT, float dt, float held_share, F height, const F* specific, F* next, F* moved, F* support,
+                              F* support_turn, F* approach) {
   const F zero = N::c(0.0f), one = N::c(1.0f);
   F up[3], u[3], u0[3], w[3], w0[3], middle[3], touch[CONTACT_POINTS], push[CONTACT_POINTS], count = zero, deepest = zero;
   T::ground_frame(next, next + 3, up, u);
@@ -98,7 +98,9 @@ static GROUND_INLINE M ground(CONTEXT, float dt, float held_share, F height, F* 
   stopped = N::select(rests, stopped * (held_share * dt), zero);
   F lift = (deepest - stopped - GROUND_SLOP) * GROUND_LIFT;
   lift = N::select(lift > zero, lift, zero);
-  T::contact_lift(CTX, lift, u, w, u, w);
+  F paid;
+  T::unpaid_lift(CTX, lift, specific, up, &paid);
+  T::contact_lift(CTX, paid, u, w, u, w);
   T::ground_result(u, u0, next + 3, N::c(dt), change, felt);
   for (int i = 0; i < 3; ++i) {
     const F back = N::select(rests, change[i] * (held_share * dt), zero);

@@ -34,9 +34,10 @@ w
     if (N::any(height - PAR(P_contact_reach) < PAR(P_ground_height))) {
       // Copies, since what a call points to cannot stay in registers.
       F support[3], support_turn[3], approach, felt[3], body[10], shift[3] = {D[0], D[1], D[2]};
+      const F push[3] = {specific[0], specific[1], specific[2]};
       for (int i = 0; i < 10; ++i) body[i] = next[i];
       const float held_share = integrator == INTEGRATOR_RK4 ? 0.5f : integrator == INTEGRATOR_SEMI_IMPLICIT ? 1.0f : 0.0f;
-      const M met = T::ground(CTX, dt, held_share, height, body, shift, support, support_turn, &approach);
+      const M met = T::ground(CTX, dt, held_share, height, push, body, shift, support, support_turn, &approach);
       for (int i = 0; i < 10; ++i) next[i] = body[i];
       for (int i = 0; i < 3; ++i) D[i] = shift[i];
       touched += N::select(met, N::c(1.0f), N::c(0.0f));
