@@ -125,7 +125,8 @@ def _refuse_unknown(config: SimulatorConfig) -> None:
     }
     for what, there in asked.items():
         if there:
-            raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints: leave it out.")
+            rest = ": leave it out, or fly through with --contact none." if what.startswith("contact") else ": leave it out."
+            raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints{rest}")
 
 
 def sensing_body(tree: JointTree, link: str, what: str = "Imu.link") -> int:
