@@ -85,6 +85,20 @@ def test_a_flight_has_the_same_bits_in_any_batch() -> None:
         assert value[13].tobytes() == alone[name][0].tobytes(), name
 
 
+def test_joints_start_within_a_share_of_their_spread() -> None:
+    made = config("position", integrator="extrapolated", randomization=Randomization(joint=0.5))
+    simulator = Simulator(vehicle("snakey"), made, 40)
+    away = simulator.field("joint") - np.array((np.pi / 2, 0.0) * 3)
+    half = 0.5 * np.array((np.pi / 2, 0.3) * 3)
+    assert np.all(np.abs(away) <= half + 1e-6)
+    assert np.all(np.abs(away).max(axis=0) > 0.8 * half)
+    assert len(np.unique(simulator.center[:, 0])) == 40
+    wide = Simulator(vehicle("snakey"), config(integrator="extrapolated", randomization=Randomization(joint=1.0)), 40)
+    assert wide.field("joint").max() <= 2.3562  # the stop, at 135 degrees
+    held = simulator._arrays.inputs()[simulator.inputs_layout.rows("joint_angle"), :40].T
+    np.testing.assert_allclose(held, simulator.field("joint"))
+
+
 def test_parts_of_a_launch_give_the_bits_of_the_whole() -> None:
     whole = Simulator(small(), config(), 3)
     parts = Simulator(small(), config(), 3)

@@ -367,6 +367,24 @@ class Joints:
         """
         return randomize_tree(rows, self._tree, layout, config, keys)
 
+    def scatter(self, start: dict[str, ArrayFloat], ids: ArrayIndex, share: float, keys: ArrayU32) -> None:
+        """Bend joints at the start within a share of what their records have them start within, in place.
+
+        Args:
+            start: State fields of the flights, each (k, width).
+            ids: Their environments.
+            share: Of the half widths.
+            keys: Of the flights, (k, 4).
+        """
+        if share == 0.0:
+            return
+        joints = [[link.joint for link in self._vehicles[k].links if link.joint is not None] for k in ids]
+        half = np.array([[0.5 * (joint.initial_high - joint.initial_low) for joint in row] for row in joints])
+        low = np.array([[-np.inf if joint.lower is None else joint.lower for joint in row] for row in joints])
+        high = np.array([[np.inf if joint.upper is None else joint.upper for joint in row] for row in joints])
+        draw = 2.0 * uniforms(keys, 4, Stream.RESET, half.shape[1]) - 1.0
+        start["joint"] = np.clip(start["joint"] + share * half * draw, low, high)
+
     def whole(self, tree: Array, start: Mapping[str, ArrayFloat]) -> dict[str, Array]:
         """Return where the centre of mass of the whole is and how it moves as flights start, by state rows, each (3, k).
 

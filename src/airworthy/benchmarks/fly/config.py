@@ -199,6 +199,8 @@ def check_spread(config: FlyConfig, vehicles: Sequence[Vehicle]) -> None:
                 f"--randomize {setting} changes nothing in semi-kinematic dynamics, which have no {name}: leave it out, or fly"
                 " --dynamics rigid."
             )
+        if name == "joint" and not any(item.links for item in vehicles):
+            raise AirworthyError(f"--randomize {setting} changes nothing, since no vehicle has joints that move: leave it out.")
         if name in _LACKING and all(_LACKING[name][0](item) for item in vehicles):
             names = ", ".join(dict.fromkeys(item.name for item in vehicles))
             raise AirworthyError(
@@ -256,7 +258,7 @@ class FlyConfig:
     without it, those in which it hovers. With --dynamics rigid they are held."""
     randomize: tuple[str, ...] = ()
     """Spread of the flights, "name=value": relative half widths of mass, inertia, thrust, rotor, drag, lag; wind [m/s],
-    position [m], yaw [rad]; "default" for a mild mix of all."""
+    position [m], yaw [rad], joint (a share of their spread); "default" for a mild mix of all."""
     wind: Annotated[tuple[float, float, float], AIR_SPEED] = (0.0, 0.0, 0.0)
     """Mean wind, world [m/s]. (The wind of `airworthy evaluate` is a push [m/s^2].)"""
     turbulence: Annotated[float, GUSTINESS] = 0.0
