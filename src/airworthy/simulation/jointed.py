@@ -88,7 +88,7 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     Raises:
         AirworthyError: Some are rigid, two have different trees, or something is asked for that is not simulated with joints.
     """
-    _refuse_unknown(config)
+    _refuse_unknown(config, any(any(link.drag) for item in vehicles for link in item.links))
     distinct = list({id(item): item for item in vehicles}.values())
     for item in distinct:
         if not item.links:
@@ -110,7 +110,7 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     return JointedShape(structure, sensing, config.level in TRIMMED_LEVELS, spheres[0])
 
 
-def _refuse_unknown(config: SimulatorConfig) -> None:
+def _refuse_unknown(config: SimulatorConfig, drag: bool) -> None:
     if config.integrator not in _INTEGRATORS:
         raise AirworthyError(
             f"The integrator {config.integrator!r} is not there for vehicles with joints; choose {', '.join(_INTEGRATORS)}."
@@ -120,7 +120,7 @@ def _refuse_unknown(config: SimulatorConfig) -> None:
         "ground effect": config.ground_effect != 0.0,
         "downwash": config.downwash is not None,
         "contact with a scene": config.contact is not None,
-        "wind": config.wind.blows or config.randomization.wind != 0.0,
+        "wind without drag of links": not drag and (config.wind.blows or config.randomization.wind != 0.0),
         "the firmware's mixer": config.level == "tracking:crazyflie",
     }
     for what, there in asked.items():
@@ -304,11 +304,14 @@ def randomize_tree(rows: Array, tree: JointTree, layout: Layout, config: Simulat
             out[row] *= mass
         elif group.startswith("bodies[") and rest.startswith("inertia"):
             out[row] *= mass * inertia
+        elif group.startswith("bodies[") and rest.startswith("drag"):
+            out[row] *= factor(spread.drag, 13)
         elif group.startswith("propellers[") and rest.startswith(("thrust", "torque")):
             number = int(group.removeprefix("propellers["))
             out[row] *= thrust * factor(spread.rotor, 5 + number if number < 8 else 16 + number)
         elif group.startswith("propellers[") and rest.startswith(("rise", "fall")):
             out[row] /= lag
+    out[layout.rows("wind")] += spread.wind * np.stack([draw[15], draw[16], np.zeros_like(draw[15])])
     return out
 
 

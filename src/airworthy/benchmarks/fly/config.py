@@ -169,7 +169,8 @@ _RIGID = ("inertia", "rotor", "drag", "lag", "wind")
 
 def _dragless(item: Vehicle) -> bool:
     names = ("linear", "quadratic_norm", "quadratic_axis", "rotor_speed", "angular_linear", "angular_norm", "angular_axis")
-    return not any(any(getattr(item.drag, name)) for name in names) and not any(any(r.hub_drag) for r in item.rotors)
+    own = any(any(getattr(item.drag, name)) for name in names) or any(any(r.hub_drag) for r in item.rotors)
+    return not own and not any(any(link.drag) for link in item.links)
 
 
 _AT_ONCE = 0.99e4
