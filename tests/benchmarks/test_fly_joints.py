@@ -58,7 +58,7 @@ def test_what_is_flown(names: tuple[str, ...], changes: dict[str, Any], dynamics
         ({"vehicle": ("morphy",), "joints": "bent"}, "set of joint angles"),
         ({"vehicle": ("morphy",), "pilot": "mpc"}, "knows rigid vehicles only"),
         ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "knows rigid vehicles only"),
-        ({"vehicle": ("morphy",), "wind": (1.0, 0.0, 0.0)}, "Wind is not simulated"),
+        ({"vehicle": ("morphy",), "wind": (1.0, 0.0, 0.0)}, "Wind without drag of links"),
     ],
 )
 def test_what_does_not_fit_is_said_in_a_sentence(tmp_path: Path, changes: dict[str, Any], words: str) -> None:

@@ -85,6 +85,20 @@ def test_a_flight_has_the_same_bits_in_any_batch() -> None:
         assert value[13].tobytes() == alone[name][0].tobytes(), name
 
 
+def test_joints_start_within_a_share_of_their_spread() -> None:
+    made = config("position", integrator="extrapolated", randomization=Randomization(joint=0.5))
+    simulator = Simulator(vehicle("snakey"), made, 40)
+    away = simulator.field("joint") - np.array((np.pi / 2, 0.0) * 3)
+    half = 0.5 * np.array((np.pi / 2, 0.3) * 3)
+    assert np.all(np.abs(away) <= half + 1e-6)
+    assert np.all(np.abs(away).max(axis=0) > 0.8 * half)
+    assert len(np.unique(simulator.center[:, 0])) == 40
+    wide = Simulator(vehicle("snakey"), config(integrator="extrapolated", randomization=Randomization(joint=1.0)), 40)
+    assert wide.field("joint").max() <= 2.3562  # the stop, at 135 degrees
+    held = simulator._arrays.inputs()[simulator.inputs_layout.rows("joint_angle"), :40].T
+    np.testing.assert_allclose(held, simulator.field("joint"))
+
+
 def test_parts_of_a_launch_give_the_bits_of_the_whole() -> None:
     whole = Simulator(small(), config(), 3)
     parts = Simulator(small(), config(), 3)
@@ -169,7 +183,7 @@ def test_snapshots_go_on_alike() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"wind": Wind(mean=(1.0, 0.0, 0.0))}, "Wind is not simulated"),
+        ({"wind": Wind(mean=(1.0, 0.0, 0.0))}, "Wind without drag of links"),
         ({"contact": Contact()}, "Contact with a scene is not simulated"),
         ({"battery": True}, "A battery is not simulated"),
         ({"ground_effect": 1.0}, "Ground effect is not simulated"),
@@ -261,3 +275,36 @@ def test_one_by_one_gives_the_bits_of_the_lanes() -> None:
         rows = simulator.layout.rows(name)
         assert state[rows].tobytes() == arrays.state()[rows].tobytes(), name
     assert simulator.field("contact").any()
+
+
+def test_bounds_of_sense_follow_the_rates_that_joints_may_have() -> None:
+    chain = Simulator(vehicle("snakey"), config("position", integrator="extrapolated"), 1)
+    assert chain.parameter("limit")[0].tolist() == [1e5, 1e3, 1e3, 100.0]
+    assert chain.parameter("joint_rate_max")[0].tolist() == [10.0] * 6
+    free = Simulator(small(), config(), 1)
+    assert free.parameter("limit")[0].tolist() == [1e5, 1e3, 1e3, 1e3]
+    assert free.parameter("joint_rate_max")[0].tolist() == [1e3]
+
+
+def test_what_joints_are_told_lands_in_their_rows() -> None:
+    def rows(simulator: Simulator) -> list[list[float]]:
+        inputs = simulator._arrays.inputs()
+        return [inputs[simulator.inputs_layout.rows(f"joint_{name}"), 0].tolist() for name in ("target", "angle", "gain")]
+
+    chain = Simulator(vehicle("snakey"), config("position", integrator="extrapolated"), 1)
+    assert rows(chain)[2] == [3.0] * 6
+    chain.set_joint_command(angle=[0.5, np.nan] * 3, rate=[0.1, 0.2] + [np.nan] * 4)
+    target, angle, gain = rows(chain)
+    assert target == pytest.approx([0.1, 0.2, 0.0, 0.0, 0.0, 0.0])
+    assert angle[::2] == [0.5] * 3
+    assert gain == [3.0, 0.0, 3.0, 3.0, 3.0, 3.0]
+    chain.set_joint_command(rate=[-0.1] * 6)
+    assert rows(chain)[2] == [0.0] * 6
+    sprung = Simulator(small(active=True), config(joint_angles=(0.2,)), 1)
+    assert rows(sprung) == [[pytest.approx(0.2)], [0.0], [0.0]]
+    sprung.set_joint_command(angle=[0.4])
+    assert rows(sprung) == [[pytest.approx(0.4)], [0.0], [0.0]]
+    assert rows(Simulator(small(rest=0.1), config(joint_angles=(0.2,)), 1))[0] == [pytest.approx(0.1)]
+    driven = Simulator(small(active=True, law="torque"), config(), 1)
+    driven.set_joint_command(torque=[0.01])
+    assert rows(driven)[0] == [pytest.approx(0.01)]

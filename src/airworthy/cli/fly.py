@@ -51,16 +51,20 @@ def main(argv: list[str]) -> int:
 
 def _cannot_hover(config: FlyConfig) -> list[str]:
     """Return a sentence for each vehicle that cannot hover, or not hold its yaw: it flies all the same, and falls or turns."""
+    from airworthy.benchmarks.fly.job import angles_of
     from airworthy.benchmarks.fly.run_record import read_record
     from airworthy.control.effectors import YAW_LOST, holds_yaw
-    from airworthy.vehicles import hover_trim
+    from airworthy.vehicles import frozen, hover_trim
 
     if not config.is_rigid:
         return []
     record = read_record(config.out)
-    trims = [(name, hover_trim(record.vehicle(k))) for k, name in enumerate(record.vehicles)]
+    flown = [record.vehicle(k) for k in range(len(record.vehicles))]
+    # Of vehicles with joints: with these as the flights began.
+    held = [frozen(item, angles_of(config, item)) if item.links else item for item in flown]
+    trims = list(zip(record.vehicles, map(hover_trim, held), strict=True))
     found = [f"WARNING: {name} cannot hover: {trim.reason}." for name, trim in trims if not trim.hovers]
-    turning = [name for k, name in enumerate(record.vehicles) if not holds_yaw(record.vehicle(k))]
+    turning = [name for name, item in zip(record.vehicles, held, strict=True) if not holds_yaw(item)]
     return found + [f"WARNING: {name} cannot hold its yaw: {YAW_LOST}." for name in turning]
 
 

@@ -237,6 +237,8 @@ class Randomization:
     """Start position, uniform in a cube of this half width [m]."""
     yaw: Annotated[float, Bound(0.0, math.pi, "rad")] = 0.0
     """Start yaw, +- this [rad]."""
+    joint: Annotated[float, SHARE] = 0.0
+    """Start angles of joints, +- this share of half of what the vehicle's record has them start within; stops hold."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Randomization.")

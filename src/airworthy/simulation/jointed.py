@@ -88,7 +88,7 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     Raises:
         AirworthyError: Some are rigid, two have different trees, or something is asked for that is not simulated with joints.
     """
-    _refuse_unknown(config)
+    _refuse_unknown(config, any(any(link.drag) for item in vehicles for link in item.links))
     distinct = list({id(item): item for item in vehicles}.values())
     for item in distinct:
         if not item.links:
@@ -110,7 +110,7 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     return JointedShape(structure, sensing, config.level in TRIMMED_LEVELS, spheres[0])
 
 
-def _refuse_unknown(config: SimulatorConfig) -> None:
+def _refuse_unknown(config: SimulatorConfig, drag: bool) -> None:
     if config.integrator not in _INTEGRATORS:
         raise AirworthyError(
             f"The integrator {config.integrator!r} is not there for vehicles with joints; choose {', '.join(_INTEGRATORS)}."
@@ -120,12 +120,13 @@ def _refuse_unknown(config: SimulatorConfig) -> None:
         "ground effect": config.ground_effect != 0.0,
         "downwash": config.downwash is not None,
         "contact with a scene": config.contact is not None,
-        "wind": config.wind.blows or config.randomization.wind != 0.0,
+        "wind without drag of links": not drag and (config.wind.blows or config.randomization.wind != 0.0),
         "the firmware's mixer": config.level == "tracking:crazyflie",
     }
     for what, there in asked.items():
         if there:
-            raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints: leave it out.")
+            rest = ": leave it out, or fly through with --contact none." if what.startswith("contact") else ": leave it out."
+            raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints{rest}")
 
 
 def sensing_body(tree: JointTree, link: str, what: str = "Imu.link") -> int:
@@ -303,11 +304,14 @@ def randomize_tree(rows: Array, tree: JointTree, layout: Layout, config: Simulat
             out[row] *= mass
         elif group.startswith("bodies[") and rest.startswith("inertia"):
             out[row] *= mass * inertia
+        elif group.startswith("bodies[") and rest.startswith("drag"):
+            out[row] *= factor(spread.drag, 13)
         elif group.startswith("propellers[") and rest.startswith(("thrust", "torque")):
             number = int(group.removeprefix("propellers["))
             out[row] *= thrust * factor(spread.rotor, 5 + number if number < 8 else 16 + number)
         elif group.startswith("propellers[") and rest.startswith(("rise", "fall")):
             out[row] /= lag
+    out[layout.rows("wind")] += spread.wind * np.stack([draw[15], draw[16], np.zeros_like(draw[15])])
     return out
 
 
@@ -365,6 +369,24 @@ class Joints:
             keys: Of the flights, (env, 4).
         """
         return randomize_tree(rows, self._tree, layout, config, keys)
+
+    def scatter(self, start: dict[str, ArrayFloat], ids: ArrayIndex, share: float, keys: ArrayU32) -> None:
+        """Bend joints at the start within a share of what their records have them start within, in place.
+
+        Args:
+            start: State fields of the flights, each (k, width).
+            ids: Their environments.
+            share: Of the half widths.
+            keys: Of the flights, (k, 4).
+        """
+        if share == 0.0:
+            return
+        joints = [[link.joint for link in self._vehicles[k].links if link.joint is not None] for k in ids]
+        half = np.array([[0.5 * (joint.initial_high - joint.initial_low) for joint in row] for row in joints])
+        low = np.array([[-np.inf if joint.lower is None else joint.lower for joint in row] for row in joints])
+        high = np.array([[np.inf if joint.upper is None else joint.upper for joint in row] for row in joints])
+        draw = 2.0 * uniforms(keys, 4, Stream.RESET, half.shape[1]) - 1.0
+        start["joint"] = np.clip(start["joint"] + share * half * draw, low, high)
 
     def whole(self, tree: Array, start: Mapping[str, ArrayFloat]) -> dict[str, Array]:
         """Return where the centre of mass of the whole is and how it moves as flights start, by state rows, each (3, k).

@@ -63,6 +63,7 @@ class JointedTwin(Twin):
         # Laws read the whole vehicle; its motion is put back after they have.
         noise = self._draws()
         force, moment = self._held_wrench(noise)
+        wind = self._wind()
         sensed = np.array(
             sensed_rate(
                 structure, self._tree.model, tuple(s["rate"]), tuple(s["joint"]), tuple(s["joint_rate"]), self._shape.sensing
@@ -76,6 +77,7 @@ class JointedTwin(Twin):
             eq.clip_rotors(tuple(self._steered(wanted, elapsed)), self.p.rotor_min, self.p.rotor_max, 1.0)
         )
         before = self._motion_now()
+        self._tree.air = wind
         target, angle, gain = map(tuple, self._asked)
         aim = joint_aim(structure, tuple(s["joint"]), target, angle, gain, self.p.joint_rate_max)
         after, found = self._tree.acted(

@@ -482,6 +482,8 @@ class Simulator:
         keys = flight_key(self.seed, self.flight_ids[ids], self.episode[ids])
         self._draw_parameters(ids, keys)
         scatter(start, self.config.randomization, keys)
+        if self._joints is not None:
+            self._joints.scatter(start, ids, self.config.randomization.joint, keys)
         state = self._arrays.state()
         # Everything: what a field added later keeps from the last flight would be found by no test of its own.
         state[:, ids] = 0.0

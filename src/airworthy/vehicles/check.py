@@ -235,6 +235,7 @@ def check_links(links: tuple[Link, ...]) -> None:
             )
             _check_joint(link, where)
         known.add(link.name)
+        _require(all(d >= 0.0 for d in link.drag), f"{where}: drag is {link.drag}, but a negative one would drive the link")
         _check_link_inertia(link, where)
     _require(
         links[0].mass > 0.0, f"links[0] ({links[0].name!r}) has no mass, but position is that of the root's own centre of mass"

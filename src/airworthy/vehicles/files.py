@@ -52,6 +52,7 @@ _UNITS = {
     "links.mass": "kg",
     "links.center_of_mass": "m in the link's frame",
     "links.inertia": "kg m^2 about the link's centre of mass: xx, yy, zz, xy, xz, yz",
+    "links.drag": "N s/m along the link's axes",
     "links.joint.position": "m in the parent's frame",
     "links.joint.axis": "in the link's frame",
     "links.joint.rotation": "link to parent at zero: x, y, z, w",

@@ -6,7 +6,7 @@ Frames: a link's frame has its joint's axis through its origin; the root link's 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.record import Link, Rotor, SensorMount, Vehicle
+from airworthy.vehicles.record import Drag, Link, Rotor, SensorMount, Vehicle
 
 __all__ = ["articulated", "frozen", "link_poses", "neutral_inertial", "placed_links", "refuse_links"]
 
@@ -204,9 +204,11 @@ def frozen(vehicle: Vehicle, angles: Sequence[float] | None = None) -> Vehicle:
         turn = rotation_quaternion(pose.rotation @ rotation_matrix(item.orientation))
         return replace(item, link="", position=_triple(pose.position + pose.rotation @ item.position), orientation=turn)
 
+    air = held_drag(vehicle.links, poses)
     return replace(
         vehicle,
         links=(),
+        drag=vehicle.drag if air is None else air,
         fixed_base=False,
         mass=mass,
         center_of_mass=_triple(center),
@@ -215,6 +217,25 @@ def frozen(vehicle: Vehicle, angles: Sequence[float] | None = None) -> Vehicle:
         sensors=tuple(map(sensor, vehicle.sensors)),
         sources={**vehicle.sources, **dict.fromkeys(("mass", "inertia", "center_of_mass"), "links, joints held")},
     )
+
+
+def held_drag(links: Sequence[Link], poses: Mapping[str, LinkPose]) -> Drag | None:
+    """Return the drag of links that are held: what they feel together along the body's axes, at the mean of their centres of
+    mass weighted by it; None: they have none. How it turns a vehicle beyond that, and couples axes, is left out.
+
+    Args:
+        links: Parents first.
+        poses: Of the links.
+    """
+    total, moment = np.zeros((3, 3)), np.zeros(3)
+    for link in links:
+        turn = poses[link.name].rotation
+        own = turn @ np.diag(link.drag) @ turn.T
+        total += own
+        moment += np.trace(own) * (poses[link.name].position + turn @ link.center_of_mass)
+    if not total.any():
+        return None
+    return Drag(linear=_triple(np.diag(total)), center=_triple(moment / np.trace(total)))
 
 
 def _triple(values: Array) -> tuple[float, float, float]:

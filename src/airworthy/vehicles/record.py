@@ -265,6 +265,8 @@ class Link:
     inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     """About the link's own centre of mass, link axes: xx, yy, zz, xy, xz, yz [kg m^2]."""
     shapes: tuple[LinkShape, ...] = ()
+    drag: Vector3 = (0.0, 0.0, 0.0)
+    """Linear drag along the link's axes, at its centre of mass, against the air [N s/m]."""
 
 
 @dataclass(frozen=True)

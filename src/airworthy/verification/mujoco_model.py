@@ -51,9 +51,10 @@ def mujoco_text(vehicle: Vehicle, dt: float, integrator: str, passive: bool = Tr
     Raises:
         AirworthyError: A law that MuJoCo has not, thrust that is no state, or a root whose centre is elsewhere.
     """
-    if any(vehicle.links[0].center_of_mass) or vehicle.motor_state != "thrust":
+    if any(vehicle.links[0].center_of_mass) or vehicle.motor_state != "thrust" or any(any(k.drag) for k in vehicle.links):
         raise AirworthyError(
-            f"{vehicle.name!r} is not compared with MuJoCo: its root's centre of mass or its rotor states differ."
+            f"{vehicle.name!r} is not compared with MuJoCo: its root's centre of mass, its rotor states or its links' drag"
+            " differ."
         )
     children: dict[str, list[Link]] = {link.name: [] for link in vehicle.links}
     for link in vehicle.links[1:]:

@@ -169,7 +169,8 @@ _RIGID = ("inertia", "rotor", "drag", "lag", "wind")
 
 def _dragless(item: Vehicle) -> bool:
     names = ("linear", "quadratic_norm", "quadratic_axis", "rotor_speed", "angular_linear", "angular_norm", "angular_axis")
-    return not any(any(getattr(item.drag, name)) for name in names) and not any(any(r.hub_drag) for r in item.rotors)
+    own = any(any(getattr(item.drag, name)) for name in names) or any(any(r.hub_drag) for r in item.rotors)
+    return not own and not any(any(link.drag) for link in item.links)
 
 
 _AT_ONCE = 0.99e4
@@ -199,6 +200,8 @@ def check_spread(config: FlyConfig, vehicles: Sequence[Vehicle]) -> None:
                 f"--randomize {setting} changes nothing in semi-kinematic dynamics, which have no {name}: leave it out, or fly"
                 " --dynamics rigid."
             )
+        if name == "joint" and not any(item.links for item in vehicles):
+            raise AirworthyError(f"--randomize {setting} changes nothing, since no vehicle has joints that move: leave it out.")
         if name in _LACKING and all(_LACKING[name][0](item) for item in vehicles):
             names = ", ".join(dict.fromkeys(item.name for item in vehicles))
             raise AirworthyError(
@@ -256,7 +259,7 @@ class FlyConfig:
     without it, those in which it hovers. With --dynamics rigid they are held."""
     randomize: tuple[str, ...] = ()
     """Spread of the flights, "name=value": relative half widths of mass, inertia, thrust, rotor, drag, lag; wind [m/s],
-    position [m], yaw [rad]; "default" for a mild mix of all."""
+    position [m], yaw [rad], joint (a share of their spread); "default" for a mild mix of all."""
     wind: Annotated[tuple[float, float, float], AIR_SPEED] = (0.0, 0.0, 0.0)
     """Mean wind, world [m/s]. (The wind of `airworthy evaluate` is a push [m/s^2].)"""
     turbulence: Annotated[float, GUSTINESS] = 0.0

@@ -80,7 +80,7 @@ from airworthy.vehicles import Vehicle, frozen, hover_trim, named_vehicle
 if TYPE_CHECKING:
     from airworthy.scenes import Scene, SceneBatch
 
-__all__ = ["FlyConfig", "FlyResult", "check_device", "planned", "run_fly", "simulator_config"]
+__all__ = ["FlyConfig", "FlyResult", "angles_of", "check_device", "planned", "run_fly", "simulator_config"]
 
 _REACH = 1e5  # float32 keeps a centimetre at this distance [m]
 
@@ -419,18 +419,26 @@ def settled(config: FlyConfig, vehicles: list[Vehicle]) -> tuple[FlyConfig, list
     if dynamics == "auto":
         dynamics = "articulated" if jointed and len(jointed) == len(vehicles) else "rigid"
     if dynamics != "articulated":
-        held = [frozen(item, _angles(config, item)) if item.links else item for item in vehicles]
+        held = [frozen(item, angles_of(config, item)) if item.links else item for item in vehicles]
         return config, held
     for item in vehicles:
-        _angles(config, item)
+        angles_of(config, item)
     if config.integrator != "auto" or not jointed:
         return replace(config, dynamics="articulated"), vehicles
     changes: dict[str, Any] = {"integrator": default_integrator(tree_of(jointed[0]), 1.0 / config.physics_rate)}
     return replace(config, dynamics="articulated", **changes), vehicles
 
 
-def _angles(config: FlyConfig, item: Vehicle) -> tuple[float, ...]:
-    """Angles that a vehicle's joints start from."""
+def angles_of(config: FlyConfig, item: Vehicle) -> tuple[float, ...]:
+    """Return the angles that a vehicle's joints start from [rad].
+
+    Args:
+        config: Of the run.
+        item: A vehicle with joints.
+
+    Raises:
+        AirworthyError: `config.joints` is no name and no angles, or does not fit the vehicle.
+    """
     if config.joints is None:
         return start_angles(item)
     if config.joints in JOINT_ANGLES or not any(c.isdigit() for c in config.joints):
@@ -456,7 +464,7 @@ def simulator_config(config: FlyConfig, level: str, vehicles: Sequence[Vehicle] 
     jointed = config.dynamics == "articulated"
     return SimulatorConfig(
         dynamics="rigid" if config.dynamics == "auto" else config.dynamics,
-        joint_angles=_angles(config, vehicles[0]) if jointed and config.joints is not None and vehicles else (),
+        joint_angles=angles_of(config, vehicles[0]) if jointed and config.joints is not None and vehicles else (),
         physics_rate=config.physics_rate,
         control_rate=config.control_rate,
         integrator="rk4" if config.integrator == "auto" else config.integrator,

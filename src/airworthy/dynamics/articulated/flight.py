@@ -141,7 +141,7 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
     pose: dict[str, int | None] = {"position": 3, "velocity": 3, "attitude": 4, **moving}
     motion: dict[str, int | None] = {
         "attitude": 4, **moving, "law_q": joints, "law_qd": joints, "rotor": rotors, "command": rotors, "target": joints,
-        "force": 3, "moment": 3, "h": None, "stop_h": None,
+        "force": 3, "moment": 3, "velocity": 3, "air": 3, "h": None, "stop_h": None,
     }  # fmt: skip
     found: dict[str, int | None] = {
         "dv": 3, "dw": 3, "qdd": joints, "torque": joints, "specific": 3, "sensed": 3, "sensed_turn": 3,
@@ -276,7 +276,7 @@ def jointed_source() -> str:
     text = text.replace(
         "struct T {\nTRACED_BLOCKS\n};", "MOTION_PARTS\nstruct T {\nTRACED_BLOCKS\nMOTION_MOVES\nGROUND_CONTACT\n};"
     )
-    return with_motion(text, "aim", ", K + SENSED, K + TURN")
+    return with_motion(text, "aim", "wind", ", K + SENSED, K + TURN")
 
 
 def jointed_constants(shape: JointedShape) -> dict[str, int]:

@@ -57,7 +57,7 @@ def articulated_blocks(structure: TreeStructure) -> list[TracedBlock]:
 
     motion: dict[str, int | None] = {
         "attitude": 4, "rate": 3, "q": joints, "qd": joints, "law_q": joints, "law_qd": joints, "rotor": rotors,
-        "command": rotors, "target": joints, "force": 3, "moment": 3, "h": None, "stop_h": None,
+        "command": rotors, "target": joints, "force": 3, "moment": 3, "velocity": 3, "air": 3, "h": None, "stop_h": None,
     }  # fmt: skip
     found: dict[str, int | None] = {"dv": 3, "dw": 3, "qdd": joints, "torque": joints, "specific": 3}
     keeps: dict[str, int | None] = {"keep_rise": rotors, "keep_fall": rotors}
@@ -82,7 +82,7 @@ def articulated_blocks(structure: TreeStructure) -> list[TracedBlock]:
 def articulated_snippet(structure: TreeStructure) -> str:
     """Return the complete native source of the step; its arguments are `ARGUMENTS`."""
     blocks = joined_blocks(articulated_blocks(structure))
-    text = with_motion(native_text("articulated_step.cpp"), "target", "").replace("TRACED_BLOCKS", blocks)
+    text = with_motion(native_text("articulated_step.cpp"), "target", "still", "").replace("TRACED_BLOCKS", blocks)
     values = {"FELT_COUNT": 3, "JOINTS": structure.joint_count, "ROTORS": structure.rotor_count, "GROUP": BLOCKS_PER_TASK}
     values |= {f"INTEGRATOR_{name.upper()}": number for name, number in INTEGRATORS.items()}
     enumerators = ", ".join(f"{name} = {number}" for name, number in values.items())
@@ -110,16 +110,17 @@ APART = """
 """
 
 
-def with_motion(text: str, aim: str, felt: str) -> str:
+def with_motion(text: str, aim: str, air: str, felt: str) -> str:
     """Return native text with the integrators put in.
 
     Args:
         text: Where they are to stand.
         aim: Its name of the joints' targets.
+        air: Its name of the velocity of the air.
         felt: Arguments of the evaluation behind the usual ones.
     """
     for hook, part in native_sections("articulated_motion.h").items():
-        text = text.replace(hook, part.replace("AIM", aim).replace(" FELT_MORE", felt))
+        text = text.replace(hook, part.replace("AIM", aim).replace("AIR", air).replace(" FELT_MORE", felt))
     return APART + text
 
 

@@ -12,10 +12,22 @@ Integrators, with step dt; laws of joints are taken implicitly over h (`laws.py`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, clip, exp, floor
-from airworthy.core.vectors import add, cross, dot, matrix_columns, scale
-from airworthy.dynamics.articulated.equations import ZERO, accelerations, is_zero, kinematics, rotor_loads, velocities
+from airworthy.core.vectors import add, cross, dot, matrix_columns, scale, sub, symmetric_multiply
+from airworthy.dynamics.articulated.equations import (
+    ZERO,
+    BodyFrame,
+    accelerations,
+    is_zero,
+    kinematics,
+    matrix_vector,
+    rotor_loads,
+    turned_inertia,
+    velocities,
+)
 from airworthy.dynamics.articulated.laws import torques
 from airworthy.dynamics.articulated.tree import Propeller, TreeNumbers, TreeStructure
 from airworthy.dynamics.equations import normalize, quaternion_exponential
@@ -41,6 +53,8 @@ def evaluate(
     target: Vector,
     force: Vector,
     moment: Vector,
+    velocity: Vector,
+    air: Vector,
     h: Scalar,
     stop_h: Scalar,
     sensing: int | None = None,
@@ -62,6 +76,8 @@ def evaluate(
         target: Of the joints.
         force: External, on the root's own centre of mass, world [N].
         moment: External, on the root, root axes [N m].
+        velocity: Of the root's own centre of mass, world [m/s].
+        air: Velocity of the air, world [m/s].
         h: Step of the laws [s].
         stop_h: Step of the stops [s].
         sensing: Number of a body that carries an inertial sensor, whose point of reference and axes it is asked for.
@@ -70,6 +86,7 @@ def evaluate(
     columns = matrix_columns(attitude)
     turning, _ = velocities(structure, frames, ZERO, rate, qd)
     loads = rotor_loads(structure, model, frames, turning, rotor, _rotor_rate(model, rotor, command))
+    loads += drag_loads(structure, model, frames, tuple(dot(axis, sub(velocity, air)) for axis in columns), rate, qd)
     held = None
     if structure.fixed_base:
         held = tuple(axis[2] * model.gravity for axis in columns)
@@ -85,6 +102,31 @@ def evaluate(
         return motion
     turn = frames[sensing].rotation
     return *motion, into_axes(turn, found.specific[sensing]), into_axes(turn, found.angular[sensing])
+
+
+def drag_loads(
+    structure: TreeStructure, model: TreeNumbers, frames: Sequence[BodyFrame], velocity: Vector, rate: Vector, qd: Vector
+) -> list[tuple[int, Vector, Vector]]:
+    """Return, per body with drag, its number, the force [N] and the moment about its point of reference [N m], root axes.
+
+    Args:
+        structure: Of the tree.
+        model: Its numbers.
+        frames: Of `kinematics`.
+        velocity: Of the root's own centre of mass against the air, root axes [m/s].
+        rate: Of the root [rad/s].
+        qd: Joint rates [rad/s].
+    """
+    loads = []
+    turning, moving = velocities(structure, frames, velocity, rate, qd)
+    for index, (body, frame) in enumerate(zip(model.bodies, frames, strict=True)):
+        if all(map(is_zero, body.drag)):
+            continue
+        arm = matrix_vector(frame.rotation, body.center)
+        speed = add(moving[index], cross(turning[index], arm))
+        force = scale(symmetric_multiply(turned_inertia(frame.rotation, body.drag), speed), -1.0)
+        loads.append((index, force, cross(arm, force)))
+    return loads
 
 
 def sensed_rate(structure: TreeStructure, model: TreeNumbers, rate: Vector, q: Vector, qd: Vector, sensing: int) -> Vector:

@@ -43,6 +43,8 @@ class TreeBody(NamedTuple):
     """Centre of mass [m]."""
     inertia: Vector
     """About the centre of mass: xx, yy, zz, xy, xz, yz."""
+    drag: Vector = (0.0,) * 6
+    """Linear, at the centre of mass: the same six places [N s/m]."""
 
 
 class Hinge(NamedTuple):
@@ -171,7 +173,8 @@ def tree_of(vehicle: Vehicle) -> JointTree:
             offset = frames[above].T @ (np.asarray(joint.position) - origins[above])
         inertia = six_inertia(turn.T @ full_inertia(link.inertia) @ turn)
         center = turn.T @ (np.asarray(link.center_of_mass) - origins[index])
-        bodies.append(TreeBody(_rows(rotation), _length(offset), link.mass, _length(center), _inertia(inertia)))
+        drag = _inertia(six_inertia(turn.T @ np.diag(link.drag) @ turn))
+        bodies.append(TreeBody(_rows(rotation), _length(offset), link.mass, _length(center), _inertia(inertia), drag))
     carriers = tuple(place[rotor.link or links[0].name] for rotor in vehicle.rotors)
     loads = _stop_loads(vehicle, parents, carriers)
     hinges = tuple(_hinge(_joint(link), load) for link, load in zip(links[1:], loads, strict=True))
@@ -214,7 +217,10 @@ def _refuse_unknown(vehicle: Vehicle) -> None:
     }
     for what, there in given.items():
         if there:
-            raise AirworthyError(f"{vehicle.name!r} has {what}, which is not simulated for vehicles with joints: leave it out.")
+            more = ", or give it to its links" if what == "drag" else ""
+            raise AirworthyError(
+                f"{vehicle.name!r} has {what}, which is not simulated for vehicles with joints: leave it out{more}."
+            )
 
 
 def _law(joint: Joint) -> str:

@@ -46,7 +46,8 @@ class JointedMotion:
 
 
 _INPUTS = (
-    "attitude", "rate", "q", "qd", "law_q", "law_qd", "rotor", "command", "target", "force", "moment", "h", "stop_h",
+    "attitude", "rate", "q", "qd", "law_q", "law_qd", "rotor", "command", "target", "force", "moment", "velocity", "air",
+    "h", "stop_h",
 )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def _floats(values: Any) -> list[float]:
 def _single(structure: TreeStructure, model: TreeNumbers) -> ScalarFunction:
     """Return the evaluation as a function of floats."""
     n, r = structure.joint_count, structure.rotor_count
-    sizes = (4, 3, n, n, n, n, r, r, n, 3, 3, 1, 1)
+    sizes = (4, 3, n, n, n, n, r, r, n, 3, 3, 3, 3, 1, 1)
 
     def function(h: Any, stop_h: Any, **given: Any) -> Any:
         return evaluate(structure, model, **given, h=h[0], stop_h=stop_h[0])
@@ -83,6 +84,8 @@ class ArticulatedTwin:
         """External, on the root's own centre of mass, world [N]."""
         self.moment: Any = (0.0, 0.0, 0.0)
         """External, on the root, root axes [N m]."""
+        self.air: Any = (0.0, 0.0, 0.0)
+        """Velocity of the air, world [m/s]."""
         self.sensing: int | None = None
         """Number of a body that carries an inertial sensor."""
         self._heard: list[tuple[Array, ...]] = []
@@ -138,6 +141,8 @@ class ArticulatedTwin:
             target,
             self.force if force is None else force,
             self.moment if moment is None else moment,
+            at.velocity,
+            self.air,
         )
         env = at.position.shape[1]
         if self._single is not None:

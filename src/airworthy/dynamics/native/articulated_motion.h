@@ -1,6 +1,6 @@
 // The integrators of vehicles with joints, shared by the bare step and by flights. X is the state: velocity, attitude, rate, angles and
 // rates of the joints; `after` and `shift` are the state and the displacement one step on, `felt` what the first evaluation yields
-// beside accelerations. AIM are the joints' targets; `half` and `whole` the rotors' states after half the step and after all of it.
+// beside accelerations. AIM are the joints' targets, AIR the velocity of the air; `half` and `whole` the rotors' states after half the step and after all of it.
 //@ MOTION_PARTS
 enum { V = 0, Q = 3, W = 7, J = 10, JD = 10 + JOINTS, NY = 10 + 2 * JOINTS };           // state: velocity, attitude, rate, joints
 enum { DV = 0, DW = 3, DJD = 6, TORQUE = 6 + JOINTS, FELT = 6 + 2 * JOINTS, NK = FELT + FELT_COUNT };  // what an evaluation yields
@@ -49,7 +49,7 @@ static INLINE void move_by_mean(const F* from, const F* K, const float dt, F* to
     const F* const law = integrator == INTEGRATOR_MIDPOINT ? X : Z;
     const F* const spin = last ? whole : at_half ? half : rotor;
     const bool explicitly = integrator == INTEGRATOR_RK4;
-    T::evaluate(CTX, Z + Q, Z + W, Z + J, Z + JD, law + J, law + JD, spin, command, AIM, force, moment,
+    T::evaluate(CTX, Z + Q, Z + W, Z + J, Z + JD, law + J, law + JD, spin, command, AIM, force, moment, Z + V, AIR,
                 N::c(explicitly ? 0.0f : h), N::c(explicitly ? dt : h), K + DV, K + DW, K + DJD, K + TORQUE, K + FELT FELT_MORE);
     if (stage == 0)
       for (int i = 0; i < FELT_COUNT; ++i) felt[i] = K[FELT + i];

@@ -36,6 +36,7 @@ if (each || block == task * GROUP)
 #endif
 F Y[NY], base[3], moved[3], rotor[ROTORS], asked[ROTORS], command[ROTORS], target[JOINTS], force[3], moment[3];
 F torque[JOINTS], felt[3], pressed = N::c(0.0f);
+const F still[3] = {N::c(0.0f), N::c(0.0f), N::c(0.0f)};
 for (int i = 0; i < 3; ++i) {
   base[i] = N::load(STATE(S_position + i));
   moved[i] = N::load(STATE(S_position_residual + i));
