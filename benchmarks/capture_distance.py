@@ -26,8 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from airworthy.capture import CaptureImages, CaptureVideoOptions, best_similarity, capture_video, read_capture
 from airworthy.capture.alignment.known_distance import PICK_NOISE, TAPE_NOISE, measured_scale
 from airworthy.capture.alignment.pose_spread import PoseSpread
-from airworthy.capture.filming.film import film_rig
-from airworthy.capture.video import FilmOptions, render_film
+from airworthy.capture.filming import FilmOptions, film_rig, render_film
 from airworthy.capture.video.colmap_process import LOSS_PX
 from airworthy.capture.video.evidence import poses_by_leftovers, read_leftovers
 from airworthy.capture.video.frames import read_frames_record

@@ -25,9 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.capture import CaptureVideoOptions, best_similarity, capture_video, read_capture
-from airworthy.capture.filming import film
-from airworthy.capture.filming.film import film_rig
-from airworthy.capture.video import FilmOptions, render_film
+from airworthy.capture.filming import FilmOptions, film, film_rig, render_film
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box

@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.capture import best_similarity, read_capture
 from airworthy.capture.alignment.similarity import Similarity
-from airworthy.capture.video import CaptureVideoOptions, FilmOptions, capture_video, render_film
+from airworthy.capture.filming import FilmOptions, render_film
+from airworthy.capture.video import CaptureVideoOptions, capture_video
 from airworthy.core import frames
 from airworthy.scenes import scene
 from benchmarks import hardware

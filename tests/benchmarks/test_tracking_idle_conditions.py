@@ -106,7 +106,7 @@ def test_the_terminal_and_the_page_say_what_ended_all_flights(tmp_path: Path, ca
         "--out",
         str(out),
     ]
-    assert main([*asked, "--conditions", "baseline"]) == 0
+    assert main([*asked, "--conditions", "baseline"]) == 1  # a pilot that failed is not a success of the command
     line = "raises: 3 of 3 flights ended as pilot error: the pilot failed: ValueError: no battery (own.py, line 6)."
     assert line in capsys.readouterr().out
     assert line in (out / "report.html").read_text(encoding="utf-8")

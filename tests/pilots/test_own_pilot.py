@@ -315,6 +315,7 @@ def test_flights_end_beyond_their_limits_and_not_at_them(beyond: bool) -> None:
     contact = SimpleNamespace(mode="reset")
     simulator: Any = SimpleNamespace(
         position=place,
+        center=place,
         field=lambda name: status,
         config=SimpleNamespace(contact=contact),
         contacts=SimpleNamespace(count=np.array([0, 0, 0, 0, 3, 1, 0])),

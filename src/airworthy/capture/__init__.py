@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from airworthy.capture.alignment.page import write_alignment_page
     from airworthy.capture.alignment.record import Alignment, AlignOptions
     from airworthy.capture.alignment.similarity import Similarity, best_similarity, find_similarity
+    from airworthy.capture.filming import FilmOptions, render_film
     from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
     from airworthy.capture.places.place import CapturedPlace, PlaceOptions, made_place, write_place
     from airworthy.capture.places.place_surface import coverage_picture, depth_against_points
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
     from airworthy.capture.training.options import TrainOptions
     from airworthy.capture.training.train import TrainResult, train_splats
-    from airworthy.capture.video import CaptureVideoOptions, FilmOptions, VideoPlan, VideoResult, capture_video, render_film
+    from airworthy.capture.video import CaptureVideoOptions, VideoPlan, VideoResult, capture_video
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -14,9 +14,9 @@ from PIL import Image
 from tests.capture.video.film_building import patterned_room, textured_film, textured_picture, write_film
 from tests.core.process_ends import ended
 
-from airworthy.capture import CaptureVideoOptions, best_similarity, capture_video, read_capture
-from airworthy.capture.filming import film
-from airworthy.capture.video import FilmOptions, ReconstructionOptions, reconstruct, render_film, run, take_frames
+from airworthy.capture import CaptureImages, CaptureVideoOptions, best_similarity, capture_video, read_capture
+from airworthy.capture.filming import FilmOptions, film, render_film
+from airworthy.capture.video import ReconstructionOptions, reconstruct, run, take_frames
 from airworthy.capture.video.options import VideoPlan
 from airworthy.capture.video.reconstruction import camera_groups
 from airworthy.core.errors import AirworthyError
@@ -52,12 +52,13 @@ def test_other_metres_than_those_of_trained_splats_are_refused_before_anything_i
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scaled: list[float] = []
+    images = CaptureImages((np.zeros((4, 4, 3), np.uint8),), np.ones((1, 4)), np.zeros((1, 3)), np.eye(4)[3:])
 
     def scale(folder: Path, plan: VideoPlan, *_: object) -> SimpleNamespace:
         scaled.append(plan.options.side)
-        return SimpleNamespace(images=None, warning="", record=None)
+        return SimpleNamespace(images=images, warning="", record=None)
 
-    def stopped(images: None, folder: Path, *_: object) -> None:
+    def stopped(images: CaptureImages, folder: Path, *_: object) -> None:
         folder.mkdir(exist_ok=True)
         raise KeyboardInterrupt
 

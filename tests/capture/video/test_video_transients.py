@@ -12,8 +12,7 @@ from PIL import Image
 from tests.capture.video.film_building import patterned_room, textured_picture
 
 from airworthy.capture import CaptureImages, CaptureVideoOptions, capture_video
-from airworthy.capture.filming import film
-from airworthy.capture.video import FilmOptions
+from airworthy.capture.filming import FilmOptions, film
 from airworthy.capture.video.run import _VideoRun
 from airworthy.capture.video.transients import (
     TRANSIENTS_FILE,

@@ -1,11 +1,10 @@
-"""From a film of a place to posed pictures and splats of it, with evidence; and films to try it on."""
+"""From a film of a place to posed pictures and splats of it, with evidence."""
 
 from typing import TYPE_CHECKING
 
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
-    from airworthy.capture.filming.film import FilmOptions, render_film
     from airworthy.capture.video.frames import TakenFrame, choose_frames, published_frames, take_frames
     from airworthy.capture.video.moving import moving_mask, write_masks
     from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
@@ -18,7 +17,6 @@ else:
 
 __all__ = [
     "CaptureVideoOptions",
-    "FilmOptions",
     "ReconstructionOptions",
     "RollingShutterTest",
     "TakenFrame",
@@ -29,7 +27,6 @@ __all__ = [
     "moving_mask",
     "published_frames",
     "reconstruct",
-    "render_film",
     "rolling_shutter",
     "take_frames",
     "with_transients_masked",
