@@ -45,7 +45,7 @@ def test_two_forms_that_fit_are_none() -> None:
 
 
 def test_options_that_are_of_betaflight_alone() -> None:
-    with pytest.raises(AirworthyError, match="--self-test finds the form of a Betaflight, and px4 has none"):
+    with pytest.raises(AirworthyError, match="--self-test changes nothing for an autopilot that is no Betaflight"):
         ServeConfig("px4", self_test=True)
     with pytest.raises(AirworthyError, match="--form legacy changes nothing for a pilot that is no Betaflight"):
         check_config(FlyConfig(form="legacy"))
