@@ -249,6 +249,7 @@ def test_angles_by_name() -> None:
         joint_angles(arms, [0.5] + [0.0] * 7)
 
 
+@pytest.mark.slow
 def test_one_by_one_gives_the_bits_of_the_lanes() -> None:
     """The form of a GPU, on a CPU: commands, noise, sensor, ground, steering and all."""
     made = config("position", imu=IMU, ground=Ground(restitution=0.2), randomization=Randomization(mass=0.1))
