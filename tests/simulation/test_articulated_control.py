@@ -116,6 +116,9 @@ def test_gains_follow_the_inertia_and_start_as_of_the_held_vehicle() -> None:
     plain = Simulator(rigid, SimulatorConfig(physics_rate=500.0, level="position", disturbance=False), 1)
     for name in ("attitude_gain", "rate_gain", "position_gain", "mass", "thrust_max", "inverse"):
         np.testing.assert_allclose(simulator.parameter(f"control_{name}"), plain.parameter(f"control_{name}"), rtol=1e-6)
+    # A square of a metre: rows of four ones, of two levers of half a metre, and of four torques of a hundredth.
+    scale = [0.5, np.sqrt(2.0), np.sqrt(2.0), 50.0]
+    np.testing.assert_allclose(simulator.parameter("believed_scale")[0], scale, rtol=1e-6)
     gains = simulator.parameter("believed_gains")[0].reshape(len(GAINS), 3)
     np.testing.assert_allclose(gains[0] * rigid.inertia[:3], plain.parameter("control_attitude_gain")[0], rtol=1e-6)
 

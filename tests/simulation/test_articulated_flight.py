@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,9 @@ from tests.dynamics.articulated_cases import small
 from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
+from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.dynamics.articulated.joint_angles import joint_angles, start_angles
+from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.state import Effects
 from airworthy.simulation import Contact, Ground, Imu, Randomization, Simulator, SimulatorConfig, Wind, family
@@ -249,6 +252,7 @@ def test_angles_by_name() -> None:
         joint_angles(arms, [0.5] + [0.0] * 7)
 
 
+@pytest.mark.slow
 def test_one_by_one_gives_the_bits_of_the_lanes() -> None:
     """The form of a GPU, on a CPU: commands, noise, sensor, ground, steering and all."""
     made = config("position", imu=IMU, ground=Ground(restitution=0.2), randomization=Randomization(mass=0.1))
@@ -308,3 +312,31 @@ def test_what_joints_are_told_lands_in_their_rows() -> None:
     driven = Simulator(small(active=True, law="torque"), config(), 1)
     driven.set_joint_command(torque=[0.01])
     assert rows(driven)[0] == [pytest.approx(0.01)]
+
+
+@pytest.mark.parametrize(
+    ("spread", "changed"),
+    [
+        ({"mass": 0.2}, r"bodies\[\d\]\.(mass|inertia)"),
+        ({"inertia": 0.2}, r"bodies\[\d\]\.inertia"),
+        ({"thrust": 0.2}, r"propellers\[\d\]\.(thrust|torque)"),
+        ({"rotor": 0.2}, r"propellers\[\d\]\.(thrust|torque)"),
+        ({"lag": 0.2}, r"propellers\[\d\]\.(rise|fall)"),
+    ],
+)
+def test_a_spread_changes_what_it_is_of(spread: dict[str, float], changed: str) -> None:
+    craft = vehicle("morphy")
+    simulator = Simulator(craft, config(randomization=Randomization(**spread)), 50, flight_ids=range(50))
+    rows, names = simulator.parameter("tree"), tree_of(craft).row_names
+    ratio = rows / np.array(tree_of(craft).values)
+    draw = 2.0 * uniforms(flight_key(0, np.arange(50), np.zeros(50, np.uint32)), 0, Stream.PARAMETERS, 32) - 1.0
+    for column, name in zip(ratio.T, names, strict=True):
+        (share,) = spread.values()
+        if re.match(changed, name) is None:
+            assert np.all(column == 1.0), name
+        elif "lag" in spread:
+            np.testing.assert_allclose(column, 1.0 / (1.0 + share * draw[:, 14]), err_msg=name)
+        else:
+            rotor = int(name.split("[")[1].split("]")[0])
+            index = {"mass": 0, "inertia": 1, "thrust": 4, "rotor": 5 + rotor}[next(iter(spread))]
+            np.testing.assert_allclose(column, 1.0 + share * draw[:, index], err_msg=name)
