@@ -30,6 +30,14 @@ def test_a_chain_follows_a_path_with_its_centre_of_mass(tmp_path: Path) -> None:
     assert np.abs(flight.joints[-1] - np.array((np.pi / 2, 0.0) * 3)).max() < 0.05
 
 
+def test_a_chain_turns_a_corner_at_the_speed_that_is_set_for_any_vehicle(tmp_path: Path) -> None:
+    """It lost its way while its force was one without yaw: where joints sag, that left rotors with nothing."""
+    config = FlyConfig(vehicle=("snakey",), waypoints=("0,0,1", "1,0,1", "1,1,1.5"), out=tmp_path / "run", report=False)
+    (flight,) = run_fly(config).summary["flights"]
+    assert flight["outcome"] == "success"
+    assert flight["tracking_error_m"] < 0.1
+
+
 @pytest.mark.parametrize(
     ("names", "changes", "dynamics", "integrator", "joints"),
     [

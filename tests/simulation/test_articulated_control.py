@@ -9,6 +9,7 @@ import pytest
 from tests.dynamics.articulated_cases import with_joints
 
 from airworthy.control import ControlConfig
+from airworthy.control.allocation import Allocation, allocate_bounded
 from airworthy.control.effectors import collective_direction, pseudo_inverse
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
@@ -62,6 +63,25 @@ def test_a_shape_that_cannot_turn_asks_for_nothing_huge() -> None:
     inverse, collective = allocation(effectiveness(tree.structure, tree.model, RING), (0.5, 1.0, 1.0, 0.0))
     assert not np.array(inverse, float)[:, 5].any()
     np.testing.assert_allclose(np.array(collective, float), 0.25, rtol=1e-5)
+
+
+def test_rotors_that_lean_a_little_still_carry_the_weight() -> None:
+    """A ring whose axes sag by 0.04 rad: a force without any yaw would be that of two rotors alone, as drag gives so little."""
+    craft, sag = vehicle("snakey"), np.add(RING, (0.0, -0.045, 0.0, -0.045, 0.0, 0.0))
+    tree = tree_of(craft)
+    columns = np.array(effectiveness(tree.structure, tree.model, tuple(sag)), float)
+    scale = 1.0 / np.linalg.norm(columns[:, list(ROWS)], axis=0)
+    inverse, collective = allocation(tuple(map(tuple, columns)), tuple(scale))
+    whole = np.linalg.pinv(columns[:, list(ROWS)].T)[:, 0]
+    assert whole.min() < 0.01  # of a newton, where yaw is kept at nothing
+    # Without yaw each carries its part: force and moments about x and y are those asked for.
+    assert min(collective) > 0.2
+    np.testing.assert_allclose(np.array(collective, float) @ columns[:, [2, 3, 4]], (1.0, 0.0, 0.0), atol=1e-4)
+    limits = {"thrust_min": (0.0,) * 4, "thrust_max": (15.0,) * 4}
+    for moment in ((0.3, 0.0, 0.25), (0.0, -0.3, -0.25), (0.3, 0.3, 0.5)):
+        thrusts = allocate_bounded((0.0, 0.0, 12.0, *moment), Allocation(inverse, collective, **limits))
+        assert np.array(thrusts) @ columns[:, 2] == pytest.approx(12.0, rel=1e-3)
+        np.testing.assert_allclose(np.array(thrusts) @ columns[:, [3, 4]], moment[:2], atol=5e-3)
 
 
 def morphed(joint_allocation: str, **changes: Any) -> tuple[Array, Simulator]:

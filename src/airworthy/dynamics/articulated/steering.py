@@ -128,25 +128,31 @@ def level_frame(force: Vector) -> Vector:
 def allocation(columns: tuple[Vector, ...], row_scale: Vector) -> tuple[tuple[Vector, ...], Vector]:
     """Return the pseudo-inverse of collective and moments, per rotor six numbers, and the collective direction.
 
-    As `control.effectors.pseudo_inverse` and `collective_direction`, in closed form: B^T (B B^T)^-1 with rows scaled, damped by
-    a millionth, so that it stays finite in shapes that cannot give every moment.
+    As `control.effectors.pseudo_inverse`, in closed form: B^T (B B^T)^-1 with rows scaled, damped by a millionth, so that it
+    stays finite in shapes that cannot give every moment. The collective direction, which counts where not all fits, is of a
+    force without moments about x and y, unlike `collective_direction` with whatever yaw comes with it.
 
     Args:
         columns: Of the effectiveness, per rotor six numbers.
         row_scale: Of the four rows: about one over their length; 0 leaves a row out.
     """
     rows = [tuple(column[r] * s for column in columns) for r, s in zip(ROWS, row_scale, strict=True)]
-    gram = [[dot_all(a, b) + (_DAMPING if i == j else 0.0) for j, b in enumerate(rows)] for i, a in enumerate(rows)]
-    lower, pivots = _factored(gram)
-    inverse = []
-    for k in range(len(columns)):
-        x = _solved(lower, pivots, [row[k] for row in rows])
-        inverse.append((0.0, 0.0, *(value * s for value, s in zip(x, row_scale, strict=True))))
-    shares = tuple(row[2] for row in inverse)
+    solved = _pseudo_inverse(rows)
+    inverse = tuple((0.0, 0.0, *(value * s for value, s in zip(x, row_scale, strict=True))) for x in solved)
+    # Yaw comes last where rotors are full: a force that made none would leave nothing to rotors whose axes lean by a few
+    # hundredths, since what they give against it by drag is as little.
+    shares = tuple(x[0] * row_scale[0] for x in _pseudo_inverse(rows[:3]))
     least: Scalar = shares[0]
     for share in shares[1:]:
         least = where(share < least, share, least)
-    return tuple(inverse), tuple(where(least > 1e-9, share, 0.0) for share in shares)
+    return inverse, tuple(where(least > 1e-9, share, 0.0) for share in shares)
+
+
+def _pseudo_inverse(rows: list[Vector]) -> list[list[Scalar]]:
+    """B^T (B B^T)^-1 of the rows of B, per column, damped."""
+    gram = [[dot_all(a, b) + (_DAMPING if i == j else 0.0) for j, b in enumerate(rows)] for i, a in enumerate(rows)]
+    lower, pivots = _factored(gram)
+    return [_solved(lower, pivots, [row[k] for row in rows]) for k in range(len(rows[0]))]
 
 
 def dot_all(a: Vector, b: Vector) -> Scalar:
