@@ -13,6 +13,7 @@ import pytest
 import airworthy as aw
 from airworthy.benchmarks import EvaluateConfig, FlyConfig, NavigationConfig, Perturbation, evaluate, run_benchmark, run_fly
 from airworthy.benchmarks.tracking.methods import VehicleSpread
+from airworthy.bridges.server import ServeConfig
 from airworthy.capture import AlignOptions, CaptureVideoOptions, FilmOptions, RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
@@ -271,6 +272,12 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_bare(TrainOptions, densify="gradient", grow=1.1, noise=1.0),),
         (_bare(TrainOptions, surfaces_from=0.5),),
         (_bare(TrainOptions, place_rate=0.0, noise=1.0),),
+    ],
+    "airworthy serve": [
+        (_bare(ServeConfig, clock="lockstep", factor=2.0),),
+        (_bare(ServeConfig, autopilot="px4", form="4.4", self_test=True),),
+        (_bare(ServeConfig, autopilot="ardupilot", magnetometer="rm3100", barometer="bmp388", gnss="m8n"),),
+        (_bare(ServeConfig, autopilot="ardupilot", home=(1.0, 2.0, 3.0)),),
     ],
     "airworthy view": [
         (ViewConfig("run", export=Path("x.html"), host="localhost", port=0, open=True, training=True),),

@@ -35,7 +35,7 @@ COMMONEST = {
         "Unknown quantity to randomize 'mas'. Closest: 'mass'. Known: [...]. Write for example --randomize mass=0.1 wind=2."
     ),
     "fly --imu bmi88": (
-        "Unknown inertial sensor 'bmi88'. Closest: 'bmi088', 'bmi085'. Known: [...]. Devices are listed in"
+        "Unknown inertial sensor 'bmi88'. Closest: 'bmi088', 'bmi085', 'bmi088_levelled'. Known: [...]. Devices are listed in"
         " sensors/imu_devices.toml."
     ),
     "replay nowhere": "There is no file 'nowhere/meta.json'.",
