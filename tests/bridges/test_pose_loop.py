@@ -359,6 +359,30 @@ def ticked(source: Ticking, monkeypatch: pytest.MonkeyPatch, volume: SafetyVolum
     return told
 
 
+class Belated(Ticking):
+    """Poses every 10 ms, of which some were long on their way: (when it came, how long)."""
+
+    def receive(self, deadline: float) -> StampedPose | None:
+        if not self._items:
+            raise PosesEnded
+        when, way = self._items.pop(0)
+        self.now = when
+        return StampedPose(when - way, np.array((0.0, 0.0, 1.0)), UPRIGHT, when)
+
+
+def test_poses_that_were_long_on_their_way_are_stale_however_many_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that lags by 60 ms more and more, with a pose every 10 ms all the while: by their arrival none is ever missed."""
+    soon = [(1.0 + 0.01 * k, 0.0) for k in range(20)]
+    lagging = [(1.2 + 0.01 * k, min(0.009 * k, 0.4)) for k in range(60)]
+    again = [(1.8 + 0.01 * k, 0.0) for k in range(10)]
+    told = ticked(Belated([*soon, *lagging, *again, (1.9, 0.07)]), monkeypatch)
+    assert [abort.cause for abort in told] == ["the newest pose was 54 ms old when it came, by its stamp"]
+    assert told[0].since == pytest.approx(1.26)
+    # Fresh poses end it, so that it is told anew the next time.
+    told = ticked(Belated([*soon, *lagging, *again, *((1.9 + 0.01 * k, 0.009 * k) for k in range(12))]), monkeypatch)
+    assert len(told) == 2
+
+
 def test_an_abort_is_told_after_the_moment_that_it_was_so(monkeypatch: pytest.MonkeyPatch) -> None:
     here = (0, 0, 1)
     told = ticked(Ticking([(0.0, here), (0.049, None), (0.083, None), (0.1, None), (0.2, here), (0.257, None)]), monkeypatch)
@@ -378,9 +402,12 @@ def test_each_way_out_of_the_volume_is_an_abort(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_latency_is_told_by_its_parts() -> None:
-    rows = {row.name: row for row in latency_rows([FrameTimes(1.0, 1.002, 1.003, 1.013, 1.015)] * 3)}
-    parts = [rows[name].median for name in ("begun late", "rendered", "packed and sent", "photons to sent")]
-    np.testing.assert_allclose(parts, [0.001, 0.010, 0.002, 0.013], atol=1e-9)
+    rows = {row.name: row for row in latency_rows([FrameTimes(1.0, 1.002, 1.003, 1.013, 1.015, 50.0, False, 50.4)] * 3)}
+    names: tuple[str, ...] = ("pose came to photons", "age of the pose at the photons")
+    names += ("begun late", "rendered", "packed and sent", "photons to sent")
+    np.testing.assert_allclose([rows[name].median for name in names], [0.002, 0.4, 0.001, 0.010, 0.002, 0.013], atol=1e-9)
+    # Of a frame whose stamp nobody kept no age is told.
+    assert names[1] not in {row.name for row in latency_rows([FrameTimes(1.0, 1.002, 1.003, 1.013, 1.015)])}
     assert latency_rows([]) == []
 
 

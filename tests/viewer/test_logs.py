@@ -83,6 +83,8 @@ def test_values_between_samples() -> None:
     held = LogStream("motor_command", time, np.array([[0.1], [0.2]]), stamp="held")
     assert np.array_equal(values_at(held, np.array([0.5, 1.9, 5.0]))[:, 0], [np.nan, 0.1, 0.2], equal_nan=True)
     assert np.allclose(attitudes_at(turning(np.array([0.0, 1.0])), np.array([0.5]))[0], turning(np.array([0.5])).values[0])
+    three = turning(np.array([0.0, 1.0, 2.0]))  # in the last interval as in the first
+    assert np.allclose(attitudes_at(three, np.array([1.5]))[0], turning(np.array([1.5])).values[0])
 
 
 def test_a_ulog_is_shown_with_its_rotors_and_events(tmp_path: Path) -> None:

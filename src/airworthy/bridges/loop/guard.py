@@ -89,6 +89,8 @@ class PoseGuard:
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._outside = self._stale = False
         self._newest: float | None = None
+        """When the newest pose was so, on our clock."""
+        self._came = 0.0
         self.aborts: list[Abort] = []
         """All that were told, in order; whole once `stop` has returned."""
         self.ended = threading.Event()
@@ -153,7 +155,9 @@ class PoseGuard:
             taken = self._track.add(pose)
         if not taken:
             return
-        self._newest, self._stale = pose.received, False
+        # A pose that was long on its way is as old as its stamp says, however newly it came.
+        self._newest, self._came = min(pose.received, pose.stamp + self.offset), pose.received
+        self._stale = self._stale and self._came - self._newest > self._track.limits.extrapolation
         self.first.set()
         if self._watched:
             return
@@ -168,7 +172,11 @@ class PoseGuard:
         if self._newest is None or self._stale or now - self._newest <= limit:
             return
         self._stale = True
-        self.abort(f"no pose has come for {1e3 * limit:.0f} ms", self._newest + limit)
+        way = self._came - self._newest
+        if way > limit:
+            self.abort(f"the newest pose was {1e3 * way:.0f} ms old when it came, by its stamp", self._came)
+        else:
+            self.abort(f"no pose has come for {1e3 * (limit - way):.0f} ms", self._newest + limit)
 
     def abort(self, cause: str, since: float) -> None:
         """Tell an abort.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,8 @@ class FrameTimes:
     """Stamp of that pose, by the source's clock."""
     held: bool = False
     """That pose was older than may be extrapolated."""
+    shown: float = math.nan
+    """The instant of the photons, by the source's clock."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,14 @@ def latency_rows(times: Sequence[FrameTimes]) -> list[LatencyRow]:
     if not times:
         return []
     parts = {
-        "age of the pose at the photons": [t.due - t.received for t in times],
+        "pose came to photons": [t.due - t.received for t in times],
+        "age of the pose at the photons": [age for t in times if math.isfinite(age := t.shown - t.posed)],
         "begun late": [t.begun - t.due for t in times],
         "rendered": [t.rendered - t.begun for t in times],
         "packed and sent": [t.sent - t.rendered for t in times],
         "photons to sent": [t.sent - t.due for t in times],
     }
-    return [_row(name, values) for name, values in parts.items()]
+    return [_row(name, values) for name, values in parts.items() if values]
 
 
 def abort_rows(aborts: Sequence[Abort]) -> list[LatencyRow]:
@@ -162,4 +166,5 @@ def kept_times(path: Path) -> KeptTimes:
 
 def _frame_times(values: Any) -> FrameTimes:
     received, due, begun, rendered, sent = (values[key] / NS for key in _INSTANTS)
-    return FrameTimes(received, due, begun, rendered, sent, values["pose_stamp"] / NS, bool(values["held"]))
+    shown = values["header.stamp.sec"] + values["header.stamp.nanosec"] / NS
+    return FrameTimes(received, due, begun, rendered, sent, values["pose_stamp"] / NS, bool(values["held"]), shown)

@@ -221,8 +221,9 @@ class _Show:
                 self._move(offset)
                 pose = guard.at(due)
                 assert pose is not None
-                times = FrameTimes(pose.received, due, begun, 0.0, 0.0, pose.stamp, pose.held)
-                self._frame(name, pose, due - guard.offset, times)
+                stamp = due - guard.offset
+                times = FrameTimes(pose.received, due, begun, 0.0, 0.0, pose.stamp, pose.held, stamp)
+                self._frame(name, pose, stamp, times)
                 self._keep_aborts(guard)
         except KeyboardInterrupt:
             self._interrupted = True
