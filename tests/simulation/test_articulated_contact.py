@@ -17,7 +17,7 @@ from airworthy.dynamics.articulated.composite import momentum_and_energy
 from airworthy.dynamics.articulated.stiffness import joint_response
 from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.simulation import Contact, Ground, Imu, Simulator, SimulatorConfig
-from airworthy.simulation.jointed_twin import JointedTwin
+from airworthy.simulation.jointed.twin import JointedTwin
 from airworthy.vehicles import Vehicle, vehicle
 from airworthy.vehicles.record import LinkShape
 

@@ -17,8 +17,8 @@ from airworthy.dynamics.articulated.composite import effectiveness, whole_inerti
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, allocation
 from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.simulation import Imu, Simulator, SimulatorConfig
-from airworthy.simulation.jointed import held, root_below
-from airworthy.simulation.jointed_twin import JointedTwin
+from airworthy.simulation.jointed.rows import held, root_below
+from airworthy.simulation.jointed.twin import JointedTwin
 from airworthy.vehicles import control_effectiveness, vehicle
 from airworthy.vehicles.links import frozen
 

@@ -11,7 +11,7 @@ from tests.dynamics.articulated_cases import small
 
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig, Wind
-from airworthy.simulation.jointed_twin import JointedTwin
+from airworthy.simulation.jointed.twin import JointedTwin
 from airworthy.vehicles import Drag, Vehicle, check
 from airworthy.vehicles.links import frozen
 

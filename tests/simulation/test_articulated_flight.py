@@ -20,7 +20,7 @@ from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.state import Effects
 from airworthy.simulation import Contact, Ground, Imu, Randomization, Simulator, SimulatorConfig, Wind, family
 from airworthy.simulation.family import jointed_snippet
-from airworthy.simulation.jointed_twin import JointedTwin
+from airworthy.simulation.jointed.twin import JointedTwin
 from airworthy.vehicles import Vehicle, vehicle
 
 IMU = Imu(
@@ -190,6 +190,7 @@ def test_snapshots_go_on_alike() -> None:
         ({"contact": Contact()}, "Contact with a scene is not simulated"),
         ({"battery": True}, "A battery is not simulated"),
         ({"ground_effect": 1.0}, "Ground effect is not simulated"),
+        ({"ground": Ground(rolling=0.1)}, "Resistance to rolling is not simulated"),
         ({"level": "tracking:crazyflie"}, "does not fit"),
         ({"integrator": "euler"}, "choose semi_implicit"),
         ({"imu": Imu(link="leg")}, "the links are base, arm"),

@@ -77,7 +77,7 @@ class Ground:
     """Newton coefficient for approaches faster than 0.1 m/s (spec/aerial_gym section 2.2: bounce threshold)."""
     rolling: Annotated[float, FRICTION] = ROLLING
     """Resistance of round bodies to rolling: the push acts up to this share of the radius ahead of the point below. Spheres of
-    vehicles with joints roll without."""
+    vehicles with joints roll without; another value than this one is refused there."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Ground.")

@@ -55,7 +55,7 @@ from airworthy.dynamics.state import (
     rigid_state_layout,
 )
 from airworthy.simulation.config import SimulatorConfig
-from airworthy.simulation.jointed import held, jointed_column, jointed_control, jointed_effects, jointed_shape
+from airworthy.simulation.jointed.rows import held, jointed_column, jointed_control, jointed_effects, jointed_shape
 from airworthy.simulation.parameters import effects_of, rigid_column
 from airworthy.simulation.stability import check_law
 from airworthy.vehicles.links import refuse_links

@@ -21,7 +21,7 @@ from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.events import ContactRecord, Events, EventSource
 from airworthy.simulation.family import FAMILIES, rotor_slots
 from airworthy.simulation.group_kernel import Group
-from airworthy.simulation.jointed import Joints
+from airworthy.simulation.jointed.rows import Joints
 from airworthy.simulation.obstacles import environments_of
 from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact

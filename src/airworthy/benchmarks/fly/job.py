@@ -71,7 +71,7 @@ from airworthy.reports.flight_report import REPORT_FILE
 from airworthy.simulation import Ground, Imu, MountedSensors, Simulator, SimulatorConfig, Wind, read_flight_meta, write_flight
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
-from airworthy.simulation.jointed import held, root_below
+from airworthy.simulation.jointed.rows import held, root_below
 from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
 from airworthy.trajectories import Course, Gate, Limits, Trajectory, course, from_waypoints, kinematic_state, laps
 from airworthy.trajectories.quantities import magnitude, maximise

@@ -27,6 +27,7 @@ from airworthy.dynamics.articulated.equations import (
     turned_inertia,
     velocities,
 )
+from airworthy.dynamics.articulated.factor import factored
 from airworthy.dynamics.articulated.step import into_axes
 from airworthy.dynamics.articulated.tree import JointTree, TreeNumbers, TreeStructure
 from airworthy.dynamics.contact import ground_frame
@@ -169,25 +170,8 @@ def _inertia_matrix(structure: TreeStructure, model: TreeNumbers, frames: tuple[
 
 def _factors(matrix: list[list[Scalar]], fixed_base: bool) -> tuple[Vector, Vector]:
     """L D L^T; a root that is held takes no part."""
-    n = len(matrix)
-    lower: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    kept: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    inverse: list[Scalar] = []
-    for j in range(n):
-        if fixed_base and j < 6:
-            inverse.append(0.0)
-            continue
-        pivot = matrix[j][j]
-        for k in range(j):
-            pivot = pivot - lower[j][k] * kept[j][k]
-        inverse.append(1.0 / pivot)
-        for i in range(j + 1, n):
-            left = matrix[i][j]
-            for k in range(j):
-                left = left - lower[i][k] * kept[j][k]
-            kept[i][j] = left
-            lower[i][j] = left * inverse[j]
-    return tuple(lower[i][j] for i in range(n) for j in range(i)), tuple(inverse)
+    lower, inverse = factored(matrix, 6 if fixed_base else 0)
+    return tuple(lower[i][j] for i in range(len(matrix)) for j in range(i)), tuple(inverse)
 
 
 def response(

@@ -13,6 +13,7 @@ from airworthy.core.ops import sqrt, where
 from airworthy.core.vectors import add, cross, dot, matrix_columns, sub
 from airworthy.dynamics.articulated.composite import body_centers, effectiveness, mean_by_mass, whole_inertia
 from airworthy.dynamics.articulated.equations import kinematics, positions, turned_inertia, velocities
+from airworthy.dynamics.articulated.factor import factored, solved
 from airworthy.dynamics.articulated.step import to_world
 from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
 from airworthy.dynamics.equations import normalize
@@ -151,8 +152,8 @@ def allocation(columns: tuple[Vector, ...], row_scale: Vector) -> tuple[tuple[Ve
 def _pseudo_inverse(rows: list[Vector]) -> list[list[Scalar]]:
     """B^T (B B^T)^-1 of the rows of B, per column, damped."""
     gram = [[dot_all(a, b) + (_DAMPING if i == j else 0.0) for j, b in enumerate(rows)] for i, a in enumerate(rows)]
-    lower, pivots = _factored(gram)
-    return [_solved(lower, pivots, [row[k] for row in rows]) for k in range(len(rows[0]))]
+    lower, pivots = factored(gram)
+    return [solved(lower, pivots, [row[k] for row in rows]) for k in range(len(rows[0]))]
 
 
 def dot_all(a: Vector, b: Vector) -> Scalar:
@@ -160,35 +161,3 @@ def dot_all(a: Vector, b: Vector) -> Scalar:
     for x, y in zip(a[1:], b[1:], strict=True):
         total = total + x * y
     return total
-
-
-def _factored(matrix: list[list[Scalar]]) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """L and one over D of L D L^T."""
-    n = len(matrix)
-    lower: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    kept: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    inverse: list[Scalar] = []
-    for j in range(n):
-        pivot = matrix[j][j]
-        for k in range(j):
-            pivot = pivot - lower[j][k] * kept[j][k]
-        inverse.append(1.0 / pivot)
-        for i in range(j + 1, n):
-            left = matrix[i][j]
-            for k in range(j):
-                left = left - lower[i][k] * kept[j][k]
-            kept[i][j] = left
-            lower[i][j] = left * inverse[j]
-    return lower, inverse
-
-
-def _solved(lower: list[list[Scalar]], inverse: list[Scalar], right: list[Scalar]) -> list[Scalar]:
-    n, x = len(right), list(right)
-    for i in range(n):
-        for k in range(i):
-            x[i] = x[i] - lower[i][k] * x[k]
-    x = [value * inv for value, inv in zip(x, inverse, strict=True)]
-    for i in range(n - 2, -1, -1):
-        for k in range(i + 1, n):
-            x[i] = x[i] - lower[k][i] * x[k]
-    return x

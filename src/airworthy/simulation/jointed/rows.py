@@ -25,7 +25,7 @@ from airworthy.dynamics.articulated.steering import GAINS, ROWS, whole_motion
 from airworthy.dynamics.articulated.stiffness import check_step
 from airworthy.dynamics.articulated.tree import JointTree, tree_of
 from airworthy.dynamics.state import Effects, rigid_layout
-from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.config import ROLLING, SimulatorConfig
 from airworthy.simulation.parameters import control_effects, outer_effects, put_imu, put_wind, rigid_column
 from airworthy.simulation.stability import check_law
 from airworthy.vehicles import control_effectiveness, upright
@@ -121,6 +121,7 @@ def _refuse_unknown(config: SimulatorConfig, drag: bool) -> None:
         "downwash": config.downwash is not None,
         "contact with a scene": config.contact is not None,
         "wind without drag of links": not drag and (config.wind.blows or config.randomization.wind != 0.0),
+        "resistance to rolling": config.ground is not None and config.ground.rolling != ROLLING,
         "the firmware's mixer": config.level == "tracking:crazyflie",
     }
     for what, there in asked.items():

@@ -19,7 +19,7 @@ from airworthy.dynamics.articulated.steering import GAINS, steered, whole_motion
 from airworthy.dynamics.articulated.step import joint_aim, sensed_rate, to_world
 from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.dynamics.state import Effects
-from airworthy.simulation.jointed import tree_for
+from airworthy.simulation.jointed.rows import tree_for
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.twin import Twin
 
