@@ -21,6 +21,7 @@ RESTING = "imu_resting"
 PRIVILEGED = ("position", "velocity", "attitude", "rate", "rotor_speed", "wind", HEIGHT, RESTING)
 """State that no sensor gives; a pilot gets it only where it says so."""
 WHOLE = {"position": "center", "velocity": "center_velocity"}
+"""What pilots read under these names: of a vehicle with joints its whole, and not its root."""
 OBSERVABLE = ("imu",)
 """Simulated sensors of the vehicle's own motion."""
 SENSOR = "sensor:"
