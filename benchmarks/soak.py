@@ -1,8 +1,8 @@
 """A vehicle on topics for a long time: is memory flat, how late do steps begin, does everything arrive?
 
-    python benchmarks/soak.py [SECONDS] [FRAMES_PER_SECOND]
+    python benchmarks/soak.py [SECONDS] [FRAMES_PER_SECOND] [SCENE] [WIDTHxHEIGHT]
 
-Serves flightgoggles in the hall over DDS: inertial sensor, odometry, tf and clock at 960 Hz, colours of 640 x 360. Another
+Serves flightgoggles in SCENE (hall) over DDS: inertial sensor, odometry, tf and clock at 960 Hz, colours of 640x360. Another
 process takes inertial samples and pictures, counts those whose stamps are missing, and says ten times a second that the vehicle
 is to stay. Memory of this process is printed every minute; SECONDS are simulated, at wall-clock time as long as the machine
 keeps up.
@@ -24,7 +24,7 @@ DOMAIN, RATE = 78, 960.0
 CAMERA = """
 [wide]
 kind = "camera"
-projection = {{ model = "pinhole", width = 640, height = 360, fx = 463.0, fy = 463.0, cx = 320.0, cy = 180.0 }}
+projection = {{ model = "pinhole", width = {width}, height = {height}, fx = 463.0, fy = 463.0, cx = {cx}, cy = {cy} }}
 rate = {rate}
 channels = ["rgb"]
 """
@@ -71,8 +71,11 @@ def main() -> None:
         return
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 600.0
     rate = float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
+    scene = sys.argv[3] if len(sys.argv) > 3 else "hall"
+    width, height = (int(side) for side in (sys.argv[4] if len(sys.argv) > 4 else "640x360").split("x"))
     os.environ["ROS_DOMAIN_ID"] = str(DOMAIN)
-    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {seconds:g} s, {rate:g} pictures a second", flush=True)
+    seen = f"{scene}, {rate:g} pictures of {width} x {height} a second"
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {seconds:g} s, {seen}", flush=True)
     listener = subprocess.Popen([sys.executable, __file__, "--listen"])
     begin, over, memory = time.monotonic(), threading.Event(), [0.0]
 
@@ -83,9 +86,11 @@ def main() -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "camera.toml").write_text(CAMERA.format(rate=rate))
+        (Path(folder) / "camera.toml").write_text(
+            CAMERA.format(rate=rate, width=width, height=height, cx=width / 2, cy=height / 2)
+        )
         sensors = (f"wide={folder}/camera.toml:wide",)
-        config = TopicServeConfig("ros2", scene="hall", sensors=sensors, level="velocity", rate=RATE, duration=seconds)
+        config = TopicServeConfig("ros2", scene=scene, sensors=sensors, level="velocity", rate=RATE, duration=seconds)
         try:
             served = serve_topics(config, lambda sentence: print(sentence, flush=True))
         finally:
