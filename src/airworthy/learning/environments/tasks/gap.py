@@ -133,7 +133,6 @@ class Gap:
         places, earlier = sphere_places(after, p), sphere_places(before, p)
         radii = [sphere[3] for _, sphere in p.spheres]
         touched: Scalar = 0.0
-        tight: Scalar = 0.0
         behind: Scalar = 1.0
         for place, was, radius in zip(places, earlier, radii, strict=True):
             moved = norm(sub(place, was))
@@ -141,9 +140,8 @@ class Gap:
             reach = radius + 0.5 * moved
             near = minimum(self._distance(place), self._distance(was))
             touched = maximum(touched, where(near < reach, 1.0, 0.0))
-            tight = tight + self._outside(place, radius)
             behind = minimum(behind, where(place[0] - radius > 0.5 * self.depth_m, 1.0, 0.0))
-        off, was_off = (self._off(state, p) for state in (after, before))
+        off, was_off = (self.off(state, p) for state in (after, before))
         distance, distance_before = (sqrt(dot(x, x) + 0.01) for x in (off, was_off))
         step_m = self.cruise_m_s / self.rate
         columns, rate, count = matrix_columns(after[6:10]), after[10:13], len(p.rotor_thrust)
@@ -151,15 +149,18 @@ class Gap:
         change: Scalar = 0.0
         for a, b in zip(action, past, strict=True):
             change = change + (a - b) * (a - b)
+        bending: Scalar = 0.0
+        for speed in qd:
+            bending = bending + speed * speed
         terms = {
             "alive": 0.5 + 0.0 * distance,
             "nearer": minimum((distance_before - distance) * (1.0 / step_m), 1.0),
             "there": exp(-2.0 * dot(off, off)),
             "level": -1.0 * (1.0 - columns[2][2]),
             "turning": -0.1 * dot(rate, rate),
-            "joints": -0.02 * dot(qd, qd),
+            "joints": -0.02 * bending,
             "change": -0.02 * change,
-            "funnel": -2.0 * tight,
+            "funnel": -2.0 * self.tight(after, p),
         }
         tilted = where(columns[2][2] < 0.5403023058681398, 1.0, 0.0)  # cos(1 rad)
         far = where(distance > 2.0 * _AWAY + self.crash_m, 1.0, 0.0)
@@ -168,10 +169,28 @@ class Gap:
 
     def error(self, state: Vector, p: Any) -> Scalar:
         """Return how far the centre of mass is from the target [m]."""
-        return norm(self._off(state, p))
+        return norm(self.off(state, p))
 
-    def _off(self, state: Vector, p: Any) -> Vector:
-        """From the target to the centre of mass [m]."""
+    def tight(self, state: Vector, p: Any) -> Scalar:
+        """Return the sum over the spheres of the links of the squares of how far each, with 10 cm of room, is outside of a funnel that
+        opens at 45 degrees before and behind the slot [m^2].
+
+        Args:
+            state: Of the flight.
+            p: Parameters, with tree and spheres.
+        """
+        total: Scalar = 0.0
+        for place, (_, sphere) in zip(sphere_places(state, p), p.spheres, strict=True):
+            total = total + self._outside(place, sphere[3])
+        return total
+
+    def off(self, state: Vector, p: Any) -> Vector:
+        """Return the way from the target to the centre of mass [m].
+
+        Args:
+            state: Of the flight.
+            p: Parameters, with the tree.
+        """
         q = split_state(state, len(p.rotor_thrust), len(p.joint_target))[5]
         middle = add(state[:3], rotate(state[6:10], center_of_shape(q, p)))
         return (middle[0] - _AWAY, middle[1], middle[2])
@@ -180,8 +199,7 @@ class Gap:
         return slot_distance(place, self.width_m, self.height_m, self.depth_m)
 
     def _outside(self, place: Vector, radius: float) -> Scalar:
-        """Return the square of how far a sphere, with 10 cm of room, is outside of a funnel that opens at 45 degrees before and behind
-        the slot [m^2]."""
+        """Of one sphere."""
         away = maximum(absolute(place[0]) - 0.5 * self.depth_m, 0.0)
         total: Scalar = 0.0
         for x, size in ((place[1], self.width_m), (place[2], self.height_m)):
