@@ -1,8 +1,8 @@
 """Vehicles with joints in learning: their form, a traced step of the articulated equations, and their parameter rows.
 
 A state is position, velocity (world), attitude x y z w and body rate of the root, rotor states, joint angles, joint rates:
-13 + rotors + 2 joints scalars. Steps are the semi-implicit ones of `airworthy.dynamics.articulated`, which the simulator takes as
-`integrator="semi_implicit"`: a third of the others' cost, and stable however stiff joints are.
+13 + rotors + 2 joints scalars. Steps are the semi-implicit ones of `airworthy.dynamics.articulated`, which the simulator takes
+as `integrator="semi_implicit"`: a third of the others' cost, and stable however stiff joints are.
 """
 
 from __future__ import annotations

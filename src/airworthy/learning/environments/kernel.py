@@ -9,8 +9,6 @@ from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from airworthy.core.arrays import Vector
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout

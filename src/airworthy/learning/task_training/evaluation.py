@@ -237,7 +237,7 @@ class _Flights:
 
 
 def _dynamics(traits: TaskTraits, vehicle: Vehicle, dt: float) -> dict[str, Any]:
-    """Settings of a simulator in which a vehicle with joints is judged: not the integrator that a policy learns with."""
+    """Return what of a simulator's settings is another for vehicles with joints."""
     if not traits.jointed:
         return {}
     return {"dynamics": "articulated", "integrator": default_integrator(tree_for(vehicle), dt)}

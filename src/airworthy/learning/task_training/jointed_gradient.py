@@ -1,4 +1,4 @@
-"""Tasks of vehicles with joints by the gradient of flights: through the articulated equations, joint laws and stops included."""
+"""Tasks of vehicles with joints by the gradient of flights: through articulated equations, joint laws and stops."""
 
 from __future__ import annotations
 
@@ -159,6 +159,11 @@ class JointedGradientTraining(PathGradientTraining):
 
     def _descended(self) -> LearningTask:
         return descended(self.task, self.options)
+
+    def _flight_steps(self) -> int:
+        o = self.options
+        grown = min(1.0, 2.0 * self.iteration / o.iterations)
+        return round(o.first_steps + grown * max(0, o.flight_steps - o.first_steps))
 
     def _begun(self, weights: list[ArrayF32]) -> list[ArrayF32]:
         # Newtons beside radians: each input counts by its size at starts, so that none floods the first layer.

@@ -65,6 +65,9 @@ class JointedGradientOptions(TrainingOptions):
     """Share of the slope by the state that each decision hands back: shapes that fall over would make it explode."""
     flight_steps: Annotated[int, Bound(1, 1_000_000)] = 500
     """Decisions of a flight, after which another begins."""
+    first_steps: Annotated[int, Bound(1, 1_000_000)] = 100
+    """The same at first; it grows to `flight_steps` by the middle of the training: of flights that nobody can fly yet only the
+    beginnings teach."""
     reach_m: Annotated[float, Bound(0.1, 1e3, "m")] = 4.0
     """Of hover: a flight farther off is lost and starts anew."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0

@@ -144,12 +144,16 @@ class PathGradientTraining:
         self._state = self.flights.begin()
         draws = uniforms(flight_key(o.seed, np.arange(o.env_count), 0), 0, Stream.SENSED, 4)[:, 0]
         # First flights are shorter, or all would end at once, again and again.
-        self._left = np.ceil(draws * o.flight_steps).astype(np.int64)
+        self._left = np.ceil(draws * self._flight_steps()).astype(np.int64)
         """Decisions that are left of the present flights."""
 
     def _descended(self) -> LearningTask:
         """Task with what is descended as its reward."""
         return followed(self.task, self.options)
+
+    def _flight_steps(self) -> int:
+        """Decisions of a flight that begins now."""
+        return int(self.options.flight_steps)
 
     def _begun(self, weights: list[ArrayF32]) -> list[ArrayF32]:
         """Weights that learning begins with, of those drawn."""
@@ -208,7 +212,7 @@ class PathGradientTraining:
         self.lost += int(lost.sum())
         self._left -= self.options.window
         over = lost | (self._left <= 0)
-        self._left[over] = self.options.flight_steps
+        self._left[over] = self._flight_steps()
         self._state = self.flights.begin(after, torch.from_numpy(over))
 
     def metrics(self, cost: float) -> dict[str, Any]:

@@ -54,7 +54,9 @@ FRAMES = (
     "state: position and velocity relative to the target's, world turned to the target's heading; attitude body to that frame"
     " x y z w; body rate; rotor states. Of a path: world, and points of the reference ahead"
 )
-JOINTED_FRAMES = FRAMES + ". Of a vehicle with joints: of its root's own centre of mass; behind the rotors joint angles, joint rates"
+JOINTED_FRAMES = (
+    FRAMES + ". Of a vehicle with joints: of its root's own centre of mass; behind the rotors joint angles, joint rates"
+)
 _JOINTS_MAX = 24
 """As of vehicles."""
 
@@ -185,8 +187,8 @@ def check_task_vehicle(contract: TaskContract, vehicle: Vehicle) -> None:
     joints = sum(link.joint is not None for link in vehicle.links)
     if joints != contract.joints:
         raise AirworthyError(
-            f"The policy learnt to fly {contract.vehicle!r}, which has {contract.joints} joints; the vehicle {vehicle.name!r} has"
-            f" {joints}: train one for it."
+            f"The policy learnt to fly {contract.vehicle!r}, which has {contract.joints} joints; the vehicle"
+            f" {vehicle.name!r} has {joints}: train one for it."
         )
     if contract.level == "rotor_speed":
         check_rotors(contract.limits, contract.motor_state, contract.vehicle, vehicle)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, exp, maximum, minimum, sqrt, where
 from airworthy.core.schema import Bound, check_fields
-from airworthy.core.vectors import add, dot, matrix_columns, norm, rotate, rotate_inverse, scale, sub
+from airworthy.core.vectors import add, dot, matrix_columns, norm, rotate, rotate_inverse, sub
 from airworthy.dynamics.articulated.composite import body_centers, mean_by_mass
 from airworthy.dynamics.articulated.equations import kinematics, matrix_vector, positions
 from airworthy.learning.environments.jointed import split_state
@@ -17,8 +17,9 @@ from airworthy.learning.environments.task import Judgement, crashed_terms, thrus
 
 __all__ = ["Gap", "slot_distance", "sphere_places"]
 
-_BEND = 1.0471975511965976
-"""Of the joints about z at starts: the chain is an arc, whose ends are parallel [rad]."""
+_BEND = 0.6981317007977318
+"""Of the joints about z at starts [rad]: an arc of 40 degrees per joint is 1.25 m wide. At 70 it would be widest, and a chain
+that is to become narrower could as well curl up."""
 _AWAY = 3.0
 """Distance from the middle of the slot at which flights begin, and of the target behind it [m]."""
 _LOST = -10.0
@@ -29,10 +30,10 @@ _TILT_MAX = 1.0
 
 @dataclass(frozen=True)
 class Gap:
-    """Fly the whole chain through a slot in a wall across x = 0, along x, and hold a place behind it, by motor thrusts and joint rates.
+    """Fly a chain through a slot in a wall across x = 0, and hold a place behind it, by motor thrusts and joint rates.
 
-    Flights begin 3 m before the wall, as an arc that is about twice as wide as the slot; drawn straight out the chain would fit, but
-    could not turn about its own line. A sphere of a link that touches the wall ends the flight: see `slot_distance`.
+    Flights begin 3 m before the wall, as an arc that is half as wide again as the slot; drawn straight out the chain would fit,
+    but could not turn about its own line. A sphere of a link that touches the wall ends the flight: see `slot_distance`.
     """
 
     name: ClassVar[str] = "gap"
@@ -64,7 +65,7 @@ class Gap:
     # ---- what flies ------------------------------------------------------------------------------------------------
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """Draw an arc of links 3 m before the slot, its ends pointing along y, nearly at rest: within 0.3 m, 10 degrees of heading."""
+        """Draw an arc of links 3 m before the slot, its chord along x, nearly at rest, within 0.3 m and 10 degrees."""
         u = tuple(2.0 * x - 1.0 for x in uniforms)
         joints = len(p.joint_target)
         angles = tuple((0.05 * x if k % 2 else -_BEND + 0.15 * x) for k, x in enumerate(u[16 : 16 + joints]))
@@ -105,8 +106,8 @@ class Gap:
     # ---- what is seen ----------------------------------------------------------------------------------------------
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """Return place of the first link and of the centre of mass (world, from the slot's middle) 6, two columns of the rotation
-        matrix 6, velocity (body) 3, body rate 3, last action, joint angles, joint rates.
+        """Return place of the first link and of the centre of mass (world, from the slot's middle) 6, two columns of the
+        rotation matrix 6, velocity (body) 3, body rate 3, last action, joint angles, joint rates.
 
         Args:
             state: Of the flight.
@@ -121,7 +122,7 @@ class Gap:
     # ---- how it is judged ------------------------------------------------------------------------------------------
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Return a reward whose terms all have slopes: nearer to the target, calm, level, and inside of a funnel that ends in the slot.
+        """Return a reward for coming nearer to the target, calm, level, inside of a funnel that ends in the slot.
 
         Args:
             before: State before the step.
@@ -172,8 +173,8 @@ class Gap:
         return norm(self.off(state, p))
 
     def tight(self, state: Vector, p: Any) -> Scalar:
-        """Return the sum over the spheres of the links of the squares of how far each, with 10 cm of room, is outside of a funnel that
-        opens at 45 degrees before and behind the slot [m^2].
+        """Return the sum over the spheres of the links of the squares of how far each, with 10 cm of room, is outside of a
+        funnel that opens at 45 degrees before and behind the slot [m^2].
 
         Args:
             state: Of the flight.
@@ -209,7 +210,7 @@ class Gap:
 
 
 def slot_distance(place: Vector, width: float, height: float, depth: float) -> Scalar:
-    """Return the distance of a point from a wall across x = 0 without end, with a slot around the x axis [m]; 0 inside of the wall.
+    """Return the distance of a point from an endless wall across x = 0 with a slot around the x axis [m]; 0 inside of it.
 
     Args:
         place: World [m].

@@ -1,7 +1,7 @@
 """Aerial Gym's hover tasks of vehicles with joints (specification articulated, 7): compliant Morphy, and a chain of links.
 
-Formulas and numbers: `position_setpoint_task_morphy` and `position_setpoint_task_reconfigurable` of ntnu-arl/aerial_gym_simulator,
-commit f0d0f05.
+Formulas and numbers: `position_setpoint_task_morphy` and `position_setpoint_task_reconfigurable` of
+ntnu-arl/aerial_gym_simulator, commit f0d0f05.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from airworthy.core.arrays import Scalar, Vector
-from airworthy.core.ops import absolute, maximum, where
+from airworthy.core.ops import absolute, maximum, sqrt, where
 from airworthy.core.schema import Bound, check_fields
-from airworthy.core.vectors import norm, rotate_inverse
+from airworthy.core.vectors import matrix_columns, norm, rotate_inverse
 from airworthy.dynamics.articulated.composite import effectiveness
 from airworthy.learning.environments.jointed import split_state
 from airworthy.learning.environments.start import euler_quaternion
@@ -89,8 +89,8 @@ class _JointedHover:
         return ()
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """Return the way to the target (world) 3, attitude 4, velocity (body) 3, body rate 3, what the last action commanded (motors
-        [N], joints [rad/s]), joint angles, joint rates.
+        """Return the way to the target (world) 3, attitude 4, velocity (body) 3, body rate 3, what the last action commanded
+        (motors [N], joints [rad/s]), joint angles, joint rates.
 
         Args:
             state: Of the flight.
@@ -208,6 +208,9 @@ class ChainHover(_JointedHover):
     starts are in any shape; else all of -1 to 1 means thrust, and rates have the sign of the action."""
     flyable: bool = True
     """Draw starts only in shapes that can hover; ours."""
+    headless: bool = True
+    """See the way to the target in the body's axes and the attitude less its heading: headings, which are drawn from all, then
+    make no difference (ours); else in the world's, beside velocities in the body's, as published."""
 
     name: ClassVar[str] = "chain_hover"
     vehicle: ClassVar[str] = "snakey6"
@@ -215,6 +218,20 @@ class ChainHover(_JointedHover):
     thrust_max: ClassVar[float] = 15.0
     heading: ClassVar[float] = 3.141592653589793
     joint_rate: ClassVar[float] = 0.1
+
+    def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
+        """Return 49 numbers, as of `morphy_hover`; see `headless`.
+
+        Args:
+            state: Of the flight.
+            noises: Not read.
+            p: Parameters, with the last action.
+        """
+        seen = super().observe(state, noises, p)
+        if not self.headless or self.as_published:
+            return seen
+        attitude = state[6:10]
+        return (*rotate_inverse(attitude, seen[:3]), *tilt_quaternion(attitude), *seen[7:])
 
     def joints_at_rest(self, joints: int) -> Vector:
         """Return rates of zero: published, the middle of 0 to 1."""
@@ -270,6 +287,14 @@ class ChainHover(_JointedHover):
         return self.ended(terms, distance, roll, pitch)
 
 
+def tilt_quaternion(attitude: Vector) -> Vector:
+    """Return the shortest turn from the vertical to a body's own z axis: its attitude less a heading, x y z w."""
+    up = tuple(column[2] for column in matrix_columns(attitude))
+    w = sqrt(maximum(0.5 * (1.0 + up[2]), 1e-6))
+    half = 0.5 / w
+    return (up[1] * half, -(up[0] * half), 0.0 * w, w)
+
+
 def _bent(u: Vector) -> Vector:
     """Angles of joints that turn about z and x in turn, from numbers within -1 and 1."""
     return tuple((_CHAIN_ROLL if k % 2 else _CHAIN_TURN) * x for k, x in enumerate(u))
@@ -290,7 +315,10 @@ def flyable_shape(shapes: list[Vector], otherwise: Vector, p: Any) -> Vector:
     for angles in reversed(shapes):
         rows = [tuple(column[k] for column in effectiveness(p.structure, p.model, angles)) for k in (2, 3, 4)]
         (a, b, c), (_, d, e), (_, _, f) = (
-            tuple(total(x * y for x, y in zip(one, other, strict=True)) - (_ARM * _ARM if i == j else 0.0) for j, other in enumerate(rows))
+            tuple(
+                total(x * y for x, y in zip(one, other, strict=True)) - (_ARM * _ARM if i == j else 0.0)
+                for j, other in enumerate(rows)
+            )
             for i, one in enumerate(rows)
         )
         two = a * d - b * b
