@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from airworthy.learning.environments import Judgement, LearningTask
 from airworthy.learning.environments.tasks import ChainHover, Gap, MorphyHover
 from airworthy.learning.task_training.jointed_options import JointedCost, JointedGradientOptions
 from airworthy.learning.task_training.path_gradient import PathGradientTraining
+from airworthy.vehicles import Vehicle
 
 __all__ = ["FunnelledGap", "HeldChain", "HeldMorphy", "JointedGradientTraining", "descended"]
 
@@ -156,6 +157,10 @@ class JointedGradientTraining(PathGradientTraining):
     """
 
     options: Any
+
+    def __init__(self, vehicle: Vehicle | str | None, options: JointedGradientOptions, task: LearningTask | None = None):
+        # Those of paths have other costs; all that both trainings read is the same.
+        super().__init__(vehicle, cast(Any, options), task)
 
     def _descended(self) -> LearningTask:
         return descended(self.task, self.options)
