@@ -267,8 +267,8 @@ def test_spheres_are_where_the_simulator_has_its_links() -> None:
         middle = np.asarray(position) + Rotation.from_quat(attitude).apply(link.shapes[0].position)
         np.testing.assert_allclose(places[3 * k + 1].T, middle, atol=1e-5)
         np.testing.assert_allclose(np.linalg.norm(places[3 * k + 2] - places[3 * k], axis=0), 0.86, atol=1e-6)
-    # Half as wide again as the slot, and 3 m before it.
-    assert (np.ptp(places[:, 1], axis=0) > 1.1).all()
+    # Two and a half times as wide as the slot, and 3 m before it.
+    assert (np.ptp(places[:, 1], axis=0) > 3.5).all()
     assert (np.abs(np.array(flights.task.error(tuple(state), record(flights))) - 6.0) < 0.5).all()  # type: ignore[attr-defined]
 
 
@@ -282,13 +282,16 @@ def test_touching_the_wall_ends_the_flight_and_a_straight_chain_goes_through() -
         return flights.task.judge(before, after, still, still, p)
 
     assert float(judged(-1.5, 0.0).terminated) == 0.0  # straight along x, in the middle of the slot
-    assert float(judged(-1.5, 0.37).terminated) == 0.0  # 1 cm of room beside spheres of 2 cm
-    assert float(judged(-1.5, 0.385).terminated) == 1.0
+    assert float(judged(-1.5, 0.67).terminated) == 0.0  # 1 cm of room beside spheres of 2 cm
+    assert float(judged(-1.5, 0.685).terminated) == 1.0
     # In a step of 10 cm the way between two decisions counts, too.
-    assert float(judged(-1.5, 0.37, moved=0.1).terminated) == 1.0
-    across = {"attitude": Rotation.from_euler("z", 1.5708).as_quat(), "joint": np.array([1.5, 0.0] * 3)}
-    assert float(judged(-0.3, 0.0, **across).terminated) == 0.0  # a link that lies before the wall, 3 cm away, as wide as it is
+    assert float(judged(-1.5, 0.67, moved=0.1).terminated) == 1.0
+    across = {"attitude": Rotation.from_euler("z", 1.5708).as_quat()}
+    assert float(judged(-0.3, 0.0, **across).terminated) == 0.0  # a chain that lies before the wall, 3 cm away
     assert float(judged(-0.26, 0.0, **across).terminated) == 1.0
+    square = {"attitude": Rotation.from_euler("z", 1.5708).as_quat(), "joint": np.array([-np.pi / 2, 0.0] * 3)}
+    assert [float(judged(x, 0.5, **square).terminated) for x in (-0.9, -0.5, 0.0)] == [1.0] * 3  # its side is in the wall
+    assert [float(judged(x, 0.0, **square).terminated) for x in (-0.9, -0.5, 0.0, 0.5)] == [0.0] * 4
     assert float(judged(-1.5, 0.0).success) == 0.0
     assert float(judged(0.8, 0.0).success) == 1.0  # the first link is the hindmost: its end is 37 cm behind x = 0
     assert float(judged(0.6, 0.0).success) == 0.0

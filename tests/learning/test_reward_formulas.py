@@ -102,9 +102,9 @@ def of_the_gap(flights: VectorTask, before: Any) -> dict[str, Any]:
     after = tuple(flights.state.astype(float))
     places = [(np.array(place), sphere[3]) for place, (_, sphere) in zip(sphere_places(after, p), p.spheres, strict=True)]
     over = [
-        np.maximum(np.abs(place[axis]) + radius + 0.1 - 0.4 - np.maximum(np.abs(place[0]) - 0.25, 0.0), 0.0) ** 2
+        np.maximum(np.abs(place[axis]) + radius + 0.1 - half - np.maximum(np.abs(place[0]) - 0.25, 0.0), 0.0) ** 2
         for place, radius in places
-        for axis in (1, 2)
+        for axis, half in ((1, 0.7), (2, 0.4))
     ]
     off = [np.array(task.off(tuple(state), p)).T for state in (after, before)]
     return {"off": off[0], "off_before": off[1], "tight": np.sum(over, axis=0)}

@@ -28,7 +28,10 @@ from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.simulation.jointed.rows import tree_for
 from airworthy.vehicles import Vehicle
 
-__all__ = ["PathController", "TaskFlights", "TaskProtocol", "compare", "fly_task", "known_controllers", "task_figures"]
+__all__ = [
+    "PathController", "RootController", "TaskFlights", "TaskProtocol", "compare", "fly_task", "known_controllers",
+    "simulated_dynamics", "task_figures",
+]  # fmt: skip
 
 _FAR = 1e6
 """State of a flight that left the numbers is set to it: it is lost, and its numbers are not read."""
@@ -125,7 +128,7 @@ class _Flights:
             control=traits.control(starts.vehicle) if known is None and not traits.by_rotor else SimulatorConfig().control,
             control_rate=rate,
             physics_rate=protocol.physics_rate,
-            **_dynamics(traits, starts.vehicle, 1.0 / protocol.physics_rate),
+            **simulated_dynamics(traits, starts.vehicle, 1.0 / protocol.physics_rate),
         )
         self._simulator = s = Simulator(starts.vehicle, config, starts.env_count, seed=protocol.seed)
         first, rotors = starts.state.astype(float), starts.vehicle.rotor_count
@@ -236,8 +239,14 @@ class _Flights:
         )
 
 
-def _dynamics(traits: TaskTraits, vehicle: Vehicle, dt: float) -> dict[str, Any]:
-    """Return what of a simulator's settings is another for vehicles with joints."""
+def simulated_dynamics(traits: TaskTraits, vehicle: Vehicle, dt: float) -> dict[str, Any]:
+    """Return what of a simulator's settings is another for vehicles with joints: not the integrator that policies learn with.
+
+    Args:
+        traits: Of the task.
+        vehicle: That flies.
+        dt: Step of physics [s].
+    """
     if not traits.jointed:
         return {}
     return {"dynamics": "articulated", "integrator": default_integrator(tree_for(vehicle), dt)}

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 import numpy as np
+import torch
 
-from airworthy.core.arrays import ArrayF32, Scalar, Vector
+from airworthy.core.arrays import ArrayBool, ArrayF32, Scalar, Vector
 from airworthy.core.ops import exp, maximum, sqrt, where
 from airworthy.core.vectors import dot, matrix_columns
 from airworthy.learning.environments import Judgement, LearningTask
@@ -26,7 +27,7 @@ _HASTE = 0.5
 """Of the speed above that of the cruise [s/m]."""
 _FUNNEL = 2.0
 """Of how far spheres are outside of the funnel, as the length of a vector [1/m]."""
-_UPRIGHT_LEAST = 0.2
+_UPRIGHT_LEAST = 0.4
 """Cosine of the tilt below which a flight is lost and starts anew."""
 
 
@@ -164,6 +165,22 @@ class JointedGradientTraining(PathGradientTraining):
 
     def _descended(self) -> LearningTask:
         return descended(self.task, self.options)
+
+    def _window(self) -> tuple[torch.Tensor, torch.Tensor]:
+        # A flight that is lost teaches nothing more: what tumbles has slopes beside which those of all others vanish.
+        flights, state = self.flights, self._state
+        seen, going = flights.observe(state), torch.ones(flights.env_count, dtype=torch.bool)
+        total = torch.zeros((), dtype=flights.dtype)
+        for _ in range(flights.horizon):
+            state, seen, cost = flights.step(state, self.action(seen))
+            total = total + torch.where(going, cost, 0.0).sum()
+            going = going & ~flights.terminated & flights.sound
+            state, seen = torch.where(going, state, state.detach()), torch.where(going[:, None], seen, seen.detach())
+        self._gone = (~going).numpy()
+        return total / (flights.horizon * flights.env_count), state.detach()
+
+    def _lost(self) -> ArrayBool:
+        return np.asarray(self._gone)
 
     def _flight_steps(self) -> int:
         o = self.options

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from airworthy.core.arrays import ArrayF32, Scalar, Vector
+from airworthy.core.arrays import ArrayBool, ArrayF32, Scalar, Vector
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.core.ops import sqrt, where
@@ -196,7 +196,7 @@ class PathGradientTraining:
         # Sums in one order on any machine; and threads of small products wait longer than they work.
         torch.set_num_threads(1)
         try:
-            cost, after = self.flights.window(self.action, self._state)
+            cost, after = self._window()
             slopes = torch.autograd.grad(cost, self._parameters)
         finally:
             torch.set_num_threads(before)
@@ -206,14 +206,22 @@ class PathGradientTraining:
         self._restart(after)
         return float(cost.detach())
 
+    def _window(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the mean cost per decision of a window, and where flights are after it."""
+        return self.flights.window(self.action, self._state)
+
     def _restart(self, after: torch.Tensor) -> None:
         """Begin flights anew that are lost, or have lasted."""
-        lost = (self.flights.terminated | ~self.flights.sound).numpy()
+        lost = self._lost()
         self.lost += int(lost.sum())
         self._left -= self.options.window
         over = lost | (self._left <= 0)
         self._left[over] = self._flight_steps()
         self._state = self.flights.begin(after, torch.from_numpy(over))
+
+    def _lost(self) -> ArrayBool:
+        """Return which flights were lost in the last window, (env,)."""
+        return np.asarray((self.flights.terminated | ~self.flights.sound).numpy())
 
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of a step that came to this cost."""

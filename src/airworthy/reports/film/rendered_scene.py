@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -119,10 +120,12 @@ def _jointed_puppet(vehicle: Vehicle) -> Puppet:
     bodies, carriers, discs, outlines = [], [], [], []
     turns = [frames.normalize(_along(np.asarray(rotor.axis, float))) for rotor in vehicle.rotors]
     for number, link in enumerate(vehicle.links):
-        parts = [_solid(shape) for shape in link.shapes]
+        hung = [item.joint.position for item in vehicle.links if item.joint is not None and item.parent == link.name]
+        # A sphere round where other links begin is a bound, not a body: drawn, it would hide what moves.
+        parts = [_solid(shape) for shape in link.shapes if not (shape.shape == "sphere" and hung and _within(shape, hung))]
         if not parts:
             ends = [rotor.position for rotor, body in zip(vehicle.rotors, on, strict=True) if body == number]
-            ends += [item.joint.position for item in vehicle.links if item.joint is not None and item.parent == link.name]
+            ends += hung
             parts = [_arm(np.zeros(3), np.array(end, float), 0.045 * size) for end in ends if np.linalg.norm(end) > 1e-6]
         if not number:
             parts += [_block(offset, np.array(half) * size, kind) for offset, half, kind in _trunk(0.5 * size)]
@@ -137,6 +140,11 @@ def _jointed_puppet(vehicle: Vehicle) -> Puppet:
         discs.append(_moved(_disc(radius, 0.004 * size), turn, center))
         outlines.append(_edges(radius, turn, center))
     return Puppet((*bodies, *discs), np.array(outlines).reshape(-1, 2, _SEGMENTS, 3), vehicle.links, (*carriers, *on))
+
+
+def _within(shape: LinkShape, points: Sequence[Sequence[float]]) -> bool:
+    away = np.linalg.norm(np.asarray(points, float) - np.asarray(shape.position, float), axis=1)
+    return bool((away < shape.size[0]).all())
 
 
 def _solid(shape: LinkShape) -> Mesh:

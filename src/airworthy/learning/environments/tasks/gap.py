@@ -17,9 +17,9 @@ from airworthy.learning.environments.task import Judgement, crashed_terms, thrus
 
 __all__ = ["Gap", "slot_distance", "sphere_places"]
 
-_BEND = 0.6981317007977318
-"""Of the joints about z at starts [rad]: an arc of 40 degrees per joint is 1.25 m wide. At 70 it would be widest, and a chain
-that is to become narrower could as well curl up."""
+_BEND = 0.35
+"""Of the joints about z at starts [rad]: an arc nearly 4 m wide, bent the way that it closes, since a straight chain cannot
+turn about its own line."""
 _AWAY = 3.0
 """Distance from the middle of the slot at which flights begin, and of the target behind it [m]."""
 _LOST = -10.0
@@ -32,8 +32,8 @@ _TILT_MAX = 1.0
 class Gap:
     """Fly a chain through a slot in a wall across x = 0, and hold a place behind it, by motor thrusts and joint rates.
 
-    Flights begin 3 m before the wall, as an arc that is half as wide again as the slot; drawn straight out the chain would fit,
-    but could not turn about its own line. A sphere of a link that touches the wall ends the flight: see `slot_distance`.
+    Flights begin 3 m before the wall, as an arc across it nearly three times as wide as the slot; closed to a square the chain
+    fits. A sphere of a link that touches the wall ends the flight: see `slot_distance`.
     """
 
     name: ClassVar[str] = "gap"
@@ -48,7 +48,7 @@ class Gap:
     """Decisions per second, of ten steps of physics each."""
     episode_steps: Annotated[int, Bound(1, 1_000_000)] = 400
     """Decisions in a flight."""
-    width_m: Annotated[float, Bound(0.1, 100.0, "m")] = 0.8
+    width_m: Annotated[float, Bound(0.1, 100.0, "m")] = 1.4
     """Of the slot, along y."""
     height_m: Annotated[float, Bound(0.1, 100.0, "m")] = 0.8
     """Of the slot, along z."""
@@ -65,12 +65,12 @@ class Gap:
     # ---- what flies ------------------------------------------------------------------------------------------------
 
     def start(self, uniforms: Vector, p: Any) -> Vector:
-        """Draw an arc of links 3 m before the slot, its chord along x, nearly at rest, within 0.3 m and 10 degrees."""
+        """Draw an arc of links 3 m before the slot, its chord along y, nearly at rest, within 0.3 m and 10 degrees."""
         u = tuple(2.0 * x - 1.0 for x in uniforms)
         joints = len(p.joint_target)
         angles = tuple((0.05 * x if k % 2 else -_BEND + 0.15 * x) for k, x in enumerate(u[16 : 16 + joints]))
-        # The first link leads off along y, the arc bends back: its chord lies along x.
-        attitude = euler_quaternion(0.0 * u[6], 0.0 * u[6], 1.5 * _BEND + 0.17 * u[6])
+        # Headings of the links, each less than the one before, have their middle along y.
+        attitude = euler_quaternion(0.0 * u[6], 0.0 * u[6], 1.5707963267948966 + 1.5 * _BEND + 0.17 * u[6])
         middle = rotate(attitude, center_of_shape(angles, p))
         place = (-_AWAY + 0.3 * u[0] - middle[0], 0.3 * u[1] - middle[1], 0.3 * u[2] - middle[2])
         speed, turn = (tuple(0.1 * x for x in part) for part in (u[3:6], u[7:10]))
