@@ -16,6 +16,11 @@ import airworthy
 SOURCE = str(Path(airworthy.__file__).parents[1])
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
+TRAINED = {
+    "contract.json", "film.webp", "film_sheet.png", "metrics.jsonl", "report.html", "summary.json", "training.json",
+    "weights.safetensors",
+}  # fmt: skip
+"""Folder of a trained policy with a film."""
 EXPECTED: dict[str, tuple[str, set[str]]] = {
     "01_hover.py": ("mm at the end", set()),
     "02_fly_a_course.py": ("success: ", {"flight.parquet", "meta.json", "report.html", "summary.json"}),
@@ -63,6 +68,9 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
         {"film", "room", "walk.json", "expert", "policy"},
     ),
     "23_chain_that_changes_shape.py": (r"measured: at most [0-4]\.\d cm off[\s\S]*neutral: at most [234]\d\.\d cm", set()),
+    "24_morphy_hover.py": (r"within 10 cm after 5 s: (9[5-9]|100)\.\d % of 512 flights", TRAINED),
+    "25_chain_hover.py": (r"kept for 5 s: \d+\.\d % of 512 flights", TRAINED),
+    "26_gap.py": (r"through the slot without a touch: \d+\.\d % of 512 flights", TRAINED),
     "20_mass_by_gradient.py": (r"mass by gradient 1\.13\d\d of the record's, in truth 1\.1341", set()),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
@@ -78,6 +86,9 @@ LONG = {
     "17_planner_that_looks.py",
     "18_ppo_single_file.py",
     "22_captured_place.py",
+    "24_morphy_hover.py",
+    "25_chain_hover.py",
+    "26_gap.py",
 }
 """Over ten seconds each; what they show is tested by the rooms of sensors, pilots, capture and benchmarks."""
 

@@ -268,7 +268,7 @@ def test_spheres_are_where_the_simulator_has_its_links() -> None:
         np.testing.assert_allclose(places[3 * k + 1].T, middle, atol=1e-5)
         np.testing.assert_allclose(np.linalg.norm(places[3 * k + 2] - places[3 * k], axis=0), 0.86, atol=1e-6)
     # Two and a half times as wide as the slot, and 3 m before it.
-    assert (np.ptp(places[:, 1], axis=0) > 3.5).all()
+    assert (np.ptp(places[:, 1], axis=0) > 2.5).all()
     assert (np.abs(np.array(flights.task.error(tuple(state), record(flights))) - 6.0) < 0.5).all()  # type: ignore[attr-defined]
 
 

@@ -27,7 +27,7 @@ _HASTE = 0.5
 """Of the speed above that of the cruise [s/m]."""
 _FUNNEL = 2.0
 """Of how far spheres are outside of the funnel, as the length of a vector [1/m]."""
-_UPRIGHT_LEAST = 0.4
+_UPRIGHT_LEAST = 0.54
 """Cosine of the tilt below which a flight is lost and starts anew."""
 
 
@@ -191,5 +191,5 @@ class JointedGradientTraining(PathGradientTraining):
         # Newtons beside radians: each input counts by its size at starts, so that none floods the first layer.
         seen = self.flights.observe(self.flights.begin()).numpy()
         self.flights.episode[:] -= 1
-        size = np.maximum(np.sqrt(np.mean(np.square(seen), axis=0)), 1.0)
+        size = np.maximum(np.sqrt(np.mean(np.square(seen), axis=0)), self.options.least_size)
         return [(weights[0] / size).astype(np.float32), *weights[1:]]

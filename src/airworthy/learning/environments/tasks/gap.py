@@ -18,7 +18,7 @@ from airworthy.learning.environments.task import Judgement, crashed_terms, thrus
 __all__ = ["Gap", "slot_distance", "sphere_places"]
 
 _BEND = 0.35
-"""Of the joints about z at starts [rad]: an arc nearly 4 m wide, bent the way that it closes, since a straight chain cannot
+"""Of the joints about z at starts [rad]: an arc 3.5 m wide, bent the way that it closes, since a straight chain cannot
 turn about its own line."""
 _AWAY = 3.0
 """Distance from the middle of the slot at which flights begin, and of the target behind it [m]."""
@@ -32,8 +32,8 @@ _TILT_MAX = 1.0
 class Gap:
     """Fly a chain through a slot in a wall across x = 0, and hold a place behind it, by motor thrusts and joint rates.
 
-    Flights begin 3 m before the wall, as an arc across it nearly three times as wide as the slot; closed to a square the chain
-    fits. A sphere of a link that touches the wall ends the flight: see `slot_distance`.
+    Flights begin 3 m before the wall, as an arc across it, about two and a half times as wide as the slot; closed to a square
+    the chain fits. A sphere of a link that touches the wall ends the flight: see `slot_distance`.
     """
 
     name: ClassVar[str] = "gap"
