@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,11 @@ from airworthy.learning.environments import FlightConditions, learning_task
 from airworthy.learning.environments.tasks import ChainHover, Gap, MorphyHover
 from airworthy.learning.environments.tasks.gap import slot_distance, sphere_places
 from airworthy.learning.environments.twin import VectorTwin
+from airworthy.learning.task_training.policy import NetworkForm, contract_of_task
+from airworthy.learning.task_training.shown import policy_flights
+from airworthy.pilots import FlightPlan, fly
+from airworthy.pilots.task_policy.contract import check_task_vehicle, write_task_folder
+from airworthy.pilots.task_policy.pilot import read_task_policy
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
 from airworthy.simulation.jointed.rows import tree_for
 from airworthy.vehicles import vehicle
@@ -345,6 +352,67 @@ def test_gradients_through_joints_are_those_of_differences(name: str) -> None:
             e[row, 0] = 1e-6
             wanted = (cost(action, start + e) - cost(action, start - e)) / 2e-6
             assert float(by_state[row, 0]) == pytest.approx(float(wanted), rel=1e-5, abs=1e-7), row
+
+
+# ---- flown -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "seen"), [("morphy_hover", 33), ("chain_hover", 49), ("gap", 40)])
+def test_a_policy_is_written_read_and_flown_with_its_joints(name: str, seen: int, tmp_path: Path) -> None:
+    flights = VectorTask(name, 16, seed=7919)
+    contract = contract_of_task(flights, NetworkForm((8, 8)), {})
+    joints, wide = flights.shape.form.joint_count, flights.action_count  # type: ignore[union-attr]
+    assert (contract.joints, contract.moves_joints, len(contract.observe.results)) == (joints, name != "morphy_hover", seen)
+    sizes = (seen, 8, 8, wide)
+    weights = [np.zeros(s, np.float32) for a, b in pairwise(sizes) for s in ((b, a), (b,))]
+    weights[-1][:] = np.arctanh(flights.hover_action)
+    held = read_task_policy(write_task_folder(tmp_path, contract, weights))
+    assert held.contract == contract
+    # Programs compute what the task does.
+    state, past = flights.state.astype(float), np.tile(flights.hover_action.astype(float)[:, None], 16)
+    given = {
+        "state": state,
+        "before": state,
+        "past": past,
+        "action": past,
+        "age": np.zeros((1, 16)),
+        "memory": np.zeros((0, 16)),
+    }
+    found = contract.observe.run(**given, points=np.zeros((0, 16)))
+    np.testing.assert_allclose(found.T, flights.observation, atol=2e-5)
+    table = policy_flights(held, 2, 0.1)
+    columns = [f"joint_{k}_rad" for k in range(joints)]
+    assert [c for c in table.columns if c.startswith("joint_") and "rate" not in c] == columns
+    first = np.array([table.columns[c][0] for c in columns])
+    np.testing.assert_allclose(first, state[13 + len(flights.vehicle.rotors) :][:joints, 0], atol=1e-6)
+    other = "snakey5" if name != "morphy_hover" else "cf2x_L250"
+    with pytest.raises(AirworthyError, match=f"which has {joints} joints"):
+        check_task_vehicle(contract, vehicle(other))
+
+
+def test_joint_rates_act_at_once_and_are_refused_late() -> None:
+    config = SimulatorConfig(dynamics="articulated", integrator="extrapolated", physics_rate=500.0, level="rotor_speed")
+    simulator = Simulator(vehicle("snakey"), config, 2)
+
+    class Turning:
+        name, level, observes = "turning", "rotor_speed", ("joint", "root_position")
+        joint_rates = np.array([[0.5, np.nan] * 3, [np.nan, np.nan] * 3])
+
+        def command(self, observation: Any) -> Any:
+            assert observation["joint"].shape == (2, 6)
+            assert observation["root_position"].shape == (2, 3)
+            return np.full((2, 4), 3.0)
+
+    start = np.array(simulator.field("joint"))
+    run = fly(simulator, Turning(), FlightPlan(0.4))
+    assert run.pilot_error == ""
+    turned = np.array(simulator.field("joint")) - start
+    np.testing.assert_allclose(turned[0, ::2], 0.2, atol=0.03)
+    assert np.abs(turned[1]).max() < 0.03
+    with pytest.raises(AirworthyError, match="whose commands are not delayed"):
+        fly(simulator, Turning(), FlightPlan(0.1, latency=0.004))
+    Turning.joint_rates = np.zeros((2, 5))
+    assert "joint_rates cannot be used" in fly(simulator, Turning(), FlightPlan(0.1)).pilot_error
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------

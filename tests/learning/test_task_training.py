@@ -510,7 +510,9 @@ def test_the_gradient_learns_its_tasks_in_one_form() -> None:
     config = TaskConfig(trainer="gradient", env_count=32)
     assert config.training("recovery", 5) == RecoveryGradientOptions(seed=5, env_count=32)
     assert config.training("motor_track", 2) == PathGradientOptions("motor_track", seed=2, env_count=32)
-    said = "The gradient learns l2f_position, recovery, track, motor_track and hover, not the task 'px4_motor_command'"
+    said = (
+        "The gradient learns l2f_position, recovery, track, motor_track, morphy_hover, chain_hover, gap and hover, not the task"
+    )
     with pytest.raises(AirworthyError, match=said):
         config.training("px4_motor_command", 0)
     with pytest.raises(AirworthyError, match="expected no history and no memory"):
