@@ -21,12 +21,12 @@ low, high = found["success_interval_percent"]
 print(f"through the slot without a touch: {found['success_percent']:.1f} % of 512 flights ({low:.1f} to {high:.1f} %)")
 
 # The task's wall is a closed form; here it stands to be seen: a block at either side of the slot, one above, one below.
-task, up = Gap(), 1.5
+task, up = Gap(), 1.0
 x, y, z = 0.5 * task.depth_m, 0.5 * task.width_m, 0.5 * task.height_m
-shapes = {"floor": Box((8.0, 6.0, 0.05)), "side": Box((x, 1.2, 1.5)), "over": Box((x, y, 0.5 * (1.5 - z)))}
+shapes = {"floor": Box((4.5, 2.2, 0.05)), "side": Box((x, 0.5, up)), "over": Box((x, y, 0.5 * (up - z)))}
 materials = {"stone": Material(base_color=(0.55, 0.55, 0.57, 1.0)), "brick": Material(base_color=(0.62, 0.3, 0.2, 1.0))}
-placed = [("side", (0.0, s * (y + 1.2), up)) for s in (-1.0, 1.0)] + [
-    ("over", (0.0, 0.0, up + s * 0.5 * (1.5 + z))) for s in (-1.0, 1.0)
+placed = [("side", (0.0, s * (y + 0.5), up)) for s in (-1.0, 1.0)] + [
+    ("over", (0.0, 0.0, up + s * 0.5 * (up + z))) for s in (-1.0, 1.0)
 ]
 wall = [Instance(name, at, materials=("brick",)) for name, at in placed]
 place = Scene("slot", shapes, materials, {}, (Instance("floor", (0.0, 0.0, -0.05), materials=("stone",)), *wall))
