@@ -21,7 +21,7 @@ from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.sensors.devices import Device
 from airworthy.simulation.sensor_state import Exposure
 
-__all__ = ["AsyncRenderer", "Rendered", "RenderLink", "RenderedFrames", "Stamped", "is_picture"]
+__all__ = ["AsyncRenderer", "RenderLink", "Rendered", "RenderedFrames", "Stamped", "is_picture"]
 
 
 _FEW_RAYS = 1024
@@ -96,8 +96,9 @@ class RenderedFrames:
         if self.rendered == self.due:
             return f"{name}: all {self.due:,} frames rendered"
         lost = self.due - self.rendered - self.skipped
-        why = f"{name}: {self.rendered:,} of {self.due:,} frames rendered; {self.skipped:,} skipped, since the one before was still"
-        return f"{why} being rendered" + (f"; {lost:,} not finished at the end" if lost else "")
+        done = f"{name}: {self.rendered:,} of {self.due:,} frames rendered"
+        why = f"{self.skipped:,} skipped, since the one before was still being rendered"
+        return f"{done}; {why}" + (f"; {lost:,} not finished at the end" if lost else "")
 
 
 class AsyncRenderer:
@@ -171,7 +172,7 @@ class AsyncRenderer:
             raise AirworthyError(f"The process that renders pictures is gone{self._link.reaped()}.")
 
     def listen(self, listener: Callable[[Rendered], None]) -> None:
-        """Call somebody (a log) with every sample that was rendered, in a thread of this object's; with those until now at once."""
+        """Call somebody (a log) with every sample that was rendered, in a thread of its own; with those until now at once."""
         with self._changed:
             self._listener, unheard, self._unheard = listener, self._unheard, []
         for rendered in unheard:
