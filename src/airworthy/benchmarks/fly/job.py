@@ -291,7 +291,9 @@ _OF_JOINTS = ("geometric", "mellinger", "position", "velocity")
 
 def _check_jointed(config: FlyConfig, vehicles: list[Vehicle]) -> None:
     """Refuse a built-in pilot that knows rigid vehicles only."""
-    if config.dynamics == "articulated" and config.pilot not in _OF_JOINTS:
+    # A policy's contract says which joints it knows.
+    learnt = config.pilot.startswith("policy:")
+    if config.dynamics == "articulated" and config.pilot not in _OF_JOINTS and not learnt:
         raise AirworthyError(
             f"Pilot {config.pilot!r} knows rigid vehicles only, and {vehicles[0].name!r} has joints: fly"
             f" {', '.join(_OF_JOINTS)}, or hold the joints with --dynamics rigid."
