@@ -93,7 +93,7 @@ STORE(S_stop, SATURATED_SHARE(pressed));
       for (int i = 0; i < 10; ++i) body[i] = next[i];
       for (int i = 0; i < 2 * JOINTS; ++i) body[10 + i] = next[10 + ROTORS + i];
       const float held_share = integrator == INTEGRATOR_SEMI_IMPLICIT ? 1.0f : 0.5f;
-      const M met = T::meet(CTX, dt, held_share, height, body, shift, change, &approach);
+      const M met = T::meet(CTX, dt, held_share, height, 0, body, shift, change, &approach);
       for (int i = 0; i < 10; ++i) next[i] = body[i];
       for (int i = 0; i < 2 * JOINTS; ++i) next[10 + ROTORS + i] = body[10 + i];
       for (int i = 0; i < 3; ++i) {

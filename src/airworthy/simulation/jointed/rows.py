@@ -16,11 +16,11 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_matrix, multiply, rotate, to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, uniforms
-from airworthy.dynamics.articulated.contact import contact_spheres, ground_reach
 from airworthy.dynamics.articulated.equations import kinematics, positions
 from airworthy.dynamics.articulated.flight import JointedShape, believed_layout
 from airworthy.dynamics.articulated.joint_angles import joint_angles, start_angles
 from airworthy.dynamics.articulated.parameters import default_target, shared_structure
+from airworthy.dynamics.articulated.spheres import contact_spheres, sphere_reach
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, whole_motion
 from airworthy.dynamics.articulated.stiffness import check_step
 from airworthy.dynamics.articulated.tree import JointTree, tree_of
@@ -119,15 +119,13 @@ def _refuse_unknown(config: SimulatorConfig, drag: bool) -> None:
         "a battery": config.battery,
         "ground effect": config.ground_effect != 0.0,
         "downwash": config.downwash is not None,
-        "contact with a scene": config.contact is not None,
         "wind without drag of links": not drag and (config.wind.blows or config.randomization.wind != 0.0),
-        "resistance to rolling": config.ground is not None and config.ground.rolling != ROLLING,
+        "resistance to rolling": any(k is not None and k.rolling != ROLLING for k in (config.ground, config.contact)),
         "the firmware's mixer": config.level == "tracking:crazyflie",
     }
     for what, there in asked.items():
         if there:
-            rest = ": leave it out, or fly through with --contact none." if what.startswith("contact") else ": leave it out."
-            raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints{rest}")
+            raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints: leave it out.")
 
 
 def sensing_body(tree: JointTree, link: str, what: str = "Imu.link") -> int:
@@ -177,7 +175,7 @@ def jointed_column(item: Vehicle, config: SimulatorConfig, layout: Layout, shape
     put("disturbance_torque", item.disturbance.torque_max)
     put_wind(column, layout, config.wind, dt)
     put("sphere", [sphere for _, sphere in spheres_for(item)])
-    put("contact_reach", ground_reach(tree, spheres_for(item)))
+    put("contact_reach", sphere_reach(tree, spheres_for(item)))
     if config.ground is not None:
         put("ground_height", config.ground.height)
         put("friction", config.ground.friction)
