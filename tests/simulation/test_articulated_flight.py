@@ -188,7 +188,6 @@ def test_snapshots_go_on_alike() -> None:
     [
         ({"wind": Wind(mean=(1.0, 0.0, 0.0))}, "Wind without drag of links"),
         ({"contact": Contact(rolling=0.5)}, "Resistance to rolling is not simulated"),
-        ({"battery": True}, "A battery is not simulated"),
         ({"ground_effect": 1.0}, "Ground effect is not simulated"),
         ({"ground": Ground(rolling=0.1)}, "Resistance to rolling is not simulated"),
         ({"level": "tracking:crazyflie"}, "does not fit"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.layout import Layout
 from airworthy.core.tracing import TracedBlock, trace
 from airworthy.core.vectors import quaternion_derivative
@@ -13,7 +15,7 @@ from airworthy.dynamics.articulated import step
 from airworthy.dynamics.articulated.contact_native import block_maker, contact_blocks, true_model
 from airworthy.dynamics.articulated.native import with_motion
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, steered, whole_motion
-from airworthy.dynamics.articulated.tree import TreeStructure
+from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
 from airworthy.dynamics.rigid import jointed_step_source
 from airworthy.dynamics.state import input_layout, rigid_layout, rigid_state_layout
 
@@ -50,7 +52,7 @@ class JointedShape:
 _OF_RIGID = (
     "rotor_count", "rotor_min", "rotor_max", "force_noise", "moment_noise", "disturbance_probability", "disturbance_ratio",
     "disturbance_force", "disturbance_torque", "wind", "gust", "gust_start", "gust_duration", "dryden_keep", "dryden_gain",
-    "dryden_mix", "imu_rotation", "imu_position", "imu_noise", "imu_walk", "imu_limit",
+    "dryden_mix", "battery", "imu_rotation", "imu_position", "imu_noise", "imu_walk", "imu_limit",
 )  # fmt: skip
 """Rows that mean the same as of the rigid family; the inertial sensor's in the canonical frame of its body."""
 
@@ -190,10 +192,30 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
             {"out": 3},
         ),
         block(lambda p, body_rate: eq.into_sensor(body_rate, p.imu_rotation), "gyroscope", {"body_rate": 3}, {"out": 3}),
+        block(
+            lambda p, **given: battery_step(true(p), p.battery, **given),
+            "battery",
+            {"charge": None, "rotor_speed": rotors, "dt": None},
+            {"used": None, "ratio": None},
+        ),
         *contact_blocks(shape, block, true),
         block(eq.wind_velocity, "wind", {"time": None, "turbulence": 3}, {"out": 3}),
         block(eq.dryden_step, "dryden", {"state": 5, "noise": 3}, {"next": 5, "velocity": 3}),
     ]
+
+
+def battery_step(model: TreeNumbers, battery: Vector, charge: Scalar, rotor_speed: Vector, dt: Scalar) -> tuple[Scalar, Scalar]:
+    """Return the charge used [A s] after a step, and voltage over nominal; see `dynamics.equations.battery_step`.
+
+    Args:
+        model: Numbers of the tree, of which the rotors' torques draw the power.
+        battery: As in its row.
+        charge: Used before the step [A s].
+        rotor_speed: Rotor states [rad/s].
+        dt: Step [s].
+    """
+    p = SimpleNamespace(battery=battery, rotor_torque=tuple(item.torque for item in model.propellers))
+    return eq.battery_step(charge, rotor_speed, dt, p)
 
 
 def jointed_source() -> str:

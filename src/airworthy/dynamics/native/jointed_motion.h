@@ -55,8 +55,20 @@ sensed
     for (int i = 0; i < JOINTS; ++i) acted[i] = K[TORQUE + i];
     for (int i = 0; i < 3; ++i) D[i] = shift[i];
   }
+  if (HAS(E_BATTERY)) {
+    F limited[ROTORS];
+    T::clip_rotors(CTX, next + 10, ceiling, limited);
+    for (int i = 0; i < ROTORS; ++i) next[10 + i] = limited[i];
+  }
   for (int i = 0; i < 3; ++i) specific[i] = felt[i];
   if (HAS(E_IMU)) T::accelerometer(CTX, felt + 3, sensed, felt + 6, accel);
+//@ MOTION_BATTERY
+  if (HAS(E_BATTERY)) {
+    F used, ratio;
+    T::battery(CTX, charge, next + 10, N::c(dt), &used, &ratio);
+    charge = used;
+    ceiling = ratio;
+  }
 //@ MOTION_BOUNDS
     ok = ok & joints_ok;
     for (int i = 0; i < JOINTS; ++i) ok = ok & (N::abs(next[10 + ROTORS + JOINTS + i]) < PAR(P_limit + 3));

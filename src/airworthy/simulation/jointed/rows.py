@@ -24,7 +24,7 @@ from airworthy.dynamics.articulated.spheres import contact_spheres, sphere_reach
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, whole_motion
 from airworthy.dynamics.articulated.stiffness import check_step
 from airworthy.dynamics.articulated.tree import JointTree, tree_of
-from airworthy.dynamics.state import Effects, rigid_layout
+from airworthy.dynamics.state import Effects, battery_row, rigid_layout
 from airworthy.simulation.config import ROLLING, SimulatorConfig
 from airworthy.simulation.parameters import control_effects, outer_effects, put_imu, put_wind, rigid_column
 from airworthy.simulation.stability import check_law
@@ -99,6 +99,11 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     structure = shared_structure(trees, [item.name for item in distinct])
     for tree, item in zip(trees, distinct, strict=True):
         check_step(tree, 1.0 / config.physics_rate, config.integrator, item.name)
+        if config.battery and item.battery is not None and item.motor_state == "thrust":
+            raise AirworthyError(
+                f"The battery of {item.name!r} cannot be simulated, since the state of its rotors is a thrust, of which no power"
+                ' follows: give it motor_state = "speed" and coefficients of speed, or leave config.battery out.'
+            )
     sensing = 0 if config.imu is None else sensing_body(trees[0], config.imu.link)
     spheres = [tuple(body for body, _ in spheres_for(item)) for item in distinct]
     for found, item in zip(spheres, distinct, strict=True):
@@ -116,7 +121,6 @@ def _refuse_unknown(config: SimulatorConfig, drag: bool) -> None:
             f"The integrator {config.integrator!r} is not there for vehicles with joints; choose {', '.join(_INTEGRATORS)}."
         )
     asked = {
-        "a battery": config.battery,
         "ground effect": config.ground_effect != 0.0,
         "downwash": config.downwash is not None,
         "wind without drag of links": not drag and (config.wind.blows or config.randomization.wind != 0.0),
@@ -165,6 +169,7 @@ def jointed_column(item: Vehicle, config: SimulatorConfig, layout: Layout, shape
     given = [bound for bound in bounds if bound is not None]
     put("limit", (1e5, 1e3, 1e3, RATE_MARGIN * max(given) if given else RATE_LIMIT))
     put("rotor_count", item.rotor_count)
+    put("battery", battery_row(item))
     put("rotor_min", [rotor.speed_min for rotor in item.rotors])
     put("rotor_max", [rotor.speed_max for rotor in item.rotors])
     put("force_noise", np.sqrt(np.asarray(item.wrench_noise.force) / dt))
@@ -269,6 +274,8 @@ def jointed_effects(rows: Array, layout: Layout, config: SimulatorConfig) -> Eff
     effects |= outer_effects(config, any_of) | control_effects(config)
     if config.ground is not None:
         effects |= Effects.GROUND
+    if config.battery:
+        effects |= Effects.BATTERY
     # A shape that changes may be irregular at any moment.
     if config.control.allocation != "pseudo_inverse":
         vectors = (rows[layout.rows(f"control_{name}")] for name in ("collective", "thrust_min", "thrust_max_rotor"))

@@ -15,7 +15,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.random import flight_key
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.articulated.contact import sensed_change
-from airworthy.dynamics.articulated.flight import jointed_layout
+from airworthy.dynamics.articulated.flight import battery_step, jointed_layout
 from airworthy.dynamics.articulated.impacts import Impact, meet, meet_ground, sphere_centers
 from airworthy.dynamics.articulated.steering import GAINS, steered, whole_motion
 from airworthy.dynamics.articulated.step import joint_aim, sensed_rate, to_world
@@ -76,9 +76,9 @@ class JointedTwin(Twin):
             own, s["rate"] = s["rate"], sensed
             s["imu"][3:] = self._gyroscope(noise)
             s["rate"] = own
-        s["rotor_command"] = np.array(
-            eq.clip_rotors(tuple(self._steered(wanted, elapsed)), self.p.rotor_min, self.p.rotor_max, 1.0)
-        )
+        ceiling = s["battery_ratio"] if Effects.BATTERY in self.effects else 1.0
+        limits = (self.p.rotor_min, self.p.rotor_max, ceiling)
+        s["rotor_command"] = np.array(eq.clip_rotors(tuple(self._steered(wanted, elapsed)), *limits))
         before = self._motion_now()
         self._tree.air = wind
         target, angle, gain = map(tuple, self._asked)
@@ -88,6 +88,10 @@ class JointedTwin(Twin):
             self._shape.sensing,
         )  # fmt: skip
         torque, specific, felt, turn = found
+        if Effects.BATTERY in self.effects:
+            after = replace(after, rotor=np.array(eq.clip_rotors(tuple(after.rotor), *limits)))
+            drawn = battery_step(self._tree.model, self.p.battery, s["battery_charge"], tuple(after.rotor), self.dt)
+            s["battery_charge"], s["battery_ratio"] = drawn
         if Effects.GROUND in self.effects:
             after, change = self._meet_ground(after)
             specific, felt, turn = self._supported(change, s["joint"], specific, felt, turn)
