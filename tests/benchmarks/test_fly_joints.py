@@ -49,7 +49,8 @@ def test_links_meet_a_scene(tmp_path: Path, contact: Any) -> None:
         (flight,) = run_fly(config).summary["flights"]
     assert flight["outcome"] == "collision"
     assert flight["touches"] == flight["collisions"] >= 1
-    assert -2e-3 < flight["link_clearance_min_m"] < 2e-3
+    # What rebounds may be in by the way of a step, whose end is recorded.
+    assert (-1e-4 if contact == "freeze" else -0.02) < flight["link_clearance_min_m"] < 2e-3
     assert "cylinder" in flight["cause"]
     columns = read_flight(tmp_path / "run")[0].columns
     assert "clearance_m" not in columns
@@ -83,8 +84,8 @@ def test_what_is_flown(names: tuple[str, ...], changes: dict[str, Any], dynamics
         ({"vehicle": ("morphy",), "joints": "1,a"}, "an angle for each joint"),
         ({"vehicle": ("morphy",), "joints": "0.1,0.2"}, "has 8 joints"),
         ({"vehicle": ("morphy",), "joints": "bent"}, "set of joint angles"),
-        ({"vehicle": ("morphy",), "pilot": "mpc"}, "knows rigid vehicles only"),
-        ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "knows rigid vehicles only"),
+        ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "mixes motors by the firmware's own table"),
+        ({"vehicle": ("morphy",), "pilot": "policy:nowhere"}, "was trained for the rotors"),
         ({"vehicle": ("morphy",), "wind": (1.0, 0.0, 0.0)}, "Wind without drag of links"),
     ],
 )

@@ -109,8 +109,8 @@ def rigid_layout(rotor_count: int) -> Layout:
 
 
 def battery_row(vehicle: Vehicle) -> tuple[float, ...]:
-    """Return a battery's row: full voltage [V], slope [V/(A s)], resistance [ohm], nominal voltage [V], one over the efficiency,
-    capacity [A s]; of a vehicle without, one that never sags.
+    """Return a battery's row: full voltage [V], slope [V/(A s)], resistance [ohm], nominal voltage [V], one over the
+    efficiency, capacity [A s]; of a vehicle without, one that never sags.
 
     Args:
         vehicle: Whose.

@@ -339,7 +339,7 @@ def _record(recorder: Recorder, simulator: Simulator, plan: FlightPlan, ended: A
     if plan.geometry is not None and "joint" in simulator.layout:
         from airworthy.simulation.jointed.scene import link_clearance
 
-        blocks += [link_clearance(simulator, plan.geometry, CLEARANCE_MAX), simulator.contacts.count]
+        blocks += [link_clearance(simulator, plan.geometry, CLEARANCE_MAX), simulator.contacts.count.astype(float)]
     elif plan.geometry is not None:
         blocks.append(clearance(plan.geometry, simulator.center, max_distance=CLEARANCE_MAX).distance.clip(max=CLEARANCE_MAX))
     recorder.record(float(simulator.time.max()), *blocks, simulator.field("saturated"), ended)

@@ -101,8 +101,8 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
         check_step(tree, 1.0 / config.physics_rate, config.integrator, item.name)
         if config.battery and item.battery is not None and item.motor_state == "thrust":
             raise AirworthyError(
-                f"The battery of {item.name!r} cannot be simulated, since the state of its rotors is a thrust, of which no power"
-                ' follows: give it motor_state = "speed" and coefficients of speed, or leave config.battery out.'
+                f"The battery of {item.name!r} cannot be simulated, since the state of its rotors is a thrust, of which no"
+                ' power follows: give it motor_state = "speed" and coefficients of speed, or leave config.battery out.'
             )
     sensing = 0 if config.imu is None else sensing_body(trees[0], config.imu.link)
     spheres = [tuple(body for body, _ in spheres_for(item)) for item in distinct]
@@ -375,6 +375,17 @@ class Joints:
             keys: Of the flights, (env, 4).
         """
         return randomize_tree(rows, self._tree, layout, config, keys)
+
+    def mass(self, rows: Array, layout: Layout) -> Array:
+        """Return the mass of the whole vehicle [kg], (env,).
+
+        Args:
+            rows: In force, (rows, env).
+            layout: Of them.
+        """
+        start, structure = layout.offsets["tree"], self._tree.structure
+        model = structure.model(lambda row: rows[start + row])
+        return np.asarray(sum(body.mass for body in model.bodies) + np.zeros(rows.shape[1]))
 
     def scatter(self, start: dict[str, ArrayFloat], ids: ArrayIndex, share: float, keys: ArrayU32) -> None:
         """Bend joints at the start within a share of what their records have them start within, in place.

@@ -195,7 +195,7 @@ def link_clearance(simulator: Simulator, geometry: GeometryBatch, most: float) -
     pose = (np.array(simulator.field(name), float).T for name in ("position", "attitude", "joint"))
     centers = sphere_centers(shape.structure, shape.structure.model(lambda row: rows[row]), p, shape.carriers, *pose)
     radius = np.array([np.broadcast_to(sphere[3], (simulator.env_count,)) for sphere in p.sphere]).T
-    fine = np.isfinite(centers).all(axis=(1, 2))
+    fine = np.asarray(np.isfinite(centers).all(axis=(1, 2)))
     env = np.repeat(environments_of(geometry, None, simulator.env_count), len(shape.carriers))
     found = clearance(geometry, np.where(fine[:, None, None], centers, 0.0).reshape(-1, 3), env, most + radius.max())
     away = np.minimum(found.distance, most + radius.max()).reshape(radius.shape) - radius
