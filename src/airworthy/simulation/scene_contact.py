@@ -238,7 +238,14 @@ class RigidBodies(SceneBodies):
     """The bodies of a simulator's rigid vehicles, and how contact acts on them."""
 
     def contact_step(self, small: Compact, geometry: GeometryBatch, config: Contact, dt: float) -> ContactStep:
-        """Return what contact does to the flights of a small batch; for the arguments see `ContactStep`."""
+        """Return what contact does to the flights of a small batch; see `ContactStep`.
+
+        Args:
+            small: The batch.
+            geometry: The scenes.
+            config: What happens.
+            dt: Physics step [s].
+        """
         return ContactStep(small, self._simulator.layout, geometry, config, dt, self.table, self.cores)
 
     def begin(self, acts: ContactStep, env: ArrayIndex, ids: ArrayIndex, sent: Any, velocity_of: Array | None) -> None:

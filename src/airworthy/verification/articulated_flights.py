@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.dynamics.articulated.batch import ArticulatedBatch
 from airworthy.dynamics.articulated.composite import center_of_mass, effectiveness, momentum_and_energy
 from airworthy.dynamics.articulated.impacts import meet_ground
@@ -161,7 +161,7 @@ def determinism_figure() -> Figure:
     rates = np.random.default_rng(1).normal(size=(count, 3))
     thrust = np.full(4, craft.mass * craft.gravity / 4.0)
 
-    def flown(order: Array, parts: tuple[int, ...]) -> Array:
+    def flown(order: ArrayIndex, parts: tuple[int, ...]) -> Array:
         batch = ArticulatedBatch(craft, len(order), 0.002, "midpoint", rows=rows[:, order])
         batch.reset(rate=rates[order], rotor_speed=thrust)
         for part in parts:

@@ -26,7 +26,7 @@ from airworthy.dynamics.articulated.contact import (
 from airworthy.dynamics.articulated.step import to_root
 from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
 
-__all__ = ["Impact", "Surfaces", "meet", "meet_ground"]
+__all__ = ["LinkImpact", "Surfaces", "meet", "meet_ground"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Surfaces:
 
 
 @dataclass(frozen=True)
-class Impact:
+class LinkImpact:
     """What surfaces did."""
 
     met: ArrayBool
@@ -59,7 +59,7 @@ class Impact:
 
 def meet_ground(
     structure: TreeStructure, model: TreeNumbers, p: Any, carriers: tuple[int, ...], motion: Any, dt: Any, held_share: float
-) -> Impact:
+) -> LinkImpact:
     """Return what the ground does to vehicles.
 
     Args:
@@ -91,7 +91,7 @@ def meet(
     surfaces: Surfaces,
     dt: Any,
     held_share: float,
-) -> Impact:
+) -> LinkImpact:
     """Return what surfaces do to vehicles, one at each sphere.
 
     Args:
@@ -148,7 +148,7 @@ def meet(
     raised = np.where(met, lift(deepest, lost, whole_weight(model), worst[2]), 0.0)
     rests = met & (approach < BOUNCE)
     change = np.where(met, u - u0, 0.0)
-    return Impact(met, change, worst * raised, approach, np.where(rests, held_share * dt, 0.0))
+    return LinkImpact(met, change, worst * raised, approach, np.where(rests, held_share * dt, 0.0))
 
 
 def _press(u: Any, push: Any, touch: Any, rows: Any, found: Any, stiffness: Any, owns: Any, sweeps: int = SWEEPS) -> Any:

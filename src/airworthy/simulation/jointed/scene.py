@@ -221,7 +221,14 @@ class JointedBodies:
         """Of spheres [m], (env, spheres)."""
 
     def contact_step(self, small: Compact, geometry: GeometryBatch, config: Contact, dt: float) -> JointedContactStep:
-        """Return what contact does to the flights of a small batch; see `ContactStep`."""
+        """Return what contact does to the flights of a small batch; see `JointedContactStep`.
+
+        Args:
+            small: The batch.
+            geometry: The scenes.
+            config: What happens.
+            dt: Physics step [s].
+        """
         return JointedContactStep(self, small, geometry, config, dt)
 
     def whole(self, ids: ArrayIndex, start: dict[str, Array]) -> dict[str, Array]:
@@ -268,7 +275,13 @@ class JointedContactStep:
         self._record, self._met = np.zeros((room, 10)), np.zeros(room, np.int32)
 
     def begin(self, env: ArrayIndex, ids: ArrayIndex, velocity_of: Array | None) -> None:
-        """Note that flights were taken into the batch: those of its first places, in order; see `JointedBodies.begin`."""
+        """Note that flights were taken into the batch: those of its first places, in order.
+
+        Args:
+            env: Environment of the geometry, (k,).
+            ids: Of the simulator, (k,).
+            velocity_of: Velocity of each instance that they may hit [m/s], (k, instances, 3); None: all stand still.
+        """
         self._env, self._ids, self._velocity_of = np.asarray(env), np.asarray(ids), velocity_of
         self._record[:] = 0.0
         self._note(self._centers())

@@ -16,7 +16,7 @@ from airworthy.core.random import flight_key
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.articulated.contact import sensed_change
 from airworthy.dynamics.articulated.flight import battery_step, jointed_layout
-from airworthy.dynamics.articulated.impacts import Impact, meet, meet_ground, sphere_centers
+from airworthy.dynamics.articulated.impacts import LinkImpact, meet, meet_ground, sphere_centers
 from airworthy.dynamics.articulated.steering import GAINS, steered, whole_motion
 from airworthy.dynamics.articulated.step import joint_aim, sensed_rate, to_world
 from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
@@ -157,7 +157,7 @@ class JointedTwin(Twin):
     def _moving(motion: JointedMotion) -> tuple[Vector, ...]:
         return tuple(tuple(getattr(motion, name)) for name in ("velocity", "attitude", "rate", "joint", "joint_rate"))
 
-    def _changed(self, after: JointedMotion, impact: Impact) -> JointedMotion:
+    def _changed(self, after: JointedMotion, impact: LinkImpact) -> JointedMotion:
         """Motion after an impact; what it was is noted."""
         world = np.array(to_world(tuple(after.attitude), tuple(impact.change[:3])))
         self.state["contact"] = np.where(impact.met, 1.0, 0.0)
