@@ -168,7 +168,8 @@ class FlightPlan:
     region: tuple[ArrayFloat, ArrayFloat] | None = None
     """Lower and upper corner, world [m], outside which a flight ends as out of bounds."""
     geometry: GeometryBatch | None = None
-    """What flights may hit: the distance of each vehicle's centre to it is recorded as `clearance_m`."""
+    """What flights may hit: the distance of each vehicle's centre to it is recorded as `clearance_m`; of one with joints
+    that of its links' surfaces as `link_clearance_m`, and how often they hit something as `touches`."""
     finished: Callable[[Simulator], ArrayBool] | None = None
     """Asked after every control step which flights (env,) have done what they were to do: when all have, or have ended, so does
     the run."""
@@ -331,7 +332,8 @@ def _columns(simulator: Simulator, plan: FlightPlan) -> list[str]:
         names += [f"reference_{name}" for field in ("position", "velocity") for name in _NAMES[field]]
         names += ["reference_yaw_rad"]
     names += IMU_COLUMNS if simulator.config.imu is not None else []
-    return [*names, *(["clearance_m"] if plan.geometry is not None else []), "saturated", "status"]
+    near = ["link_clearance_m", "touches"] if joint_columns(simulator) else ["clearance_m"]
+    return [*names, *(near if plan.geometry is not None else []), "saturated", "status"]
 
 
 def joint_columns(simulator: Simulator) -> list[str]:
@@ -353,7 +355,11 @@ def _record(recorder: Recorder, simulator: Simulator, plan: FlightPlan, ended: A
         blocks += [flat.position.T, flat.velocity.T, flat.yaw]
     if simulator.config.imu is not None:
         blocks.append(simulator.imu.T)
-    if plan.geometry is not None:
+    if plan.geometry is not None and "joint" in simulator.layout:
+        from airworthy.simulation.jointed.scene import link_clearance
+
+        blocks += [link_clearance(simulator, plan.geometry, CLEARANCE_MAX), simulator.contacts.count.astype(float)]
+    elif plan.geometry is not None:
         blocks.append(clearance(plan.geometry, simulator.center, max_distance=CLEARANCE_MAX).distance.clip(max=CLEARANCE_MAX))
     recorder.record(float(simulator.time.max()), *blocks, simulator.field("saturated"), ended)
 
