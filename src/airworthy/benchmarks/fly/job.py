@@ -287,10 +287,9 @@ def _check_pilot(config: FlyConfig, level: str) -> None:
 
 _NOT_OF_JOINTS = {
     "crazyflie": "mixes motors by the firmware's own table for four rotors in an x",
-    "policy": "was trained for the rotors and frame of a vehicle without joints",
 }
 """Built-in pilots that know rigid vehicles only, and why: they do not ask the control law for a wrench, and so nothing follows
-the joints."""
+the joints. A policy's contract says itself which joints it knows."""
 
 
 def _check_jointed(config: FlyConfig, vehicles: list[Vehicle]) -> None:
