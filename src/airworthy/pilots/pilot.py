@@ -97,7 +97,8 @@ def check_observes(simulator: Simulator, pilot: Pilot, mounted: MountedSensors |
             continue
         if name not in (*PRIVILEGED, *OBSERVABLE):
             raise AirworthyError(
-                f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}."
+                f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}, and"
+                f" {SENSOR}NAME of a sensor that it carries."
             )
         if name not in (HEIGHT, RESTING) and name not in simulator.layout:
             raise AirworthyError(

@@ -24,7 +24,15 @@ from airworthy.core.files import sha256, sha256_file
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.core.schema import check_fields
 from airworthy.pilots import Pilot
-from airworthy.pilots.catalogue import AUTOPILOTS, LEARNT_PILOTS, pilot_control, pilot_for, pilot_level, pilot_rate, pilot_sensors
+from airworthy.pilots.catalogue import (
+    AUTOPILOTS,
+    LEARNT_PILOTS,
+    pilot_control,
+    pilot_for,
+    pilot_level,
+    pilot_rate,
+    pilot_sensors,
+)
 from airworthy.pilots.expert import expert_for, expert_reference, full_thrust_of
 from airworthy.pilots.network_files import CONTRACT_FILE, WEIGHTS_FILE
 from airworthy.pilots.svnet.contract import policy_folder, shipped_name
@@ -384,9 +392,7 @@ def autopilot_method(word: str) -> TrackingMethod:
 
     # The noise that it senses is that of its own sensors.
     identity = {"pilot": kind, "imu": IMU}
-    return TrackingMethod(
-        kind, make, senses=False, identity=identity, level="rotor_speed", rate=rate, imu=IMU, single=True
-    )
+    return TrackingMethod(kind, make, senses=False, identity=identity, level="rotor_speed", rate=rate, imu=IMU, single=True)
 
 
 def svnet_method(folder: Path) -> TrackingMethod:
