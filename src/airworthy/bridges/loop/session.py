@@ -28,13 +28,13 @@ from airworthy.bridges.loop.pose_sources import PoseSource, logged_poses
 from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, StampedPose, TrackedPose
 from airworthy.bridges.loop.watch import WatchedPoses, WatchSettings, abort_bus
 from airworthy.bridges.people.crowd import Crowd
-from airworthy.bridges.people.sources import PORT as PEOPLE_PORT
+from airworthy.bridges.people.sources import people_ports
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.messages import PREFIX, RosMessage
 from airworthy.bridges.ros.topics import TopicSender
 from airworthy.bridges.ros.types import ros_types
 from airworthy.bridges.sensor_words import sensor_of
-from airworthy.bridges.sockets import parse_address
+from airworthy.bridges.sockets import refuse_shared_ports
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_json
 from airworthy.core.schema import Bound, check_fields
@@ -97,7 +97,7 @@ class LoopConfig:
             raise AirworthyError("--clock lockstep renders a file's poses: give --poses file:PATH, or --clock real.")
         if not self.sensors:
             raise AirworthyError("No sensor is named; `airworthy sensors` lists them.")
-        refuse_shared_ports(self.poses, self.people)
+        refuse_shared_ports({f"--poses {self.poses}": (self.poses, POSES_PORT)} | people_ports(self.people))
         _ = (self.watched.alignment, self.watched.volume)  # refuse what is none
 
     @property
@@ -358,31 +358,6 @@ class _Show:
         if self._config.out is not None:
             write_json(self._config.out / LATENCY_FILE, _told(result))
         return result
-
-
-def refuse_shared_ports(poses: str, people: tuple[str, ...]) -> None:
-    """Refuse two sources that listen on one UDP port.
-
-    Args:
-        poses: Word of the poses' source, "" of none.
-        people: Words of people.
-
-    Raises:
-        AirworthyError: One sentence.
-    """
-    words = {f"--poses {poses}": (poses, POSES_PORT)} if poses else {}
-    words |= {f"--people {word}": (word.partition("=")[2] or word, PEOPLE_PORT) for word in people}
-    taken: dict[int, str] = {}
-    for told, (source, usual) in words.items():
-        kind, _, where = source.partition(":")
-        if kind != "udp":
-            continue
-        port = parse_address(where, usual).port
-        if port in taken:
-            raise AirworthyError(
-                f"{taken[port]} and {told} listen on one UDP port, {port}: name another with udp:PORT for one of them."
-            )
-        taken[port] = told
 
 
 _NO_POSES = "poses: {:,} packets that were none (numbers and lengths are checked; stamps are seconds, positions metres)"
