@@ -476,6 +476,7 @@ def test_where_every_flight_fails_the_run_ends(serve: Callable[..., str], tmp_pa
         ({}, "names no control level; pilots of races fly in `airworthy bench race`"),
         ({"level": "velocty"}, "velocty"),
         ({"level": "velocity", "name": ""}, "the name ''"),
+        ({"level": "velocity", "name": "x" * 41}, "expected 1 to 40 letters"),
         ({"level": "velocity", "rate": -1.0}, "the rate -1.0; expected decisions per second"),
         ({"level": "velocity", "observes": "position"}, "'observes' that is no list of names"),
         ({"level": "velocity", "protocol": 1}, "expected a hello of protocol 2"),
@@ -519,6 +520,13 @@ def test_nobody_is_waited_for_whose_word_is_none(tmp_path: Path, capsys: pytest.
         with pytest.raises(AirworthyError):
             run_fly(FlyConfig(pilot=word, waypoints=("0,0,1", "0,0,2"), out=tmp_path), quiet=False)
     assert capsys.readouterr().out == ""
+
+
+def test_a_name_may_have_forty_letters(serve: Callable[..., str]) -> None:
+    class Long(Climber):
+        name = "x" * 40
+
+    assert external_entry(serve(Long), AT_ONCE).hello.name == "x" * 40
 
 
 def test_words() -> None:
