@@ -187,8 +187,7 @@ def test_snapshots_go_on_alike() -> None:
     ("changes", "words"),
     [
         ({"wind": Wind(mean=(1.0, 0.0, 0.0))}, "Wind without drag of links"),
-        ({"contact": Contact()}, "Contact with a scene is not simulated"),
-        ({"battery": True}, "A battery is not simulated"),
+        ({"contact": Contact(rolling=0.5)}, "Resistance to rolling is not simulated"),
         ({"ground_effect": 1.0}, "Ground effect is not simulated"),
         ({"ground": Ground(rolling=0.1)}, "Resistance to rolling is not simulated"),
         ({"level": "tracking:crazyflie"}, "does not fit"),

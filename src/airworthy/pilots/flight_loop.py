@@ -169,7 +169,8 @@ class FlightPlan:
     region: tuple[ArrayFloat, ArrayFloat] | None = None
     """Lower and upper corner, world [m], outside which a flight ends as out of bounds."""
     geometry: GeometryBatch | None = None
-    """What flights may hit: the distance of each vehicle's centre to it is recorded as `clearance_m`."""
+    """What flights may hit: the distance of each vehicle's centre to it is recorded as `clearance_m`; of one with joints
+    that of its links' surfaces as `link_clearance_m`, and how often they hit something as `touches`."""
     finished: Callable[[Simulator], ArrayBool] | None = None
     """Asked after every control step which flights (env,) have done what they were to do: when all have, or have ended, so does
     the run."""
@@ -249,6 +250,7 @@ def fly(
                 command, lost = decide(pilot, observe(simulator, pilot.observes, mounted), simulator.env_count, width)
                 _note(blame, command, lost, ended)
                 ended = _given_up(pilot, blame, ended)
+                _move_joints(simulator, pilot)
                 delay.step(command)
                 if plan.watch is not None:
                     plan.watch(simulator)
@@ -264,6 +266,22 @@ def fly(
     except PilotFailure as failure:
         return _kept(recorder, _blamed(blame, ended), pilot_error=str(failure), ended=ended)
     return _kept(recorder, _blamed(blame, ended), ended=ended)
+
+
+def _move_joints(simulator: Simulator, pilot: Pilot) -> None:
+    """Pass on what a pilot asks of joints; rates that are no finite numbers leave a joint as it was told before.
+
+    Raises:
+        PilotFailure: They do not fit the vehicle.
+    """
+    rates = getattr(pilot, "joint_rates", None)
+    if rates is None:
+        return
+    try:
+        array = np.asarray(rates, float)
+        simulator.set_joint_command(rate=np.where(np.isfinite(array), array, np.nan))
+    except (TypeError, ValueError, AirworthyError) as error:
+        raise PilotFailure(f"its joint_rates cannot be used: {error}") from error
 
 
 def _kept(
@@ -311,6 +329,8 @@ def _check(simulator: Simulator, pilot: Pilot, plan: FlightPlan, mounted: Mounte
             f"Pilot {pilot.name!r} commands level {pilot.level!r} but the simulator was built for {simulator.config.level!r}."
         )
     check_observes(simulator, pilot, mounted)
+    if plan.latency and getattr(pilot, "joint_rates", None) is not None:
+        raise AirworthyError(f"Pilot {pilot.name!r} moves joints, whose commands are not delayed: leave the latency out.")
     if not (np.isfinite(plan.duration) and plan.duration > 0):
         raise AirworthyError(f"A flight of {plan.duration} s cannot be flown; the duration must be positive.")
     # Physics steps are counted in uint32, and random draws are keyed by the count.
@@ -331,7 +351,8 @@ def _columns(simulator: Simulator, plan: FlightPlan) -> list[str]:
         names += [f"reference_{name}" for field in ("position", "velocity") for name in _NAMES[field]]
         names += ["reference_yaw_rad"]
     names += IMU_COLUMNS if simulator.config.imu is not None else []
-    return [*names, *(["clearance_m"] if plan.geometry is not None else []), "saturated", "status"]
+    near = ["link_clearance_m", "touches"] if joint_columns(simulator) else ["clearance_m"]
+    return [*names, *(near if plan.geometry is not None else []), "saturated", "status"]
 
 
 def joint_columns(simulator: Simulator) -> list[str]:
@@ -353,7 +374,11 @@ def _record(recorder: Recorder, simulator: Simulator, plan: FlightPlan, ended: A
         blocks += [flat.position.T, flat.velocity.T, flat.yaw]
     if simulator.config.imu is not None:
         blocks.append(simulator.imu.T)
-    if plan.geometry is not None:
+    if plan.geometry is not None and "joint" in simulator.layout:
+        from airworthy.simulation.jointed.scene import link_clearance
+
+        blocks += [link_clearance(simulator, plan.geometry, CLEARANCE_MAX), simulator.contacts.count.astype(float)]
+    elif plan.geometry is not None:
         blocks.append(clearance(plan.geometry, simulator.center, max_distance=CLEARANCE_MAX).distance.clip(max=CLEARANCE_MAX))
     recorder.record(float(simulator.time.max()), *blocks, simulator.field("saturated"), ended)
 

@@ -24,10 +24,10 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.core.random import Stream
+from airworthy.dynamics.articulated.contact_native import contact_source
 from airworthy.dynamics.articulated.flight import (
     JointedShape,
     believed_layout,
-    ground_source,
     jointed_blocks,
     jointed_constants,
     jointed_input_layout,
@@ -127,7 +127,7 @@ def step_snippet(rotor_count: int, irregular: bool = False) -> str:
         text = text.replace(hook, part)
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks) + advance_source())
     constants = {"ROTORS": rotor_count, "STATES": 10 + rotor_count, "P_CONTROL_START": vehicle.size}
-    return _assemble(text, constants, parameter_layout(rotor_count), rigid_state_layout(rotor_count))
+    return assembled(text, constants, parameter_layout(rotor_count), rigid_state_layout(rotor_count))
 
 
 def jointed_parameter_layout(shape: JointedShape) -> Layout:
@@ -144,10 +144,10 @@ def jointed_snippet(shape: JointedShape, irregular: bool = False) -> str:
     text = jointed_source()
     for hook, part in control_native().items():
         text = text.replace(hook, part)
-    text = text.replace("TRACED_BLOCKS", joined_blocks(blocks)).replace("GROUND_CONTACT", ground_source(shape))
+    text = text.replace("TRACED_BLOCKS", joined_blocks(blocks)).replace("CONTACT_PARTS", contact_source(shape))
     start = jointed_layout(shape).size
     constants = {"ROTORS": rotors, "P_CONTROL_START": start, **jointed_constants(shape)}
-    return _assemble(text, constants, layout, jointed_state_layout(shape), jointed_input_layout(shape))
+    return assembled(text, constants, layout, jointed_state_layout(shape), jointed_input_layout(shape))
 
 
 def semi_kinematic_snippet(rotor_count: int) -> str:
@@ -156,10 +156,19 @@ def semi_kinematic_snippet(rotor_count: int) -> str:
     blocks = [*semi_kinematic_blocks(vehicle), *tracking_rates_blocks(control)]
     text = semi_kinematic_source().replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
     constants = {"P_CONTROL_START": vehicle.size}
-    return _assemble(text, constants, semi_kinematic_parameter_layout(rotor_count), semi_kinematic_state_layout())
+    return assembled(text, constants, semi_kinematic_parameter_layout(rotor_count), semi_kinematic_state_layout())
 
 
-def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: Layout, inputs: Layout | None = None) -> str:
+def assembled(text: str, constants: dict[str, int], parameters: Layout, state: Layout, inputs: Layout | None = None) -> str:
+    """Return complete native source: constants and rows as enumerators before a family's text.
+
+    Args:
+        text: Of the family, traced blocks put in.
+        constants: Its own, by name.
+        parameters: Their rows.
+        state: Rows of the state.
+        inputs: Rows of the inputs; None: those of all families.
+    """
     values = {
         **constants,
         "GROUP": BLOCKS_PER_TASK,

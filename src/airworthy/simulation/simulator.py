@@ -191,6 +191,17 @@ class Simulator:
         return self._joints.link_pose(link, self.rows[self._param_layout.rows("tree")][:, ids], state)
 
     @property
+    def mass(self) -> ArrayFloat:
+        """Mass of the whole vehicle in force [kg], (env,)."""
+        return self.parameter("mass") if self._joints is None else self._joints.mass(self.rows, self._param_layout)
+
+    @property
+    def held(self) -> list[Vehicle]:
+        """The rigid vehicles that those of the environments are as flights start: the same records where nothing has joints."""
+        made = {id(item): self.family.held(item, self.config) for item in {id(item): item for item in self.vehicles}.values()}
+        return [made[id(item)] for item in self.vehicles]
+
+    @property
     def attitude(self) -> ArrayFloat:
         """Quaternion x, y, z, w, body to world, (env, 4)."""
         return self.field("attitude")

@@ -287,16 +287,21 @@ def _check_pilot(config: FlyConfig, level: str) -> None:
         )
 
 
-_OF_JOINTS = ("geometric", "mellinger", "position", "velocity")
-"""Built-in pilots whose laws follow joints; others know rigid vehicles only."""
+_NOT_OF_JOINTS = {
+    "crazyflie": "mixes motors by the firmware's own table for four rotors in an x",
+}
+"""Built-in pilots that know rigid vehicles only, and why: they do not ask the control law for a wrench, and so nothing follows
+the joints. A policy's contract says itself which joints it knows."""
 
 
 def _check_jointed(config: FlyConfig, vehicles: list[Vehicle]) -> None:
     """Refuse a built-in pilot that knows rigid vehicles only."""
-    if config.dynamics == "articulated" and config.pilot not in _OF_JOINTS:
+    why = _NOT_OF_JOINTS.get(config.pilot.partition(":")[0])
+    if config.dynamics == "articulated" and why is not None:
+        rest = [name for name in pilot_names() if name not in (*_NOT_OF_JOINTS, *AUTOPILOTS)]
         raise AirworthyError(
-            f"Pilot {config.pilot!r} knows rigid vehicles only, and {vehicles[0].name!r} has joints: fly"
-            f" {', '.join(_OF_JOINTS)}, or hold the joints with --dynamics rigid."
+            f"Pilot {config.pilot!r} {why}, and {vehicles[0].name!r} has joints: fly {', '.join(rest)}, or hold the joints with"
+            " --dynamics rigid."
         )
 
 

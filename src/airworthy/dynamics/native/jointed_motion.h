@@ -55,8 +55,20 @@ sensed
     for (int i = 0; i < JOINTS; ++i) acted[i] = K[TORQUE + i];
     for (int i = 0; i < 3; ++i) D[i] = shift[i];
   }
+  if (HAS(E_BATTERY)) {
+    F limited[ROTORS];
+    T::clip_rotors(CTX, next + 10, ceiling, limited);
+    for (int i = 0; i < ROTORS; ++i) next[10 + i] = limited[i];
+  }
   for (int i = 0; i < 3; ++i) specific[i] = felt[i];
   if (HAS(E_IMU)) T::accelerometer(CTX, felt + 3, sensed, felt + 6, accel);
+//@ MOTION_BATTERY
+  if (HAS(E_BATTERY)) {
+    F used, ratio;
+    T::battery(CTX, charge, next + 10, N::c(dt), &used, &ratio);
+    charge = used;
+    ceiling = ratio;
+  }
 //@ MOTION_BOUNDS
     ok = ok & joints_ok;
     for (int i = 0; i < JOINTS; ++i) ok = ok & (N::abs(next[10 + ROTORS + JOINTS + i]) < PAR(P_limit + 3));
@@ -93,7 +105,7 @@ STORE(S_stop, SATURATED_SHARE(pressed));
       for (int i = 0; i < 10; ++i) body[i] = next[i];
       for (int i = 0; i < 2 * JOINTS; ++i) body[10 + i] = next[10 + ROTORS + i];
       const float held_share = integrator == INTEGRATOR_SEMI_IMPLICIT ? 1.0f : 0.5f;
-      const M met = T::meet(CTX, dt, held_share, height, body, shift, change, &approach);
+      const M met = T::meet(CTX, dt, held_share, height, 0, body, shift, change, &approach);
       for (int i = 0; i < 10; ++i) next[i] = body[i];
       for (int i = 0; i < 2 * JOINTS; ++i) next[10 + ROTORS + i] = body[10 + i];
       for (int i = 0; i < 3; ++i) {

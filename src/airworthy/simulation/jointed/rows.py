@@ -16,15 +16,15 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_matrix, multiply, rotate, to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, uniforms
-from airworthy.dynamics.articulated.contact import contact_spheres, ground_reach
 from airworthy.dynamics.articulated.equations import kinematics, positions
 from airworthy.dynamics.articulated.flight import JointedShape, believed_layout
 from airworthy.dynamics.articulated.joint_angles import joint_angles, start_angles
 from airworthy.dynamics.articulated.parameters import default_target, shared_structure
+from airworthy.dynamics.articulated.spheres import contact_spheres, sphere_reach
 from airworthy.dynamics.articulated.steering import GAINS, ROWS, whole_motion
 from airworthy.dynamics.articulated.stiffness import check_step
 from airworthy.dynamics.articulated.tree import JointTree, tree_of
-from airworthy.dynamics.state import Effects, rigid_layout
+from airworthy.dynamics.state import Effects, battery_row, rigid_layout
 from airworthy.simulation.config import ROLLING, SimulatorConfig
 from airworthy.simulation.parameters import control_effects, outer_effects, put_imu, put_wind, rigid_column
 from airworthy.simulation.stability import check_law
@@ -99,6 +99,11 @@ def jointed_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joint
     structure = shared_structure(trees, [item.name for item in distinct])
     for tree, item in zip(trees, distinct, strict=True):
         check_step(tree, 1.0 / config.physics_rate, config.integrator, item.name)
+        if config.battery and item.battery is not None and item.motor_state == "thrust":
+            raise AirworthyError(
+                f"The battery of {item.name!r} cannot be simulated, since the state of its rotors is a thrust, of which no"
+                ' power follows: give it motor_state = "speed" and coefficients of speed, or leave config.battery out.'
+            )
     sensing = 0 if config.imu is None else sensing_body(trees[0], config.imu.link)
     spheres = [tuple(body for body, _ in spheres_for(item)) for item in distinct]
     for found, item in zip(spheres, distinct, strict=True):
@@ -116,18 +121,15 @@ def _refuse_unknown(config: SimulatorConfig, drag: bool) -> None:
             f"The integrator {config.integrator!r} is not there for vehicles with joints; choose {', '.join(_INTEGRATORS)}."
         )
     asked = {
-        "a battery": config.battery,
         "ground effect": config.ground_effect != 0.0,
         "downwash": config.downwash is not None,
-        "contact with a scene": config.contact is not None,
         "wind without drag of links": not drag and (config.wind.blows or config.randomization.wind != 0.0),
-        "resistance to rolling": config.ground is not None and config.ground.rolling != ROLLING,
+        "resistance to rolling": any(k is not None and k.rolling != ROLLING for k in (config.ground, config.contact)),
         "the firmware's mixer": config.level == "tracking:crazyflie",
     }
     for what, there in asked.items():
         if there:
-            rest = ": leave it out, or fly through with --contact none." if what.startswith("contact") else ": leave it out."
-            raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints{rest}")
+            raise AirworthyError(f"{what[0].upper()}{what[1:]} is not simulated for vehicles with joints: leave it out.")
 
 
 def sensing_body(tree: JointTree, link: str, what: str = "Imu.link") -> int:
@@ -167,6 +169,7 @@ def jointed_column(item: Vehicle, config: SimulatorConfig, layout: Layout, shape
     given = [bound for bound in bounds if bound is not None]
     put("limit", (1e5, 1e3, 1e3, RATE_MARGIN * max(given) if given else RATE_LIMIT))
     put("rotor_count", item.rotor_count)
+    put("battery", battery_row(item))
     put("rotor_min", [rotor.speed_min for rotor in item.rotors])
     put("rotor_max", [rotor.speed_max for rotor in item.rotors])
     put("force_noise", np.sqrt(np.asarray(item.wrench_noise.force) / dt))
@@ -177,7 +180,7 @@ def jointed_column(item: Vehicle, config: SimulatorConfig, layout: Layout, shape
     put("disturbance_torque", item.disturbance.torque_max)
     put_wind(column, layout, config.wind, dt)
     put("sphere", [sphere for _, sphere in spheres_for(item)])
-    put("contact_reach", ground_reach(tree, spheres_for(item)))
+    put("contact_reach", sphere_reach(tree, spheres_for(item)))
     if config.ground is not None:
         put("ground_height", config.ground.height)
         put("friction", config.ground.friction)
@@ -271,6 +274,8 @@ def jointed_effects(rows: Array, layout: Layout, config: SimulatorConfig) -> Eff
     effects |= outer_effects(config, any_of) | control_effects(config)
     if config.ground is not None:
         effects |= Effects.GROUND
+    if config.battery:
+        effects |= Effects.BATTERY
     # A shape that changes may be irregular at any moment.
     if config.control.allocation != "pseudo_inverse":
         vectors = (rows[layout.rows(f"control_{name}")] for name in ("collective", "thrust_min", "thrust_max_rotor"))
@@ -370,6 +375,17 @@ class Joints:
             keys: Of the flights, (env, 4).
         """
         return randomize_tree(rows, self._tree, layout, config, keys)
+
+    def mass(self, rows: Array, layout: Layout) -> Array:
+        """Return the mass of the whole vehicle [kg], (env,).
+
+        Args:
+            rows: In force, (rows, env).
+            layout: Of them.
+        """
+        start, structure = layout.offsets["tree"], self._tree.structure
+        model = structure.model(lambda row: rows[start + row])
+        return np.asarray(sum(body.mass for body in model.bodies) + np.zeros(rows.shape[1]))
 
     def scatter(self, start: dict[str, ArrayFloat], ids: ArrayIndex, share: float, keys: ArrayU32) -> None:
         """Bend joints at the start within a share of what their records have them start within, in place.
