@@ -26,7 +26,7 @@ from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.scenes import SceneBatch, add_actor, person, scene
 from airworthy.sensors import device
 from airworthy.simulation import Ground, MountedSensor, MountedSensors, Simulator, SimulatorConfig
-from airworthy.simulation.sensor_state import Capture, Exposure
+from airworthy.simulation.sensor_state import Capture, SampleRequest
 from airworthy.vehicles import vehicle
 
 for _package in ("rosbags", "cyclonedds"):
@@ -134,7 +134,7 @@ def test_it_is_given_copies_of_its_instant(link: GatedLink, renderer: AsyncRende
     kit = person("walker", position=(2.0, 0.0, 0.0), motion="external")
     batch = SceneBatch([add_actor(scene("empty_room"), kit)], 1)
     sensors = MountedSensors(made, batch, {"front": MountedSensor(CAMERA)}, renderer=renderer)
-    exposure: Exposure = link.taken[-1].exposure
+    exposure: SampleRequest = link.taken[-1].exposure
     height = float(exposure.view.position[0, 2])
     batch.pose_actor("walker", (5.0, 0.0, 0.0))
     for _ in range(20):

@@ -14,6 +14,7 @@ from airworthy.bridges.clock import FACTORS, AutomaticFactor, Lateness, LinkCloc
 from airworthy.bridges.lcm.link import LcmLink
 from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender
 from airworthy.bridges.people.crowd import Crowd
+from airworthy.bridges.people.sources import people_ports
 from airworthy.bridges.pictures.process import PictureProcess, PictureSettings
 from airworthy.bridges.pictures.renderer import AsyncRenderer, Rendered, is_picture
 from airworthy.bridges.ros import messages
@@ -25,6 +26,7 @@ from airworthy.bridges.ros.topics import CommandTopic, TopicSender
 from airworthy.bridges.ros.zenoh import ZenohBus
 from airworthy.bridges.sensor_words import sensor_of
 from airworthy.bridges.server import stand
+from airworthy.bridges.sockets import refuse_shared_ports
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
@@ -94,6 +96,7 @@ class TopicServeConfig:
             raise AirworthyError("--factor auto counts frames, and nothing makes any: name --sensors, or a factor.")
         if self.sensors and self.scene is None:
             raise AirworthyError("--sensors see nothing in empty air: name a --scene (`airworthy scenes` lists them).")
+        refuse_shared_ports(people_ports(self.people))
         if self.people and self.scene is None:
             raise AirworthyError("--people walk in a scene: name a --scene (`airworthy scenes` lists them).")
 

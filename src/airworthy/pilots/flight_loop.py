@@ -22,6 +22,7 @@ from airworthy.simulation.flights import FlightTable
 from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.recorder import Recorder
 from airworthy.simulation.simulator import Simulator
+from airworthy.tasks.outcomes import FlightStatus
 
 if TYPE_CHECKING:
     from airworthy.trajectories import Trajectory
@@ -196,7 +197,8 @@ class FlightRun:
     """What was wrong with a pilot's commands in flights that ended early, by environment."""
 
     outcomes: dict[int, str] = field(default_factory=dict)
-    """What became of flights that were judged while they flew, by their task, by environment."""
+    """What became of flights that were judged while they flew, by their task or since their pilot gave them up, by
+    environment."""
 
     @property
     def unfinished(self) -> dict[int, str]:
@@ -215,7 +217,8 @@ def fly(
 
     The simulator is taken as it is: reset it first. Nothing that a pilot does ends in an exception: what it raises, and a
     command of the wrong shape or kind, ends the run with `FlightRun.pilot_error` set, `SystemExit` and its like included; a
-    command that is not finite ends that environment's flight as diverged and no other, with its cause in `FlightRun.causes`.
+    command that is not finite ends that environment's flight as diverged and no other, with its cause in `FlightRun.causes`;
+    so do flights that a pilot names in `lost_flights` (of a program outside that failed one of several), as pilot_error.
     Ctrl-C ends the run and keeps what was flown.
 
     Args:
@@ -246,6 +249,7 @@ def fly(
             for step in progress(range(1, steps + 1), "flying", quiet=quiet):
                 command, lost = decide(pilot, observe(simulator, pilot.observes, mounted), simulator.env_count, width)
                 _note(blame, command, lost, ended)
+                ended = _given_up(pilot, blame, ended)
                 _move_joints(simulator, pilot)
                 delay.step(command)
                 if plan.watch is not None:
@@ -258,10 +262,10 @@ def fly(
                 if over:  # in a place most flights that end early end at once, and cameras cost more than flights
                     break
     except KeyboardInterrupt:
-        return _kept(recorder, _blamed(blame, ended), interrupted=True)
+        return _kept(recorder, _blamed(blame, ended), interrupted=True, ended=ended)
     except PilotFailure as failure:
-        return _kept(recorder, _blamed(blame, ended), pilot_error=str(failure))
-    return _kept(recorder, _blamed(blame, ended))
+        return _kept(recorder, _blamed(blame, ended), pilot_error=str(failure), ended=ended)
+    return _kept(recorder, _blamed(blame, ended), ended=ended)
 
 
 def _move_joints(simulator: Simulator, pilot: Pilot) -> None:
@@ -280,15 +284,30 @@ def _move_joints(simulator: Simulator, pilot: Pilot) -> None:
         raise PilotFailure(f"its joint_rates cannot be used: {error}") from error
 
 
-def _kept(recorder: Recorder, causes: dict[int, str], interrupted: bool = False, pilot_error: str = "") -> FlightRun:
+def _kept(
+    recorder: Recorder, causes: dict[int, str], interrupted: bool = False, pilot_error: str = "", *, ended: Any
+) -> FlightRun:
     """Return what was recorded; an interrupt waits until it is in one piece."""
+    outcomes = {int(env): "pilot_error" for env in np.flatnonzero(ended == FlightStatus.PILOT_FAILED)}
     tables: list[FlightTable] = []
     try:
         with stoppable():
             tables.append(recorder.table())
     except KeyboardInterrupt:
-        return FlightRun(tables[0], interrupted, pilot_error, asked_to_stop=True, causes=causes)
-    return FlightRun(tables[0], interrupted, pilot_error, causes=causes)
+        return FlightRun(tables[0], interrupted, pilot_error, asked_to_stop=True, causes=causes, outcomes=outcomes)
+    return FlightRun(tables[0], interrupted, pilot_error, causes=causes, outcomes=outcomes)
+
+
+def _given_up(pilot: Pilot, blame: dict[int, str], ended: Any) -> Any:
+    """Return how flights have ended, those with them whose programs outside have failed while others fly on."""
+    lost: dict[int, str] = getattr(pilot, "lost_flights", {})
+    now = [env for env in lost if ended[env] == 0]
+    if not now:
+        return ended
+    blame.update({env: lost[env] for env in now})
+    ended = ended.copy()
+    ended[now] = FlightStatus.PILOT_FAILED
+    return ended
 
 
 def _note(blame: dict[int, str], command: Any, lost: Any, ended: Any) -> None:
@@ -365,7 +384,7 @@ def _record(recorder: Recorder, simulator: Simulator, plan: FlightPlan, ended: A
 
 
 def _ended(simulator: Simulator, plan: FlightPlan, start: Any) -> Any:
-    """Status code per environment: 0 flying, 1 diverged, 2 collision, 3 out of bounds."""
+    """Status code per environment of a simulator: 0 flying, 1 diverged, 2 collision, 3 out of bounds."""
     status = np.array(simulator.field("status"), float)
     if simulator.config.contact is not None and simulator.config.contact.mode == "reset":
         # The vehicle flies on from its start, but this flight is over.

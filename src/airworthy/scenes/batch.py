@@ -257,10 +257,10 @@ class SceneBatch:
 
     def motion(self) -> SceneMotion:
         """Return where everything that moves is now, for `follow` of another batch of the same scenes."""
-        extra = (array[:, : self.extra_count].copy() for array in (self._position, self._attitude, self._active))
-        position, attitude, active = extra
+        mine = slice(self.extra_count)
+        extra = self._position[:, mine].copy(), self._attitude[:, mine].copy(), self._active[:, mine].copy()
         actors = self._state.take(np.arange(len(self._state)))  # by numbers: copies
-        return SceneMotion(self.time.copy(), actors, dict(self._overrides), (position, attitude, active))
+        return SceneMotion(self.time.copy(), actors, dict(self._overrides), extra)
 
     def follow(self, motion: SceneMotion) -> None:
         """Put everything that moves where it is in another batch of the same scenes.
@@ -281,8 +281,8 @@ class SceneBatch:
         self.time = motion.time.copy()
         self._state.put(slice(None), motion.actors)
         self._overrides = dict(motion.joints)
-        for array, given in zip((self._position, self._attitude, self._active), motion.extra, strict=True):
-            array[:, : self.extra_count] = given
+        mine = slice(self.extra_count)
+        self._position[:, mine], self._attitude[:, mine], self._active[:, mine] = motion.extra
         self._place(np.arange(self.env_count))
 
     def actor_pose(self, name: str, env_ids: ArrayLike | None = None) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ from airworthy.sensors.mounting import SampleClock, mounted_pose
 from airworthy.sensors.noise import Draw
 from airworthy.sensors.sampling import SensorView, geometry_of
 from airworthy.simulation.events import FAR
-from airworthy.simulation.sensor_state import Capture, Exposure, MountedSensor, Sample, SampleRenderer, SensorState
+from airworthy.simulation.sensor_state import Capture, MountedSensor, Sample, SampleRenderer, SampleRequest, SensorState
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.links import refuse_links
@@ -317,7 +317,7 @@ class MountedSensors:
         if self._renderer.accepts(post.name):
             number, view = self._view(post, ids, step)
             motion = self.scene.motion() if hasattr(self.scene, "motion") else None
-            self._renderer.render(Exposure(post.name, number, step, view, motion))
+            self._renderer.render(SampleRequest(post.name, number, step, view, motion))
         post.left(ids, step)
 
     def _view(self, post: SensorState, ids: ArrayIndex, step: ArrayInt) -> tuple[ArrayInt, SensorView]:

@@ -241,7 +241,7 @@ class Capture:
 
 
 @dataclass(frozen=True, eq=False)
-class Exposure:
+class SampleRequest:
     """One sample of some environments before it is rendered: all that it depends on besides sensor and scene, as copies."""
 
     name: str
@@ -266,7 +266,7 @@ class SampleRenderer(Protocol):
         """Return whether it takes the sample of a sensor that is due now; else that sample is left out, and counted here."""
         ...
 
-    def render(self, exposure: Exposure) -> None:
+    def render(self, exposure: SampleRequest) -> None:
         """Take a sample, which it accepted."""
         ...
 

@@ -198,6 +198,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
                 )
                 plan = replace(plan, watch=log.write)
             flown = fly(simulator, pilot, plan, quiet, mounted)
+            if isinstance(pilot, RemotePilot) and pilot.absent:
+                raise AirworthyError(f"The pilot {config.pilot} cannot be flown: {flown.pilot_error}.")
             flown = flown if goal is None else goal.scored(flown)
             try:
                 with stoppable():  # what was flown is saved before anything stops the run

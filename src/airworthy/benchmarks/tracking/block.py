@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -121,6 +121,7 @@ def causes_of(
     protocol: TrackingProtocol,
     batch: SceneBatch,
     pilot_error: str = "",
+    failed: Mapping[int, str] | None = None,
 ) -> list[str]:
     """Return a few words per flight; empty for a clean success.
 
@@ -131,8 +132,10 @@ def causes_of(
         protocol: By which they were judged.
         batch: The scenes, environment k of flight k.
         pilot_error: What the pilot raised.
+        failed: What was wrong in flights that it failed while others flew on, by number in the block.
     """
-    return [_cause(k, result, table, reference, protocol, batch, pilot_error) for k, result in enumerate(results)]
+    of = {} if failed is None else failed
+    return [_cause(k, result, table, reference, protocol, batch, of.get(k, pilot_error)) for k, result in enumerate(results)]
 
 
 def _cause(
@@ -452,9 +455,10 @@ def _rows(
     protocol: TrackingProtocol,
     batch: SceneBatch,
 ) -> list[dict[str, Any]]:
-    ended = {int(block.number[env]): outcome for env, outcome in flown.unfinished.items()}
+    ended = {int(block.number[env]): outcome for env, outcome in {**flown.outcomes, **flown.unfinished}.items()}
     results = evaluate_tracking(table, setting.reference, protocol, ended_by=ended)
-    causes = causes_of(results, table, setting.reference, protocol, batch, flown.pilot_error)
+    failed = {env: flown.causes[env] for env in flown.outcomes}
+    causes = causes_of(results, table, setting.reference, protocol, batch, flown.pilot_error, failed)
     flown_c = flown_ratio(table, drones.full_of(block.family), drones.rotors)
     estimated_mean, estimated_std = estimated_ratio(table)
     failures = np.asarray(getattr(pilot.inner, "failures", np.zeros(block.count)), np.int64)

@@ -19,7 +19,7 @@ from airworthy.bridges.clock import Thinned
 from airworthy.core.arrays import ArrayIndex
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.sensors.devices import Device
-from airworthy.simulation.sensor_state import Exposure
+from airworthy.simulation.sensor_state import SampleRequest
 
 __all__ = ["AsyncRenderer", "RenderLink", "Rendered", "RenderedFrames", "Stamped", "is_picture"]
 
@@ -37,7 +37,7 @@ def is_picture(device: Device) -> bool:
 class Stamped:
     """A sample that is to be rendered."""
 
-    exposure: Exposure
+    exposure: SampleRequest
     stamp: float
     """Of its instant, in simulated time [s]."""
 
@@ -143,7 +143,7 @@ class AsyncRenderer:
         frames.skipped += busy
         return not busy
 
-    def render(self, exposure: Exposure) -> None:
+    def render(self, exposure: SampleRequest) -> None:
         """See `SampleRenderer`."""
         with self._changed:
             self._pending[exposure.name] = time.monotonic()
