@@ -47,11 +47,11 @@ def test_links_meet_a_scene(tmp_path: Path, contact: Any) -> None:
     )  # fmt: skip
     with pytest.warns(AssetWarning, match="into the tree"):
         (flight,) = run_fly(config).summary["flights"]
-    assert flight["outcome"] == "collision"
     assert flight["touches"] == flight["collisions"] >= 1
-    # What rebounds may be in by the way of a step, whose end is recorded.
-    assert (-1e-4 if contact == "freeze" else -0.02) < flight["link_clearance_min_m"] < 2e-3
-    assert "cylinder" in flight["cause"]
+    assert -1e-3 < flight["link_clearance_min_m"] < 2e-3
+    if contact == "freeze":
+        assert flight["outcome"] == "collision"
+        assert "cylinder" in flight["cause"]
     columns = read_flight(tmp_path / "run")[0].columns
     assert "clearance_m" not in columns
     assert columns["link_clearance_m"][0] == pytest.approx(0.81, abs=0.05)

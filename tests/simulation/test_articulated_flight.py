@@ -19,7 +19,7 @@ from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.state import Effects
 from airworthy.simulation import Contact, Ground, Imu, Randomization, Simulator, SimulatorConfig, Wind, family
-from airworthy.simulation.family import jointed_snippet
+from airworthy.simulation.jointed.family import jointed_snippet
 from airworthy.simulation.jointed.twin import JointedTwin
 from airworthy.vehicles import Vehicle, vehicle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.events import ContactRecord, Events, EventSource
 from airworthy.simulation.family import FAMILIES, rotor_slots
 from airworthy.simulation.group_kernel import Group
-from airworthy.simulation.jointed.rows import Joints
 from airworthy.simulation.obstacles import environments_of
 from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
@@ -46,6 +45,9 @@ from airworthy.simulation.start_state import (
     whole_number,
 )
 from airworthy.vehicles import Vehicle
+
+if TYPE_CHECKING:
+    from airworthy.simulation.jointed.joints import Joints
 
 
 class Simulator:
@@ -115,7 +117,7 @@ class Simulator:
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
-        self._joints = Joints(self.vehicles, self.config) if self.config.dynamics == "articulated" else None
+        self._joints = _joints_of(self.vehicles, self.config)
         rigid = {id(item): self.family.held(item, self.config) for item in {id(item): item for item in self.vehicles}.values()}
         angles = None if self._joints is None else self._joints.angles
         self._starts = StartStates(
@@ -718,6 +720,15 @@ class Simulator:
 
     def _random_effects(self) -> Effects:
         return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
+
+
+def _joints_of(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joints | None:
+    """Joints of a batch; the room of vehicles with joints is loaded where there are some."""
+    if config.dynamics != "articulated":
+        return None
+    from airworthy.simulation.jointed.joints import Joints
+
+    return Joints(vehicles, config)
 
 
 def _packed(rows: Array) -> Array:

@@ -31,8 +31,9 @@ from airworthy.geometry.distance import clearance
 from airworthy.geometry.sweep import sweep_sphere
 from airworthy.simulation.arrays import Compact
 from airworthy.simulation.config import Contact
-from airworthy.simulation.family import assembled, jointed_parameter_layout
-from airworthy.simulation.jointed.rows import spheres_for
+from airworthy.simulation.family import assembled
+from airworthy.simulation.jointed.family import jointed_parameter_layout
+from airworthy.simulation.jointed.joints import spheres_for
 from airworthy.simulation.obstacles import LEAVING, SHALLOW, environments_of
 
 if TYPE_CHECKING:

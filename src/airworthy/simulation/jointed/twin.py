@@ -21,7 +21,7 @@ from airworthy.dynamics.articulated.steering import GAINS, steered, whole_motion
 from airworthy.dynamics.articulated.step import joint_aim, sensed_rate, to_world
 from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.dynamics.state import Effects
-from airworthy.simulation.jointed.rows import tree_for
+from airworthy.simulation.jointed.joints import tree_for
 from airworthy.simulation.scene_contact import SceneContact
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.twin import Twin
