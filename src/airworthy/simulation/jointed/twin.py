@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import control_layout
 from airworthy.core.arrays import Array, Vector
 from airworthy.core.errors import AirworthyError
-from airworthy.core.random import flight_key
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.articulated.contact import sensed_change
 from airworthy.dynamics.articulated.flight import battery_step, jointed_layout
@@ -37,29 +35,18 @@ class JointedTwin(Twin):
     """
 
     def __init__(self, simulator: Simulator):
-        self.config, self.effects = simulator.config, simulator.effects
-        self._priority = priority_of(self.config.control)
-        self.dt = 1.0 / simulator.config.physics_rate
+        self._begin(simulator)
         self._shape = simulator.shape
-        layout, structure, n = simulator._param_layout, self._shape.structure, self._shape.rotor_count
+        layout, structure = simulator._param_layout, self._shape.structure
         rows = np.asarray(simulator.rows, float)
         self.p = jointed_layout(self._shape).record(lambda row: rows[row])
         start = layout.offsets["control_mass"]
-        self.c = control_layout(n).record(lambda row: rows[start + row])
+        self.c = control_layout(self.rotor_count).record(lambda row: rows[start + row])
         self._believed = layout.record(lambda row: rows[row])
         self._tree = ArticulatedTwin(tree_for(simulator.vehicles[0]), rows[layout.rows("tree")])
         self._belief = structure.model(lambda row: rows[layout.offsets["believed_tree"] + row])
-        self.state: dict[str, Any] = {
-            name: np.array(simulator.field(name), float).T.copy()
-            for name in simulator.layout.fields
-            if name != "position_residual"
-        }
         inputs, of = simulator._arrays.inputs()[:, : simulator.env_count], simulator.inputs_layout
         self._asked = [np.array(inputs[of.rows(f"joint_{name}")], float) for name in ("target", "angle", "gain")]
-        self.key = flight_key(simulator.seed, simulator.flight_ids, simulator.episode)
-        self.clock = simulator.flight_step.astype(np.int64)
-        self.rotor_count, self.scene = n, simulator.scene
-        self.force, self.moment = np.zeros((3, simulator.env_count)), np.zeros((3, simulator.env_count))
 
     def _step(self, wanted: Vector, elapsed: float) -> None:
         s, structure = self.state, self._shape.structure
