@@ -398,7 +398,7 @@ class Simulator:
         """Set what the joints do from the next launch on; joints that are not told keep on.
 
         Args:
-            angle: Of springs that commands set, which then pull there, and of servos, which turn there at 3 (angle - q) + rate
+            angle: Of springs that commands set, which then pull there, and of servos, which turn there at 10 (angle - q) + rate
                 [rad], (k, joints) or (joints,); NaN: this joint is not told.
             rate: Of servos [rad/s], alike; without an angle they turn on at it.
             torque: Of joints that are driven by torques [N m], alike.
