@@ -38,6 +38,18 @@ def test_a_chain_turns_a_corner_at_the_speed_that_is_set_for_any_vehicle(tmp_pat
     assert flight["tracking_error_m"] < 0.1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["morphy", "snakey"])
+def test_the_expert_flies_vehicles_with_joints(tmp_path: Path, name: str) -> None:
+    """MPC asks for thrust and rates, which the law gives at the angles that the joints have."""
+    config = FlyConfig(
+        vehicle=(name,), pilot="mpc", waypoints=("0,0,1", "1,0,1.2"), hold=1.0, out=tmp_path / "run", report=False
+    )  # fmt: skip
+    (flight,) = run_fly(config).summary["flights"]
+    assert flight["outcome"] == "success"
+    assert flight["tracking_error_m"] < 0.1
+
+
 @pytest.mark.parametrize("contact", ["freeze", "respond"])
 def test_links_meet_a_scene(tmp_path: Path, contact: Any) -> None:
     """Into a trunk: evidence tells how near links came and how often they hit, not how far the centre was."""
@@ -86,6 +98,8 @@ def test_what_is_flown(names: tuple[str, ...], changes: dict[str, Any], dynamics
         ({"vehicle": ("morphy",), "joints": "bent"}, "set of joint angles"),
         ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "mixes motors by the firmware's own table"),
         ({"vehicle": ("morphy",), "pilot": "policy:nowhere"}, "was trained for the rotors"),
+        ({"vehicle": ("morphy",), "pilot": "avoid:nowhere"}, "keeps clear by one sphere"),
+        ({"vehicle": ("morphy",), "pilot": "ego", "scene": "forest:3"}, "keeps clear by one sphere"),
         ({"vehicle": ("morphy",), "wind": (1.0, 0.0, 0.0)}, "Wind without drag of links"),
     ],
 )
