@@ -116,6 +116,20 @@ def test_parts_of_a_launch_give_the_bits_of_the_whole() -> None:
         assert whole.field(name).tobytes() == parts.field(name).tobytes(), name
 
 
+def test_parts_of_a_launch_are_steered_as_the_whole() -> None:
+    """Allocation is found anew every tenth step of a launch: where it is cut changes nothing."""
+    whole, parts = (Simulator(vehicle("morphy"), config("tracking"), 3) for _ in range(2))
+    for one in (whole, parts):
+        one.reset(rate=(0.3, 0.2, 0.1), joint=[[0.0] * 8, [0.05] * 8, [-0.1] * 8], joint_rate=[0.5] * 8)
+        one.set_command([0.2, 0.0, 0.1, *[0.0] * 11])
+    flags = parts.effects
+    whole._fly(25, flags, 0)
+    for steps, begun in ((4, 0), (9, 4), (12, 13)):
+        parts._fly(steps, flags | (Effects.UNFINISHED if begun + steps < 25 else Effects(0)), begun)
+    for name in whole.layout.fields:
+        assert whole.field(name).tobytes() == parts.field(name).tobytes(), name
+
+
 def test_servos_hold_turn_and_follow_commands() -> None:
     craft = vehicle("snakey")
     simulator = Simulator(craft, config("position", integrator="extrapolated", disturbance=False), 2)

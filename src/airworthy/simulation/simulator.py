@@ -509,6 +509,8 @@ class Simulator:
             tree = self.rows[self._param_layout.rows("tree")][:, ids]
             for name, whole in self._joints.whole(tree, start).items():
                 state[self.layout.rows(name), ids] = whole
+            # A flight that begins within a launch is steered by its own shape.
+            state[self.layout.rows("launch_joint"), ids] = start["joint"].T
         if self.effects & Effects.TURBULENCE:
             keep, gain = (self.rows[self._param_layout.rows(f"dryden_{name}")][:, ids] for name in ("keep", "gain"))
             state[self.layout.rows("turbulence"), ids] = started_turbulence(keep, gain, keys)

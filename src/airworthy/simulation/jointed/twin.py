@@ -15,7 +15,7 @@ from airworthy.dynamics import equations as eq
 from airworthy.dynamics.articulated.contact import sensed_change
 from airworthy.dynamics.articulated.flight import battery_step, jointed_layout
 from airworthy.dynamics.articulated.impacts import LinkImpact, meet, meet_ground, sphere_centers
-from airworthy.dynamics.articulated.steering import GAINS, steered, whole_motion
+from airworthy.dynamics.articulated.steering import GAINS, SHAPE_STEPS, shaped, whole_motion
 from airworthy.dynamics.articulated.step import joint_aim, sensed_rate, to_world
 from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.dynamics.state import Effects
@@ -45,6 +45,7 @@ class JointedTwin(Twin):
         self._believed = layout.record(lambda row: rows[row])
         self._tree = ArticulatedTwin(tree_for(simulator.vehicles[0]), rows[layout.rows("tree")])
         self._belief = structure.model(lambda row: rows[layout.offsets["believed_tree"] + row])
+        self._found: tuple[Vector, ...] = ()
         inputs, of = simulator._arrays.inputs()[:, : simulator.env_count], simulator.inputs_layout
         self._asked = [np.array(inputs[of.rows(f"joint_{name}")], float) for name in ("target", "angle", "gain")]
 
@@ -175,9 +176,11 @@ class JointedTwin(Twin):
 
         if self.config.level in ("tracking", "tracking:mellinger"):
             wanted = extrapolated(wanted, elapsed)
-        center, drift, inertia, inverse, collective, gains, trim = steered(
-            self._shape.structure, self._belief, *self._pose(), p=self._believed, leaning=self._shape.leaning
-        )
+        structure = self._shape.structure
+        center, drift = whole_motion(structure, self._belief, *self._pose())
+        if round(elapsed / self.dt) % SHAPE_STEPS == 0:
+            self._found = shaped(structure, self._belief, tuple(self.state["joint"]), self._believed, self._shape.leaning)
+        inertia, inverse, collective, gains, trim = self._found
         measured = np.asarray(self._believed.believed_measured) > 0.5
         rows = [tuple(inverse[6 * k : 6 * k + 6]) for k in range(self.rotor_count)]
 
