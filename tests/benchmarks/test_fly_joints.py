@@ -97,7 +97,6 @@ def test_what_is_flown(names: tuple[str, ...], changes: dict[str, Any], dynamics
         ({"vehicle": ("morphy",), "joints": "0.1,0.2"}, "has 8 joints"),
         ({"vehicle": ("morphy",), "joints": "bent"}, "set of joint angles"),
         ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "mixes motors by the firmware's own table"),
-        ({"vehicle": ("morphy",), "pilot": "policy:nowhere"}, "was trained for the rotors"),
         ({"vehicle": ("morphy",), "pilot": "avoid:nowhere"}, "keeps clear by one sphere"),
         ({"vehicle": ("morphy",), "pilot": "ego", "scene": "forest:3"}, "keeps clear by one sphere"),
         ({"vehicle": ("morphy",), "wind": (1.0, 0.0, 0.0)}, "Wind without drag of links"),

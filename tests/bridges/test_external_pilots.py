@@ -451,3 +451,33 @@ def test_an_evaluation_tells_it_the_course(serve: Callable[..., str], tmp_path: 
     (entry,) = done.summary["aggregate"]
     assert (entry["pilot"], entry["flights"]) == ("along", 2)
     assert entry["success_rate"]["value"] == 1.0
+
+
+def test_an_evaluation_waits_for_an_autopilot_at_each_flight(
+    stand_in: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    port, over = free_port(), threading.Event()
+    started: list[subprocess.Popen[bytes]] = []
+
+    def again() -> None:
+        while not over.is_set():
+            started.append(stand_in("px4", port))
+            while started[-1].poll() is None and not over.wait(0.05):
+                pass
+            over.wait(0.1)  # it ends at once where nobody listens yet
+
+    thread = threading.Thread(target=again)
+    thread.start()
+    try:
+        config = EvaluateConfig((f"px4:{port}", "geometric"), vehicle="x500", course="line", scene="empty_room",
+                                conditions=("baseline",), flights=2, report=False, out=tmp_path)  # fmt: skip
+        done = evaluate(config)
+    finally:
+        over.set()
+        thread.join()
+    entry, ours = done.summary["aggregate"]
+    assert (entry["pilot"], entry["flights"], entry["family"]) == ("px4", 2, "rigid")
+    assert set(entry) == set(ours)
+    outcomes = [flight["outcome"] for flight in done.summary["flights"] if flight["pilot"] == "px4"]
+    assert len(outcomes) == 2
+    assert "pilot_error" not in outcomes

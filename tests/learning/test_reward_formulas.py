@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 from airworthy.cli.main import main
 from airworthy.learning.environments import VectorTask, learning_task
 from airworthy.learning.environments.tasks import SHIPPED
+from airworthy.learning.environments.tasks.gap import sphere_places
 
 NAMES = [task.name for task in SHIPPED]
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -34,7 +35,7 @@ def _a(x: Any, m: Any, a: Any) -> Any:
 _CALLS: dict[str, Callable[..., Any]] = {
     "E": _e, "P": lambda x, m, a: _e(x, m, a) - m, "A": _a, "AP": lambda x, m, a: _a(x, m, a) - m,
     "sum": lambda x: np.sum(x, axis=-1), "norm": lambda x: np.linalg.norm(x, axis=-1), "where": np.where, "exp": np.exp,
-    "sqrt": np.sqrt, "abs": np.abs, "min": np.minimum, "max": lambda x: np.max(x, axis=-1),
+    "sqrt": np.sqrt, "abs": np.abs, "min": np.minimum, "max": lambda x: np.max(x, axis=-1), "cos": np.cos,
 }  # fmt: skip
 
 
@@ -87,7 +88,26 @@ def symbols(flights: VectorTask, before: Any, past: Any, action: Any, options: d
         found["hover"] = (2.0 * speed - low - high) / (high - low)
     calm = (np.linalg.norm(found["v"], axis=1) < 0.5) & (found["up"] > np.cos(np.radians(15.0)))
     found["calm"] = np.where(calm & (state[2] > -options.get("height_m", 0.0)), 1.0, 0.0)
+    roll, pitch = rotation.as_euler("ZYX")[:, 2], rotation.as_euler("ZYX")[:, 1]
+    found |= {"w_z": state[12], "roll": roll, "pitch": pitch, "touch": np.zeros(len(action)), "behind": np.zeros(len(action))}
+    if flights.shape.traits.jointed:
+        found["joint_rates"] = state[13 + len(flights.vehicle.rotors) :].T[:, -flights.shape.form.joint_count :]
     return {**options, **found}
+
+
+def of_the_gap(flights: VectorTask, before: Any) -> dict[str, Any]:
+    """Where the centre of mass is, and how far spheres of links are outside of the funnel."""
+    task: Any = flights.task
+    p = flights.parameters_of_flight(flights.nominal.astype(float))
+    after = tuple(flights.state.astype(float))
+    places = [(np.array(place), sphere[3]) for place, (_, sphere) in zip(sphere_places(after, p), p.spheres, strict=True)]
+    over = [
+        np.maximum(np.abs(place[axis]) + radius + 0.1 - 0.4 - np.maximum(np.abs(place[0]) - 0.25, 0.0), 0.0) ** 2
+        for place, radius in places
+        for axis in (1, 2)
+    ]
+    off = [np.array(task.off(tuple(state), p)).T for state in (after, before)]
+    return {"off": off[0], "off_before": off[1], "tight": np.sum(over, axis=0)}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -113,6 +133,8 @@ def test_every_term_is_what_is_printed(name: str, capsys: pytest.CaptureFixture[
             names["progress"] = (flights.level.astype(float) - curriculum.least) / (curriculum.most - curriculum.least)
         if name in ("track", "motor_track"):
             names["path"] = point
+        if name == "gap":
+            names |= of_the_gap(flights, before)
         for part in ("u", "c"):
             if part in reward["parts"]:
                 names[f"{part}_before"] = computed(reward["parts"][part], {**names, "a": past})

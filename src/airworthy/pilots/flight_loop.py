@@ -246,6 +246,7 @@ def fly(
             for step in progress(range(1, steps + 1), "flying", quiet=quiet):
                 command, lost = decide(pilot, observe(simulator, pilot.observes, mounted), simulator.env_count, width)
                 _note(blame, command, lost, ended)
+                _move_joints(simulator, pilot)
                 delay.step(command)
                 if plan.watch is not None:
                     plan.watch(simulator)
@@ -261,6 +262,22 @@ def fly(
     except PilotFailure as failure:
         return _kept(recorder, _blamed(blame, ended), pilot_error=str(failure))
     return _kept(recorder, _blamed(blame, ended))
+
+
+def _move_joints(simulator: Simulator, pilot: Pilot) -> None:
+    """Pass on what a pilot asks of joints; rates that are no finite numbers leave a joint as it was told before.
+
+    Raises:
+        PilotFailure: They do not fit the vehicle.
+    """
+    rates = getattr(pilot, "joint_rates", None)
+    if rates is None:
+        return
+    try:
+        array = np.asarray(rates, float)
+        simulator.set_joint_command(rate=np.where(np.isfinite(array), array, np.nan))
+    except (TypeError, ValueError, AirworthyError) as error:
+        raise PilotFailure(f"its joint_rates cannot be used: {error}") from error
 
 
 def _kept(recorder: Recorder, causes: dict[int, str], interrupted: bool = False, pilot_error: str = "") -> FlightRun:
@@ -293,6 +310,8 @@ def _check(simulator: Simulator, pilot: Pilot, plan: FlightPlan, mounted: Mounte
             f"Pilot {pilot.name!r} commands level {pilot.level!r} but the simulator was built for {simulator.config.level!r}."
         )
     check_observes(simulator, pilot, mounted)
+    if plan.latency and getattr(pilot, "joint_rates", None) is not None:
+        raise AirworthyError(f"Pilot {pilot.name!r} moves joints, whose commands are not delayed: leave the latency out.")
     if not (np.isfinite(plan.duration) and plan.duration > 0):
         raise AirworthyError(f"A flight of {plan.duration} s cannot be flown; the duration must be positive.")
     # Physics steps are counted in uint32, and random draws are keyed by the count.

@@ -18,7 +18,11 @@ HEIGHT = "height"
 """World z alone, for pilots that are not to know where they are."""
 RESTING = "imu_resting"
 """What the inertial sensor would measure of a vehicle that rests as it is, with its biases and its mount, without noise."""
-PRIVILEGED = ("position", "velocity", "attitude", "rate", "rotor_speed", "wind", HEIGHT, RESTING)
+ROOT = {"root_position": "position", "root_velocity": "velocity"}
+"""What pilots of vehicles with joints read of the root's own centre of mass, and the simulator's fields that hold it."""
+PRIVILEGED = (
+    "position", "velocity", "attitude", "rate", "rotor_speed", "wind", HEIGHT, RESTING, *ROOT, "joint", "joint_rate",
+)  # fmt: skip
 """State that no sensor gives; a pilot gets it only where it says so."""
 WHOLE = {"position": "center", "velocity": "center_velocity"}
 """What pilots read under these names: of a vehicle with joints its whole, and not its root."""
@@ -47,7 +51,11 @@ class Pilot(Protocol):
         ...
 
     def command(self, observation: Observation) -> ArrayFloat:
-        """Return commands at `level`, shape (env, width) or (width,)."""
+        """Return commands at `level`, shape (env, width) or (width,).
+
+        A pilot that moves joints has besides `joint_rates`, the rates [rad/s] that servos are to turn at after this command,
+        (env, joints); NaN: this joint is not told.
+        """
         ...
 
 
@@ -99,7 +107,8 @@ def check_observes(simulator: Simulator, pilot: Pilot, mounted: MountedSensors |
             raise AirworthyError(
                 f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}."
             )
-        if name not in (HEIGHT, RESTING) and name not in simulator.layout:
+        jointed = name not in ROOT or "joint" in simulator.layout
+        if not jointed or (name not in (HEIGHT, RESTING) and ROOT.get(name, name) not in simulator.layout):
             raise AirworthyError(
                 f"Pilot {pilot.name!r} observes {name!r}, which {simulator.config.dynamics} dynamics do not have."
             )
@@ -146,6 +155,8 @@ def _field(simulator: Simulator, name: str) -> ArrayFloat:
     if name in WHOLE:
         # Of a vehicle with joints, where the whole of it is and how it moves.
         return np.asarray(getattr(simulator, WHOLE[name]))
+    if name in ROOT:
+        return simulator.field(ROOT[name])
     if name == RESTING:
         return _resting(simulator)
     if name == "imu" and (begun := simulator.flight_step == 0).any():

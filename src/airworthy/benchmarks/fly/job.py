@@ -288,11 +288,10 @@ def _check_pilot(config: FlyConfig, level: str) -> None:
 _ONE_SPHERE = "keeps clear by one sphere around a rigid vehicle"
 _NOT_OF_JOINTS = {
     "crazyflie": "mixes motors by the firmware's own table for four rotors in an x",
-    "policy": "was trained for the rotors and frame of a vehicle without joints",
     "avoid": _ONE_SPHERE,
     "navigation": _ONE_SPHERE,
 }
-"""Built-in pilots that know rigid vehicles only, and why."""
+"""Built-in pilots that know rigid vehicles only, and why. A policy's contract says itself which joints it knows."""
 
 
 def _check_jointed(config: FlyConfig, vehicles: list[Vehicle]) -> None:

@@ -25,6 +25,7 @@ from airworthy.benchmarks.tracking.methods import (
 )
 from airworthy.benchmarks.tracking.seen_images import SeenImages
 from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of, pickup_of
+from airworthy.bridges.external_pilot import ExternalPilot
 from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
@@ -41,7 +42,7 @@ from airworthy.sensors.carried import POLICY_SIDE, vehicle_camera
 from airworthy.sensors.devices import Device
 from airworthy.sensors.mounting import mounted_pose
 from airworthy.sensors.sampling import SensorView
-from airworthy.simulation import Contact, FlightTable, MountedSensors, SimulatorConfig
+from airworthy.simulation import Contact, FlightTable, Imu, MountedSensors, SimulatorConfig
 from airworthy.tasks import TrackingProtocol, TrackingReference
 from airworthy.trajectories import Course, FlatSample, Trajectory, course
 from airworthy.vehicles import Vehicle
@@ -329,12 +330,13 @@ def fly_block(
     batch = SceneBatch(setting.scene, block.count, device=device)
     config = SimulatorConfig(
         dynamics=block.family,  # type: ignore[arg-type]
-        physics_rate=PHYSICS_RATE[block.family],
+        physics_rate=physics_rate(block.family, method),
         control_rate=method.rate,
         level=method.level,
         control=method.control or ControlConfig(),
         contact=None if contact == "none" else Contact(mode=contact),  # type: ignore[arg-type]
-        state_noise=_model_noise(block),
+        state_noise=_model_noise(block, method),
+        imu=Imu.named(method.imu) if method.imu else None,
     )
     geometry = None if contact == "none" else batch.geometry
     simulator = TrialSimulator(vehicle, config, block.count, seed=seed, flight_ids=number, device=device, geometry=geometry)
@@ -359,7 +361,7 @@ def fly_block(
     try:
         flown = fly(simulator, pilot, replace(_plan(setting, batch), record_every=every), True, mounted)
     finally:
-        if isinstance(pilot.inner, RemotePilot):
+        if isinstance(pilot.inner, (RemotePilot, ExternalPilot)):
             pilot.inner.close()
     if flown.interrupted:
         return None
@@ -371,6 +373,11 @@ def fly_block(
     if picture and block.first == 0 and camera is not None:
         image = image_strip(batch, walkers, vehicle, camera, table)
     return BlockResult(rows, table, image)
+
+
+def physics_rate(family: str, method: TrackingMethod) -> float:
+    """Return the steps of physics per second, of which a pilot's commands take a whole number [Hz]."""
+    return max(PHYSICS_RATE[family], method.rate)
 
 
 def _own_camera(vehicle: Vehicle) -> Device | None:
@@ -386,11 +393,11 @@ def _own_camera(vehicle: Vehicle) -> Device | None:
     return vehicle_camera(vehicle, side=POLICY_SIDE) if straight else whole
 
 
-def _model_noise(block: ConditionBlock) -> tuple[float, ...]:
+def _model_noise(block: ConditionBlock, method: TrackingMethod) -> tuple[float, ...]:
     """Return standard deviations per physics step: over the steps of a tick divided as a number is, as in the published
     simulator.
     """
-    share = CONTROL_RATE / PHYSICS_RATE[block.family]
+    share = CONTROL_RATE / physics_rate(block.family, method)
     return tuple(value * share for value in noise_level(block.condition.noise).model)
 
 

@@ -9,8 +9,6 @@ from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from airworthy.core.arrays import Vector
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
@@ -19,17 +17,16 @@ from airworthy.core.ops import maximum, minimum, where
 from airworthy.core.random import Stream
 from airworthy.core.tracing import Graph, TracedBlock, needed_inputs, trace
 from airworthy.core.vectors import choose, dot, matrix_columns
-from airworthy.dynamics.state import padded_rotor_count
 from airworthy.learning.environments.conditions import Curriculum, FlightConditions
 from airworthy.learning.environments.controller import Controller
 from airworthy.learning.environments.drawn import drawn_rows
+from airworthy.learning.environments.jointed import JointedForm
 from airworthy.learning.environments.rooms import PLACE, WALL
 from airworthy.learning.environments.soundness import check_observation
 from airworthy.learning.environments.task import Judgement, LearningTask
 from airworthy.learning.environments.traits import TaskTraits, traits_of
-from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, physics_step
+from airworthy.learning.gradient.dynamics import Form
 from airworthy.simulation.config import Randomization
-from airworthy.simulation.family import parameter_layout
 
 __all__ = [
     "KERNEL_ARGUMENTS",
@@ -52,8 +49,11 @@ START_DRAWS = 32
 STREAM = Stream.RESET
 """Of those, at step 0 with index 0 to 7, and of the noise of observations, at each step with index 8 to 11; of what a flight
 remembers from its start, at step 0 with index 12 to 15; of its delays, guidance and first age, with index 16; see below."""
-MEMORY_BLOCK, CONDITIONS_BLOCK, PLACE_BLOCK, PUSH_BLOCK = 12, 16, 17, 21
-"""First index of those draws, of a flight's place in rooms, at step 0, and of what pushes it, at each step of physics."""
+MEMORY_BLOCK, CONDITIONS_BLOCK, PLACE_BLOCK, PUSH_BLOCK, JOINT_BLOCK = 12, 16, 17, 21, 23
+"""First index of those draws, of a flight's place in rooms, at step 0, of what pushes it, at each step of physics, and of the
+joints at its start, at step 0."""
+JOINT_DRAWS = 32
+"""Uniform numbers of a new flight's joints, behind the 16 of its start."""
 
 
 _controller = cache(Controller)  # its layout is the same for all that ask
@@ -64,7 +64,7 @@ class EnvironmentShape:
     """What is known when a kernel is built."""
 
     task: LearningTask
-    form: Form
+    form: Form | JointedForm
     spread: Randomization
     least_thrust_to_weight: float
     conditions: FlightConditions
@@ -95,7 +95,12 @@ class EnvironmentShape:
     @property
     def state(self) -> int:
         """Rows of a state."""
-        return BODY + self.form.rotor_count
+        return self.form.state
+
+    @property
+    def start_draws(self) -> int:
+        """Uniform numbers that `start` of the task is given."""
+        return 16 + (JOINT_DRAWS if isinstance(self.form, JointedForm) else 0)
 
     @property
     def actions(self) -> int:
@@ -120,7 +125,7 @@ class EnvironmentShape:
             command: Commanded rotor states.
             p: Parameters.
         """
-        return physics_step(state, command, p, self.form, self.dt, self.traits.wrench(state, p))
+        return self.form.step(state, command, p, self.dt, self.traits.wrench(state, p))
 
     def flown(self, state: Vector, action: Vector, p: Any, most: int | None = None) -> Vector:
         """Return the state after a policy step: what the launch does in parts, as one.
@@ -186,7 +191,7 @@ class EnvironmentParameters:
 
     def __init__(self, shape: EnvironmentShape):
         self.shape = shape
-        self.layout: Layout = parameter_layout(padded_rotor_count(shape.form.rotor_count))
+        self.layout: Layout = shape.form.layout
         n, size, wide = shape.form.rotor_count, self.layout.size, shape.actions
         self.extra = {"hover": slice(size, size + n), "hover_action": slice(size + n, size + n + wide)}
         self.weight_row = size + n + wide
@@ -204,7 +209,7 @@ class EnvironmentParameters:
 
         s, a = some("s", shape.state), some("a", wide)
         p = self.record(read, some("b", wide), (*some("h", shape.flight),))
-        start = shape.task.start(some("u", 16), p)
+        start = shape.task.start(some("u", shape.start_draws), p)
         begun = traits.begin(some("v", 16), s, p)
         self.memory = len(begun)
         p.memory = some("m", self.memory)
@@ -222,8 +227,7 @@ class EnvironmentParameters:
         results = (*after, *judged.terms.values(), *ends, *begun, *kept, *seen, *judging, *start, *traits.goal(p))
         needed = {rows[i] for i in needed_inputs(graph, results) if i in rows}
         # And what drawing asks for besides; every action of hover, with which flights begin.
-        needed |= {self.layout.offsets[name] for name in ("gravity", "mass_inverse")}
-        needed |= {self.layout.offsets["rotor_max"] + i for i in range(n)} | set(range(size + n, size + n + wide))
+        needed |= shape.form.needed | set(range(size + n, size + n + wide))
         self.used = sorted(needed)
         self.place = {row: k for k, row in enumerate(self.used)}
         self.rows = self._rows()
@@ -257,9 +261,7 @@ class EnvironmentParameters:
                 force (body) [N] and moment (body) [N m] that push it, too.
             memory: Of the task.
         """
-        form = self.shape.form
-        # A step of 0.0 s, since none is taken: rows are read alike whatever it is.
-        record = Surrogate(form, 0.0, self.layout, np.zeros((0, 0))).parameters(read)
+        record = self.shape.form.record(read)
         record.hover = tuple(read(row) for row in range(self.extra["hover"].start, self.extra["hover"].stop))
         record.nominal_weight = read(self.weight_row)
         if not self.shape.traits.by_rotor:
@@ -285,7 +287,7 @@ class EnvironmentParameters:
             flight: Age and level.
             memory: Of the task.
         """
-        split = self.layout.offsets["control_mass"]
+        split = self.layout.offsets.get("control_mass", self.layout.size)
 
         def read(row: int) -> Any:
             # No result depends on rows that are not used; laws combine their comparisons, which of numbers are not traced.
@@ -297,7 +299,7 @@ class EnvironmentParameters:
         """Return the state of a new flight: the task's, or the goal.
 
         Args:
-            uniforms: 16 numbers of the task's start.
+            uniforms: `start_draws` numbers of the task's start.
             guide: A uniform number; below the share of guidance the flight begins at the goal.
             p: Parameters.
         """
@@ -308,6 +310,8 @@ class EnvironmentParameters:
         """Return the rows of a new flight's vehicle, in the order of `used`."""
         rows: Mapping[int, Any] = dict(zip(self.used, nominal, strict=True))
         s = self.shape
+        if isinstance(s.form, JointedForm):
+            return nominal
         drawn = drawn_rows(rows, uniforms, self.layout, s.form.rotor_count, s.spread, s.least_thrust_to_weight)
         return tuple(drawn[row] for row in self.used)
 
@@ -357,6 +361,8 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
         "STREAM": int(STREAM),
         "MEMORY_BLOCK": MEMORY_BLOCK,
         "CONDITIONS_BLOCK": CONDITIONS_BLOCK,
+        "JOINT_BLOCK": JOINT_BLOCK,
+        "START_DRAWS": shape.start_draws,
         "WANTED": _wanted(parameters),
         "FLIGHT": shape.flight,
         **_room_numbers(shape),
@@ -442,7 +448,7 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
     wanted = _wanted(parameters)
     blocks = [
         block("command", task.command, {"a": shape.actions}, wanted),
-        block("physics", shape.physics, {"s": state, "c": shape.form.rotor_count}, state),
+        block("physics", shape.physics, {"s": state, "c": wanted if traits.by_rotor else shape.form.rotor_count}, state),
         block(
             "judge",
             judged,
@@ -451,7 +457,7 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
         ),
         block("observe", task.observe, {"s": state, "noises": 16}, parameters.observed),
         trace(parameters.drawn, "draw_vehicle", {"uniforms": 16, "nominal": size["p"]}, {"out": size["p"]}),
-        block("start", parameters.started, {"u": 16, "guide": None}, state),
+        block("start", parameters.started, {"u": shape.start_draws, "guide": None}, state),
         block("begin", traits.begin, {"u": 16, "s": state}, parameters.memory),
     ]
     if traits.rooms is not None:

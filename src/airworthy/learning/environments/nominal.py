@@ -11,6 +11,7 @@ from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.environments.conditions import FlightConditions
 from airworthy.learning.environments.controller import allocation_of, controller_rows, has_irregular_rotors, leans
+from airworthy.learning.environments.jointed import JointedForm, equal_share, jointed_column, jointed_form
 from airworthy.learning.environments.kernel import EnvironmentShape, parameters_of
 from airworthy.learning.environments.task import LearningTask
 from airworthy.learning.environments.traits import traits_of
@@ -38,6 +39,8 @@ def shape_of(
         AirworthyError: They have different numbers of rotors, or some controllers serve rotors otherwise than others.
     """
     fleet, traits = list(vehicles), traits_of(task)
+    if traits.jointed:
+        return _jointed_shape(task, fleet, spread, least, conditions)
     # Rows of rotors that are advanced exactly hold for one length of step.
     rate = task.rate * traits.physics_steps
     form = surrogate_of(fleet, SimulatorConfig(control_rate=rate, randomization=spread), len(fleet)).form
@@ -53,6 +56,19 @@ def shape_of(
         raise AirworthyError(f"The task {task.name!r} has rooms, in which vehicles of one size fly; fly others apart.")
     controller = (leaning, allocations[0], irregular)
     return EnvironmentShape(task, form, spread, float(least), conditions, *controller, bodies.pop()), nominal.rows
+
+
+def _jointed_shape(
+    task: LearningTask, fleet: Sequence[Vehicle], spread: Randomization, least: float, conditions: FlightConditions
+) -> tuple[EnvironmentShape, Array]:
+    """As `shape_of`, of vehicles with joints."""
+    form = jointed_form(fleet)
+    if spread.any:
+        raise AirworthyError("Vehicles with joints are not drawn in learning tasks: leave the randomization out.")
+    if conditions.ground is not None:
+        raise AirworthyError("Ground is not there in learning tasks of vehicles with joints: leave it out.")
+    shape = EnvironmentShape(task, form, spread, float(least), conditions, False, "", False)
+    return shape, np.stack([jointed_column(item) for item in fleet], axis=1)
 
 
 def _box(item: Vehicle) -> tuple[float, ...]:
@@ -73,8 +89,9 @@ def nominal_row(shape: EnvironmentShape, vehicle: Vehicle, column: Array) -> Arr
         vehicle: That is flown.
         column: The simulator's parameter rows of it, (rows,).
     """
-    p, speeds = parameters_of(shape), np.asarray(hover_speed(vehicle))
-    rows = controller_rows(vehicle, shape.traits, shape.dt, column, p.layout)
+    p, jointed = parameters_of(shape), isinstance(shape.form, JointedForm)
+    speeds = equal_share(vehicle) if jointed else np.asarray(hover_speed(vehicle))
+    rows = column if jointed else controller_rows(vehicle, shape.traits, shape.dt, column, p.layout)
     low, high = (rows[p.layout.rows(f"rotor_{end}")][: len(speeds)] for end in ("min", "max"))
     whole = np.concatenate([rows, speeds, np.zeros(shape.actions), [vehicle.mass * vehicle.gravity]])
     affine = tuple((2.0 * speeds - low - high) / (high - low))

@@ -52,6 +52,10 @@ class TaskTraits:
     pushes: tuple[float, ...]
     """`pushes`: in rooms, share of the steps of physics at which the vehicle is pushed, and most force (body) 3 [N] and moment
     (body) 3 [N m], each uniform either way: `p.push`, for `wrench`."""
+    jointed: bool
+    """`jointed`: vehicles with joints fly it. States then have joint angles and joint rates behind the rotors, `start` is given
+    48 uniform numbers, `command` returns a target for each joint behind the rotors' states, or none, and `p.model` and
+    `p.structure` are the tree's."""
     privileged: bool
     """`observe_critic(state, p)` gives what critics see instead of the policy's observation: exact, never late."""
 
@@ -197,6 +201,8 @@ def _traits(task: Any) -> TaskTraits:
         raise AirworthyError(f"The task {task.name!r} commands {level!r}; expected rotor_speed or one of {', '.join(MODES)}.")
     if level != "rotor_speed" and actions is None:
         raise AirworthyError(f"The task {task.name!r} commands {level!r}, and so has to say its `action_count`.")
+    if getattr(task, "jointed", False) and (level != "rotor_speed" or hasattr(task, "rooms")):
+        raise AirworthyError(f"The task {task.name!r} is of vehicles with joints: it commands rotor_speed, without rooms.")
     if not 1 <= steps <= _PHYSICS_STEPS_MAX:
         raise AirworthyError(f"physics_steps of {task.name!r} is {steps!r}; expected 1 to {_PHYSICS_STEPS_MAX}.")
     if hasattr(task, "begin") != hasattr(task, "remember"):
@@ -211,5 +217,6 @@ def _traits(task: Any) -> TaskTraits:
         hasattr(task, "wrench"),
         getattr(task, "rooms", None),
         tuple(getattr(task, "pushes", (0.0,) * 7)),
+        bool(getattr(task, "jointed", False)),
         hasattr(task, "observe_critic"),
     )

@@ -10,7 +10,14 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
 from airworthy.core.random import flight_key, normals, uniforms
 from airworthy.core.vectors import matrix_columns
-from airworthy.learning.environments.kernel import CONDITIONS_BLOCK, MEMORY_BLOCK, PLACE_BLOCK, PUSH_BLOCK, STREAM
+from airworthy.learning.environments.kernel import (
+    CONDITIONS_BLOCK,
+    JOINT_BLOCK,
+    MEMORY_BLOCK,
+    PLACE_BLOCK,
+    PUSH_BLOCK,
+    STREAM,
+)
 from airworthy.learning.environments.rooms import draw_rooms, touches
 from airworthy.learning.environments.vector_task import VectorTask
 
@@ -141,7 +148,7 @@ class VectorTwin:
         self.age[flights] = 0
         key, shape, c = flight_key(self.seed, self.ids[flights], self.episode[flights]), self._shape, self._shape.conditions
         # By words of one step: those of the start, a gap that noise has at other steps, of memory, of conditions.
-        u = tuple(uniforms(key, 0, STREAM, 4 * (PLACE_BLOCK + 4)).T)
+        u = tuple(uniforms(key, 0, STREAM, 4 * JOINT_BLOCK + shape.start_draws - 16).T)
         late, about = u[4 * CONDITIONS_BLOCK :], u[4 * MEMORY_BLOCK : 4 * CONDITIONS_BLOCK]
         if c.staggered:
             first = np.where(
@@ -160,7 +167,7 @@ class VectorTwin:
         self.past[:, flights] = self.parameters[first_row : first_row + len(self.past), flights]
         self._actions[:, :, flights] = self.past[:, flights]
         p = self._record(flights)
-        state = self._parameters.started(u[:16], late[2], p)
+        state = self._parameters.started((*u[:16], *u[4 * JOINT_BLOCK :]), late[2], p)
         self.state[:, flights] = _rows(state, flights.size)
         self.memory[:, flights] = _rows(shape.traits.begin(about, state, p), flights.size)
 

@@ -20,7 +20,8 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.random import flight_key, uniforms
 from airworthy.core.schema import SHARE, number, shown
 from airworthy.learning.environments.conditions import FlightConditions
-from airworthy.learning.environments.kernel import MEMORY_BLOCK, STREAM
+from airworthy.learning.environments.jointed import JointedForm
+from airworthy.learning.environments.kernel import JOINT_BLOCK, MEMORY_BLOCK, STREAM
 from airworthy.learning.environments.nominal import nominal_row, shape_of
 from airworthy.learning.environments.task import LearningTask, task_given
 from airworthy.learning.environments.traits import told_by_member, traits_of
@@ -164,13 +165,13 @@ class DifferentiableSimulator:
     def _starts(self, flights: ArrayAny) -> Array:
         """Rows of new flights, (rows, flights)."""
         key = flight_key(self.seed, flights, self.episode[flights])
-        u = tuple(uniforms(key, 0, STREAM, 4 * (MEMORY_BLOCK + 4)).T)
         equations, values = self._equations, self._rows.numpy().astype(float)[:, flights]
+        u = tuple(uniforms(key, 0, STREAM, 4 * JOINT_BLOCK + equations.shape.start_draws - 16).T)
         past = self.hover_action.numpy().astype(float)[flights].T
         nothing = np.zeros(self._parameters.memory)
         p = equations.record(tuple(values), tuple(past), tuple(nothing), np.zeros(flights.size))
-        started = tuple(self.task.start(u[:16], p))
-        memory = equations.shape.traits.begin(u[4 * MEMORY_BLOCK :], started, p)
+        started = tuple(self.task.start((*u[:16], *u[4 * JOINT_BLOCK :]), p))
+        memory = equations.shape.traits.begin(u[4 * MEMORY_BLOCK : 4 * MEMORY_BLOCK + 16], started, p)
         whole = (*started, *past, *memory, 0.0)
         return np.array([np.broadcast_to(x, (flights.size,)) for x in whole], float)
 
@@ -267,6 +268,8 @@ class DifferentiableSimulator:
             if not bool((factor.detach() > 0.0).all() and torch.isfinite(factor.detach()).all()):
                 raise AirworthyError(f"{name} is no factor above 0 everywhere; 1 is the vehicle as it is recorded.")
             found = False
+            if isinstance(self._equations.shape.form, JointedForm):
+                raise AirworthyError(f"A factor of {name} is not there for vehicles with joints: leave `parameters` out.")
             for field, power in FACTORS[name].items():
                 rows = [p.place[r] for r in range(*p.layout.rows(field).indices(p.layout.size)) if r in p.place]
                 if rows and bool((self._rows[rows] != 0.0).any()):
@@ -279,7 +282,8 @@ class DifferentiableSimulator:
     def _with_exact_rotors(self, rows: Tensor, lag: Tensor | None) -> Tensor:
         """Rotors that are advanced exactly hold what is left of their lag after a step, exp(-t / tau), and half of one."""
         p = self._parameters
-        if lag is None or not self._equations.shape.form.exact:
+        form = self._equations.shape.form
+        if lag is None or isinstance(form, JointedForm) or not form.exact:
             return rows
         rows = rows.clone()
         for field in (f"rotor_{way}_keep{half}" for way in ("rise", "fall") for half in ("", "_half")):

@@ -22,8 +22,9 @@ from airworthy.core.ops import where
 from airworthy.core.vectors import add, scale
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.rigid import DRAG_FLAGS
-from airworthy.dynamics.state import Effects
+from airworthy.dynamics.state import Effects, padded_rotor_count
 from airworthy.simulation.config import Randomization, SimulatorConfig
+from airworthy.simulation.family import parameter_layout
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.stability import rotor_poles
 from airworthy.vehicles import Vehicle
@@ -55,6 +56,43 @@ class Form:
     substeps: int
     """Steps of the equations per policy step."""
 
+    @property
+    def state(self) -> int:
+        """Rows of a state."""
+        return BODY + self.rotor_count
+
+    @property
+    def layout(self) -> Layout:
+        """Of the parameter rows, as the simulator's."""
+        return parameter_layout(padded_rotor_count(self.rotor_count))
+
+    @property
+    def needed(self) -> set[int]:
+        """Rows that are kept whatever a task reads: drawing asks for them."""
+        layout = self.layout
+        rotors = {layout.offsets["rotor_max"] + i for i in range(self.rotor_count)}
+        return rotors | {layout.offsets[name] for name in ("gravity", "mass_inverse")}
+
+    def record(self, read: Callable[[int], Any]) -> SimpleNamespace:
+        """Return the record that `physics_step` reads, without the rows that pad rotors; `read` is called with rows."""
+        layout = self.layout
+        whole = layout.record(read)
+        cut = {name for name, shape in layout.fields.items() if name.startswith("rotor_") and len(shape) >= 1}
+        # Layouts pad rotors: those that are not there would be traced, loaded and multiplied for nothing.
+        return SimpleNamespace(**{n: v[: self.rotor_count] if n in cut else v for n, v in vars(whole).items()})
+
+    def step(self, state: Vector, command: Vector, p: Any, dt: float, wrench: tuple[Vector, Vector] | None) -> Vector:
+        """Return the state after a step of physics; see `physics_step`.
+
+        Args:
+            state: Before it.
+            command: Commanded rotor states within their limits, n.
+            p: Parameters.
+            dt: Step [s].
+            wrench: Force (world) [N] and moment (body) [N m] from outside.
+        """
+        return physics_step(state, command, p, self, dt, wrench)
+
 
 @dataclass(frozen=True)
 class Surrogate:
@@ -70,11 +108,7 @@ class Surrogate:
 
     def parameters(self, read: Callable[[int], Any]) -> SimpleNamespace:
         """Return the record that `vehicle_step` reads, without the rows that pad rotors; `read` is called with rows."""
-        whole = self.layout.record(read)
-        count = self.form.rotor_count
-        cut = {name for name, shape in self.layout.fields.items() if name.startswith("rotor_") and len(shape) >= 1}
-        # Layouts pad rotors: those that are not there would be traced, loaded and multiplied for nothing.
-        return SimpleNamespace(**{n: v[:count] if n in cut else v for n, v in vars(whole).items()})
+        return self.form.record(read)
 
 
 def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig, env_count: int, seed: int = 0) -> Surrogate:

@@ -17,6 +17,7 @@ from airworthy.learning.l2f_position.gradient import L2fGradientOptions
 from airworthy.learning.machine import SEED_MAX
 from airworthy.learning.off_policy.training import OFF_POLICY, OffPolicyTrainingOptions
 from airworthy.learning.task_training.evaluation import TaskProtocol
+from airworthy.learning.task_training.jointed_options import JOINTED_BY_GRADIENT, jointed_gradient_options
 from airworthy.learning.task_training.options import TaskOptions, TaskTrainingOptions
 from airworthy.learning.task_training.own_tasks import made_task
 from airworthy.learning.task_training.path_options import PathGradientOptions
@@ -29,7 +30,7 @@ TASK_TRAINERS = {
     "ppo": "the same in torch: slower, and to read and to change",
     "sac": "by reward, from a replay of all that was flown",
     "td3": "alike, with a policy that is not random",
-    "gradient": "by the gradient of flights, of the tasks l2f_position, recovery, track and motor_track",
+    "gradient": "by the gradient of flights, of the tasks l2f_position, recovery, track, motor_track and those of joints",
 }
 """Those there are."""
 _BY_GRADIENT: Mapping[str, Callable[..., TaskOptions]] = {
@@ -37,6 +38,7 @@ _BY_GRADIENT: Mapping[str, Callable[..., TaskOptions]] = {
     "recovery": RecoveryGradientOptions,
     "track": partial(PathGradientOptions, "track"),
     "motor_track": partial(PathGradientOptions, "motor_track"),
+    **{name: partial(jointed_gradient_options, name) for name in JOINTED_BY_GRADIENT},
 }
 """The tasks that the gradient learns here, each in one form."""
 
@@ -51,7 +53,7 @@ class TaskConfig:
 
     trainer: str = "native_ppo"
     """What learns: "native_ppo", or "ppo", the same in torch; "sac" or "td3", of small networks and short trainings; of
-    l2f_position, recovery, track and motor_track "gradient", too."""
+    l2f_position, recovery, track, motor_track, morphy_hover, chain_hover and gap "gradient", too."""
     option: tuple[str, ...] = ()
     """Options of the task, NAME=VALUE, as `airworthy tasks show TASK` lists them: rate_max=5 as_published=true."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0

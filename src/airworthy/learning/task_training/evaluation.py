@@ -12,16 +12,20 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayFloat, Vector
+from airworthy.core.frames import to_matrix
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.schema import Bound, check_fields
+from airworthy.dynamics.articulated.stiffness import default_integrator
 from airworthy.evaluation import wilson_interval
 from airworthy.learning.environments import LearningTask, VectorTask
+from airworthy.learning.environments.jointed import split_state
 from airworthy.learning.environments.traits import TaskTraits, traits_of
 from airworthy.learning.gradient.evaluation import EVALUATION_SEED
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, MpcController
 from airworthy.learning.task_training.policy import without_noise
 from airworthy.learning.verdicts import JudgedFlights, beside_controller
 from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.simulation.jointed.joints import tree_for
 from airworthy.vehicles import Vehicle
 
 __all__ = ["PathController", "TaskFlights", "TaskProtocol", "compare", "fly_task", "known_controllers", "task_figures"]
@@ -121,16 +125,15 @@ class _Flights:
             control=traits.control(starts.vehicle) if known is None and not traits.by_rotor else SimulatorConfig().control,
             control_rate=rate,
             physics_rate=protocol.physics_rate,
+            **_dynamics(traits, starts.vehicle, 1.0 / protocol.physics_rate),
         )
         self._simulator = s = Simulator(starts.vehicle, config, starts.env_count, seed=protocol.seed)
-        first = starts.state.astype(float)
-        s.reset(
-            position=first[:3].T,
-            velocity=first[3:6].T,
-            attitude=first[6:10].T,
-            rate=first[10:13].T,
-            rotor_speed=first[13:].T,
-        )
+        first, rotors = starts.state.astype(float), starts.vehicle.rotor_count
+        self._joints = (len(first) - 13 - rotors) // 2 if traits.jointed else 0
+        parts = split_state(tuple(first), rotors, self._joints)
+        names = ("position", "velocity", "attitude", "rate", "rotor_speed", "joint", "joint_rate")
+        # Of rigid vehicles there is nothing behind the rotors.
+        s.reset(**{name: np.array(part).T for name, part in zip(names, parts, strict=True) if part})
         count = starts.env_count
         self._memory, self.age = starts.memory.astype(float), np.zeros(count)
         # Flights begin as if they had hovered before: the first change of action is judged against that.
@@ -182,6 +185,10 @@ class _Flights:
         if self._traits.pushed:
             force, moment = (np.array([np.broadcast_to(x, count) for x in part]).T for part in self.task.wrench(state, p))  # type: ignore[attr-defined]
             self._simulator.set_external(force, moment)
+        rotors = self._simulator.rotor_count
+        if self._joints and command.shape[-1] > rotors and self._known is None:
+            self._simulator.set_joint_command(rate=command[:, rotors:])
+            command = command[:, :rotors]
         self._simulator.step(command)
         after = self._now()
         sound = np.isfinite(after).all(axis=0) & ~self._simulator.diverged
@@ -212,7 +219,8 @@ class _Flights:
     def _now(self) -> Array:
         s = self._simulator
         parts = [np.asarray(s.field(name), float).T for name in ("position", "velocity", "attitude", "rate")]
-        return np.concatenate([*parts, np.asarray(s.rotor_speed, float).T])
+        joints = [np.asarray(s.field(name), float).T for name in ("joint", "joint_rate")] if self._joints else []
+        return np.concatenate([*parts, np.asarray(s.rotor_speed, float).T, *joints])
 
     def result(self) -> TaskFlights:
         """Return what was measured."""
@@ -226,6 +234,23 @@ class _Flights:
         return TaskFlights(
             self.lost, self._success & ~self.lost, error, self._returns if acted else None, terms if acted else {}
         )
+
+
+def _dynamics(traits: TaskTraits, vehicle: Vehicle, dt: float) -> dict[str, Any]:
+    """Return what of a simulator's settings is another for vehicles with joints."""
+    if not traits.jointed:
+        return {}
+    return {"dynamics": "articulated", "integrator": default_integrator(tree_for(vehicle), dt)}
+
+
+class RootController(GeometricController):
+    """Our geometric law on a vehicle with joints, which it leaves as they are, its root at the origin, its heading as it is."""
+
+    def command(self, simulator: Simulator, noise: Array | None) -> Array:
+        """Return where the centre of mass is when the root's is at the origin, and the heading, (env, 4)."""
+        offset = np.asarray(simulator.center, float) - np.asarray(simulator.position, float)
+        forward = to_matrix(np.asarray(simulator.attitude, float))[:, :, 0]
+        return np.concatenate([offset, np.arctan2(forward[:, 1], forward[:, 0])[:, None]], axis=1)
 
 
 class PathController:
@@ -275,6 +300,9 @@ def known_controllers(task: LearningTask, protocol: TaskProtocol) -> list[tuple[
         task: That is judged.
         protocol: With the counts.
     """
+    if traits_of(task).jointed:
+        # The MPC knows rigid vehicles only.
+        return [(RootController(task.rate), protocol.flights)] if getattr(task, "error", 0) is not None else []
     if hasattr(task, "reference"):
         return [(PathController(task.rate), protocol.flights)]
     if getattr(task, "error", 0) is None:

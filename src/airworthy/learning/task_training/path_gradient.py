@@ -129,21 +129,35 @@ class PathGradientTraining:
         # It flies nothing: it says what the task shows and commands, for the contract.
         self.environments = VectorTask(self.task, 16, vehicle, o.seed)
         self.vehicle = self.environments.vehicle
+        keep = getattr(o, "keep", 1.0)
         self.flights = DifferentiableSimulator(
-            self.vehicle, followed(self.task, o), o.env_count, o.window, seed=o.seed, threads=1
+            self.vehicle, self._descended(), o.env_count, o.window, seed=o.seed, keep=keep, threads=1
         )
         self.machine: Machine = replace(machine_for(TrainingRunOptions(device="cpu")), threads=0)
         sizes = (self.flights.observation_count, *o.hidden, self.flights.action_count)
         matrices = [(rows, columns) for columns, rows in pairwise(sizes)]
-        self._descent = Descent(initial_weights(matrices, self.environments.hover_action.astype(float), o.seed))
+        drawn = initial_weights(matrices, self.environments.hover_action.astype(float), o.seed)
+        self._descent = Descent(self._begun(drawn))
         # Views: what Adam writes is what the network reads.
         self._parameters = [torch.from_numpy(w).requires_grad_() for w in self._descent.weights]
         self.iteration = self.lost = 0
         self._state = self.flights.begin()
         draws = uniforms(flight_key(o.seed, np.arange(o.env_count), 0), 0, Stream.SENSED, 4)[:, 0]
         # First flights are shorter, or all would end at once, again and again.
-        self._left = np.ceil(draws * o.flight_steps).astype(np.int64)
+        self._left = np.ceil(draws * self._flight_steps()).astype(np.int64)
         """Decisions that are left of the present flights."""
+
+    def _descended(self) -> LearningTask:
+        """Task with what is descended as its reward."""
+        return followed(self.task, self.options)
+
+    def _flight_steps(self) -> int:
+        """Decisions of a flight that begins now."""
+        return int(self.options.flight_steps)
+
+    def _begun(self, weights: list[ArrayF32]) -> list[ArrayF32]:
+        """Weights that learning begins with, of those drawn."""
+        return weights
 
     @property
     def env_steps(self) -> int:
@@ -198,7 +212,7 @@ class PathGradientTraining:
         self.lost += int(lost.sum())
         self._left -= self.options.window
         over = lost | (self._left <= 0)
-        self._left[over] = self.options.flight_steps
+        self._left[over] = self._flight_steps()
         self._state = self.flights.begin(after, torch.from_numpy(over))
 
     def metrics(self, cost: float) -> dict[str, Any]:

@@ -67,6 +67,7 @@ def contract_of_task(
         remember=flown.remember,
         memory=flown.memory,
         path=flown.path,
+        joints=flown.joints,
         motor_state=vehicle.motor_state,
         weight=float(vehicle.mass * vehicle.gravity),
         digest=vehicle_digest(vehicle),
@@ -96,10 +97,12 @@ class FlownTask:
         self.path: tuple[float, ...] = tuple(map(float, path))
         """Times ahead of the points of a path that are seen [s]."""
         rotors = environments.vehicle.rotor_count
+        self.joints = sum(link.joint is not None for link in environments.vehicle.links) if self._traits.jointed else 0
+        """Of the vehicle, of which a state has angles and rates."""
         hover = tuple(map(float, environments.hover_action))
         self.memory = self._begun(hover)
         """Remembered at a start where nothing is drawn."""
-        sizes = program_inputs(rotors, len(hover), len(self.memory), len(self.path))
+        sizes = program_inputs(rotors, len(hover), len(self.memory), len(self.path), self.joints)
         self.observe = self._program(self._observed, sizes)
         """From what a pilot reads to what the network sees."""
         self.command = self._program(lambda p, given: self._task.command(given["action"], p), sizes)

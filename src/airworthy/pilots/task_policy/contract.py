@@ -54,6 +54,11 @@ FRAMES = (
     "state: position and velocity relative to the target's, world turned to the target's heading; attitude body to that frame"
     " x y z w; body rate; rotor states. Of a path: world, and points of the reference ahead"
 )
+JOINTED_FRAMES = (
+    FRAMES + ". Of a vehicle with joints: of its root's own centre of mass; behind the rotors joint angles, joint rates"
+)
+_JOINTS_MAX = 24
+"""As of vehicles."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,9 @@ class TaskContract:
     """What is remembered at a start; what a training draws there is taken at its middle."""
     path: Annotated[tuple[float, ...], Bound(-1e3, 1e3, "s"), Length(0, 64)] = ()
     """Times ahead [s] of the points of the reference that are seen; empty: the task is to hold a target."""
+    joints: Annotated[int, Bound(0, _JOINTS_MAX)] = 0
+    """Joints of that vehicle, whose angles and rates stand in the state behind the rotors; a command then may have, behind that
+    of the level, a rate for each [rad/s]."""
     motor_state: Literal["speed", "thrust"] = "speed"
     """What a rotor's state is: a speed [rad/s], or a thrust [N]."""
     weight: Annotated[float, Bound(0.0, _MAGNITUDE, "N")] = 0.0
@@ -113,21 +121,30 @@ class TaskContract:
         check_fields(self, "Contract.")
         if self.level != "rotor_speed" and self.level not in MODES:
             raise AirworthyError(f"Contract.level is {self.level!r}; expected rotor_speed or one of {', '.join(MODES)}.")
-        sizes = program_inputs(len(self.limits), self.actions, len(self.memory), len(self.path))
-        wanted = len(command_fields(self.level, len(self.limits)))
-        for name, least, most in (
-            ("observe", 1, _OBSERVED_MAX),
-            ("command", wanted, wanted),
-            ("remember", len(self.memory), len(self.memory)),
+        sizes = program_inputs(len(self.limits), self.actions, len(self.memory), len(self.path), self.joints)
+        for name, fits in (
+            ("observe", range(1, _OBSERVED_MAX + 1)),
+            ("command", (self.wanted, self.wanted + self.joints)),
+            ("remember", (len(self.memory),)),
         ):
             program: Program = getattr(self, name)
-            if dict(program.inputs) != sizes or not least <= len(program.results) <= most:
+            if dict(program.inputs) != sizes or len(program.results) not in fits:
                 raise AirworthyError(f"Contract.{name} does not fit rotors, actions, memory and level of the contract.")
 
     @property
     def actions(self) -> int:
         """Numbers of an action."""
         return len(self.hover)
+
+    @property
+    def wanted(self) -> int:
+        """Numbers of a command of the level."""
+        return len(command_fields(self.level, len(self.limits)))
+
+    @property
+    def moves_joints(self) -> bool:
+        """Whether rates of joints are commanded."""
+        return len(self.command.results) > self.wanted
 
     @property
     def control(self) -> ControlConfig:
@@ -141,11 +158,11 @@ class TaskContract:
 
     @property
     def reads_rotors(self) -> bool:
-        """Whether rotor states are read."""
+        """Whether rotor states, or joints, are read."""
         return any(p.reads(name, 13) for p in (self.observe, self.command, self.remember) for name in ("state", "before"))
 
 
-def program_inputs(rotors: int, actions: int, memory: int, points: int) -> dict[str, int]:
+def program_inputs(rotors: int, actions: int, memory: int, points: int, joints: int = 0) -> dict[str, int]:
     """Return names and lengths of what programs read.
 
     Args:
@@ -153,8 +170,9 @@ def program_inputs(rotors: int, actions: int, memory: int, points: int) -> dict[
         actions: Numbers of an action.
         memory: Numbers that are remembered.
         points: Of a path that are seen.
+        joints: Of the vehicle.
     """
-    state = 13 + rotors
+    state = 13 + rotors + 2 * joints
     sizes = {"state": state, "before": state, "action": actions, "past": actions, "memory": memory, "age": 1}
     return {**sizes, "points": 3 * points}
 
@@ -166,6 +184,12 @@ def check_task_vehicle(contract: TaskContract, vehicle: Vehicle) -> None:
         AirworthyError: Of motor commands: other rotors; where thrusts are commanded in newtons: another weight; where a gain
             set by name stands between: another vehicle.
     """
+    joints = sum(link.joint is not None for link in vehicle.links)
+    if joints != contract.joints:
+        raise AirworthyError(
+            f"The policy learnt to fly {contract.vehicle!r}, which has {contract.joints} joints; the vehicle"
+            f" {vehicle.name!r} has {joints}: train one for it."
+        )
     if contract.level == "rotor_speed":
         check_rotors(contract.limits, contract.motor_state, contract.vehicle, vehicle)
         return
@@ -198,12 +222,16 @@ def _table(c: TaskContract, weights: Mapping[str, Any]) -> dict[str, Any]:
             "weight_n": c.weight,
             "rotor_state": c.motor_state,
             "limits": [{"low": low, "high": high} for low, high in c.limits],
+            **({"joints": c.joints} if c.joints else {}),
         },
         "level": c.level,
-        "command": list(command_fields(c.level, len(c.limits))),
+        "command": [
+            *command_fields(c.level, len(c.limits)),
+            *(f"joint_rate_{k}" for k in range(c.joints if c.moves_joints else 0)),
+        ],
         "control": {"gains": c.gains, "acceleration_frame": c.acceleration_frame},
         "rate_hz": c.rate,
-        "frames": FRAMES,
+        "frames": JOINTED_FRAMES if c.joints else FRAMES,
         "hover": list(c.hover),
         "memory": list(c.memory),
         "path_s": list(c.path),
@@ -235,7 +263,8 @@ def _fields(table: ContractTable) -> TaskContract:
     limits = tuple((row.entry("low", float), row.entry("high", float)) for row in table.rows("vehicle.limits"))
     hover, memory = table.entry("hover", tuple[float, ...]), table.entry("memory", tuple[float, ...])
     path = table.entry("path_s", tuple[float, ...])
-    inputs = tuple(program_inputs(len(limits), len(hover), len(memory), len(path)).items())
+    joints = table.entry("vehicle.joints", int, 0)
+    inputs = tuple(program_inputs(len(limits), len(hover), len(memory), len(path), joints).items())
 
     def program(name: str) -> Program:
         lines = table.entry(f"programs.{name}.lines", tuple[str, ...])
@@ -252,6 +281,7 @@ def _fields(table: ContractTable) -> TaskContract:
         remember=program("remember"),
         memory=memory,
         path=path,
+        joints=joints,
         motor_state=table.entry("vehicle.rotor_state", Literal["speed", "thrust"]),
         weight=table.entry("vehicle.weight_n", float),
         digest=table.entry("vehicle.sha256", str),

@@ -70,12 +70,21 @@ class TaskPilot:
         self.policy, self.trajectory = policy, trajectory
         c = policy.contract
         self.level = c.level
-        self.observes = ("position", "velocity", "attitude", "rate", *(("rotor_speed",) if c.reads_rotors else ()))
+        self._root = "root_" if c.joints else ""
+        own = (f"{self._root}position", f"{self._root}velocity", "attitude", "rate")
+        joints = ("joint", "joint_rate") if c.joints else ()
+        self.observes = (*own, *(("rotor_speed",) if c.reads_rotors else ()), *joints)
         self._clock = DecisionClock(c.rate, env_count)
-        state = 13 + rotor_count
+        state = 13 + rotor_count + 2 * c.joints
+        self._rotors = rotor_count
         self._past, self._memory = np.zeros((c.actions, env_count)), np.zeros((len(c.memory), env_count))
         self._before, self._age = np.zeros((state, env_count)), np.zeros(env_count)
         self._wanted = np.zeros((env_count, len(c.command.results)))
+
+    @property
+    def joint_rates(self) -> Array | None:
+        """Rates that joints are to turn at, (env, joints) [rad/s]; None of a policy that moves none."""
+        return self._wanted[:, self.policy.contract.wanted :].copy() if self.policy.contract.moves_joints else None
 
     @property
     def action(self) -> Array:
@@ -91,7 +100,7 @@ class TaskPilot:
         self._age[begun] = 0.0
         if due.any():
             self._decide(observation, begun, due)
-        return self._wanted.copy()
+        return self._wanted[:, : c.wanted].copy()
 
     def _decide(self, observation: Observation, begun: ArrayBool, due: ArrayBool) -> None:
         c, at = self.policy.contract, np.flatnonzero(due)
@@ -118,11 +127,12 @@ class TaskPilot:
 
     def _state(self, observation: Observation, at: ArrayIndex) -> tuple[Array, Array]:
         """State as the task has it, (13 + rotors, flights), and the target's velocity in the vehicle's frame, (3, flights)."""
-        names = ("position", "velocity", "attitude", "rate")
+        names = (f"{self._root}position", f"{self._root}velocity", "attitude", "rate")
         position, velocity, attitude, rate = (np.asarray(observation[name], float)[at] for name in names)
-        rotors = np.zeros((len(at), len(self._before) - 13))
+        rotors = np.zeros((len(at), self._rotors))
         if "rotor_speed" in self.observes:
             rotors = np.asarray(observation["rotor_speed"], float)[at]
+        joints = [np.asarray(observation[name], float)[at] for name in ("joint", "joint_rate")] if self._root else []
         moving = np.zeros((3, len(at)))
         if not self.policy.contract.path:
             flat = self.trajectory.sample(observation.time[at])
@@ -135,7 +145,7 @@ class TaskPilot:
             position = _turned(position - flat.position, -flat.yaw)
             velocity = _turned(velocity - flat.velocity, -flat.yaw)
             attitude = multiply(turn, attitude)
-        return np.concatenate([position, velocity, attitude, rate, rotors], axis=1).T, moving
+        return np.concatenate([position, velocity, attitude, rate, rotors, *joints], axis=1).T, moving
 
     def _points(self, time: ArrayFloat) -> Array:
         """Points of the reference ahead, (3 points, flights)."""

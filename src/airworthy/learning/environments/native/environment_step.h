@@ -243,7 +243,14 @@ if (N::any(ended)) {
     N::store(ROW(state, ROW_PLACE + k), h[3 + k]);
   }
 #endif
-  T::start(uniforms, guide, p, past, h, m, first);
+  F starting[START_DRAWS];
+  for (int k = 0; k < 16; ++k) starting[k] = uniforms[k];
+  // Of vehicles with joints: how these begin.
+  for (int k = 0; 4 * k < START_DRAWS - 16; ++k) {
+    Threefry::draw(fresh, N::u(0u), STREAM, JOINT_BLOCK + k, words);
+    for (int i = 0; i < 4; ++i) starting[16 + 4 * k + i] = Threefry::uniform(words[i]);
+  }
+  T::start(starting, guide, p, past, h, m, first);
   if (MEMORY) {
     F begun[MEMORY + 1];
     for (int k = 0; k < 4; ++k) {

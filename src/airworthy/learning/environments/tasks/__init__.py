@@ -1,7 +1,9 @@
 """Tasks that are shipped; importing this registers them."""
 
 from airworthy.learning.environments.task import register_task
+from airworthy.learning.environments.tasks.gap import Gap
 from airworthy.learning.environments.tasks.hover import HoverTask
+from airworthy.learning.environments.tasks.jointed_hover import ChainHover, MorphyHover
 from airworthy.learning.environments.tasks.l2f_position import L2fPosition
 from airworthy.learning.environments.tasks.motor_command import MotorCommand, Px4MotorCommand
 from airworthy.learning.environments.tasks.position import PositionByAcceleration, PositionByAttitude, PositionByVelocity
@@ -10,8 +12,11 @@ from airworthy.learning.environments.tasks.track import MotorTracking, PathTrack
 
 __all__ = [
     "SHIPPED",
+    "ChainHover",
+    "Gap",
     "HoverTask",
     "L2fPosition",
+    "MorphyHover",
     "MotorCommand",
     "MotorTracking",
     "PathTracking",
@@ -24,7 +29,7 @@ __all__ = [
 
 SHIPPED = (
     HoverTask, MotorCommand, Px4MotorCommand, PositionByAttitude, PositionByVelocity, PositionByAcceleration, L2fPosition,
-    Recovery, PathTracking, MotorTracking,
+    Recovery, PathTracking, MotorTracking, MorphyHover, ChainHover, Gap,
 )  # fmt: skip
 """In the order of documents."""
 

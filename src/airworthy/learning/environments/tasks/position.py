@@ -15,7 +15,7 @@ from airworthy.learning.environments.start import euler_quaternion, turned_start
 from airworthy.learning.environments.task import Judgement, crashed_terms, cusp, cusp_penalty, peak
 from airworthy.vehicles import Vehicle
 
-__all__ = ["PositionByAcceleration", "PositionByAttitude", "PositionByVelocity"]
+__all__ = ["PositionByAcceleration", "PositionByAttitude", "PositionByVelocity", "euler_angles"]
 
 # Source: specification aerial_gym, 9.1: position 0.03, Euler 0.02, velocities 0.02 (Gaussian).
 _POSITION_NOISE, _NOISE = 0.03, 0.02
@@ -40,8 +40,8 @@ def position_start(uniforms: Vector, p: Any) -> Vector:
     return (-0.7 + 0.1 * (2.0 * uniforms[0] - 1.0), *state[1:])
 
 
-def _euler(attitude: Vector) -> tuple[Scalar, Scalar, Scalar]:
-    """Roll, pitch and yaw (Z-Y-X) [rad]."""
+def euler_angles(attitude: Vector) -> tuple[Scalar, Scalar, Scalar]:
+    """Return roll, pitch and yaw (Z-Y-X) of an attitude [rad]."""
     x, y, z = matrix_columns(attitude)
     level = sqrt(y[2] * y[2] + z[2] * z[2])
     return arctan2(y[2], z[2]), arctan2(-x[2], level), arctan2(x[1], x[0])
@@ -60,7 +60,7 @@ def position_observation(state: Vector, noises: Vector | None, last: Vector) -> 
     if noises is not None:
         position = add(position, scale(noises[:3], _POSITION_NOISE))
         velocity, rate = add(velocity, scale(noises[6:9], _NOISE)), add(rate, scale(noises[9:12], _NOISE))
-        attitude = euler_quaternion(*(e + _NOISE * n for e, n in zip(_euler(attitude), noises[3:6], strict=True)))
+        attitude = euler_quaternion(*(e + _NOISE * n for e, n in zip(euler_angles(attitude), noises[3:6], strict=True)))
     sign = where(attitude[3] < 0.0, -1.0, 1.0)
     return (*position, *scale(attitude, sign), *velocity, *rate, *last)
 
@@ -186,7 +186,7 @@ class PositionByVelocity(_Disturbed):
             "effort": effort,
             "change": change,
             "closer": closer,
-            "yaw": cusp(_euler(after[6:10])[2], 2.0, 3.0),
+            "yaw": cusp(euler_angles(after[6:10])[2], 2.0, 3.0),
         }
         return self._judged(terms, distance, -50.0, p)
 
@@ -245,7 +245,7 @@ class PositionByAcceleration(_Disturbed):
             "effort": effort,
             "change": change,
             "closer": closer,
-            "yaw": cusp(_euler(after[6:10])[2], 3.0, 5.0),
+            "yaw": cusp(euler_angles(after[6:10])[2], 3.0, 5.0),
             "near": peak(distance, 2.0, 1.0),
             "speed": 0.2 * speed,
         }
