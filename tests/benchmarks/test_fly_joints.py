@@ -38,6 +38,18 @@ def test_a_chain_turns_a_corner_at_the_speed_that_is_set_for_any_vehicle(tmp_pat
     assert flight["tracking_error_m"] < 0.1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["morphy", "snakey"])
+def test_the_expert_flies_vehicles_with_joints(tmp_path: Path, name: str) -> None:
+    """MPC asks for thrust and rates, which the law gives at the angles that the joints have."""
+    config = FlyConfig(
+        vehicle=(name,), pilot="mpc", waypoints=("0,0,1", "1,0,1.2"), hold=1.0, out=tmp_path / "run", report=False
+    )  # fmt: skip
+    (flight,) = run_fly(config).summary["flights"]
+    assert flight["outcome"] == "success"
+    assert flight["tracking_error_m"] < 0.1
+
+
 @pytest.mark.parametrize("contact", ["freeze", "respond"])
 def test_links_meet_a_scene(tmp_path: Path, contact: Any) -> None:
     """Into a trunk: evidence tells how near links came and how often they hit, not how far the centre was."""
@@ -47,11 +59,11 @@ def test_links_meet_a_scene(tmp_path: Path, contact: Any) -> None:
     )  # fmt: skip
     with pytest.warns(AssetWarning, match="into the tree"):
         (flight,) = run_fly(config).summary["flights"]
-    assert flight["outcome"] == "collision"
     assert flight["touches"] == flight["collisions"] >= 1
-    # What rebounds may be in by the way of a step, whose end is recorded.
-    assert (-1e-4 if contact == "freeze" else -0.02) < flight["link_clearance_min_m"] < 2e-3
-    assert "cylinder" in flight["cause"]
+    assert -1e-3 < flight["link_clearance_min_m"] < 2e-3
+    if contact == "freeze":
+        assert flight["outcome"] == "collision"
+        assert "cylinder" in flight["cause"]
     columns = read_flight(tmp_path / "run")[0].columns
     assert "clearance_m" not in columns
     assert columns["link_clearance_m"][0] == pytest.approx(0.81, abs=0.05)
@@ -85,7 +97,8 @@ def test_what_is_flown(names: tuple[str, ...], changes: dict[str, Any], dynamics
         ({"vehicle": ("morphy",), "joints": "0.1,0.2"}, "has 8 joints"),
         ({"vehicle": ("morphy",), "joints": "bent"}, "set of joint angles"),
         ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "mixes motors by the firmware's own table"),
-        ({"vehicle": ("morphy",), "pilot": "policy:nowhere"}, "was trained for the rotors"),
+        ({"vehicle": ("morphy",), "pilot": "avoid:nowhere"}, "keeps clear by one sphere"),
+        ({"vehicle": ("morphy",), "pilot": "ego", "scene": "forest:3"}, "keeps clear by one sphere"),
         ({"vehicle": ("morphy",), "wind": (1.0, 0.0, 0.0)}, "Wind without drag of links"),
     ],
 )

@@ -17,7 +17,7 @@ from airworthy.learning.environments.tasks import ChainHover, Gap, MorphyHover
 from airworthy.learning.environments.tasks.gap import slot_distance, sphere_places
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
-from airworthy.simulation.jointed.rows import tree_for
+from airworthy.simulation.jointed.joints import tree_for
 from airworthy.vehicles import vehicle
 
 NAMES = ("morphy_hover", "chain_hover", "gap")

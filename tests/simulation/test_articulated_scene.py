@@ -38,7 +38,7 @@ def loose() -> Vehicle:
     return replace(craft, links=(replace(craft.links[0], shapes=(LinkShape("box", (0.12, 0.03, 0.03)),)), arm))
 
 
-def rooms(count: int) -> GeometryBatch:
+def rooms(count: int, device: str = "cpu") -> GeometryBatch:
     """A floor, a wall, a pillar, a ball and a pyramid, which differ."""
     layouts = []
     for k in range(count):
@@ -47,7 +47,7 @@ def rooms(count: int) -> GeometryBatch:
         position = [(0, 0, -1.0), (1.6, 0, 0), (*at[0], 1.0), (*at[1], 0.3), (*at[2], 0.0)]
         layouts.append(Placement.of([0, 1, 2, 3, 4], np.array(position)))
     shapes = [Box((9.0, 9.0, 1.0)), Box((0.4, 9.0, 9.0)), Cylinder(0.2, 2.0), Sphere(0.3), PYRAMID]
-    return GeometryBatch(shapes, layouts)
+    return GeometryBatch(shapes, layouts, device=device)
 
 
 ROOMS = rooms(4)
@@ -64,11 +64,12 @@ def thrown(
     geometry: GeometryBatch = ROOMS,
     speed: float = 3.0,
     height: float = 0.45,
+    device: str = "cpu",
     **changes: Any,
 ) -> Simulator:
     """Loose bars that tumble through rooms."""
     given = {} if contact is None else {"geometry": geometry, "geometry_env": ids % geometry.env_count}
-    simulator = Simulator(loose(), config(contact, **changes), len(ids), flight_ids=ids, **given)
+    simulator = Simulator(loose(), config(contact, **changes), len(ids), flight_ids=ids, device=device, **given)
     draw = np.array([np.random.default_rng(int(k)).normal(size=11) for k in ids])
     simulator.reset(
         position=draw[:, :3] * 0.05 + [0.0, 0.0, height], velocity=draw[:, 3:6] * speed, attitude=draw[:, 6:10],

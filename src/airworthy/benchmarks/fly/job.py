@@ -287,16 +287,18 @@ def _check_pilot(config: FlyConfig, level: str) -> None:
         )
 
 
+_ONE_SPHERE = "keeps clear by one sphere around a rigid vehicle"
 _NOT_OF_JOINTS = {
     "crazyflie": "mixes motors by the firmware's own table for four rotors in an x",
+    "avoid": _ONE_SPHERE,
+    "navigation": _ONE_SPHERE,
 }
-"""Built-in pilots that know rigid vehicles only, and why: they do not ask the control law for a wrench, and so nothing follows
-the joints. A policy's contract says itself which joints it knows."""
+"""Built-in pilots that know rigid vehicles only, and why. A policy's contract says itself which joints it knows."""
 
 
 def _check_jointed(config: FlyConfig, vehicles: list[Vehicle]) -> None:
     """Refuse a built-in pilot that knows rigid vehicles only."""
-    why = _NOT_OF_JOINTS.get(config.pilot.partition(":")[0])
+    why = _ONE_SPHERE if is_planner(config.pilot) else _NOT_OF_JOINTS.get(config.pilot.partition(":")[0])
     if config.dynamics == "articulated" and why is not None:
         rest = [name for name in pilot_names() if name not in (*_NOT_OF_JOINTS, *AUTOPILOTS)]
         raise AirworthyError(

@@ -14,7 +14,7 @@ from airworthy.dynamics import equations as eq
 from airworthy.dynamics.articulated import step
 from airworthy.dynamics.articulated.contact_native import block_maker, contact_blocks, true_model
 from airworthy.dynamics.articulated.native import with_motion
-from airworthy.dynamics.articulated.steering import GAINS, ROWS, steered, whole_motion
+from airworthy.dynamics.articulated.steering import GAINS, ROWS, SHAPE_STEPS, shaped, whole_motion
 from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
 from airworthy.dynamics.rigid import jointed_step_source
 from airworthy.dynamics.state import input_layout, rigid_layout, rigid_state_layout
@@ -105,6 +105,7 @@ def jointed_state_layout(shape: JointedShape) -> Layout:
     fields["stop"] = ()  # share of the last launch's steps after which a joint pressed into a stop
     fields["center"] = (3,)  # centre of mass of the whole, world [m]
     fields["center_velocity"] = (3,)  # world [m/s]
+    fields["launch_joint"] = (joints,)  # of an unfinished launch: angles that allocation was last found at [rad]
     return Layout(fields)
 
 
@@ -146,7 +147,7 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
     keeps: dict[str, int | None] = {"keep_rise": rotors, "keep_fall": rotors}
     whole: dict[str, int | None] = {"center": 3, "drift": 3}
     steering: dict[str, int | None] = {
-        **whole, "inertia": 6, "inverse": 6 * rotors, "collective": rotors, "gains": 3 * len(GAINS), "trim": 4,
+        "inertia": 6, "inverse": 6 * rotors, "collective": rotors, "gains": 3 * len(GAINS), "trim": 4,
     }  # fmt: skip
     asked: dict[str, int | None] = {"q": joints, "target": joints, "angle": joints, "gain": joints}
     return [
@@ -176,9 +177,8 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
             {"out": 3},
         ),
         block(lambda p, **given: whole_motion(structure, true(p), **given), "whole_motion", pose, whole),
-        block(
-            lambda p, **given: steered(structure, believed(p), **given, p=p, leaning=shape.leaning), "steered", pose, steering
-        ),
+        block(lambda p, **given: whole_motion(structure, believed(p), **given), "believed_motion", pose, whole),
+        block(lambda p, q: shaped(structure, believed(p), q, p, shape.leaning), "shaped", {"q": joints}, steering),
         block(
             lambda p, speed, ceiling: eq.clip_rotors(speed, p.rotor_min, p.rotor_max, ceiling),
             "clip_rotors",
@@ -238,6 +238,7 @@ def jointed_constants(shape: JointedShape) -> dict[str, int]:
     felt = 6 + 2 * joints
     return {
         "JOINTS": joints,
+        "SHAPE_STEPS": SHAPE_STEPS,
         "STATES": 10 + shape.rotor_count + 2 * joints,
         "FELT_COUNT": 9,
         "SENSED": felt + 3,

@@ -31,8 +31,9 @@ from airworthy.geometry.distance import clearance
 from airworthy.geometry.sweep import sweep_sphere
 from airworthy.simulation.arrays import Compact
 from airworthy.simulation.config import Contact
-from airworthy.simulation.family import assembled, jointed_parameter_layout
-from airworthy.simulation.jointed.rows import spheres_for
+from airworthy.simulation.family import assembled
+from airworthy.simulation.jointed.family import jointed_parameter_layout
+from airworthy.simulation.jointed.joints import spheres_for
 from airworthy.simulation.obstacles import LEAVING, SHALLOW, environments_of
 
 if TYPE_CHECKING:
@@ -174,11 +175,19 @@ def scene_kernel(shape: JointedShape) -> Any:
     Args:
         shape: Of the vehicles.
     """
+    return native_kernel(f"jointed_scene_{shape.structure.joint_count}_{shape.rotor_count}", scene_text(shape), _ARGUMENTS)
+
+
+def scene_text(shape: JointedShape) -> str:
+    """Return the complete native source of that kernel.
+
+    Args:
+        shape: Of the vehicles.
+    """
     parameters = jointed_parameter_layout(shape)
     constants = {"ROTORS": shape.rotor_count, "P_CONTROL_START": jointed_layout(shape).size, **jointed_constants(shape)}
     text = jointed_scene_source(shape, parameters)
-    source = assembled(text, constants, parameters, jointed_state_layout(shape), jointed_input_layout(shape))
-    return native_kernel(f"jointed_scene_{shape.structure.joint_count}_{shape.rotor_count}", source, _ARGUMENTS)
+    return assembled(text, constants, parameters, jointed_state_layout(shape), jointed_input_layout(shape))
 
 
 def link_clearance(simulator: Simulator, geometry: GeometryBatch, most: float) -> Array:

@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import control_layout
 from airworthy.core.arrays import Array, Vector
 from airworthy.core.errors import AirworthyError
-from airworthy.core.random import flight_key
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.articulated.contact import sensed_change
 from airworthy.dynamics.articulated.flight import battery_step, jointed_layout
 from airworthy.dynamics.articulated.impacts import LinkImpact, meet, meet_ground, sphere_centers
-from airworthy.dynamics.articulated.steering import GAINS, steered, whole_motion
+from airworthy.dynamics.articulated.steering import GAINS, SHAPE_STEPS, shaped, whole_motion
 from airworthy.dynamics.articulated.step import joint_aim, sensed_rate, to_world
 from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.dynamics.state import Effects
-from airworthy.simulation.jointed.rows import tree_for
+from airworthy.simulation.jointed.joints import tree_for
 from airworthy.simulation.scene_contact import SceneContact
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.twin import Twin
@@ -37,29 +35,19 @@ class JointedTwin(Twin):
     """
 
     def __init__(self, simulator: Simulator):
-        self.config, self.effects = simulator.config, simulator.effects
-        self._priority = priority_of(self.config.control)
-        self.dt = 1.0 / simulator.config.physics_rate
+        self._begin(simulator)
         self._shape = simulator.shape
-        layout, structure, n = simulator._param_layout, self._shape.structure, self._shape.rotor_count
+        layout, structure = simulator._param_layout, self._shape.structure
         rows = np.asarray(simulator.rows, float)
         self.p = jointed_layout(self._shape).record(lambda row: rows[row])
         start = layout.offsets["control_mass"]
-        self.c = control_layout(n).record(lambda row: rows[start + row])
+        self.c = control_layout(self.rotor_count).record(lambda row: rows[start + row])
         self._believed = layout.record(lambda row: rows[row])
         self._tree = ArticulatedTwin(tree_for(simulator.vehicles[0]), rows[layout.rows("tree")])
         self._belief = structure.model(lambda row: rows[layout.offsets["believed_tree"] + row])
-        self.state: dict[str, Any] = {
-            name: np.array(simulator.field(name), float).T.copy()
-            for name in simulator.layout.fields
-            if name != "position_residual"
-        }
+        self._found: tuple[Vector, ...] = ()
         inputs, of = simulator._arrays.inputs()[:, : simulator.env_count], simulator.inputs_layout
         self._asked = [np.array(inputs[of.rows(f"joint_{name}")], float) for name in ("target", "angle", "gain")]
-        self.key = flight_key(simulator.seed, simulator.flight_ids, simulator.episode)
-        self.clock = simulator.flight_step.astype(np.int64)
-        self.rotor_count, self.scene = n, simulator.scene
-        self.force, self.moment = np.zeros((3, simulator.env_count)), np.zeros((3, simulator.env_count))
 
     def _step(self, wanted: Vector, elapsed: float) -> None:
         s, structure = self.state, self._shape.structure
@@ -188,9 +176,11 @@ class JointedTwin(Twin):
 
         if self.config.level in ("tracking", "tracking:mellinger"):
             wanted = extrapolated(wanted, elapsed)
-        center, drift, inertia, inverse, collective, gains, trim = steered(
-            self._shape.structure, self._belief, *self._pose(), p=self._believed, leaning=self._shape.leaning
-        )
+        structure = self._shape.structure
+        center, drift = whole_motion(structure, self._belief, *self._pose())
+        if round(elapsed / self.dt) % SHAPE_STEPS == 0:
+            self._found = shaped(structure, self._belief, tuple(self.state["joint"]), self._believed, self._shape.leaning)
+        inertia, inverse, collective, gains, trim = self._found
         measured = np.asarray(self._believed.believed_measured) > 0.5
         rows = [tuple(inverse[6 * k : 6 * k + 6]) for k in range(self.rotor_count)]
 
