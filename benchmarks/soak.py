@@ -1,15 +1,16 @@
-"""A vehicle on topics for a long time: is memory flat, how late do steps begin, does everything arrive?
+"""A vehicle on topics for a long time: is memory flat, how late do steps begin, how even do samples come, are pictures skipped?
 
     python benchmarks/soak.py [SECONDS] [FRAMES_PER_SECOND] [SCENE] [WIDTHxHEIGHT]
 
-Serves flightgoggles in SCENE (hall) over DDS: inertial sensor, odometry, tf and clock at 960 Hz, colours of 640x360. Another
-process takes inertial samples and pictures, counts those whose stamps are missing, and says ten times a second that the vehicle
-is to stay. Memory of this process is printed every minute; SECONDS are simulated, at wall-clock time as long as the machine
-keeps up.
+Serves flightgoggles in SCENE (hall) over DDS: inertial sensor, odometry, tf and clock at 960 Hz, colours of 640x360, which
+another process renders beside them. A third process takes inertial samples and pictures, counts those whose stamps are missing,
+measures how unevenly they come, and says ten times a second that the vehicle is to stay. Memory of the first two is printed
+every minute; SECONDS are simulated, at wall-clock time as long as the machine keeps up.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -18,6 +19,9 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
+
+from airworthy.bridges.clock import Thinned
 from airworthy.bridges.topic_server import TopicServeConfig, serve_topics
 
 DOMAIN, RATE = 78, 960.0
@@ -43,6 +47,7 @@ def listen() -> None:
     zero, again = ros_types().packed("geometry_msgs/msg/TwistStamped", {}), 0.0
     count = frames = missing = 0
     last: int | None = None
+    ages: Thinned[float] = Thinned(200_000)
     quiet = time.monotonic() + 120.0
     while time.monotonic() < quiet:
         if time.monotonic() > again:
@@ -50,18 +55,37 @@ def listen() -> None:
             again = time.monotonic() + 0.1
         data = imu.receive(time.monotonic() + 0.05)
         if data is not None:
+            came = time.monotonic()
             stamp = ros_types().unpacked("sensor_msgs/msg/Imu", data).header.stamp
             step = round((stamp.sec + 1e-9 * stamp.nanosec) * RATE)
             missing += 0 if last is None else step - last - 1
-            last, count, quiet = step, count + 1, time.monotonic() + 30.0
+            last, count, quiet = step, count + 1, came + 30.0
+            ages.add(came - step / RATE)
         while pictures.receive(0.0) is not None:
             frames += 1
     print(f"taken: {count:,} inertial samples, {missing:,} missing; {frames:,} pictures", flush=True)
+    if ages.kept:
+        # Against the median, not the earliest: clocks of both are the same, and what is asked for is how even they come.
+        off = 1e3 * np.abs(np.array(ages.kept) - np.median(ages.kept))
+        median, p99, most = np.percentile(off, 50.0), np.percentile(off, 99.0), off.max()
+        print(f"jitter at the listener: median {median:.3f} ms, p99 {p99:.3f} ms, most {most:.1f} ms", flush=True)
 
 
-def resident() -> float:
-    """Memory of this process [MB]."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+def resident(process: int | str = "self") -> float:
+    """Memory of a process [MB]; 0 of one that is gone."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def memory_text() -> str:
+    """Memory of this process, and of the one that renders."""
+    children = "".join(
+        f" + {resident(child.pid):.1f} MB {child.name}" for child in multiprocessing.active_children() if child.pid
+    )
+    return f"{resident():.1f} MB{children}"
 
 
 def main() -> None:
@@ -77,12 +101,11 @@ def main() -> None:
     seen = f"{scene}, {rate:g} pictures of {width} x {height} a second"
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, {seconds:g} s, {seen}", flush=True)
     listener = subprocess.Popen([sys.executable, __file__, "--listen"])
-    begin, over, memory = time.monotonic(), threading.Event(), [0.0]
+    begin, over = time.monotonic(), threading.Event()
 
     def watch() -> None:
         while not over.wait(60.0):
-            memory.append(resident())
-            print(f"{time.monotonic() - begin:6.0f} s: {memory[-1]:.1f} MB, load {os.getloadavg()[0]:.1f}", flush=True)
+            print(f"{time.monotonic() - begin:6.0f} s: {memory_text()}, load {os.getloadavg()[0]:.1f}", flush=True)
 
     threading.Thread(target=watch, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +120,8 @@ def main() -> None:
             over.set()
     spent, times = time.monotonic() - begin, os.times()
     print(f"{served.seconds:.1f} s in {spent:.1f} s of wall-clock and {times.user + times.system:.1f} s of processor time")
-    print(f"{served.lateness.sentence()}; frames {served.frames}; memory {resident():.1f} MB, after a minute {memory[1:2]} MB")
+    print(f"{served.lateness.sentence()}; memory at the end {memory_text()}")
+    print("\n".join(served.notes), flush=True)
     listener.wait()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.fly.job import run_fly, settled
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.simulation import read_flight
 from airworthy.vehicles import vehicle
 
@@ -36,6 +36,38 @@ def test_a_chain_turns_a_corner_at_the_speed_that_is_set_for_any_vehicle(tmp_pat
     (flight,) = run_fly(config).summary["flights"]
     assert flight["outcome"] == "success"
     assert flight["tracking_error_m"] < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["morphy", "snakey"])
+def test_the_expert_flies_vehicles_with_joints(tmp_path: Path, name: str) -> None:
+    """MPC asks for thrust and rates, which the law gives at the angles that the joints have."""
+    config = FlyConfig(
+        vehicle=(name,), pilot="mpc", waypoints=("0,0,1", "1,0,1.2"), hold=1.0, out=tmp_path / "run", report=False
+    )  # fmt: skip
+    (flight,) = run_fly(config).summary["flights"]
+    assert flight["outcome"] == "success"
+    assert flight["tracking_error_m"] < 0.1
+
+
+@pytest.mark.parametrize("contact", ["freeze", "respond"])
+def test_links_meet_a_scene(tmp_path: Path, contact: Any) -> None:
+    """Into a trunk: evidence tells how near links came and how often they hit, not how far the centre was."""
+    config = FlyConfig(
+        vehicle=("morphy",), scene="forest:3", waypoints=("6.4,0,1", "8.2,0,1"), hold=0.2, out=tmp_path / "run",
+        report=False, contact=contact, course_check="warn",
+    )  # fmt: skip
+    with pytest.warns(AssetWarning, match="into the tree"):
+        (flight,) = run_fly(config).summary["flights"]
+    assert flight["touches"] == flight["collisions"] >= 1
+    assert -1e-3 < flight["link_clearance_min_m"] < 2e-3
+    if contact == "freeze":
+        assert flight["outcome"] == "collision"
+        assert "cylinder" in flight["cause"]
+    columns = read_flight(tmp_path / "run")[0].columns
+    assert "clearance_m" not in columns
+    assert columns["link_clearance_m"][0] == pytest.approx(0.81, abs=0.05)
+    assert columns["touches"][0] == 0
 
 
 @pytest.mark.parametrize(
@@ -64,8 +96,9 @@ def test_what_is_flown(names: tuple[str, ...], changes: dict[str, Any], dynamics
         ({"vehicle": ("morphy",), "joints": "1,a"}, "an angle for each joint"),
         ({"vehicle": ("morphy",), "joints": "0.1,0.2"}, "has 8 joints"),
         ({"vehicle": ("morphy",), "joints": "bent"}, "set of joint angles"),
-        ({"vehicle": ("morphy",), "pilot": "mpc"}, "knows rigid vehicles only"),
-        ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "knows rigid vehicles only"),
+        ({"vehicle": ("morphy",), "pilot": "crazyflie"}, "mixes motors by the firmware's own table"),
+        ({"vehicle": ("morphy",), "pilot": "avoid:nowhere"}, "keeps clear by one sphere"),
+        ({"vehicle": ("morphy",), "pilot": "ego", "scene": "forest:3"}, "keeps clear by one sphere"),
         ({"vehicle": ("morphy",), "wind": (1.0, 0.0, 0.0)}, "Wind without drag of links"),
     ],
 )

@@ -22,6 +22,7 @@ from tests.bridges.conftest import free_port
 import airworthy.bridges.remote.clients as clients
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.fly.job import run_fly
+from airworthy.benchmarks.fly.metrics import judge
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
 from airworthy.benchmarks.navigation.store import read_rows
@@ -297,7 +298,7 @@ READY = Message("ready")
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ((READY, None), "the connection was closed"),
+        ((READY, None), r"the connection was closed, at 0\.00 s of the flight"),
         ((READY,), "it gave no answer in time: none within 0.5 s"),
         ((READY, b"\x10\x00\x00\x00{"), "it gave no answer in time"),
         ((READY, b"HTTP/1.1 400"), "it began with the letters 'HTTP', as a web"),
@@ -305,6 +306,7 @@ READY = Message("ready")
         ((READY, Message("command", {"tick": 1})), "its answer held no array 'command'"),
         ((READY, Message("command")), "its command has the tick None; expected 1, as the observation that it answers has"),
         ((READY, Message("command", {"tick": 2})), "its command has the tick 2; expected 1"),
+        ((READY, Message("command", {"tick": "1"})), "its command has the tick '1'; expected 1"),
         ((READY, Message("command", {"tick": -1})), "its command has the tick -1; expected 1"),
         ((READY, Message("command", {"tick": True})), "its command has the tick True; expected 1"),
         (
@@ -385,12 +387,87 @@ def test_who_answers_without_end_is_not_read_without_end(loopback: None, tmp_pat
         raise AssertionError(result.pilot_error)
 
 
-def test_commands_that_are_not_finite_end_the_flight_as_diverged(serve: Callable[..., str], tmp_path: Path) -> None:
-    class Nan(Climber):
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (np.nan, "its command is not finite: [nan, nan, nan, nan]"),
+        (np.inf, "its command is not finite: [inf, inf, inf, inf]"),
+        (1e300, "its command held 1e+300, beyond what the level takes: velocity has no number beyond 1e+06"),
+        (-2e6, "its command held 2e+06, beyond what the level takes: velocity has no number beyond 1e+06"),
+    ],
+)
+def test_commands_that_no_vehicle_can_take_end_the_flight_with_their_cause(
+    serve: Callable[..., str], tmp_path: Path, number: float, said: str
+) -> None:
+    class Odd(Climber):
         def command(self, data: Any) -> Any:
-            return np.full((len(data["time"]), 4), np.nan)
+            return np.full((len(data["time"]), 4), number)
 
-    assert flown(tmp_path, serve(Nan)).summary["flights"][0]["outcome"] == "diverged"
+    result = flown(tmp_path, serve(Odd))
+    assert result.summary["flights"][0]["outcome"] == "pilot_error"
+    assert result.pilot_error == said
+
+
+class Third(Climber):
+    """Of three conversations, the second goes wrong in its 31st answer, and the third is silent from its 41st on."""
+
+    begun = 0
+    silent = threading.Event()
+
+    def __init__(self) -> None:
+        type(self).begun += 1
+        # The first conversation asks who it is; those of the flights follow in order.
+        self.flight, self.asked = type(self).begun - 2, 0
+
+    def command(self, data: Any) -> Any:
+        self.asked += 1
+        if self.flight == 1 and self.asked > 30:
+            raise ValueError("out of ideas")
+        if self.flight == 2 and self.asked > 40:
+            self.silent.wait(20.0)
+        return super().command(data)
+
+
+def test_a_program_that_fails_ends_its_own_flight_alone(serve: Callable[..., str], tmp_path: Path) -> None:
+    Third.begun = 0
+    Third.silent.clear()
+    try:
+        result = flown(tmp_path / "three", serve(Third), envs=3, patience=0.5)
+    finally:
+        Third.silent.set()
+    assert result.pilot_error == ""
+    first, second, third = result.summary["flights"]
+    assert first["outcome"] == flown(tmp_path / "one", serve(Climber)).summary["flights"][0]["outcome"]
+    assert [second["outcome"], third["outcome"]] == ["pilot_error", "pilot_error"]
+    assert "out of ideas" in second["cause"]
+    assert third["cause"] == "it gave no answer in time: none within 0.5 s, at 0.40 s of the flight"
+    # Rows at 50 Hz until the program failed, in steps of 10 ms.
+    assert second["duration_s"] == pytest.approx(0.3, abs=0.03)
+    assert third["duration_s"] == pytest.approx(0.4, abs=0.03)
+    assert judge(tmp_path / "three").summary["flights"][1]["outcome"] == "pilot_error"
+
+
+def test_one_row_of_many_that_is_none_ends_its_own_flight_alone(serve: Callable[..., str], tmp_path: Path) -> None:
+    class Row(Batched):
+        def command(self, data: Any) -> Any:
+            found = super().command(data)
+            found[1, 2] = np.nan if data["time"][0] > 0.2 else found[1, 2]
+            return found
+
+    flights = flown(tmp_path, serve(Row), envs=3).summary["flights"]
+    assert [item["outcome"] == "pilot_error" for item in flights] == [False, True, False]
+    assert flights[1]["cause"].startswith("its command is not finite: [")
+    assert flights[0]["outcome"] == flights[2]["outcome"]
+
+
+def test_where_every_flight_fails_the_run_ends(serve: Callable[..., str], tmp_path: Path) -> None:
+    class Tired(Climber):
+        def command(self, data: Any) -> Any:
+            raise ValueError("tired")
+
+    result = flown(tmp_path, serve(Tired), envs=2)
+    assert "tired" in result.pilot_error
+    assert [item["outcome"] for item in result.summary["flights"]] == ["pilot_error", "pilot_error"]
 
 
 @pytest.mark.parametrize(
@@ -399,6 +476,7 @@ def test_commands_that_are_not_finite_end_the_flight_as_diverged(serve: Callable
         ({}, "names no control level; pilots of races fly in `airworthy bench race`"),
         ({"level": "velocty"}, "velocty"),
         ({"level": "velocity", "name": ""}, "the name ''"),
+        ({"level": "velocity", "name": "x" * 41}, "expected 1 to 40 letters"),
         ({"level": "velocity", "rate": -1.0}, "the rate -1.0; expected decisions per second"),
         ({"level": "velocity", "observes": "position"}, "'observes' that is no list of names"),
         ({"level": "velocity", "protocol": 1}, "expected a hello of protocol 2"),
@@ -423,7 +501,11 @@ def test_hellos_that_are_none_are_refused(loopback: None, hello: dict[str, Any],
     ("word", "said"),
     [
         ("external:1", "nothing answered at 1 for 0.2 s"),
-        ("external:70000", "is no place to listen at"),
+        ("external:70000", "has the port 70000; ports are 1 to 65535"),
+        ("external:0", "has the port 0; ports are 1 to 65535"),
+        ("external:127.0.0.1:65536", "has the port 65536; ports are 1 to 65535"),
+        ("external", "'external' names no program: write external:PORT for one that listens there, or external:KIND with"),
+        ("external:", "'external:' names no program: write external:PORT"),
         ("external:sockt:5005", "Unknown external pilot 'sockt'. Closest: 'socket'"),
         ("external:px4", "is an autopilot, which holds a vehicle"),
     ],
@@ -431,6 +513,20 @@ def test_hellos_that_are_none_are_refused(loopback: None, hello: dict[str, Any],
 def test_words_that_name_nothing_are_refused(loopback: None, word: str, said: str) -> None:
     with pytest.raises(AirworthyError, match=said):
         external_entry(word, AT_ONCE)
+
+
+def test_nobody_is_waited_for_whose_word_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("external:foo", "external", "external:70000"):
+        with pytest.raises(AirworthyError):
+            run_fly(FlyConfig(pilot=word, waypoints=("0,0,1", "0,0,2"), out=tmp_path), quiet=False)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_name_may_have_forty_letters(serve: Callable[..., str]) -> None:
+    class Long(Climber):
+        name = "x" * 40
+
+    assert external_entry(serve(Long), AT_ONCE).hello.name == "x" * 40
 
 
 def test_words() -> None:
@@ -451,3 +547,33 @@ def test_an_evaluation_tells_it_the_course(serve: Callable[..., str], tmp_path: 
     (entry,) = done.summary["aggregate"]
     assert (entry["pilot"], entry["flights"]) == ("along", 2)
     assert entry["success_rate"]["value"] == 1.0
+
+
+def test_an_evaluation_waits_for_an_autopilot_at_each_flight(
+    stand_in: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    port, over = free_port(), threading.Event()
+    started: list[subprocess.Popen[bytes]] = []
+
+    def again() -> None:
+        while not over.is_set():
+            started.append(stand_in("px4", port))
+            while started[-1].poll() is None and not over.wait(0.05):
+                pass
+            over.wait(0.1)  # it ends at once where nobody listens yet
+
+    thread = threading.Thread(target=again)
+    thread.start()
+    try:
+        config = EvaluateConfig((f"px4:{port}", "geometric"), vehicle="x500", course="line", scene="empty_room",
+                                conditions=("baseline",), flights=2, report=False, out=tmp_path)  # fmt: skip
+        done = evaluate(config)
+    finally:
+        over.set()
+        thread.join()
+    entry, ours = done.summary["aggregate"]
+    assert (entry["pilot"], entry["flights"], entry["family"]) == ("px4", 2, "rigid")
+    assert set(entry) == set(ours)
+    outcomes = [flight["outcome"] for flight in done.summary["flights"] if flight["pilot"] == "px4"]
+    assert len(outcomes) == 2
+    assert "pilot_error" not in outcomes

@@ -255,6 +255,15 @@ def test_a_program_of_the_library_holds_a_place_twice_the_same(told: Path, link:
     assert sha256_file(tmp_path / "one" / "flight.parquet") == sha256_file(tmp_path / "two" / "flight.parquet")
 
 
+def test_a_program_that_is_not_there_is_told_by_its_channel(link: LcmLink, tmp_path: Path) -> None:
+    config = FlyConfig(pilot=f"external:lcm:url={link.address}", waypoints=("0,0,2", "0,0,2.01"), hold=0.3, report=False,
+                       wait=0.4, patience=0.1, out=tmp_path / "none")  # fmt: skip
+    said = r"nobody answered uav_odometry on the channel uav_input_rateThrust at udpm://.* within 0\.4 s; start your program"
+    with pytest.raises(AirworthyError, match=said):
+        run_fly(config)
+    assert not (tmp_path / "none").exists()
+
+
 @many
 def test_hostile_poses_over_lcm(link: LcmLink, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the wire: datagrams that are damaged anywhere, and whole messages that are no poses; then a true one is understood."""

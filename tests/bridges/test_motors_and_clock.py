@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.bridges.conftest import free_port
 
 from airworthy.bridges.clock import AutomaticFactor, LinkClock, Thinned
-from airworthy.bridges.motors import frame_names, motor_map
+from airworthy.bridges.motors import frame_for, frame_names, motor_map
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import Vehicle, vehicle
 from airworthy.vehicles.check import rotor_thrust
 
 X500 = vehicle("x500")
@@ -60,7 +61,46 @@ def test_other_rotors_are_refused_with_their_names() -> None:
         motor_map(vehicle("virt_03"), "px4")
     with pytest.raises(UnknownNameError, match="Unknown frame of px4 'quad_y'"):
         motor_map(X500, "px4", "quad_y")
-    assert frame_names("px4") == ["quad_x"]
+    assert frame_names("px4") == ["quad_x", "hexa_x"]
+
+
+HEXA = ("middle right", "middle left", "front left", "rear right", "front right", "rear left")
+ANGLES = {"middle right": 90, "middle left": -90, "front left": -30, "rear right": 150, "front right": 30, "rear left": -150}
+CW = ("middle right", "front left", "rear left")
+
+
+def hexa() -> Vehicle:
+    """Six rotors by degrees clockwise from the nose, in an order of their own; whose propeller turns ccw has the spin -1."""
+    rotors = []
+    for corner in sorted(HEXA):
+        angle = np.radians(ANGLES[corner])
+        place = (0.3 * np.cos(angle), -0.3 * np.sin(angle), 0.0)
+        rotors.append(replace(X500.rotors[0], position=place, spin=1 if corner in CW else -1))
+    return replace(X500, name="hexa", rotors=tuple(rotors))
+
+
+@pytest.mark.parametrize("autopilot", ["px4", "ardupilot"])
+def test_six_rotors_are_those_of_a_hexa_x(autopilot: str) -> None:
+    made = hexa()
+    assert frame_for(made, autopilot) == "hexa_x"
+    found = motor_map(made, autopilot, "hexa_x")
+    for motor, corner in enumerate(HEXA):
+        x, y, _ = made.rotors[found.rotors[motor]].position
+        assert np.degrees(np.arctan2(-y, x)) == pytest.approx(ANGLES[corner])
+    # More of motors 1, 3 and 6, which turn cw, pushes the nose to the left.
+    assert [made.rotors[k].spin for k in found.rotors] == [1, -1, 1, -1, -1, 1]
+    states = found.rotor_states([0.6, 0.1, 0.2, 0.3, 0.4, 0.5, *[0.9] * 10])
+    np.testing.assert_allclose(states[list(found.rotors)] / made.rotors[0].speed_max, [0.6, 0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+def test_a_hexa_flies_with_px4_and_not_with_betaflight(loopback: None) -> None:
+    from airworthy.bridges import LinkSettings, Px4Pilot
+
+    with Px4Pilot(hexa(), 250.0, LinkSettings(address=str(free_port()))) as pilot:
+        assert (pilot.frame, len(pilot.motors.rotors)) == ("hexa_x", 6)
+    assert frame_for(hexa(), "betaflight") == "quad_x"
+    with pytest.raises(AirworthyError, match="betaflight quad_x has rear right"):
+        motor_map(hexa(), "betaflight")
 
 
 class Wall:

@@ -12,7 +12,7 @@ import termios
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ from tests.bridges.test_pose_loop import UPRIGHT, packet, tum
 
 from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume
 from airworthy.bridges.loop.latency import FRAMES_FILE, FrameTimes, LatencyRow, abort_rows, kept_times, latency_text
-from airworthy.bridges.loop.pose_sources import PosesEnded
+from airworthy.bridges.loop.pose_sources import PosesEnded, pose_source
 from airworthy.bridges.loop.pose_track import PoseTrack, RoomAlignment, StampedPose
 from airworthy.bridges.loop.session import LATENCY_FILE, LoopConfig, serve_poses
-from airworthy.bridges.loop.watch import RecordPipe, WatchedPoses, WatchSettings, watch
+from airworthy.bridges.loop.watch import PassedOn, RecordPipe, WatchedPoses, WatchSettings, watch
 from airworthy.bridges.wire import within
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
@@ -256,6 +256,43 @@ def test_a_process_of_pictures_that_is_gone_is_an_abort(loopback: None) -> None:
     assert killed[1][1][16:] == b"the process that shows pictures is gone"
     refused = orders_and_records(b"end\n", "udp:x")
     assert [kind for kind, _ in refused] == ["x"]
+
+
+def test_a_second_sender_of_poses_is_told_of(loopback: None) -> None:
+    class Pipe:
+        def __init__(self) -> None:
+            self.told: list[tuple[str, bytes]] = []
+
+        def put(self, kind: str, content: bytes = b"") -> None:
+            self.told.append((kind, content))
+
+        def flush(self) -> None:
+            pass
+
+    port, pipe = free_port(), Pipe()
+    source = PassedOn(pose_source(f"udp:{port}"), pipe)  # type: ignore[arg-type]
+    with closing(source), socket.socket(type=socket.SOCK_DGRAM) as one, socket.socket(type=socket.SOCK_DGRAM) as two:
+        one.sendto(packet(0.0), ("127.0.0.1", port))
+        assert source.receive(within(10.0)) is not None
+        two.sendto(packet(0.1), ("127.0.0.1", port))
+        assert source.receive(within(0.2)) is None
+    assert [item for item in pipe.told if item[0] == "o"] == [("o", struct.pack("<Q", 1))]
+
+
+@pytest.mark.parametrize(
+    ("poses", "people", "said"),
+    [
+        ("udp:9871", ("udp",), "--poses udp:9871 and --people udp listen on one UDP port, 9871"),
+        (
+            "file:x",
+            ("a=udp:127.0.0.1:9999", "b=udp:9999"),
+            "--people a=udp:127.0.0.1:9999 and --people b=udp:9999 listen on one",
+        ),
+    ],
+)
+def test_two_sources_on_one_port_are_refused(poses: str, people: tuple[str, ...], said: str) -> None:
+    with pytest.raises(AirworthyError, match=said):
+        LoopConfig(poses, people=people)
 
 
 def test_a_reader_that_sleeps_is_not_waited_for() -> None:

@@ -212,6 +212,24 @@ def test_images_hold_the_pixels_as_they_are() -> None:
         assert image["header"] == {"stamp": {"sec": 1, "nanosec": 500_000_000}, "frame_id": "uav/a_optical"}
 
 
+@pytest.mark.parametrize("shape", [(1, 2), (2, 1)])
+def test_two_pixels_are_an_image_and_one_is_a_range(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    depth, rgb = rng.random(shape, np.float32), rng.integers(0, 255, (*shape, 3), np.uint8)
+    said = {item.topic: item.values for item in messages.sensor_messages("a", None, sample(rgb=rgb, depth=depth))}
+    for topic, array in (("image_rect_color", rgb), ("depth", depth)):
+        image = said[f"/uav/camera/a/{topic}"]
+        assert (image["height"], image["width"], image["step"]) == (*shape, array.nbytes // shape[0])
+        assert bytes(image["data"]) == array.tobytes()
+        # Of the bytes, too: what is packed is what comes back.
+        kind = "sensor_msgs/msg/Image"
+        back = ros_types().unpacked(kind, ros_types().packed(kind, image))
+        assert (back.height, back.width, bytes(back.data)) == (*shape, array.tobytes())
+    (one,) = messages.sensor_messages("a", None, sample(depth=depth[:1, :1]))
+    assert (one.topic, one.kind) == ("/uav/sensors/a", "sensor_msgs/msg/Range")
+    assert one.values["range"] == depth[0, 0]
+
+
 def test_points_and_ranges() -> None:
     points = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
     (cloud,) = messages.sensor_messages("l", None, sample(points=points))

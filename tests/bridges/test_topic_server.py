@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.bridges.test_flight_log import told
 from tests.bridges.test_ros_flights import free_domain
 
 from airworthy.bridges.clock import LinkClock
@@ -116,6 +117,44 @@ def test_sensors_come_at_their_rate(domain: int) -> None:
     assert served.collisions == 0
 
 
+def test_stamps_of_samples_follow_the_clock_while_it_waits_and_begins_anew(domain: int, tmp_path: Path) -> None:
+    with closing(DdsBus(domain)) as bus:
+        clock = bus.subscriber("/clock", "rosgraph_msgs/msg/Clock", COMMANDS)
+        reset = bus.publisher("/uav/input/reset", "std_msgs/msg/Empty", COMMANDS)
+        thrust = bus.publisher("/uav/input/rateThrust", RATE_THRUST, COMMANDS)
+
+        def waited(steps: int) -> None:
+            for _ in range(steps):
+                assert clock.receive(within(120.0)) is not None
+
+        found: list[TopicServed] = []
+        sensors = ("front=base_depth_camera:depth", "below=lightware_sf11b")
+        config = TopicServeConfig("ros2", scene="empty_room", sensors=sensors, rate=100.0, start=(0.0, 0.0, 1.5),
+                                  duration=3.0, clock="scaled", factor=0.25, out=tmp_path)  # fmt: skip
+        thread = threading.Thread(target=lambda: found.append(serve_topics(config)))
+        thread.start()
+        waited(1)
+        while not (reset.matched and thrust.matched):
+            waited(1)
+        for _ in range(2):
+            waited(20)  # in the air, where it begins
+            thrust.send(ros_types().packed(RATE_THRUST, {"thrust": {"z": 9.81}}))
+            waited(40)
+            reset.send(ros_types().packed("std_msgs/msg/Empty", {}))
+        thread.join(60.0)
+    (served,) = found
+    assert served.resets == 2
+    log = told(tmp_path / "flight.mcap")
+    ticks = {stamp for stamp, _ in log["/uav/odometry"]}
+    assert len(ticks) == 300
+    for topic, name in (("/uav/camera/front/depth", "front"), ("/uav/sensors/below", "below")):
+        stamps = [stamp for stamp, _ in log[topic]]
+        assert len(stamps) == served.frames[name] > 3
+        # Of three flights, one after the other; the last began behind the second reset.
+        assert stamps == sorted(stamps)
+        assert set(stamps) <= ticks | {0}
+
+
 def test_the_factor_is_set_by_frames_and_told_with_the_clock(domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airworthy.bridges.clock.WINDOW", 0.2)
     with closing(DdsBus(domain)) as bus:
@@ -127,7 +166,7 @@ def test_the_factor_is_set_by_frames_and_told_with_the_clock(domain: int, monkey
         found: list[TopicServed] = []
         thread = threading.Thread(target=lambda: found.append(serve_topics(config)))
         thread.start()
-        assert clock.receive(within(30.0)) is not None
+        assert clock.receive(within(120.0)) is not None  # the process with the pictures begins first
         factors = []
         while thread.is_alive():
             thrust.send(ros_types().packed(RATE_THRUST, {"thrust": {"z": 9.81}}))
@@ -161,7 +200,9 @@ def test_a_soak_with_images_leaves_memory_flat(node: None, capsys: pytest.Captur
         print(f"\nsoak: {served.frames['front']:,} frames, {len(taken)} s, {served.lateness.sentence()};"
               f" memory {settled[0]:.0f} to {max(settled):.0f} MiB")  # fmt: skip
     assert served.lateness.steps == 19_200
-    assert served.frames["front"] > 1000
+    # Due until the end, but for what the node took to begin; of these as many are rendered as this machine can.
+    assert served.frames["front"] > 0
+    assert 1000 < served.frames["front"] + served.skipped["front"] <= 1201
     # A leaked image a second, of 1.2 MiB, would be 18 MiB.
     assert max(settled) - settled[0] < 10.0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from alignment_building import SIDE, hall_points, walk
 
 from airworthy.capture import AlignOptions, CaptureImages, align_capture, find_alignment, read_capture, write_alignment_page
+from airworthy.capture.alignment import align
 from airworthy.capture.alignment.align import aligned, corners_by_name
 from airworthy.capture.alignment.level import angle_of
 from airworthy.capture.alignment.marker_bundle import fit_markers
@@ -196,6 +198,21 @@ def test_two_images_are_enough_and_say_how_little_they_know() -> None:
     assert rough.scale_half > 2.0 * find_alignment(many.images, many.corners(0.5), SIDE).scale_half
     with pytest.raises(AirworthyError, match="The marker is seen in 1 image, and 2 from different places are needed"):
         find_alignment(made.images, {0: made.corners()[0]})
+
+
+@pytest.mark.parametrize(("error", "alone", "bent"), [(2.9, 0.24, True), (1.4, 0.24, False), (2.9, 1.2, False)])
+def test_a_marker_that_all_images_see_beside_its_place_is_said(
+    error: float, alone: float, bent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = walk(8)
+    exact = find_alignment(made.images, made.corners(), SIDE).bundle
+    assert exact is not None
+    assert exact.alone == exact.error
+    assert not exact.bent
+    found = replace(exact, error=error, alone=alone)
+    monkeypatch.setattr(align, "fit_markers", lambda *_: found)
+    said = find_alignment(made.images, made.corners(), SIDE).notes
+    assert [line.startswith("images see the marker alike within 0.2 px, and 2.9 px beside") for line in said] == [True] * bent
 
 
 def test_views_from_one_line_or_one_square_are_enough() -> None:

@@ -248,7 +248,7 @@ def test_points_of_the_set_are_used(images: CaptureImages, tmp_path: Path) -> No
     rng = np.random.default_rng(2)
     points = rng.uniform(-0.8, 0.8, (1200, 3))
     given = replace(images, points=points, colors=np.full((1200, 3), 128, np.uint8))
-    result = train_splats(given, tmp_path, replace(QUICK, steps=20, start="auto"), quiet=True)
+    result = train_splats(given, tmp_path, replace(QUICK, steps=20, start="points"), quiet=True)
     report = json.loads(result.report.read_text())
     assert report["start"] == "1,200 at the set's points, 800 at random"
 

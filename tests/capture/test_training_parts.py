@@ -27,12 +27,12 @@ def images(count: int = 3, **fields: Any) -> CaptureImages:
     return CaptureImages(rgb, lens, position, level, **fields)
 
 
-def test_points_of_the_set_are_taken_where_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_of_the_set_are_taken_first_and_surfaces_are_swept_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def sweep(*given: Any) -> Any:
         asked.append(given)
-        return SimpleNamespace(position=np.ones((2, 3)), color=np.zeros((2, 3)))
+        return SimpleNamespace(position=np.full((2, 3), 7.0), color=np.zeros((2, 3)))
 
     monkeypatch.setattr(training_run, "swept_points", sweep)
     monkeypatch.setattr(training_run, "views_reach", lambda images: 10.0)
@@ -41,18 +41,21 @@ def test_points_of_the_set_are_taken_where_there_are_enough(monkeypatch: pytest.
     colors = np.full((1000, 3), 51, np.uint8)
 
     def surface(start: str, **fields: Any) -> Any:
-        return training_run._surface(images(**fields), TrainOptions(start=start), True)  # type: ignore[arg-type]
+        options, rng = TrainOptions(start=start), np.random.default_rng(0)  # type: ignore[arg-type]
+        return training_run._surface(images(**fields), options, True, rng)
 
     place, color, words = surface("auto", points=points, colors=colors)
-    assert (place.shape, color.shape, words) == ((999, 3), (999, 3), "at the set's points")
-    assert color == pytest.approx(np.full((999, 3), 0.2))
-    assert surface("points", points=points[:6])[1] == pytest.approx(np.full((6, 3), 0.5))
-    assert not asked
-    assert surface("auto", points=points[:999])[2] == "where swept planes agree"
-    assert surface("auto")[2] == "where swept planes agree"
+    assert (place.shape, color.shape, words) == ((1001, 3), (1001, 3), "at the set's points and where swept planes agree")
+    assert {tuple(p) for p in place[:999]} == {tuple(p) for p in np.delete(points, 7, axis=0)}
+    assert (place[999:] == 7.0).all()
+    assert color == pytest.approx(np.repeat((0.2, 0.0), (999, 2))[:, None] * np.ones(3))
     assert asked[0][4:6] == pytest.approx((0.8, 30.0))
+    assert surface("auto")[2] == surface("sweep", points=points)[2] == "where swept planes agree"
+    assert len(asked) == 3
+    assert surface("points", points=points[:6])[1] == pytest.approx(np.full((6, 3), 0.5))
+    assert surface("points", points=points, colors=colors)[2] == "at the set's points"
     assert [len(part) for part in surface("random", points=points)[:2]] == [0, 0]
-    assert len(asked) == 2
+    assert len(asked) == 3
 
 
 def test_nine_of_ten_gaussians_stand_where_surfaces_are() -> None:

@@ -24,7 +24,7 @@ from airworthy.pilots import FlightPlan, fly
 from airworthy.pilots.task_policy.contract import check_task_vehicle, write_task_folder
 from airworthy.pilots.task_policy.pilot import read_task_policy
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
-from airworthy.simulation.jointed.rows import tree_for
+from airworthy.simulation.jointed.joints import tree_for
 from airworthy.vehicles import vehicle
 
 NAMES = ("morphy_hover", "chain_hover", "gap")

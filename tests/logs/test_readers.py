@@ -27,6 +27,7 @@ from tests.logs.small_files import (
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.logs import KINDS, ReadOptions, guess_mapping, read_log, table_of, write_log
 from airworthy.logs.mapping import ColumnMapping
+from airworthy.logs.writing.mcap_writer import McapWriter
 
 
 def saved(folder: Path, name: str, data: bytes) -> Path:
@@ -436,6 +437,20 @@ def test_topics_can_be_named_and_left_out(tmp_path: Path) -> None:
     assert read_log(path, ReadOptions(topics={"/imu": "front"})).stream("gyro:front").kind == "gyro"
     with pytest.raises(AssetError, match="none of its topics"):
         read_log(path, ReadOptions(topics={"/imu": "-"}))
+
+
+def test_what_a_file_without_a_stream_holds_is_told(tmp_path: Path) -> None:
+    writer = McapWriter(definitions=lambda kind: "uint8 one")
+    for k in range(3):
+        writer.message("/uav/camera/front/depth", "sensor_msgs/msg/Image", k, bytes(64))
+    for k in range(5):
+        writer.message("/tf", "tf2_msgs/msg/TFMessage", k, bytes(16))
+    said = (
+        r"holds messages that are streams, but 3 of '?/uav/camera/front/depth'? \(sensor_msgs/msg/Image\), 5 of '?/tf'?"
+        r" \(tf2_msgs/msg/TFMessage\); Foxglove and Rerun show pictures"
+    )
+    with pytest.raises(AssetError, match=said):
+        read_log(saved(tmp_path, "frames.mcap", writer.closed()))
 
 
 def test_event_archives(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from airworthy.race.onboard import Onboard
 from airworthy.race.wall.confinement import own_paths, results_below
 from airworthy.race.wall.doors import _greeting, confinement_of, pilot_entry
 from airworthy.race.wall.records import HELLO, READY
-from airworthy.race.wall.seats import Opened
+from airworthy.race.wall.seats import STALE, Opened
 
 RACE = load_race("alphapilot")
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "21_race_pilot_of_another_program.py"
@@ -420,6 +420,22 @@ def served(*answers: bytes) -> tuple[str, threading.Thread]:
 
 
 READY_BYTES = packed(Message(READY))
+
+
+def told(tick: int | str) -> bytes:
+    return packed(Message("command", {"tick": tick}, {"command": np.array([[9.81, 0.0, 0.0, 0.0]])}))
+
+
+def test_commands_that_answer_an_earlier_record_are_counted_and_left_out(loopback: None) -> None:
+    word, thread = served(READY_BYTES, told(1) + told(1), told(1) + told(2))
+    (flight,) = fly(word, patience=0.5)
+    thread.join(20.0)
+    assert [note.word for note in flight.noted] == [STALE, STALE]
+    assert "it gave no answer in time" in flight.reason
+    word, thread = served(READY_BYTES, told("1"))
+    (flight,) = fly(word, patience=0.5)
+    thread.join(20.0)
+    assert "its command has the tick '1'; expected 1, as the record has" in flight.reason
 
 
 @pytest.mark.parametrize(

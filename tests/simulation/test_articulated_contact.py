@@ -14,9 +14,12 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.dynamics.articulated import contact
 from airworthy.dynamics.articulated.composite import momentum_and_energy
+from airworthy.dynamics.articulated.impacts import meet_ground
+from airworthy.dynamics.articulated.spheres import contact_spheres, sphere_reach
 from airworthy.dynamics.articulated.stiffness import joint_response
 from airworthy.dynamics.articulated.tree import tree_of
-from airworthy.simulation import Contact, Ground, Imu, Simulator, SimulatorConfig
+from airworthy.dynamics.contact import ground_frame
+from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig
 from airworthy.simulation.jointed.twin import JointedTwin
 from airworthy.vehicles import Vehicle, vehicle
 from airworthy.vehicles.record import LinkShape
@@ -31,7 +34,7 @@ def full(lower: Any, pivots: Any) -> Array:
 
 
 def spheres(craft: Vehicle) -> tuple[tuple[int, ...], tuple[tuple[float, ...], ...]]:
-    found = contact.contact_spheres(craft, tree_of(craft))
+    found = contact_spheres(craft, tree_of(craft))
     return tuple(body for body, _ in found), tuple(sphere for _, sphere in found)
 
 
@@ -60,14 +63,15 @@ def test_contact_never_adds_energy(name: str, restitution: float) -> None:
     turn = rng.normal(size=(4, count))
     turn /= np.linalg.norm(turn, axis=0)
     motion = (
-        rng.uniform(-0.5, 0.8, count) * contact.ground_reach(tree, tuple(zip(carriers, places, strict=True))),
+        rng.uniform(-0.5, 0.8, count) * sphere_reach(tree, tuple(zip(carriers, places, strict=True))),
         tuple(rng.normal(size=(3, count)) * 2.0), tuple(turn), tuple(rng.normal(size=(3, count)) * 3.0),
         tuple(rng.uniform(-0.5, 0.5, (n, count))), tuple(rng.normal(size=(n, count)) * 3.0),
     )  # fmt: skip
     p = SimpleNamespace(sphere=places, ground_height=0.0, friction=0.6, restitution=restitution)
-    met, change, raised, approach, _ = contact.meet_ground(structure, tree.model, p, carriers, motion, 0.002, 0.5)
+    found = meet_ground(structure, tree.model, p, carriers, motion, 0.002, 0.5)
+    met, change, raised, approach = found.met, found.change, found.moved[2], found.approach
     assert 20 < met.sum() <= count
-    start = contact.ground_frame(motion[1], motion[2])[1]
+    start = ground_frame(motion[1], motion[2])[1]
     before = np.stack([*start, *motion[3], *motion[5]])
     after = before + change
 
@@ -99,7 +103,7 @@ def falling(craft: Vehicle, integrator: str, **ground: Any) -> tuple[Simulator, 
         simulator.advance(25, np.zeros(craft.rotor_count))
         center, drift = simulator.center.astype(float), simulator.field("velocity").astype(float)
         turn = simulator.attitude.astype(float).T
-        body = contact.ground_frame(tuple(drift.T), tuple(turn))[1]
+        body = ground_frame(tuple(drift.T), tuple(turn))[1]
         fields = [simulator.field(name).astype(float).T for name in ("joint", "joint_rate", "rate")]
         moving = momentum_and_energy(tree.structure, tree.model, tuple(fields[0]), tuple(fields[1]), body, tuple(fields[2]))[2]
         energies.append(np.asarray(moving) + craft.mass * craft.gravity * center[:, 2])
@@ -160,15 +164,10 @@ def test_spheres_of_links() -> None:
     assert [round(place[3], 6) for place in places] == [0.02] * 12
     # From the middle of a link of 0.9 m, two centimetres before its ends.
     assert sorted(abs(x) for x in np.array(places)[0, :3].tolist())[-1] == pytest.approx(0.43)
-    assert contact.ground_reach(tree_of(craft), tuple(zip(carriers, places, strict=True))) > 3.4
+    assert sphere_reach(tree_of(craft), tuple(zip(carriers, places, strict=True))) > 3.4
     bare = without_stops("morphy")
     bare = replace(bare, links=tuple(replace(link, shapes=()) for link in bare.links))
     assert spheres(bare)[0] == (0,)
     other = replace(craft, links=tuple(replace(link, shapes=link.shapes[:0]) for link in craft.links))
     with pytest.raises(AirworthyError, match="other spheres"):
         Simulator([craft, other], SimulatorConfig(dynamics="articulated", integrator="extrapolated"), 2)
-
-
-def test_scenes_are_refused() -> None:
-    with pytest.raises(AirworthyError, match="Contact with a scene"):
-        Simulator(small(), SimulatorConfig(dynamics="articulated", integrator="midpoint", contact=Contact()), 1)

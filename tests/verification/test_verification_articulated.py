@@ -9,7 +9,7 @@ import pytest
 from airworthy.cli.verify import GROUPS, LEFT_OUT
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import vehicle
-from airworthy.verification import articulated
+from airworthy.verification import articulated, articulated_flights
 from airworthy.verification.mujoco_model import has_mujoco, mujoco_text
 from airworthy.verification.published import Figure
 
@@ -42,10 +42,21 @@ def test_flights_are_those_of_mujoco() -> None:
         articulated.stop_figures,
         lambda: [articulated.rigid_figure()],
         lambda: articulated.conservation_figures(0.1),
+        articulated_flights.hover_figures,
+        lambda: [articulated_flights.determinism_figure()],
     ],
-    ids=["integrators", "identification", "stops", "rigid", "conservation"],
+    ids=["integrators", "identification", "stops", "rigid", "conservation", "hover", "determinism"],
 )
 def test_figures_without_a_reference(figures: Callable[[], Iterable[Figure]]) -> None:
+    assert failed(figures()) == []
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [articulated_flights.order_figures, articulated_flights.example_figures, articulated_flights.impact_figures],
+    ids=["orders", "examples", "impacts"],
+)
+def test_figures_without_a_kernel(figures: Callable[[], Iterable[Figure]]) -> None:
     assert failed(figures()) == []
 
 
@@ -59,7 +70,8 @@ def test_a_wrong_value_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_knows_the_group_and_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert GROUPS["articulated"] is articulated.articulated_figures
     monkeypatch.setattr(articulated, "has_mujoco", lambda: False)
-    (said,) = LEFT_OUT["articulated"]()
+    said, speed = LEFT_OUT["articulated"]()
+    assert "python benchmarks/articulated.py" in speed
     assert said == "The package mujoco is not installed: comparisons of vehicles with joints were left out."
 
 

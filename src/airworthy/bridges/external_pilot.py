@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from airworthy.bridges.clock import ClockMode, LinkClock
-from airworthy.bridges.motors import motor_map
+from airworthy.bridges.motors import frame_for, motor_map
 from airworthy.bridges.sockets import AutopilotFailure
 from airworthy.bridges.vehicle_sample import VehicleSample, vehicle_sample
 from airworthy.core.arrays import Array, ArrayFloat
@@ -91,7 +91,7 @@ class ExternalPilot(ABC):
 
     name: str
     frame = "quad_x"
-    """Of the airframe, in `motor_maps.toml`."""
+    """Of the airframe, in `motor_maps.toml`, where a vehicle has as many rotors."""
     level = "rotor_speed"
     observes = ("position", "velocity", "attitude", "rate", "imu", "imu_resting")
 
@@ -100,6 +100,7 @@ class ExternalPilot(ABC):
     ):
         self.settings = LinkSettings() if settings is None else settings
         self.rate = rate
+        self.frame = frame_for(vehicle, self.name, self.frame)
         self.motors = motor_map(vehicle, self.name, self.frame, thrust_factor=self.settings.thrust_factor)
         self._imu, self._key = imu or Imu(), flight_key(seed, np.zeros(1, np.uint32))
         s = self.settings

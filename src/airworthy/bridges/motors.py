@@ -14,7 +14,7 @@ from airworthy.vehicles import Vehicle
 from airworthy.vehicles.check import rotor_thrust
 from airworthy.vehicles.trim import rotor_state_for_thrust
 
-__all__ = ["AutopilotMotors", "frame_names", "motor_map"]
+__all__ = ["AutopilotMotors", "frame_for", "frame_names", "motor_map"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,12 @@ class AutopilotMotors:
 def frame_names(autopilot: str) -> list[str]:
     """Return the frames of an autopilot that have a map."""
     return list(_maps()[autopilot])
+
+
+def frame_for(vehicle: Vehicle, autopilot: str, usual: str = "quad_x") -> str:
+    """Return the frame of an autopilot for a vehicle's number of rotors; the usual one where no map has as many."""
+    fitting = [name for name, frame in _maps()[autopilot].items() if len(frame["motors"]) == vehicle.rotor_count]
+    return usual if usual in fitting or not fitting else fitting[0]
 
 
 def _maps() -> dict[str, dict[str, dict[str, list[list[str]]]]]:

@@ -6,12 +6,13 @@ import contextlib
 import ipaddress
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.containment import PilotFailure
 
-__all__ = ["LOOPBACK", "Address", "AutopilotFailure", "TcpLink", "UdpLink", "parse_address"]
+__all__ = ["LOOPBACK", "Address", "AutopilotFailure", "TcpLink", "UdpLink", "parse_address", "refuse_shared_ports"]
 
 LOOPBACK = "127.0.0.1"
 _DATAGRAM_MAX = 2048
@@ -62,6 +63,29 @@ def parse_address(text: str, port: int) -> Address:
             f"The address {text!r} is no place to listen at; write PORT, ADDRESS or ADDRESS:PORT, such as 127.0.0.1:{port}."
         ) from None
     return found
+
+
+def refuse_shared_ports(sources: Mapping[str, tuple[str, int]]) -> None:
+    """Refuse two sources that listen on one UDP port.
+
+    Args:
+        sources: By what the user wrote ("--poses udp:9870"): the word of the source ("udp:9870"), and the port where it names
+            none; words of other kinds than udp are passed over.
+
+    Raises:
+        AirworthyError: One sentence.
+    """
+    taken: dict[int, str] = {}
+    for told, (source, usual) in sources.items():
+        kind, _, where = source.partition(":")
+        if kind != "udp":
+            continue
+        port = parse_address(where, usual).port
+        if port in taken:
+            raise AirworthyError(
+                f"{taken[port]} and {told} listen on one UDP port, {port}: name another with udp:PORT for one of them."
+            )
+        taken[port] = told
 
 
 def _bound(kind: socket.SocketKind, address: Address, who: str) -> socket.socket:

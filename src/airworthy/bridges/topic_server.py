@@ -14,6 +14,9 @@ from airworthy.bridges.clock import FACTORS, AutomaticFactor, Lateness, LinkCloc
 from airworthy.bridges.lcm.link import LcmLink
 from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender
 from airworthy.bridges.people.crowd import Crowd
+from airworthy.bridges.people.sources import people_ports
+from airworthy.bridges.pictures.process import PictureProcess, PictureSettings
+from airworthy.bridges.pictures.renderer import AsyncRenderer, Rendered, is_picture
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS, Bus, Subscriber
 from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
@@ -23,6 +26,7 @@ from airworthy.bridges.ros.topics import CommandTopic, TopicSender
 from airworthy.bridges.ros.zenoh import ZenohBus
 from airworthy.bridges.sensor_words import sensor_of
 from airworthy.bridges.server import stand
+from airworthy.bridges.sockets import refuse_shared_ports
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
@@ -41,6 +45,8 @@ _FASTEST = 20.0
 """What a limb reaches in a throw [m/s]; what is farther from where it was has been put there."""
 _BEHIND = 1.0
 """So late is no jitter: the machine does not keep up, which is said when it is so [s]."""
+_LAST = 30.0
+"""Longest time that pictures which are being rendered at the end are waited for [s]."""
 _PEOPLE_RATE = 120.0
 """At which whatever moves in the scene is put in its place, as trackers of people send [Hz]."""
 
@@ -90,6 +96,7 @@ class TopicServeConfig:
             raise AirworthyError("--factor auto counts frames, and nothing makes any: name --sensors, or a factor.")
         if self.sensors and self.scene is None:
             raise AirworthyError("--sensors see nothing in empty air: name a --scene (`airworthy scenes` lists them).")
+        refuse_shared_ports(people_ports(self.people))
         if self.people and self.scene is None:
             raise AirworthyError("--people walk in a scene: name a --scene (`airworthy scenes` lists them).")
 
@@ -106,7 +113,9 @@ class TopicServed:
     resets: int
     collisions: int
     frames: dict[str, int]
-    """Of sensors."""
+    """Of sensors, rendered and sent."""
+    skipped: dict[str, int]
+    """Of those that are rendered beside the flight: frames that were due while the one before was still being rendered."""
     position: Array
     """Where it is at the end, world [m]."""
     notes: tuple[str, ...]
@@ -157,7 +166,10 @@ class _Served:
         named = dict(sensor_of(word) for word in config.sensors)
         self._devices: dict[str, Device] = named
         specs: dict[str, Any] = {name: MountedSensor(item) for name, item in named.items()}
-        self._mounted = MountedSensors(self.simulator, batch, specs) if batch is not None and specs else None
+        self._renderer = self._pictures(stack)
+        self._mounted = None
+        if batch is not None and specs:
+            self._mounted = MountedSensors(self.simulator, batch, specs, renderer=self._renderer)
         self.commands: CommandTopic | LcmCommands
         self._sender: TopicSender | LcmSender
         self._resets: Subscriber | None = None
@@ -176,12 +188,42 @@ class _Served:
         if config.out is not None:
             config.out.mkdir(parents=True, exist_ok=True)
             self._log = stack.enter_context(FlightMcap(config.out / FLIGHT_LOG, self.simulator, self._mounted))
-        self._frames = dict.fromkeys(named, 0)
+        self._taken_here = dict.fromkeys(named, 0)
         self._taken = self._begun = self._collisions = self._touched = self._times_reset = 0
         self._since = 0.0
         self._sender.send(messages.static_frames(named))
         if self._mounted is not None:
             self._mounted.listen(self._capture)
+        if self._renderer is not None:
+            self._renderer.listen(self._rendered)
+            self._renderer.drain()  # kernels are compiled with the first pictures, before anything is due
+
+    def _pictures(self, stack: ExitStack) -> AsyncRenderer | None:
+        """Return what renders pictures beside the flight; None where nothing has any."""
+        config = self._config
+        words = tuple(word for word in config.sensors if is_picture(sensor_of(word)[1]))
+        if not words:
+            return None
+        told = PictureSettings(
+            config.transport, str(config.scene), words, config.people, config.person_height, config.out is not None
+        )
+        names = [sensor_of(word)[0] for word in words]
+        renderer = AsyncRenderer(PictureProcess(told), names, config.rate)
+        stack.callback(renderer.close)
+        renderer.wait_ready()
+        return renderer
+
+    def _rendered(self, rendered: Rendered) -> None:
+        """Keep a picture; called from another thread."""
+        if self._log is not None:
+            for message in rendered.messages:
+                self._log.keep(*message)
+
+    @property
+    def _frames(self) -> dict[str, int]:
+        """How many frames of each sensor were rendered."""
+        beside = {} if self._renderer is None else {name: item.rendered for name, item in self._renderer.frames.items()}
+        return self._taken_here | beside
 
     def run(self) -> TopicServed:
         """Fly."""
@@ -197,6 +239,8 @@ class _Served:
             for step in range(1, steps + 1):
                 now = step / config.rate
                 clock.begin(now)
+                if self._renderer is not None:
+                    self._renderer.check()
                 if kept_up and clock.behind > _BEHIND:
                     kept_up = False
                     self._tell(
@@ -212,23 +256,43 @@ class _Served:
                     else:
                         self.commands.malformed += 1
                 if self._resets is not None and self._resets.receive(0.0) is not None:
+                    self._begin_at(now - 1.0 / config.rate)
                     self._reset()
-                    command, self._taken, self._times_reset, self._since = np.zeros(width), 0, self._times_reset + 1, now
+                    command, self._taken, self._times_reset = np.zeros(width), 0, self._times_reset + 1
                 self._move(step)
                 # Before its first command a vehicle in the air waits there; on the ground its sensors are alive.
                 if self._taken or self._stands:
+                    if not simulator.flight_step[0]:  # it may have waited, while time went on
+                        self._begin_at(now - 1.0 / config.rate)
                     simulator.step(command)
                 self._say(now, clock.factor if config.clock == "scaled" else None)
+            self._finish()
         except KeyboardInterrupt:
             interrupted = True
         odd = {"commands that were none": self.commands.malformed}
         notes = (
             *(f"{config.transport}: {count:,} {what}" for what, count in odd.items() if count),
             *(() if auto is None else (auto.sentence(),)),
+            *(() if self._renderer is None else self._renderer.notes()),
             *self.crowd.notes(),
         )
+        skipped = {} if self._renderer is None else {name: item.skipped for name, item in self._renderer.frames.items()}
         return TopicServed(step / config.rate, clock.lateness(), self._taken + self._begun, self._times_reset, self._collisions,
-                           dict(self._frames), np.array(simulator.position[0]), notes, interrupted)  # fmt: skip
+                           self._frames, skipped, np.array(simulator.position[0]), notes,
+                           interrupted)  # fmt: skip
+
+    def _finish(self) -> None:
+        """Wait for pictures that are still being rendered."""
+        if self._renderer is not None:
+            self._renderer.drain(_LAST)
+
+    def _begin_at(self, now: float) -> None:
+        """Have stamps of samples go on from a simulated time [s], at which the flight begins anew."""
+        self._since = now
+        if self._renderer is not None:
+            self._renderer.since = now
+        if self._log is not None:
+            self._log.since = now
 
     def _move(self, step: int) -> None:
         """Put actors and people where they are; also where no sensor looks, since they are met."""
@@ -254,7 +318,7 @@ class _Served:
         self._sender.send(messages.transform_message(now, position, attitude))
         self._sender.send(messages.odometry_message(now, position, velocity, attitude, simulator.field("rate")[0]))
         if self._log is not None:
-            self._log.write(simulator)
+            self._log.write(simulator, now)
         if self._config.scene is not None:
             count = int(simulator.contacts.count[0])
             if count > self._touched:
@@ -267,12 +331,12 @@ class _Served:
         self._begun, self._touched = getattr(self, "_begun", 0) + getattr(self, "_taken", 0), 0
 
     def _capture(self, capture: Capture) -> None:
-        # Of a flight that was reset, time goes on.
+        # Of a flight that was reset, or that waited, time goes on.
         when = np.asarray(self._since + capture.step[:1] / self._config.rate, np.float64)
         data = {name: array[:1] for name, array in capture.data.items()}
         place = (capture.position[:1], capture.attitude[:1])
         sample = Sample(when, capture.step[:1], capture.number[:1], np.ones(1, bool), *place, data)
-        self._frames[capture.name] += 1
+        self._taken_here[capture.name] += 1
         for message in messages.sensor_messages(capture.name, self._devices.get(capture.name), sample, beacons=self._beacons):
             self._sender.send(message)
 

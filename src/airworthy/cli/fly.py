@@ -94,7 +94,7 @@ def show_summary(folder: Path, summary: Mapping[str, Any], notes: Sequence[str] 
     show_table("", ("", "mean", "spread"), rows)
     flights = summary["flights"]
     why = (*_partial(aggregate["outcomes"]), *failures(flights), *own_way_note(flights))
-    for note in filter(None, (*notes, copies_note(aggregate), _unknown_note(summary), *why)):
+    for note in filter(None, (*notes, copies_note(aggregate), _unknown_note(summary), _links_note(flights), *why)):
         print(note)
     report = folder / "report.html"
     print(f"Report: {report}" if report.exists() else f"Flights: {folder}")
@@ -108,6 +108,13 @@ def _unknown_note(summary: Mapping[str, Any]) -> str:
     return (
         "" if how is None else "Unknown space of this captured place is taken for free: nobody has seen that nothing is there."
     )
+
+
+def _links_note(flights: Sequence[Mapping[str, Any]]) -> str:
+    """Return how near links came to anything and how often they hit it; empty of vehicles without, or where nothing is."""
+    near = [flight["link_clearance_min_m"] for flight in flights if flight.get("link_clearance_min_m") is not None]
+    touches = sum(flight.get("touches") or 0 for flight in flights)
+    return f"Links: {min(near):.3f} m least distance to anything, {touches:,} impacts." if near else ""
 
 
 def failures(flights: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -97,7 +97,8 @@ def _on_topics(argv: list[str]) -> int:
     x, y, z = served.position
     print(f"Flown: {served.seconds:.2f} s, {served.commands:,} commands; at {x:.2f}, {y:.2f}, {z:.2f} m.")
     print(f"Clock {config.clock}: {served.lateness.sentence()}.")
-    counts = [f"{name}: {count:,} frames" for name, count in served.frames.items()]
+    # Of those that are rendered beside the flight a note says how many of how many.
+    counts = [f"{name}: {count:,} frames" for name, count in served.frames.items() if name not in served.skipped]
     for note in (*counts, *served.notes):
         print(f"{note}.")
     print(f"{served.resets:,} resets, {served.collisions:,} collisions.")

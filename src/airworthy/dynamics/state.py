@@ -108,6 +108,21 @@ def rigid_layout(rotor_count: int) -> Layout:
     )
 
 
+def battery_row(vehicle: Vehicle) -> tuple[float, ...]:
+    """Return a battery's row: full voltage [V], slope [V/(A s)], resistance [ohm], nominal voltage [V], one over the
+    efficiency, capacity [A s]; of a vehicle without, one that never sags.
+
+    Args:
+        vehicle: Whose.
+    """
+    battery = vehicle.battery
+    if battery is None:
+        return (1.0, 0.0, 0.0, 1.0, 1.0, 1.0)
+    slope = (battery.voltage_full - battery.voltage_empty) / battery.capacity
+    row = (battery.voltage_full, slope, battery.resistance, battery.voltage_nominal, 1 / battery.efficiency)
+    return (*row, battery.capacity)
+
+
 def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array:
     """Return the column of a vehicle's rows, shape (layout.size,); rows that depend on the step are left to
     `simulation.family`.
@@ -168,13 +183,7 @@ def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array
     put("disturbance_probability", vehicle.disturbance.probability)
     put("disturbance_force", vehicle.disturbance.force_max)
     put("disturbance_torque", vehicle.disturbance.torque_max)
-    battery = vehicle.battery
-    if battery is not None:
-        slope = (battery.voltage_full - battery.voltage_empty) / battery.capacity
-        row = (battery.voltage_full, slope, battery.resistance, battery.voltage_nominal, 1 / battery.efficiency)
-        put("battery", (*row, battery.capacity))
-    else:
-        put("battery", (1.0, 0.0, 0.0, 1.0, 1.0, 1.0))
+    put("battery", battery_row(vehicle))
     points, radius = contact_points(vehicle.body, com)
     put("contact_point", points)
     put("contact_radius", radius)

@@ -330,7 +330,7 @@ def _signals(
     signals["speed"] = np.linalg.norm(velocity, axis=1)
     signals["tilt"] = tilt_of(attitude)
     signals["status"] = table.status[rows]
-    for name in ("saturated", "clearance_m"):
+    for name in ("saturated", "clearance_m", "touches"):
         if name in table.columns:
             signals[name] = table.columns[name][rows]
     command = table.rotors("rotor_command")[rows].astype(np.float64)
@@ -382,8 +382,11 @@ def _measure(env: int, s: dict[str, Any], reference: TrackingReference, protocol
 def _collisions(s: dict[str, Any], protocol: TrackingProtocol) -> int:
     """Collision events: by clearance where it was recorded, or else each time that the status becomes `COLLISION`.
 
-    A wide body may touch where its centre's clearance is not yet under the protocol's.
+    A wide body may touch where its centre's clearance is not yet under the protocol's. Of vehicles with joints, whose centre is
+    often outside of them, touches are counted.
     """
+    if "touches" in s:
+        return int(s["touches"][-1])
     if "clearance_m" in s:
         events = int(np.sum(collision_events(s["clearance_m"], protocol.collision_start_m, protocol.collision_end_m)))
         if events:

@@ -140,11 +140,15 @@ class Repeated(Launcher):
 
     def exchange(self, index: int, argument: Any) -> None:
         """Take another array for argument `index` from now on."""
-        if argument is self._held[index]:
+        if argument is self._held[index] or (isinstance(argument, int | float) and argument == self._held[index]):
             return
         self._held[index] = argument
         for record in chain([self._whole], self._parts):
             record.set_param_at_index(index, argument)
+
+    def argument(self, index: int) -> Any:
+        """Return argument `index` that is held now."""
+        return self._held[index]
 
 
 def striped(count: int, threads: int | None) -> NDArray[np.int32]:

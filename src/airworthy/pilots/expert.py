@@ -264,6 +264,9 @@ def full_thrust(simulator: Simulator) -> Array:
     """Return (env,) thrust of all rotors at full command [N], with the parameters in force."""
     if simulator.config.dynamics == "semi_kinematic":
         return np.array(simulator.parameter("thrust_limit"), float)
+    if simulator.config.dynamics == "articulated":
+        # As flights start, at which its rotors' axes are; the allocation follows them later.
+        return np.array([full_thrust_of(item) for item in simulator.held])
     count = simulator.env_count
     a, b, c = np.moveaxis(simulator.parameter("rotor_thrust").reshape(count, -1, 3), -1, 0)
     # Only the part along body z counts: that is the direction in which the MPC's thrust acts.
@@ -275,7 +278,7 @@ def believed_thrust(simulator: Simulator) -> Array:
     """Return (env,) the same of the records that controllers know; where there is no controller, what is in force."""
     if simulator.config.dynamics == "semi_kinematic":
         return full_thrust(simulator)
-    return np.array([full_thrust_of(v) for v in simulator.vehicles])
+    return np.array([full_thrust_of(v) for v in simulator.held])
 
 
 def full_thrust_of(vehicle: Vehicle) -> float:
@@ -291,11 +294,14 @@ def expert_for(simulator: Simulator, reference: ExpertReference, **options: Any)
         reference: Paths.
         options: Further arguments of `ExpertPilot`.
     """
-    given = {"gravity": simulator.parameter("gravity"), "believed": believed_thrust(simulator), **options}
+    gravity = np.array([item.gravity for item in simulator.vehicles])
+    if simulator.config.dynamics != "articulated":
+        gravity = np.asarray(simulator.parameter("gravity"))
+    given = {"gravity": gravity, "believed": believed_thrust(simulator), **options}
     full = full_thrust(simulator)
-    frame = None if simulator.config.dynamics == "semi_kinematic" else HoverFrame(simulator.vehicles)
+    frame = None if simulator.config.dynamics == "semi_kinematic" else HoverFrame(simulator.held)
     if frame is not None and frame.leans:
         # Rotors tilted alike push along `up` with more than their part along body z.
         given |= {"frame": frame, "believed": given["believed"] / frame.up[:, 2]}
         full = full / frame.up[:, 2]
-    return ExpertPilot(reference, full, simulator.parameter("mass"), **given)
+    return ExpertPilot(reference, full, simulator.mass, **given)

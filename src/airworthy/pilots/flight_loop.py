@@ -22,6 +22,7 @@ from airworthy.simulation.flights import FlightTable
 from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.recorder import Recorder
 from airworthy.simulation.simulator import Simulator
+from airworthy.tasks.outcomes import FlightStatus
 
 if TYPE_CHECKING:
     from airworthy.trajectories import Trajectory
@@ -168,7 +169,8 @@ class FlightPlan:
     region: tuple[ArrayFloat, ArrayFloat] | None = None
     """Lower and upper corner, world [m], outside which a flight ends as out of bounds."""
     geometry: GeometryBatch | None = None
-    """What flights may hit: the distance of each vehicle's centre to it is recorded as `clearance_m`."""
+    """What flights may hit: the distance of each vehicle's centre to it is recorded as `clearance_m`; of one with joints
+    that of its links' surfaces as `link_clearance_m`, and how often they hit something as `touches`."""
     finished: Callable[[Simulator], ArrayBool] | None = None
     """Asked after every control step which flights (env,) have done what they were to do: when all have, or have ended, so does
     the run."""
@@ -195,7 +197,8 @@ class FlightRun:
     """What was wrong with a pilot's commands in flights that ended early, by environment."""
 
     outcomes: dict[int, str] = field(default_factory=dict)
-    """What became of flights that were judged while they flew, by their task, by environment."""
+    """What became of flights that were judged while they flew, by their task or since their pilot gave them up, by
+    environment."""
 
     @property
     def unfinished(self) -> dict[int, str]:
@@ -214,7 +217,8 @@ def fly(
 
     The simulator is taken as it is: reset it first. Nothing that a pilot does ends in an exception: what it raises, and a
     command of the wrong shape or kind, ends the run with `FlightRun.pilot_error` set, `SystemExit` and its like included; a
-    command that is not finite ends that environment's flight as diverged and no other, with its cause in `FlightRun.causes`.
+    command that is not finite ends that environment's flight as diverged and no other, with its cause in `FlightRun.causes`;
+    so do flights that a pilot names in `lost_flights` (of a program outside that failed one of several), as pilot_error.
     Ctrl-C ends the run and keeps what was flown.
 
     Args:
@@ -245,6 +249,7 @@ def fly(
             for step in progress(range(1, steps + 1), "flying", quiet=quiet):
                 command, lost = decide(pilot, observe(simulator, pilot.observes, mounted), simulator.env_count, width)
                 _note(blame, command, lost, ended)
+                ended = _given_up(pilot, blame, ended)
                 _move_joints(simulator, pilot)
                 delay.step(command)
                 if plan.watch is not None:
@@ -257,10 +262,10 @@ def fly(
                 if over:  # in a place most flights that end early end at once, and cameras cost more than flights
                     break
     except KeyboardInterrupt:
-        return _kept(recorder, _blamed(blame, ended), interrupted=True)
+        return _kept(recorder, _blamed(blame, ended), interrupted=True, ended=ended)
     except PilotFailure as failure:
-        return _kept(recorder, _blamed(blame, ended), pilot_error=str(failure))
-    return _kept(recorder, _blamed(blame, ended))
+        return _kept(recorder, _blamed(blame, ended), pilot_error=str(failure), ended=ended)
+    return _kept(recorder, _blamed(blame, ended), ended=ended)
 
 
 def _move_joints(simulator: Simulator, pilot: Pilot) -> None:
@@ -279,15 +284,30 @@ def _move_joints(simulator: Simulator, pilot: Pilot) -> None:
         raise PilotFailure(f"its joint_rates cannot be used: {error}") from error
 
 
-def _kept(recorder: Recorder, causes: dict[int, str], interrupted: bool = False, pilot_error: str = "") -> FlightRun:
+def _kept(
+    recorder: Recorder, causes: dict[int, str], interrupted: bool = False, pilot_error: str = "", *, ended: Any
+) -> FlightRun:
     """Return what was recorded; an interrupt waits until it is in one piece."""
+    outcomes = {int(env): "pilot_error" for env in np.flatnonzero(ended == FlightStatus.PILOT_FAILED)}
     tables: list[FlightTable] = []
     try:
         with stoppable():
             tables.append(recorder.table())
     except KeyboardInterrupt:
-        return FlightRun(tables[0], interrupted, pilot_error, asked_to_stop=True, causes=causes)
-    return FlightRun(tables[0], interrupted, pilot_error, causes=causes)
+        return FlightRun(tables[0], interrupted, pilot_error, asked_to_stop=True, causes=causes, outcomes=outcomes)
+    return FlightRun(tables[0], interrupted, pilot_error, causes=causes, outcomes=outcomes)
+
+
+def _given_up(pilot: Pilot, blame: dict[int, str], ended: Any) -> Any:
+    """Return how flights have ended, those with them whose programs outside have failed while others fly on."""
+    lost: dict[int, str] = getattr(pilot, "lost_flights", {})
+    now = [env for env in lost if ended[env] == 0]
+    if not now:
+        return ended
+    blame.update({env: lost[env] for env in now})
+    ended = ended.copy()
+    ended[now] = FlightStatus.PILOT_FAILED
+    return ended
 
 
 def _note(blame: dict[int, str], command: Any, lost: Any, ended: Any) -> None:
@@ -331,7 +351,8 @@ def _columns(simulator: Simulator, plan: FlightPlan) -> list[str]:
         names += [f"reference_{name}" for field in ("position", "velocity") for name in _NAMES[field]]
         names += ["reference_yaw_rad"]
     names += IMU_COLUMNS if simulator.config.imu is not None else []
-    return [*names, *(["clearance_m"] if plan.geometry is not None else []), "saturated", "status"]
+    near = ["link_clearance_m", "touches"] if joint_columns(simulator) else ["clearance_m"]
+    return [*names, *(near if plan.geometry is not None else []), "saturated", "status"]
 
 
 def joint_columns(simulator: Simulator) -> list[str]:
@@ -353,13 +374,17 @@ def _record(recorder: Recorder, simulator: Simulator, plan: FlightPlan, ended: A
         blocks += [flat.position.T, flat.velocity.T, flat.yaw]
     if simulator.config.imu is not None:
         blocks.append(simulator.imu.T)
-    if plan.geometry is not None:
+    if plan.geometry is not None and "joint" in simulator.layout:
+        from airworthy.simulation.jointed.scene import link_clearance
+
+        blocks += [link_clearance(simulator, plan.geometry, CLEARANCE_MAX), simulator.contacts.count.astype(float)]
+    elif plan.geometry is not None:
         blocks.append(clearance(plan.geometry, simulator.center, max_distance=CLEARANCE_MAX).distance.clip(max=CLEARANCE_MAX))
     recorder.record(float(simulator.time.max()), *blocks, simulator.field("saturated"), ended)
 
 
 def _ended(simulator: Simulator, plan: FlightPlan, start: Any) -> Any:
-    """Status code per environment: 0 flying, 1 diverged, 2 collision, 3 out of bounds."""
+    """Status code per environment of a simulator: 0 flying, 1 diverged, 2 collision, 3 out of bounds."""
     status = np.array(simulator.field("status"), float)
     if simulator.config.contact is not None and simulator.config.contact.mode == "reset":
         # The vehicle flies on from its start, but this flight is over.

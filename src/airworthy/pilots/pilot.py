@@ -105,7 +105,8 @@ def check_observes(simulator: Simulator, pilot: Pilot, mounted: MountedSensors |
             continue
         if name not in (*PRIVILEGED, *OBSERVABLE):
             raise AirworthyError(
-                f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}."
+                f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}, and"
+                f" {SENSOR}NAME of a sensor that it carries."
             )
         jointed = name not in ROOT or "joint" in simulator.layout
         if not jointed or (name not in (HEIGHT, RESTING) and ROOT.get(name, name) not in simulator.layout):

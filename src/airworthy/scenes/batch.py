@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,21 @@ from airworthy.scenes.instance_tables import (
 from airworthy.scenes.record import Instance, Material, Scene, Texture
 from airworthy.scenes.skeletons import PartJoints, part_joints
 
-__all__ = ["SceneBatch"]
+__all__ = ["SceneBatch", "SceneMotion"]
+
+
+@dataclass(frozen=True, eq=False)
+class SceneMotion:
+    """Where everything that moves in a batch is at one instant, as copies; see `SceneBatch.motion`."""
+
+    time: Array
+    """(env,) [s]"""
+    actors: ActorTable
+    """What moves them."""
+    joints: Mapping[tuple[int, int], Array]
+    """Of (environment, actor): turns of joints that were given from outside."""
+    extra: tuple[Array, Array, ArrayBool]
+    """Poses of the extra dynamic instances, (env, k, 3) and (env, k, 4), and which exist, (env, k)."""
 
 
 class SceneBatch:
@@ -239,6 +254,36 @@ class SceneBatch:
         self.time = np.broadcast_to(given, (self.env_count,)).copy()
         if self._actor_max:
             self._place(np.arange(self.env_count))
+
+    def motion(self) -> SceneMotion:
+        """Return where everything that moves is now, for `follow` of another batch of the same scenes."""
+        mine = slice(self.extra_count)
+        extra = self._position[:, mine].copy(), self._attitude[:, mine].copy(), self._active[:, mine].copy()
+        actors = self._state.take(np.arange(len(self._state)))  # by numbers: copies
+        return SceneMotion(self.time.copy(), actors, dict(self._overrides), extra)
+
+    def follow(self, motion: SceneMotion) -> None:
+        """Put everything that moves where it is in another batch of the same scenes.
+
+        Args:
+            motion: Of that one.
+
+        Raises:
+            AirworthyError: It is of another number of environments, actors or vehicles.
+        """
+        theirs = (len(motion.time), len(motion.actors), motion.extra[0].shape[1])
+        ours = (self.env_count, len(self._state), self.extra_count)
+        if theirs != ours:
+            raise AirworthyError(
+                f"follow() got {theirs[0]} environments with {theirs[1]} actors and {theirs[2]} vehicles; expected"
+                f" {ours[0]} with {ours[1]} and {ours[2]}."
+            )
+        self.time = motion.time.copy()
+        self._state.put(slice(None), motion.actors)
+        self._overrides = dict(motion.joints)
+        mine = slice(self.extra_count)
+        self._position[:, mine], self._attitude[:, mine], self._active[:, mine] = motion.extra
+        self._place(np.arange(self.env_count))
 
     def actor_pose(self, name: str, env_ids: ArrayLike | None = None) -> tuple[Array, Array]:
         """Return world positions (k, 3) and attitudes (k, 4) of an actor now, in the environments that have it, or in those

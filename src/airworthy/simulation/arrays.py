@@ -13,6 +13,7 @@ from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.scene_contact import BodyMotion
 from airworthy.dynamics.state import Effects
+from airworthy.geometry.query_arguments import Repeated
 from airworthy.simulation.config import Downwash, SimulatorConfig
 from airworthy.simulation.family import ARGUMENTS, BLOCKS_PER_TASK, SCALARS, Specialization
 from airworthy.simulation.group_kernel import Group
@@ -263,6 +264,35 @@ class BatchArrays:
         with self._wp.ScopedCapture(device=self.device) as capture:
             launcher.launch()
         self._graphs[key] = capture.graph
+
+    def launch_beside(self, kernel: Any, rows: ArrayF32, dt: float, effects: Effects, numbers: tuple[float, ...]) -> None:
+        """Run a kernel of blocks over this memory and some rows of its caller's, which it may write.
+
+        Args:
+            kernel: Takes the arrays of `ARGUMENTS`, `rows`, stride, dt, flags, block count, and `numbers`.
+            rows: (rows, stride), the same array each time.
+            dt: Physics step [s].
+            effects: Flags.
+            numbers: What else it takes.
+        """
+        effects = effects | Effects.SHARED_PARAMETERS if self.is_shared else effects & ~Effects.SHARED_PARAMETERS
+        blocks = self.stride // CPU_LANES
+        scalars = [self.stride, dt, int(effects), blocks, *numbers]
+        key = ("beside", id(kernel), id(rows))
+        launcher = self._launchers.get(key)
+        if launcher is None:
+            arguments = [*(self._warp[name] for name in ARGUMENTS), self._send(rows), *scalars]
+            tasks = -(-blocks // BLOCKS_PER_TASK) if self.on_cpu else self.stride
+            launcher = self._launchers[key] = Repeated(kernel, tasks, arguments, self.device, self._threads)
+        assert isinstance(launcher, Repeated)
+        for index, value in enumerate(scalars, len(ARGUMENTS) + 1):
+            launcher.exchange(index, value)
+        if self.on_cpu:
+            launcher.launch()
+            return
+        launcher.argument(len(ARGUMENTS)).assign(rows.ravel())
+        launcher.launch()
+        rows.ravel()[...] = launcher.argument(len(ARGUMENTS)).numpy()
 
     def blow(self, group: Group, rows: tuple[int, int, int], model: Downwash) -> None:
         """Write the downwash that each environment feels into its input rows.

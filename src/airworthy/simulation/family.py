@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,18 +23,6 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.core.random import Stream
-from airworthy.dynamics.articulated.flight import (
-    JointedShape,
-    believed_layout,
-    ground_source,
-    jointed_blocks,
-    jointed_constants,
-    jointed_input_layout,
-    jointed_layout,
-    jointed_source,
-    jointed_state_layout,
-)
-from airworthy.dynamics.articulated.native import joined_blocks
 from airworthy.dynamics.rigid import INTEGRATORS, advance_source, rigid_blocks, step_source
 from airworthy.dynamics.semi_kinematic import (
     semi_kinematic_blocks,
@@ -55,7 +42,6 @@ from airworthy.dynamics.state import (
     rigid_state_layout,
 )
 from airworthy.simulation.config import SimulatorConfig
-from airworthy.simulation.jointed.rows import held, jointed_column, jointed_control, jointed_effects, jointed_shape
 from airworthy.simulation.parameters import effects_of, rigid_column
 from airworthy.simulation.stability import check_law
 from airworthy.vehicles.links import refuse_links
@@ -75,16 +61,22 @@ BLOCKS_PER_TASK = 16
 
 def parameter_layout(rotor_count: int) -> Layout:
     """Return rows of the rigid family's parameters: the vehicle's, then the controller's under the prefix `control_`."""
-    return _with_control(rigid_layout(rotor_count), rotor_count)
+    return with_control(rigid_layout(rotor_count), rotor_count)
 
 
 def semi_kinematic_parameter_layout(rotor_count: int) -> Layout:
     """Return rows of the semi-kinematic family's parameters: the vehicle's, then the controller's under the prefix
     `control_`."""
-    return _with_control(semi_kinematic_layout(), rotor_count)
+    return with_control(semi_kinematic_layout(), rotor_count)
 
 
-def _with_control(vehicle: Layout, rotor_count: int) -> Layout:
+def with_control(vehicle: Layout, rotor_count: int) -> Layout:
+    """Return a vehicle's parameter rows with the controller's behind them, under the prefix `control_`.
+
+    Args:
+        vehicle: Its rows.
+        rotor_count: Padded.
+    """
     # Its own copies of mass and inertia: a controller may believe others than the vehicle has.
     control = {f"control_{name}": shape for name, shape in control_layout(rotor_count).fields.items()}
     return Layout({**vehicle.fields, **control})
@@ -127,27 +119,7 @@ def step_snippet(rotor_count: int, irregular: bool = False) -> str:
         text = text.replace(hook, part)
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks) + advance_source())
     constants = {"ROTORS": rotor_count, "STATES": 10 + rotor_count, "P_CONTROL_START": vehicle.size}
-    return _assemble(text, constants, parameter_layout(rotor_count), rigid_state_layout(rotor_count))
-
-
-def jointed_parameter_layout(shape: JointedShape) -> Layout:
-    """Return rows of the articulated family's parameters: the vehicle's, the controller's under the prefix `control_`, and what
-    that believes of the joints under the prefix `believed_`."""
-    believed = {f"believed_{name}": size for name, size in believed_layout(shape.structure).fields.items()}
-    return Layout({**_with_control(jointed_layout(shape), shape.rotor_count).fields, **believed})
-
-
-def jointed_snippet(shape: JointedShape, irregular: bool = False) -> str:
-    """Complete native source of the articulated step; for its arguments see `step_kernel`."""
-    layout, rotors = jointed_parameter_layout(shape), shape.rotor_count
-    blocks = [*jointed_blocks(shape, layout), *control_blocks(control_layout(rotors), rotors, irregular)]
-    text = jointed_source()
-    for hook, part in control_native().items():
-        text = text.replace(hook, part)
-    text = text.replace("TRACED_BLOCKS", joined_blocks(blocks)).replace("GROUND_CONTACT", ground_source(shape))
-    start = jointed_layout(shape).size
-    constants = {"ROTORS": rotors, "P_CONTROL_START": start, **jointed_constants(shape)}
-    return _assemble(text, constants, layout, jointed_state_layout(shape), jointed_input_layout(shape))
+    return assembled(text, constants, parameter_layout(rotor_count), rigid_state_layout(rotor_count))
 
 
 def semi_kinematic_snippet(rotor_count: int) -> str:
@@ -156,10 +128,19 @@ def semi_kinematic_snippet(rotor_count: int) -> str:
     blocks = [*semi_kinematic_blocks(vehicle), *tracking_rates_blocks(control)]
     text = semi_kinematic_source().replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
     constants = {"P_CONTROL_START": vehicle.size}
-    return _assemble(text, constants, semi_kinematic_parameter_layout(rotor_count), semi_kinematic_state_layout())
+    return assembled(text, constants, semi_kinematic_parameter_layout(rotor_count), semi_kinematic_state_layout())
 
 
-def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: Layout, inputs: Layout | None = None) -> str:
+def assembled(text: str, constants: dict[str, int], parameters: Layout, state: Layout, inputs: Layout | None = None) -> str:
+    """Return complete native source: constants and rows as enumerators before a family's text.
+
+    Args:
+        text: Of the family, traced blocks put in.
+        constants: Its own, by name.
+        parameters: Their rows.
+        state: Rows of the state.
+        inputs: Rows of the inputs; None: those of all families.
+    """
     values = {
         **constants,
         "GROUP": BLOCKS_PER_TASK,
@@ -186,7 +167,7 @@ def step_kernel(rotor_count: int, only: Specialization | None = None, irregular:
         irregular: For airframes of which some are irregular (`Effects.IRREGULAR`); regular ones get the same bits by either.
     """
     name = f"step_{rotor_count}_irregular" if irregular else f"step_{rotor_count}"
-    return _specialized(name, step_snippet(rotor_count, irregular), only)
+    return specialized(name, step_snippet(rotor_count, irregular), only)
 
 
 @cache
@@ -198,26 +179,17 @@ def semi_kinematic_kernel(rotor_count: int, only: Specialization | None = None, 
         only: As of `step_kernel`.
         irregular: Of no account: nothing is allocated.
     """
-    return _specialized("semi_kinematic", semi_kinematic_snippet(rotor_count), only)
+    return specialized("semi_kinematic", semi_kinematic_snippet(rotor_count), only)
 
 
-@cache
-def jointed_kernel(shape: JointedShape, only: Specialization | None = None, irregular: bool = False) -> Any:
-    """Return the articulated family's Warp kernel.
+def specialized(name: str, source: str, only: Specialization | None) -> Any:
+    """Return a family's Warp kernel.
 
     Args:
-        shape: Tree, the body that senses, and whether laws steer a leaning frame.
-        only: As of `step_kernel`.
-        irregular: As of `step_kernel`.
+        name: Of the kernel.
+        source: Complete native text.
+        only: What it is compiled for alone; None: for everything.
     """
-    source = jointed_snippet(shape, irregular)
-    # Trees have no short names of their own.
-    mark = sha256(source.encode()).hexdigest()[:10]
-    name = f"articulated_flight_{shape.structure.joint_count}_{shape.rotor_count}_{mark}"
-    return _specialized(name, source, only)
-
-
-def _specialized(name: str, source: str, only: Specialization | None) -> Any:
     if only is None:
         return native_kernel(name, source, _ARGUMENTS)
     return native_kernel(name + only.name, only.enclose(source), _ARGUMENTS)
@@ -348,31 +320,32 @@ def _semi_kinematic_effects(rows: Array, layout: Layout, config: SimulatorConfig
     return Effects.WRENCH_NOISE if np.any(rows[layout.rows("noise")] != 0.0) else Effects(0)
 
 
-FAMILIES = {
-    "rigid": DynamicsFamily(
-        "rigid", rigid_state_layout, parameter_layout, step_kernel, rigid_column, effects_of, tuple(LEVELS)
-    ),
-    "semi_kinematic": DynamicsFamily(
-        "semi_kinematic",
-        lambda rotor_count: semi_kinematic_state_layout(),
-        semi_kinematic_parameter_layout,
-        semi_kinematic_kernel,
-        _semi_kinematic_column,
-        _semi_kinematic_effects,
-        ("rate_thrust", "tracking"),
-    ),
-    "articulated": DynamicsFamily(
-        "articulated",
-        jointed_state_layout,
-        jointed_parameter_layout,
-        jointed_kernel,
-        jointed_column,
-        jointed_effects,
-        tuple(level for level in LEVELS if level != "tracking:crazyflie"),
-        jointed_shape,
-        jointed_input_layout,
-        jointed_control,
-        held,
-    ),
-}
+class _Families(dict[str, DynamicsFamily]):
+    """Families by name; that of vehicles with joints is loaded where it is asked for."""
+
+    def __missing__(self, name: str) -> DynamicsFamily:
+        if name != "articulated":
+            raise KeyError(name)
+        from airworthy.simulation.jointed.family import JOINTED
+
+        self[name] = JOINTED
+        return JOINTED
+
+
+FAMILIES = _Families(
+    {
+        "rigid": DynamicsFamily(
+            "rigid", rigid_state_layout, parameter_layout, step_kernel, rigid_column, effects_of, tuple(LEVELS)
+        ),
+        "semi_kinematic": DynamicsFamily(
+            "semi_kinematic",
+            lambda rotor_count: semi_kinematic_state_layout(),
+            semi_kinematic_parameter_layout,
+            semi_kinematic_kernel,
+            _semi_kinematic_column,
+            _semi_kinematic_effects,
+            ("rate_thrust", "tracking"),
+        ),
+    }
+)
 """Families by name."""

@@ -22,7 +22,7 @@ from airworthy.sensors.mounting import SampleClock, mounted_pose
 from airworthy.sensors.noise import Draw
 from airworthy.sensors.sampling import SensorView, geometry_of
 from airworthy.simulation.events import FAR
-from airworthy.simulation.sensor_state import Capture, MountedSensor, Sample, SensorState
+from airworthy.simulation.sensor_state import Capture, MountedSensor, Sample, SampleRenderer, SampleRequest, SensorState
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.links import refuse_links
@@ -136,6 +136,8 @@ class MountedSensors:
         others: Makes the vehicles of a group visible to each other; the scene must have been built with its dynamic instances.
         move_scene: Pose the scene's actors at each sample's instant, and put them back when a flight begins. Switch it off
             where somebody else does.
+        renderer: Renders the samples of some sensors beside the simulation; they are read where it sends them, and neither
+            `latest` nor listeners have them. None: every sample is rendered before the simulation goes on.
 
     Raises:
         AirworthyError: If counts, rates or names do not fit.
@@ -148,8 +150,10 @@ class MountedSensors:
         sensors: Mapping[str, MountedSensor | Device | Sensor | str],
         others: DynamicVehicles | None = None,
         move_scene: bool = True,
+        renderer: SampleRenderer | None = None,
     ):
         self.simulator, self.scene, self._others, self._move_scene = simulator, scene, others, move_scene
+        self._renderer = renderer
         envs = getattr(scene, "env_count", simulator.env_count)
         if envs != simulator.env_count:
             raise AirworthyError(f"The scenes are of {envs} environments and the simulator has {simulator.env_count}.")
@@ -185,7 +189,14 @@ class MountedSensors:
         """Return the newest sample that has arrived by now, per environment.
 
         The arrays are the buffers themselves where nothing waits: copy what must outlive the next step.
+
+        Raises:
+            AirworthyError: The sensor's samples are rendered beside the simulation.
         """
+        if self._beside(name):
+            raise AirworthyError(
+                f"Samples of sensor {name!r} are rendered beside the simulation: read them where they are sent."
+            )
         return self._post(name).ring.newest(self._now(), self.simulator.config.physics_rate)
 
     def listen(self, listener: Callable[[Capture], None]) -> None:
@@ -228,13 +239,21 @@ class MountedSensors:
             self.scene.reset(new)
         for post in self._posts.values():
             post.begin(env_ids, self._keys(env_ids))
+        if self._renderer is not None:
+            self._renderer.reset(env_ids)
         if new.size:
             self.fire(self.simulator)
 
     # ---- save, restore ----------------------------------------------------------------------------------------------
 
     def save(self) -> dict[str, dict[str, ArrayAny]]:
-        """Return what the samples to come depend on besides the simulator's own snapshot and the scene's state, by sensor."""
+        """Return what the samples to come depend on besides the simulator's own snapshot and the scene's state, by sensor.
+
+        Raises:
+            AirworthyError: Samples are rendered beside the simulation, where sensors remember what is not known here.
+        """
+        if any(map(self._beside, self._posts)):
+            raise AirworthyError("Sensors whose samples are rendered beside the simulation cannot be saved.")
         return {name: post.save() for name, post in self._posts.items()}
 
     def restore(self, saved: Mapping[str, dict[str, ArrayAny]]) -> None:
@@ -282,6 +301,27 @@ class MountedSensors:
             self.scene.pose_dynamic_instances(position, attitude, active=active)
 
     def _take(self, post: SensorState, ids: ArrayIndex, step: ArrayInt) -> None:
+        if self._beside(post.name):
+            self._expose(post, ids, step)
+            return
+        number, view = self._view(post, ids, step)
+        data = post.sampled(self.scene, view)
+        capture = Capture(post.name, post.sensor, ids, number, step, view.position, view.attitude, data)
+        post.keep(capture)
+        for listener in self._listeners:
+            listener(capture)
+
+    def _expose(self, post: SensorState, ids: ArrayIndex, step: ArrayInt) -> None:
+        """Have a sample rendered beside the simulation, or left out."""
+        assert self._renderer is not None
+        if self._renderer.accepts(post.name):
+            number, view = self._view(post, ids, step)
+            motion = self.scene.motion() if hasattr(self.scene, "motion") else None
+            self._renderer.render(SampleRequest(post.name, number, step, view, motion))
+        post.left(ids, step)
+
+    def _view(self, post: SensorState, ids: ArrayIndex, step: ArrayInt) -> tuple[ArrayInt, SensorView]:
+        """Return the numbers of samples and from where they are taken."""
         position, attitude = mounted_pose(*self._carrier(post, ids), post.position[ids], post.attitude[ids])
         # Counted from the clock, not by calls: a flight that was restored goes on with its own numbers.
         number = post.clock.taken(step) - 1
@@ -289,12 +329,11 @@ class MountedSensors:
         columns = post.columns(ids, step)
         before = post.since(ids, position, attitude, geometry_of(self.scene).dynamic_poses()) if post.flows else None
         velocity = None if post.spec.attached else np.asarray(self.simulator.velocity, np.float64)[ids]
-        view = SensorView(position, attitude, ids, draw, self._own(post, ids), *columns, before, velocity)
-        data = post.sampled(self.scene, view)
-        capture = Capture(post.name, post.sensor, ids, number, step, position, attitude, data)
-        post.keep(capture)
-        for listener in self._listeners:
-            listener(capture)
+        return number, SensorView(position, attitude, ids, draw, self._own(post, ids), *columns, before, velocity)
+
+    def _beside(self, name: str) -> bool:
+        """Tell whether a sensor's samples are rendered beside the simulation."""
+        return self._renderer is not None and self._renderer.renders(name)
 
     def _own(self, post: SensorState, ids: ArrayIndex) -> NDArray[np.int32] | None:
         """Return the number of each vehicle's own body in its scene; a sensor on an actor sees the vehicle."""

@@ -234,6 +234,42 @@ _MARGIN = 1e-4
 """[m]"""
 
 
+class RigidBodies(SceneBodies):
+    """The bodies of a simulator's rigid vehicles, and how contact acts on them."""
+
+    def contact_step(self, small: Compact, geometry: GeometryBatch, config: Contact, dt: float) -> ContactStep:
+        """Return what contact does to the flights of a small batch; see `ContactStep`.
+
+        Args:
+            small: The batch.
+            geometry: The scenes.
+            config: What happens.
+            dt: Physics step [s].
+        """
+        return ContactStep(small, self._simulator.layout, geometry, config, dt, self.table, self.cores)
+
+    def begin(self, acts: ContactStep, env: ArrayIndex, ids: ArrayIndex, sent: Any, velocity_of: Array | None) -> None:
+        """Note that flights were taken into a small batch.
+
+        Args:
+            acts: Of the batch.
+            env: Environment of the geometry, (k,).
+            ids: Of the simulator, (k,).
+            sent: Warp array of the velocities of dynamic instances [m/s]; None: they stand still.
+            velocity_of: Not used here: the same for each flight.
+        """
+        acts.begin(env, self.kind[ids], self.numbers(ids), sent)
+
+
+def _bodies_of(simulator: Simulator) -> Any:
+    """Bodies of the vehicles; those of links are loaded where there are some."""
+    if simulator.config.dynamics != "articulated":
+        return RigidBodies(simulator)
+    from airworthy.simulation.jointed.scene import JointedBodies
+
+    return JointedBodies(simulator)
+
+
 class SceneContact:
     """Contact of a simulator's environments with geometry.
 
@@ -246,14 +282,14 @@ class SceneContact:
     """
 
     def __init__(self, simulator: Simulator, config: Contact, geometry: GeometryBatch, env: ArrayIndex, arrays: BatchArrays):
-        self._simulator, self._config, self._geometry, self._arrays = simulator, config, geometry, arrays
+        self._simulator, self.config, self._geometry, self._arrays = simulator, config, geometry, arrays
         self._env = env
         self.record = ContactRecord.of(simulator.env_count)
         self.dynamic_velocity: Array | None = None
         """World velocity of the dynamic instances [m/s], (geometry env, dynamic_count, 3); None: at rest."""
-        self._bodies = SceneBodies(simulator)
+        self._bodies = _bodies_of(simulator)
         self._small: dict[int, Compact] = {}
-        self._steps: dict[int, ContactStep] = {}
+        self._steps: dict[int, Any] = {}
         self._dynamic_velocity_sent: Any = None
         self._revision: Any = None
         self._known = np.zeros(simulator.env_count, bool)
@@ -370,20 +406,20 @@ class SceneContact:
             if Effects.DELAY in effects:
                 small.shorten_delays(1)
             acts.act(elapsed + step if Effects.IMU_LOG in effects else -1)
-            if self._config.mode == "reset" and not self._on_trial and acts.met().any():
+            if self.config.mode == "reset" and not self._on_trial and acts.met().any():
                 self._restart(small, acts, ids, np.flatnonzero(acts.met()))
         self.record.add(ids, acts.record())
         self._store(small, ids, np.ones(len(ids), bool), steps, effects, elapsed)
 
-    def _restart(self, small: Compact, acts: ContactStep, ids: ArrayIndex, rows: ArrayIndex) -> None:
+    def _restart(self, small: Compact, acts: Any, ids: ArrayIndex, rows: ArrayIndex) -> None:
         """Begin new flights at some places of the small batch."""
         self.record.add(ids, acts.record())
         self._simulator.restart(ids[rows])
         small.take(self._arrays, ids[rows], rows)
         self._begin(acts, ids)
 
-    def _begin(self, acts: ContactStep, ids: ArrayIndex) -> None:
-        acts.begin(self._env[ids], self._bodies.kind[ids], self._bodies.numbers(ids), self._dynamic_velocity_sent)
+    def _begin(self, acts: Any, ids: ArrayIndex) -> None:
+        self._bodies.begin(acts, self._env[ids], ids, self._dynamic_velocity_sent, self._velocities(ids))
 
     def acted(self, envs: ArrayIndex, before: BodyMotion, after: BodyMotion) -> tuple[BodyMotion, ArrayBool, ArrayBool]:
         """Return what contact makes of one physics step, without touching the simulator: the twin's.
@@ -400,9 +436,9 @@ class SceneContact:
             AirworthyError: In mode "reset", which draws a new flight.
         """
         bodies, obstacles = self._bodies.bodies(envs), Obstacles(self._geometry, self._env[envs])
-        if self._config.mode == "reset":
+        if self.config.mode == "reset":
             raise AirworthyError("The twin cannot begin new flights; compare with it in contact mode 'freeze' or 'respond'.")
-        if self._config.mode == "respond":
+        if self.config.mode == "respond":
             out = self._rebound(envs, before, after)
             return out.end, out.met, np.zeros(len(envs), bool)
         hits = obstacles.first(bodies, before, after)
@@ -411,8 +447,21 @@ class SceneContact:
         end.put(met, before.between(after, hits.fraction).take(met))
         return end, met, met
 
+    def met_surfaces(self, envs: ArrayIndex, begin: Array, end: Array, radius: Array) -> Any:
+        """Return what spheres of links meet; see `jointed.scene.met_surfaces`.
+
+        Args:
+            envs: Environments, (k,).
+            begin: Centres, world [m], (k, spheres, 3).
+            end: The same after the free step.
+            radius: [m], (k, spheres).
+        """
+        from airworthy.simulation.jointed.scene import met_surfaces
+
+        return met_surfaces(self._geometry, self._env[envs], begin, end, radius, self._dt, self._velocities(envs))
+
     def _rebound(self, envs: ArrayIndex, before: BodyMotion, after: BodyMotion) -> Rebound:
-        obstacles, config = Obstacles(self._geometry, self._env[envs]), self._config
+        obstacles, config = Obstacles(self._geometry, self._env[envs]), self.config
         acts = (self._dt, config.restitution, config.friction, config.rolling, self._velocities(envs))
         return rebound(obstacles, self._bodies.bodies(envs), before, after, *acts)
 
@@ -443,12 +492,11 @@ class SceneContact:
             self._small[room].arrays.reserve_log(elapsed + steps)
         return self._small[room]
 
-    def _acts(self, small: Compact) -> ContactStep:
+    def _acts(self, small: Compact) -> Any:
         """Contact of the flights of a small batch."""
         room = small.arrays.stride
         if room not in self._steps:
-            numbers = (self._config, self._dt, self._bodies.table, self._bodies.cores)
-            self._steps[room] = ContactStep(small, self._simulator.layout, self._geometry, *numbers)
+            self._steps[room] = self._bodies.contact_step(small, self._geometry, self.config, self._dt)
         return self._steps[room]
 
     def _store(self, small: Compact, ids: ArrayIndex, done: ArrayBool, steps: int, effects: Effects, elapsed: int) -> None:

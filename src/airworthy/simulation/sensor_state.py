@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError
+from airworthy.scenes.batch import SceneMotion
 from airworthy.sensors.build import Sensor, make_sensor
 from airworthy.sensors.devices import Device
 from airworthy.sensors.lidar import Lidar, column_poses
@@ -239,6 +240,41 @@ class Capture:
     """Arrays (k, ...) by channel."""
 
 
+@dataclass(frozen=True, eq=False)
+class SampleRequest:
+    """One sample of some environments before it is rendered: all that it depends on besides sensor and scene, as copies."""
+
+    name: str
+    number: ArrayInt
+    """Of the samples in their flights, (k,)."""
+    step: ArrayInt
+    """Physics steps of the flights, (k,)."""
+    view: SensorView
+    """Of the sensor, (k, ...)."""
+    motion: SceneMotion | None
+    """Where everything is that moves; None: of a scene in which nothing does."""
+
+
+class SampleRenderer(Protocol):
+    """Renders samples beside the simulation, which goes on meanwhile."""
+
+    def renders(self, name: str) -> bool:
+        """Return whether samples of a sensor are rendered here."""
+        ...
+
+    def accepts(self, name: str) -> bool:
+        """Return whether it takes the sample of a sensor that is due now; else that sample is left out, and counted here."""
+        ...
+
+    def render(self, exposure: SampleRequest) -> None:
+        """Take a sample, which it accepted."""
+        ...
+
+    def reset(self, env_ids: ArrayIndex) -> None:
+        """Begin new flights in some environments: sensors forget what they remember."""
+        ...
+
+
 class SensorState:
     """One sensor on every vehicle: its clock, mounts, buffers and past poses."""
 
@@ -342,6 +378,10 @@ class SensorState:
         past = (step[:, None] - known[row, source]) / self._rate
         position, attitude = self._past_position[ids][row, source], self._past_attitude[ids][row, source]
         return column_poses(self.sensor.column_age(), past, position, attitude)
+
+    def left(self, ids: ArrayIndex, step: ArrayInt) -> None:
+        """Mark samples as taken that are rendered elsewhere, or not at all."""
+        self._taken[ids] = step
 
     def keep(self, capture: Capture) -> None:
         """Put a sample where readers find it once it has arrived."""

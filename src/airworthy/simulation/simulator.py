@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.events import ContactRecord, Events, EventSource
 from airworthy.simulation.family import FAMILIES, rotor_slots
 from airworthy.simulation.group_kernel import Group
-from airworthy.simulation.jointed.rows import Joints
 from airworthy.simulation.obstacles import environments_of
 from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
@@ -46,6 +45,9 @@ from airworthy.simulation.start_state import (
     whole_number,
 )
 from airworthy.vehicles import Vehicle
+
+if TYPE_CHECKING:
+    from airworthy.simulation.jointed.joints import Joints
 
 
 class Simulator:
@@ -115,7 +117,7 @@ class Simulator:
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
-        self._joints = Joints(self.vehicles, self.config) if self.config.dynamics == "articulated" else None
+        self._joints = _joints_of(self.vehicles, self.config)
         rigid = {id(item): self.family.held(item, self.config) for item in {id(item): item for item in self.vehicles}.values()}
         angles = None if self._joints is None else self._joints.angles
         self._starts = StartStates(
@@ -189,6 +191,17 @@ class Simulator:
         ids = resolve_ids(env_ids, self.env_count)
         state = {name: self.field(name)[ids] for name in ("position", "attitude", "joint")}
         return self._joints.link_pose(link, self.rows[self._param_layout.rows("tree")][:, ids], state)
+
+    @property
+    def mass(self) -> ArrayFloat:
+        """Mass of the whole vehicle in force [kg], (env,)."""
+        return self.parameter("mass") if self._joints is None else self._joints.mass(self.rows, self._param_layout)
+
+    @property
+    def held(self) -> list[Vehicle]:
+        """The rigid vehicles that those of the environments are as flights start: the same records where nothing has joints."""
+        made = {id(item): self.family.held(item, self.config) for item in {id(item): item for item in self.vehicles}.values()}
+        return [made[id(item)] for item in self.vehicles]
 
     @property
     def attitude(self) -> ArrayFloat:
@@ -385,7 +398,7 @@ class Simulator:
         """Set what the joints do from the next launch on; joints that are not told keep on.
 
         Args:
-            angle: Of springs that commands set, which then pull there, and of servos, which turn there at 3 (angle - q) + rate
+            angle: Of springs that commands set, which then pull there, and of servos, which turn there at 10 (angle - q) + rate
                 [rad], (k, joints) or (joints,); NaN: this joint is not told.
             rate: Of servos [rad/s], alike; without an angle they turn on at it.
             torque: Of joints that are driven by torques [N m], alike.
@@ -496,6 +509,8 @@ class Simulator:
             tree = self.rows[self._param_layout.rows("tree")][:, ids]
             for name, whole in self._joints.whole(tree, start).items():
                 state[self.layout.rows(name), ids] = whole
+            # A flight that begins within a launch is steered by its own shape.
+            state[self.layout.rows("launch_joint"), ids] = start["joint"].T
         if self.effects & Effects.TURBULENCE:
             keep, gain = (self.rows[self._param_layout.rows(f"dryden_{name}")][:, ids] for name in ("keep", "gain"))
             state[self.layout.rows("turbulence"), ids] = started_turbulence(keep, gain, keys)
@@ -707,6 +722,15 @@ class Simulator:
 
     def _random_effects(self) -> Effects:
         return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
+
+
+def _joints_of(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joints | None:
+    """Joints of a batch; the room of vehicles with joints is loaded where there are some."""
+    if config.dynamics != "articulated":
+        return None
+    from airworthy.simulation.jointed.joints import Joints
+
+    return Joints(vehicles, config)
 
 
 def _packed(rows: Array) -> Array:

@@ -123,13 +123,16 @@ class Twin(_AdvancedState):
     """
 
     def __init__(self, simulator: Simulator):
+        self._begin(simulator)
+        split = rigid_layout(self.rotor_count).size
+        self.p = rigid_layout(self.rotor_count).record(lambda row: simulator.rows[row])
+        self.c = control_layout(self.rotor_count).record(lambda row: simulator.rows[split + row])
+
+    def _begin(self, simulator: Simulator) -> None:
+        """Take over what twins of all families need."""
         self.config, self.effects = simulator.config, simulator.effects
         self._priority = priority_of(self.config.control)
         self.dt = 1.0 / simulator.config.physics_rate
-        n = simulator.layout.fields["rotor_speed"][0]
-        split = rigid_layout(n).size
-        self.p = rigid_layout(n).record(lambda row: simulator.rows[row])
-        self.c = control_layout(n).record(lambda row: simulator.rows[split + row])
         self.state: dict[str, Any] = {
             name: np.array(simulator.field(name), float).T.copy()
             for name in simulator.layout.fields
@@ -137,7 +140,7 @@ class Twin(_AdvancedState):
         }
         self.key = flight_key(simulator.seed, simulator.flight_ids, simulator.episode)
         self.clock = simulator.flight_step.astype(np.int64)
-        self.rotor_count = n
+        self.rotor_count = int(simulator.layout.fields["rotor_speed"][0])
         self.scene = simulator.scene
         self.force, self.moment = np.zeros((3, simulator.env_count)), np.zeros((3, simulator.env_count))
 

@@ -40,6 +40,8 @@ class FlightStatus(IntEnum):
     DIVERGED = 1
     COLLISION = 2
     OUT_OF_BOUNDS = 3
+    PILOT_FAILED = 4
+    """Its pilot gave it up, and nobody steers it any more."""
 
 
 def check_outcome(name: str) -> str:

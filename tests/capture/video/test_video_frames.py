@@ -78,6 +78,9 @@ def test_farthest_in_time_and_the_published_choice() -> None:
 
 def test_pictures_are_taken_and_kept(tmp_path: Path) -> None:
     film = write_film(tmp_path / "walk.mp4", textured_film(24), rate=12.0)
+    half_written = tmp_path / "place" / "images" / ".000003.0123456789abcdef.tmp.jpg"
+    half_written.parent.mkdir(parents=True)
+    half_written.write_bytes(b"of a run that was killed")
     record = take_frames([film], tmp_path / "place", count=10, side=64)
     assert len(record["frames"]) == 10
     names = [frame["name"] for frame in record["frames"]]

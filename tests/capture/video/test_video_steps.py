@@ -57,6 +57,11 @@ class Stand:
     """What splats were trained from."""
     depth: dict[str, Any] = field(default_factory=lambda: dict(GOOD))
     room: Exception | None = None
+    focal: float = 10.0
+    """Of the poses [px]."""
+    splats: bytes = b"splats " * 100
+    doubts: list[str] = field(default_factory=list)
+    """What places were told of their splats."""
 
     def run(self, **options: Any) -> VideoResult:
         self.done.clear()
@@ -81,7 +86,7 @@ class Stand:
         path = self.out / "reconstruction.json"
         if not path.exists():
             self.done.append("poses")
-            model = colmap(COUNT, model="PINHOLE", parameters=(10.0, 11.0, 6.0, 4.0))
+            model = colmap(COUNT, model="PINHOLE", parameters=(self.focal, 11.0, 6.0, 4.0))
             write(self.out, {name: data for name, data in model.items() if name.startswith("sparse")})
             path.write_text(json.dumps({"pictures": COUNT, "models": [MODEL], "shutter": None}))
         return json.loads(path.read_text())
@@ -93,12 +98,13 @@ class Stand:
     def train(self, images: CaptureImages, folder: Path, *_: Any) -> TrainResult:
         if not (folder / "report.json").exists():
             self.done.append("training")
-            write(folder, {"splats.ply": b"splats " * 100, "report.json": b'{"judged": []}'})
+            write(folder, {"splats.ply": self.splats, "report.json": b'{"judged": []}'})
             self.seen.append(images)
         return TrainResult(folder / "splats.ply", folder / "report.json", 7, 10, 1.0, 30.0, 0.9, 1)
 
-    def place(self, folder: Path, *_: Any, **__: Any) -> Any:
+    def place(self, folder: Path, *_: Any, doubt: str = "", **__: Any) -> Any:
         self.done.append("place")
+        self.doubts.append(doubt)
         if self.room is not None:
             raise self.room
         write(folder, {"place.json": json.dumps(PLACE).encode(), "scene.toml": b"name = 'x'", "cloud/a.ply": b"1234" * 50})
@@ -174,6 +180,82 @@ def test_what_told_no_scale_is_not_asked_again(stand: Stand, monkeypatch: pytest
     (stand.out / "summary.json").unlink()
     assert stand.run(train=False).summary["warnings"] == first.summary["warnings"]
     assert stand.done == []
+
+
+def test_other_poses_find_scale_again(stand: Stand) -> None:
+    stand.run(train=False)
+    stand.focal = 10.5
+    gone(stand.out / "reconstruction.json")
+    said = stand.run(train=False).summary["warnings"]
+    assert stand.done == ["poses", "scale"]
+    assert "Done again, finding poses: reconstruction.json is gone." in said
+
+
+def test_other_splats_make_the_place_again(stand: Stand) -> None:
+    stand.run()
+    shutil.rmtree(stand.out / "splats")
+    stand.splats = b"others " * 100
+    stand.run()
+    assert stand.done == ["training", "place"]
+
+
+def test_metres_of_before_are_gone_where_nothing_tells_them_now(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand.run(train=False)
+    assert (stand.out / "alignment.json").exists()
+
+    def nothing(*_: Any, **__: Any) -> None:
+        raise AirworthyError("No image shows the marker.")
+
+    monkeypatch.setattr(scale, "align_capture", nothing)
+    assert not stand.run(train=False, side=0.3).summary["metric"]
+    assert not (stand.out / "alignment.json").exists()
+    assert not (stand.out / "alignment.html").exists()
+
+
+def own_mask(stand: Stand) -> None:
+    write(stand.out, {"masks/2.jpg.png": picture(2, kind="PNG")})
+
+
+def test_masks_that_somebody_lays_beside_the_pictures_find_poses_again(stand: Stand) -> None:
+    stand.run(train=False)
+    own_mask(stand)
+    said = stand.run(train=False).summary["warnings"]
+    assert stand.done == ["poses"]
+    assert any(line.startswith("Masks beside the pictures are others") for line in said)
+    stand.run(train=False)
+    assert stand.done == []
+    changed(stand.out / "masks" / "2.jpg.png")
+    stand.run(train=False)
+    assert stand.done == ["poses"]
+
+
+def test_splats_that_were_trained_without_a_mask_are_not_gone_on_with(stand: Stand) -> None:
+    stand.run()
+    own_mask(stand)
+    with pytest.raises(AirworthyError, match="the pictures, their poses or their scale are others"):
+        stand.run()
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("9.jpg:1,2+1.jpg:3,4", "image '9.jpg'"), ("0.jpg:1,2+1.jpg:300,4", "outside of the picture"),
+        ("1.jpg:-1,2+0.jpg:3,4", "outside of the picture"),
+    ],
+)  # fmt: skip
+def test_distances_between_points_that_there_are_not_are_refused_before_poses(stand: Stand, first: str, said: str) -> None:
+    for points in ((first, "0,0,0"), ("0,0,0", first)):
+        with pytest.raises(AirworthyError, match=said):
+            stand.run(known_distance=((*points, 2.0),))
+    assert (stand.out / "frames.json").exists()
+    assert not (stand.out / "reconstruction.json").exists()
+
+
+def test_a_distance_that_tells_nothing_ends_before_splats(stand: Stand) -> None:
+    """Splats that were trained without metres could not have them later."""
+    with pytest.raises(AirworthyError, match="choose points farther apart"):
+        stand.run(known_distance=(("0,0,0", "0,0,1e-9", 2.0),))
+    assert stand.done == ["frames", "poses"]
 
 
 def cut(path: Path) -> None:
@@ -326,6 +408,7 @@ def test_splats_that_lie_elsewhere_are_said(stand: Stand) -> None:
     page = unescape(done.report.read_text())
     assert said[0].split(": ")[0] in page
     assert page.count("poor") == 1 + page_of_good.count("poor")
+    assert stand.doubts == ["", said[0]]
 
 
 @pytest.mark.parametrize(
@@ -333,9 +416,9 @@ def test_splats_that_lie_elsewhere_are_said(stand: Stand) -> None:
     [(2.1, 78.4, True), (4.1, 56.4, True), (3.7, 61.3, True), (6.4, 40.0, True), (25.2, 1.0, False), (8.0, 5.0, False)],
 )
 def test_depths_of_good_and_bad_captures(median: float, within: float, good: bool) -> None:
-    found = judged_depth({"points": 900, "median_percent": median, "within_5_percent": within}, "splats")
+    found = judged_depth({"points": 900, "median_percent": median, "within_5_percent": within})
     assert (found == "") == good
-    assert "not known" in judged_depth({"points": 0}, "splats")
+    assert "not known" in judged_depth({"points": 0})
 
 
 def test_the_command_stands_on_the_page_in_one_piece(stand: Stand) -> None:
@@ -369,12 +452,38 @@ def test_products_by_size_then_time_then_content(tmp_path: Path) -> None:
     assert not found.whole("one", "other")
     assert found.said("one") == {"x": 1.5}
     assert found.made_from("two") is None
+    before = found.digest("one")
     path.write_bytes(b"1235")
     assert StepProducts(tmp_path).damaged("one") == ["a.bin was changed"]
+    path.write_bytes(b"12345")
+    assert StepProducts(tmp_path).damaged("one") == ["a.bin has grown"]
+    path.write_bytes(b"1235")
+    found.keep("one", "k", ["a.bin"])
+    assert found.digest("one") != before
+    assert found.files("one") == {"a.bin"}
+    assert found.files("two") == frozenset()
     path.write_bytes(b"12")
     assert StepProducts(tmp_path).damaged("one") == ["a.bin has 2 of its 4 bytes"]
     path.unlink()
     assert StepProducts(tmp_path).damaged("one") == ["a.bin is gone"]
+
+
+def test_a_record_that_is_gone_is_said(stand: Stand) -> None:
+    stand.run(train=False)
+    gone(stand.out / "steps.json")
+    assert "steps.json is gone" in FilmSteps(stand.out).notes[0]
+    assert FilmSteps(stand.out.with_name("new")).notes == []
+
+
+@pytest.mark.parametrize("path", ["../a.mp4", "/etc/hostname", "images/../../a.mp4"])
+def test_a_record_names_no_files_outside_of_its_folder(tmp_path: Path, path: str) -> None:
+    folder = tmp_path / "room"
+    folder.mkdir()
+    step = {"made_from": "k", "files": {path: [1, 2, "3"]}, "said": None}
+    (folder / "steps.json").write_text(json.dumps({"one": step}))
+    found = FilmSteps(folder)
+    assert found.damaged("one") == []
+    assert "no files of the folder" in found.notes[0]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"one": 1}', '{"one": {"made_from": "k", "files": {"a": [1, 2]}}}'])

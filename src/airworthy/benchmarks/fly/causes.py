@@ -84,6 +84,12 @@ def _collision(table: FlightTable, rows: ArrayIndex, nearest: _Nearest, rules: T
         if not events.size:
             return ""
         row, what = int(rows[events[0]]), f"it came within {rules.collision_start_m:g} m of"
+    elif "touches" in table.columns:
+        touched = rows[np.flatnonzero(table.columns["touches"][rows] > 0)[:1]]
+        if not touched.size:
+            return ""
+        t, at = float(table.t[touched[0]]), position[touched[0]].astype(np.float64)
+        return f"a link hit {nearest.name(at, t, None)}, the nearest to its centre, {_when(t, at)}"
     else:
         return ""
     t, at = float(table.t[row]), position[row].astype(np.float64)

@@ -198,6 +198,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
                 )
                 plan = replace(plan, watch=log.write)
             flown = fly(simulator, pilot, plan, quiet, mounted)
+            if isinstance(pilot, RemotePilot) and pilot.absent:
+                raise AirworthyError(f"The pilot {config.pilot} cannot be flown: {flown.pilot_error}.")
             flown = flown if goal is None else goal.scored(flown)
             try:
                 with stoppable():  # what was flown is saved before anything stops the run
@@ -285,18 +287,23 @@ def _check_pilot(config: FlyConfig, level: str) -> None:
         )
 
 
-_OF_JOINTS = ("geometric", "mellinger", "position", "velocity")
-"""Built-in pilots whose laws follow joints; others know rigid vehicles only."""
+_ONE_SPHERE = "keeps clear by one sphere around a rigid vehicle"
+_NOT_OF_JOINTS = {
+    "crazyflie": "mixes motors by the firmware's own table for four rotors in an x",
+    "avoid": _ONE_SPHERE,
+    "navigation": _ONE_SPHERE,
+}
+"""Built-in pilots that know rigid vehicles only, and why. A policy's contract says itself which joints it knows."""
 
 
 def _check_jointed(config: FlyConfig, vehicles: list[Vehicle]) -> None:
     """Refuse a built-in pilot that knows rigid vehicles only."""
-    # A policy's contract says which joints it knows.
-    learnt = config.pilot.startswith("policy:")
-    if config.dynamics == "articulated" and config.pilot not in _OF_JOINTS and not learnt:
+    why = _ONE_SPHERE if is_planner(config.pilot) else _NOT_OF_JOINTS.get(config.pilot.partition(":")[0])
+    if config.dynamics == "articulated" and why is not None:
+        rest = [name for name in pilot_names() if name not in (*_NOT_OF_JOINTS, *AUTOPILOTS)]
         raise AirworthyError(
-            f"Pilot {config.pilot!r} knows rigid vehicles only, and {vehicles[0].name!r} has joints: fly"
-            f" {', '.join(_OF_JOINTS)}, or hold the joints with --dynamics rigid."
+            f"Pilot {config.pilot!r} {why}, and {vehicles[0].name!r} has joints: fly {', '.join(rest)}, or hold the joints with"
+            " --dynamics rigid."
         )
 
 

@@ -26,7 +26,7 @@ from airworthy.pilots import FlightRun
 from airworthy.reports.flight_report import REPORT_FILE, write_report
 from airworthy.reports.flight_text import START_TO_GOAL
 from airworthy.simulation import read_flight
-from airworthy.simulation.flights import META_FILE
+from airworthy.simulation.flights import META_FILE, FlightTable
 from airworthy.tasks import TrackingReference
 from airworthy.trajectories import Gate
 
@@ -127,7 +127,10 @@ def judge_flights(
         results,
         command=str(meta["command"]),
         labels=labels_of(config, record.course, record.waypoints, _own_way(config, meta)),
-        flight_labels={env: {"vehicle": names[env % len(names)], **_cause(flown, env, why)} for env in range(config.envs)},
+        flight_labels={
+            env: {"vehicle": names[env % len(names)], **_cause(flown, env, why), **_links_of(flown.table, env)}
+            for env in range(config.envs)
+        },
         parameters=record.parameters,
         seed=config.seed,
         drawn=draws(config),
@@ -150,6 +153,16 @@ def judge_flights(
             rotor_limits=([r.speed_min for r in rotors], [r.speed_max for r in rotors]) if len(names) == 1 else None,
         )
     return RunMetrics(summary, folder, filmed)
+
+
+def _links_of(table: FlightTable, env: int) -> dict[str, Any]:
+    """Return how near the links of a vehicle came to anything, and how often they hit it; nothing of others."""
+    if "touches" not in table.columns or env not in table.envs:
+        return {}
+    columns = table.flight(env).columns
+    near = columns["link_clearance_m"]
+    near = near[np.isfinite(near)]
+    return {"link_clearance_min_m": float(near.min()) if near.size else None, "touches": int(columns["touches"][-1])}
 
 
 def _unknown_space(scene: Scene | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from airworthy.benchmarks.fly.config import FlyConfig
@@ -10,7 +11,7 @@ from airworthy.benchmarks.fly.scene import place_of, with_course
 from airworthy.bridges.autopilots import CLOCKS, IMU, PHYSICS_RATE, RATES, autopilot
 from airworthy.bridges.external_pilot import LinkSettings
 from airworthy.bridges.remote.pilot import RemoteSettings
-from airworthy.bridges.remote.words import external_entry, is_external, without_prefix
+from airworthy.bridges.remote.words import check_word, external_entry, is_external, without_prefix
 from airworthy.bridges.stick_pilot import StickPilot
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation import Imu
@@ -31,13 +32,21 @@ def fly_outside(config: FlyConfig, quiet: bool = True) -> FlyResult:
     """
     if not is_external(config.pilot):
         return fly_autopilot(replace(config, pilot=without_prefix(config.pilot)), quiet)
+    check_word(config.pilot)
     if not quiet:
         print(f"Waiting for {config.pilot}.", flush=True)
     entry = external_entry(config.pilot, RemoteSettings(config.patience, config.wait))
     if entry.single and config.envs != 1:
         raise AirworthyError(f"Pilot {config.pilot!r} flies one vehicle at a time: leave --envs at 1.")
+    there = config.out.exists()
     with entry() as pilot:
-        return run_fly(config, quiet, pilot)
+        try:
+            return run_fly(config, quiet, pilot)
+        except AirworthyError:
+            if not there:  # of a run that was refused nothing is left, and what is not empty stays
+                with suppress(OSError):
+                    config.out.rmdir()
+            raise
 
 
 def fly_autopilot(config: FlyConfig, quiet: bool = True) -> FlyResult:

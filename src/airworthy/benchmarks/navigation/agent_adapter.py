@@ -82,6 +82,8 @@ class OwnPilots:
         if not self._alone:
             found, lost = decide(self._inner[0], observation, self.count, width)
             self._fail(lost & ~self.over, NOT_FINITE)
+            for flight, cause in getattr(self._inner[0], "lost_flights", {}).items():
+                self.causes[flight] = self.causes[flight] or cause
             return np.nan_to_num(np.broadcast_to(found, (self.count, width)).astype(np.float64), posinf=0.0, neginf=0.0)
         commands = np.zeros((self.count, width))
         for flight in np.flatnonzero(~self.over & ~self.failed):

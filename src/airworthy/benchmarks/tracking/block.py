@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from airworthy.benchmarks.tracking.methods import (
 )
 from airworthy.benchmarks.tracking.seen_images import SeenImages
 from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of, pickup_of
+from airworthy.bridges.external_pilot import ExternalPilot
 from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
@@ -41,7 +42,7 @@ from airworthy.sensors.carried import POLICY_SIDE, vehicle_camera
 from airworthy.sensors.devices import Device
 from airworthy.sensors.mounting import mounted_pose
 from airworthy.sensors.sampling import SensorView
-from airworthy.simulation import Contact, FlightTable, MountedSensors, SimulatorConfig
+from airworthy.simulation import Contact, FlightTable, Imu, MountedSensors, SimulatorConfig
 from airworthy.tasks import TrackingProtocol, TrackingReference
 from airworthy.trajectories import Course, FlatSample, Trajectory, course
 from airworthy.vehicles import Vehicle
@@ -120,6 +121,7 @@ def causes_of(
     protocol: TrackingProtocol,
     batch: SceneBatch,
     pilot_error: str = "",
+    failed: Mapping[int, str] | None = None,
 ) -> list[str]:
     """Return a few words per flight; empty for a clean success.
 
@@ -130,8 +132,10 @@ def causes_of(
         protocol: By which they were judged.
         batch: The scenes, environment k of flight k.
         pilot_error: What the pilot raised.
+        failed: What was wrong in flights that it failed while others flew on, by number in the block.
     """
-    return [_cause(k, result, table, reference, protocol, batch, pilot_error) for k, result in enumerate(results)]
+    of = {} if failed is None else failed
+    return [_cause(k, result, table, reference, protocol, batch, of.get(k, pilot_error)) for k, result in enumerate(results)]
 
 
 def _cause(
@@ -329,12 +333,13 @@ def fly_block(
     batch = SceneBatch(setting.scene, block.count, device=device)
     config = SimulatorConfig(
         dynamics=block.family,  # type: ignore[arg-type]
-        physics_rate=PHYSICS_RATE[block.family],
+        physics_rate=physics_rate(block.family, method),
         control_rate=method.rate,
         level=method.level,
         control=method.control or ControlConfig(),
         contact=None if contact == "none" else Contact(mode=contact),  # type: ignore[arg-type]
-        state_noise=_model_noise(block),
+        state_noise=_model_noise(block, method),
+        imu=Imu.named(method.imu) if method.imu else None,
     )
     geometry = None if contact == "none" else batch.geometry
     simulator = TrialSimulator(vehicle, config, block.count, seed=seed, flight_ids=number, device=device, geometry=geometry)
@@ -359,7 +364,7 @@ def fly_block(
     try:
         flown = fly(simulator, pilot, replace(_plan(setting, batch), record_every=every), True, mounted)
     finally:
-        if isinstance(pilot.inner, RemotePilot):
+        if isinstance(pilot.inner, (RemotePilot, ExternalPilot)):
             pilot.inner.close()
     if flown.interrupted:
         return None
@@ -371,6 +376,11 @@ def fly_block(
     if picture and block.first == 0 and camera is not None:
         image = image_strip(batch, walkers, vehicle, camera, table)
     return BlockResult(rows, table, image)
+
+
+def physics_rate(family: str, method: TrackingMethod) -> float:
+    """Return the steps of physics per second, of which a pilot's commands take a whole number [Hz]."""
+    return max(PHYSICS_RATE[family], method.rate)
 
 
 def _own_camera(vehicle: Vehicle) -> Device | None:
@@ -386,11 +396,11 @@ def _own_camera(vehicle: Vehicle) -> Device | None:
     return vehicle_camera(vehicle, side=POLICY_SIDE) if straight else whole
 
 
-def _model_noise(block: ConditionBlock) -> tuple[float, ...]:
+def _model_noise(block: ConditionBlock, method: TrackingMethod) -> tuple[float, ...]:
     """Return standard deviations per physics step: over the steps of a tick divided as a number is, as in the published
     simulator.
     """
-    share = CONTROL_RATE / PHYSICS_RATE[block.family]
+    share = CONTROL_RATE / physics_rate(block.family, method)
     return tuple(value * share for value in noise_level(block.condition.noise).model)
 
 
@@ -445,9 +455,10 @@ def _rows(
     protocol: TrackingProtocol,
     batch: SceneBatch,
 ) -> list[dict[str, Any]]:
-    ended = {int(block.number[env]): outcome for env, outcome in flown.unfinished.items()}
+    ended = {int(block.number[env]): outcome for env, outcome in {**flown.outcomes, **flown.unfinished}.items()}
     results = evaluate_tracking(table, setting.reference, protocol, ended_by=ended)
-    causes = causes_of(results, table, setting.reference, protocol, batch, flown.pilot_error)
+    failed = {env: flown.causes[env] for env in flown.outcomes}
+    causes = causes_of(results, table, setting.reference, protocol, batch, flown.pilot_error, failed)
     flown_c = flown_ratio(table, drones.full_of(block.family), drones.rotors)
     estimated_mean, estimated_std = estimated_ratio(table)
     failures = np.asarray(getattr(pilot.inner, "failures", np.zeros(block.count)), np.int64)

@@ -51,7 +51,8 @@ class EvaluateConfig:
     """Who flies: mpc (the expert, which knows the true state), svnet (the shipped policy), svnet:FOLDER (what `airworthy train
     svnet` wrote), policy:FOLDER, avoid:FOLDER and navigation:FOLDER (other learnt ones, at their own rate), a tracker
     (geometric, mellinger, ...), FILE.py:CLASS (a pilot of your own), external:KIND (a program outside,
-    docs/howto/external_pilots.md); the first is the one that others are compared with."""
+    docs/howto/external_pilots.md), px4, ardupilot, betaflight (an autopilot outside, docs/howto/autopilots.md); the first is
+    the one that others are compared with."""
     course: str = "robustness"
     """Course name or file."""
     scene: str = "hall"
@@ -203,8 +204,9 @@ def blocks_of(config: EvaluateConfig, methods: Sequence[TrackingMethod]) -> list
     for condition in expanded(config.conditions):
         for family in config.family:
             for method in methods:
-                for first in range(0, config.flights, config.batch):
-                    count = min(config.batch, config.flights - first)
+                batch = 1 if method.single else config.batch
+                for first in range(0, config.flights, batch):
+                    count = min(batch, config.flights - first)
                     flown = condition.course or config.course, condition.scene or config.scene
                     found.append(ConditionBlock(method.name, family, condition, *flown, first, count))
     return found

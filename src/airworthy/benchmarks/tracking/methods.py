@@ -12,7 +12,10 @@ import numpy as np
 from airworthy.benchmarks.navigation.methods import BUILT_IN_PILOTS, is_own_pilot, own_pilot
 from airworthy.benchmarks.navigation.methods import method_of as navigation_method
 from airworthy.benchmarks.tracking.conditions import Condition
-from airworthy.bridges.remote.words import external_entry, is_external
+from airworthy.bridges.autopilots import CLOCKS, IMU, RATES, autopilot
+from airworthy.bridges.external_pilot import LinkSettings
+from airworthy.bridges.remote.words import external_entry, is_external, without_prefix
+from airworthy.bridges.stick_pilot import StickPilot
 from airworthy.control.kernel import LEVELS
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU32
@@ -21,11 +24,19 @@ from airworthy.core.files import sha256, sha256_file
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.core.schema import check_fields
 from airworthy.pilots import Pilot
-from airworthy.pilots.catalogue import LEARNT_PILOTS, pilot_control, pilot_for, pilot_level, pilot_rate, pilot_sensors
+from airworthy.pilots.catalogue import (
+    AUTOPILOTS,
+    LEARNT_PILOTS,
+    pilot_control,
+    pilot_for,
+    pilot_level,
+    pilot_rate,
+    pilot_sensors,
+)
 from airworthy.pilots.expert import expert_for, expert_reference, full_thrust_of
 from airworthy.pilots.network_files import CONTRACT_FILE, WEIGHTS_FILE
 from airworthy.pilots.svnet.contract import policy_folder, shipped_name
-from airworthy.simulation import MountedSensor, MountedSensors, Simulator
+from airworthy.simulation import Imu, MountedSensor, MountedSensors, Simulator
 from airworthy.simulation.family import FAMILIES
 from airworthy.trajectories import Course, Trajectory, kinematic_state
 from airworthy.vehicles import Vehicle
@@ -170,6 +181,8 @@ TICK_RATE = 20.0
 """Ticks per second [Hz], as published: what is recorded, judged, pushed and sensed anew; pilots of `LEVEL` decide at them."""
 COMMAND_RATES = (TICK_RATE, 100.0, 500.0)
 """At which a simulator here may take commands [Hz]: whole numbers to a tick, and whole steps of the rigid family's physics."""
+_AUTOPILOT_RATES = (500.0, 1000.0)
+"""The same, of autopilots; ArduCopter does not arm with less than 720 samples per second [Hz]."""
 _OTHERS_RATE = 100.0
 """Least of pilots at another level than `LEVEL` [Hz]: at which `airworthy fly` flies them."""
 
@@ -203,6 +216,10 @@ class TrackingMethod:
     """At which the simulator takes its commands, one of `COMMAND_RATES` [Hz]."""
     control: ControlConfig | None = None
     """Through which its commands go to the rotors, where it asks for its own."""
+    imu: str = ""
+    """Inertial sensor that it reads (`airworthy sensors` lists them); none where it reads none."""
+    single: bool = False
+    """It flies one flight at a time, whatever the size of a batch: a program outside that has one vehicle."""
 
 
 LEVEL = "rate_thrust"
@@ -211,8 +228,8 @@ LEVEL = "rate_thrust"
 
 def method_of(specifier: str) -> TrackingMethod:
     """Return a pilot by its word, one that `airworthy fly` takes: mpc (the expert), svnet (the shipped policy), svnet:FOLDER,
-    policy:FOLDER, avoid:FOLDER and navigation:FOLDER (learnt ones), a tracker's law, FILE.py:CLASS, a pilot of one's own, or
-    external:KIND[:WHERE], a program outside.
+    policy:FOLDER, avoid:FOLDER and navigation:FOLDER (learnt ones), a tracker's law, FILE.py:CLASS, a pilot of one's own,
+    external:KIND[:WHERE], a program outside, or px4, ardupilot, betaflight[:PORT], an autopilot outside.
 
     Raises:
         UnknownNameError: There is no such pilot.
@@ -223,6 +240,8 @@ def method_of(specifier: str) -> TrackingMethod:
         return own_method(specifier)
     if is_external(specifier):
         return external_method(specifier)
+    if without_prefix(specifier).partition(":")[0] in AUTOPILOTS:
+        return autopilot_method(without_prefix(specifier))
     kind, colon, folder = specifier.partition(":")
     if specifier == "mpc":
         return expert_method()
@@ -335,14 +354,9 @@ def external_method(specifier: str) -> TrackingMethod:
     """Return a pilot of a program outside, which is told the course.
 
     Raises:
-        AirworthyError: It does not answer, or flies one vehicle at a time.
+        AirworthyError: It does not answer.
     """
     entry = external_entry(specifier)
-    if entry.single:
-        raise AirworthyError(
-            f"Pilot {specifier!r} flies one vehicle at a time, and an evaluation flies many: fly it with `airworthy fly`, or"
-            " `airworthy bench navigation --batch 1`."
-        )
     hello = entry.hello
     rate = TICK_RATE if hello.level == LEVEL else _OTHERS_RATE
 
@@ -351,7 +365,34 @@ def external_method(specifier: str) -> TrackingMethod:
         pilot.follow(course.trajectory(), tuple(simulator.vehicles[:1]))
         return pilot
 
-    return TrackingMethod(hello.name, make, identity={**entry.identity}, level=hello.level, rate=rate)
+    identity = {**entry.identity}
+    return TrackingMethod(hello.name, make, identity=identity, level=hello.level, rate=rate, single=entry.single)
+
+
+def autopilot_method(word: str) -> TrackingMethod:
+    """Return an autopilot outside, which is waited for at each flight, and holds its vehicle where its own pilot tells it.
+
+    Args:
+        word: px4, ardupilot or betaflight, with :PORT or :ADDRESS:PORT behind it where it is to be waited for elsewhere.
+    """
+    kind = word.partition(":")[0]
+    rate = next(rate for rate in _AUTOPILOT_RATES if rate >= RATES[kind])
+
+    def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
+        vehicle = simulator.vehicles[0]
+        sticks = StickPilot(vehicle, course.trajectory(), rate) if kind == "betaflight" else None
+        settings = LinkSettings(clock=CLOCKS[kind])
+        pilot = autopilot(word, vehicle, rate, settings, Imu.named(IMU), simulator.seed, sticks)
+        try:
+            pilot.connect()
+        except BaseException:
+            pilot.close()
+            raise
+        return pilot
+
+    # The noise that it senses is that of its own sensors.
+    identity = {"pilot": kind, "imu": IMU}
+    return TrackingMethod(kind, make, senses=False, identity=identity, level="rotor_speed", rate=rate, imu=IMU, single=True)
 
 
 def svnet_method(folder: Path) -> TrackingMethod:

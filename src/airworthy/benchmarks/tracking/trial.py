@@ -183,6 +183,12 @@ class WatchedPilot:
         self.estimates: list[Array] = []
         """By tick, (n, 2): mass [kg] and force of a rotor [N], of a pilot that has an attribute `estimate`."""
 
+    @property
+    def lost_flights(self) -> dict[int, str]:
+        """Flights that a program outside has failed, and why."""
+        found: dict[int, str] = getattr(self.inner, "lost_flights", {})
+        return found
+
     def command(self, observation: Observation) -> Any:
         """Return the pilot's command."""
         observation = observation if self._seen is None else self._seen.of(observation)

@@ -16,7 +16,7 @@ from airworthy.bridges.lcm.link import LcmLink
 from airworthy.bridges.lcm.types import lcm_types
 from airworthy.bridges.remote.pilot import PilotHello, RemoteSettings
 from airworthy.bridges.ros.bus import Qos
-from airworthy.bridges.ros.messages import RosMessage
+from airworthy.bridges.ros.messages import RosMessage, stamp_of
 from airworthy.bridges.ros.pilot import RosPilot
 from airworthy.bridges.ros.topics import NEWEST_OF
 from airworthy.bridges.ros.types import IR_MARKERS
@@ -187,6 +187,7 @@ class LcmCommands:
 class LcmPilot(RosPilot):
     """One vehicle on channels that begin with uav_; see `RosPilot`."""
 
+    who = "a program over LCM"
     reliable = False
 
     def __init__(self, link: Callable[[], LcmLink], hello: PilotHello, settings: RemoteSettings):
@@ -194,3 +195,17 @@ class LcmPilot(RosPilot):
 
     def _topics(self, bus: Any) -> tuple[Any, Any]:
         return LcmSender(bus), LcmCommands(bus, self.level)
+
+    def _unanswered(self, now: float, waited: float) -> str:
+        found = self._commands
+        # Whoever has never said anything there may not be there at all: LCM tells nobody of anybody.
+        self.absent = not (self._answered or found.stale or found.malformed)
+        if self.absent:
+            return (
+                f"nobody answered uav_odometry on the channel {found.topic} at {self._bus.address} within {waited:.1f} s; start"
+                " your program, which sends its commands there"
+            )
+        return (
+            f"no command with the utime of uav_odometry, {_utime(stamp_of(now))} us, came on the channel {found.topic} within"
+            f" {waited:.1f} s ({found.stale:,} with another, {found.malformed:,} that were none)"
+        )

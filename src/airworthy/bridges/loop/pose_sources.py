@@ -21,7 +21,7 @@ from airworthy.bridges.lcm.link import LcmLink
 from airworthy.bridges.lcm.types import lcm_types
 from airworthy.bridges.loop.pose_track import StampedPose
 from airworthy.bridges.sockets import UdpLink, parse_address
-from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unknown_name
 from airworthy.logs import read_log
 
 __all__ = ["FAR", "PORT", "STAMP_MAX", "PoseSource", "PosesEnded", "logged_poses", "pose_source"]
@@ -130,6 +130,11 @@ class UdpPoses:
             self.malformed += 1
             if time.monotonic() >= deadline:
                 return None
+
+    @property
+    def others(self) -> int:
+        """Packets of other senders than the first, which are not looked at."""
+        return self._link.refused
 
     def close(self) -> None:
         """See `PoseSource`."""
@@ -255,7 +260,11 @@ def logged_poses(path: str) -> Iterator[StampedPose]:
     Raises:
         AirworthyError: It holds no positions with attitudes at the same stamps.
     """
-    log = read_log(path)
+    try:
+        log = read_log(path)
+    except AssetError as error:  # what reads logs advises its own options, which are none of these commands'
+        advice = "`airworthy logs convert FILE --map mapping.toml --out poses.mcap` makes a log of it that is read here"
+        raise AssetError(str(error).replace("`--map mapping.toml` uses it", advice)) from None
     for place in log.of_kind("position"):
         turn = next((item for item in log.of_kind("attitude") if np.array_equal(item.time, place.time)), None)
         if turn is not None:

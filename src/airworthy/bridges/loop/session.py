@@ -23,15 +23,18 @@ from airworthy.bridges.loop.latency import (
     latency_rows,
     times_message,
 )
+from airworthy.bridges.loop.pose_sources import PORT as POSES_PORT
 from airworthy.bridges.loop.pose_sources import PoseSource, logged_poses
 from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, StampedPose, TrackedPose
 from airworthy.bridges.loop.watch import WatchedPoses, WatchSettings, abort_bus
 from airworthy.bridges.people.crowd import Crowd
+from airworthy.bridges.people.sources import people_ports
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.messages import PREFIX, RosMessage
 from airworthy.bridges.ros.topics import TopicSender
 from airworthy.bridges.ros.types import ros_types
 from airworthy.bridges.sensor_words import sensor_of
+from airworthy.bridges.sockets import refuse_shared_ports
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_json
 from airworthy.core.schema import Bound, check_fields
@@ -94,6 +97,7 @@ class LoopConfig:
             raise AirworthyError("--clock lockstep renders a file's poses: give --poses file:PATH, or --clock real.")
         if not self.sensors:
             raise AirworthyError("No sensor is named; `airworthy sensors` lists them.")
+        refuse_shared_ports({f"--poses {self.poses}": (self.poses, POSES_PORT)} | people_ports(self.people))
         _ = (self.watched.alignment, self.watched.volume)  # refuse what is none
 
     @property
@@ -233,6 +237,9 @@ class _Show:
         odd = {
             _NO_POSES: source.malformed,
             "frames: {:,} a whole period late, left out": left_out,
+            "poses: {:,} packets or more of another sender than the first, which alone is listened to": getattr(
+                source, "others", 0
+            ),
             "poses: {:,} were not read in time, and left out": getattr(source, "left_out", 0),
         }
         notes = [words.format(count) for words, count in odd.items() if count]
@@ -354,6 +361,7 @@ class _Show:
 
 
 _NO_POSES = "poses: {:,} packets that were none (numbers and lengths are checked; stamps are seconds, positions metres)"
+_OTHER_SENDERS = "poses: {:,} packets or more of another sender than the first, which alone is listened to"
 _NO_PRIORITY = (
     "aborts: this system gives the process that raises them no real-time priority (limit rtprio), so that others may delay them"
 )

@@ -11,6 +11,7 @@ process that watches has an interpreter of its own, asks the system for priority
                p  a pose: stamp, position, attitude x, y, z, w, when it was received; 9 doubles
                a  an abort: since, told; 2 doubles, and its cause
                m  packets so far that were no poses; uint64
+               o  packets so far of other senders than the first; uint64
                l  poses so far that were not passed on, since we did not read them; uint64
                f  the source failed, and why
                e  the source has no more
@@ -45,6 +46,8 @@ ABORT_TOPIC = "/uav/abort"
 _HEAD, _POSE, _ABORT, _COUNT = struct.Struct("<BI"), struct.Struct("<9d"), struct.Struct("<2d"), struct.Struct("<Q")
 _WAITING = 1 << 20
 """Bytes that may wait to be read; poses beyond are counted and not passed on [1]."""
+_OTHERS = 100
+"""Packets of other senders after which their number is passed on again."""
 _BYE = b"end\n"
 _START, _END = 60.0, 5.0
 """Longest time that it may take to listen, and to end [s]."""
@@ -101,7 +104,7 @@ class WatchedPoses:
     watched = True
 
     def __init__(self, settings: WatchSettings):
-        self.malformed = self.left_out = 0
+        self.malformed = self.left_out = self.others = 0
         self.first_in_line = False
         self.tell: Callable[[Abort], None] = lambda abort: None
         code = "from airworthy.bridges.loop.watch import main; raise SystemExit(main())"
@@ -151,6 +154,8 @@ class WatchedPoses:
                 self.tell(Abort(content[_ABORT.size :].decode("utf-8", "replace"), since, told, True))
             elif kind == "m":
                 (self.malformed,) = _COUNT.unpack(content)
+            elif kind == "o":
+                (self.others,) = _COUNT.unpack(content)
             elif kind == "l":
                 (self.left_out,) = _COUNT.unpack(content)
             elif kind == "f":
@@ -240,7 +245,7 @@ class PassedOn:
 
     def __init__(self, source: PoseSource, pipe: RecordPipe):
         self._source, self._pipe = source, pipe
-        self.address, self.malformed = source.address, 0
+        self.address, self.malformed, self._others = source.address, 0, 0
 
     def receive(self, deadline: float) -> StampedPose | None:
         """See `PoseSource`."""
@@ -248,6 +253,10 @@ class PassedOn:
         if self._source.malformed != self.malformed:
             self.malformed = self._source.malformed
             self._pipe.put("m", _COUNT.pack(self.malformed))
+        others = getattr(self._source, "others", 0)
+        if others and (not self._others or others >= self._others + _OTHERS):
+            self._others = others
+            self._pipe.put("o", _COUNT.pack(others))
         if pose is None:
             self._pipe.flush()
         else:

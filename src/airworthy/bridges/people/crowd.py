@@ -48,6 +48,8 @@ class Crowd:
         height: Of the bodies [m].
         live: Whether streams may come; else recordings alone, which repeat.
         say: Is given a sentence where one stands still because nothing comes.
+        listen: Take streams in; else their people are where another crowd of the same words has put them
+            (`SceneBatch.follow`).
 
     Raises:
         AirworthyError: A word, a file or a height cannot be used, or a port is taken.
@@ -59,6 +61,7 @@ class Crowd:
         height: float = 1.75,
         live: bool = True,
         say: Callable[[str], None] = lambda sentence: None,
+        listen: bool = True,
     ):
         self._say, self._tracked, self._notes = say, list[_Tracked](), list[str]()
         self._kits = []
@@ -77,7 +80,8 @@ class Crowd:
                     raise AirworthyError(f"{word!r} is a stream, and frames that repeat need a recording: write file:PATH.")
                 else:
                     self._kits.append(person(name, height, position=_ABSENT))
-                    self._tracked.append(_Tracked(name, skeleton_source(source)))
+                    if listen:
+                        self._tracked.append(_Tracked(name, skeleton_source(source)))
         except BaseException:
             self.close()
             raise

@@ -8,7 +8,7 @@ file:PATH                    a recording (`scenes.files.skeleton_recording`), wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ from airworthy.bridges.sockets import UdpLink, parse_address
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.scenes.people import PERSON_JOINTS
 
-__all__ = ["PORT", "SOURCES", "SkeletonSource", "skeleton_source"]
+__all__ = ["PORT", "SOURCES", "SkeletonSource", "people_ports", "skeleton_source"]
 
 PORT = 9871
 """Of UDP, where no other is named; ours."""
@@ -28,6 +28,11 @@ CHANNEL = "person_skeleton"
 SOURCES = ("udp", "lcm", "ros2", "zenoh", "file")
 NEWEST_OF = 256
 """Messages that are looked through at a time: a flood must not keep us here."""
+
+
+def people_ports(words: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Return the sources of people, [NAME=]SOURCE, for `sockets.refuse_shared_ports`."""
+    return {f"--people {word}": (word.partition("=")[2] or word, PORT) for word in words}
 
 
 class SkeletonSource(Protocol):

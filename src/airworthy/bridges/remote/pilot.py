@@ -13,7 +13,9 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool, ArrayFloat
 from airworthy.core.errors import AssetWarning
 from airworthy.core.schema import Bound, check_fields
+from airworthy.pilots.containment import PilotFailure
 from airworthy.pilots.decision_clock import DecisionClock
+from airworthy.pilots.flight_loop import COMMAND_MOST, NOT_FINITE
 from airworthy.pilots.pilot import Observation
 from airworthy.planners.common.interface import Mission
 from airworthy.simulation import MountedSensors
@@ -120,6 +122,10 @@ class RemotePilot(ABC):
         self._held: Any = None
         self._course: tuple[Trajectory, tuple[Vehicle, ...]] | None = None
         self._begun, self._warned = 0, False
+        self.absent = False
+        """Nobody was there, from the beginning on; where a program said what it is, one was."""
+        self.lost_flights: dict[int, str] = {}
+        """Flights that it has failed, and why, while others go on; commands of these are of no meaning."""
         self.stale = self.malformed = 0
         """Answers to another question than the one that was asked, which were left out; messages that were none."""
 
@@ -135,7 +141,7 @@ class RemotePilot(ABC):
 
     @abstractmethod
     def decide(self, observation: Observation) -> Array:
-        """Return commands (n, width) that answer what is seen.
+        """Return commands (n, width) that answer what is seen; rows of flights in `lost_flights` hold anything.
 
         Raises:
             PilotFailure: None came in time, or what came is none.
@@ -189,16 +195,45 @@ class RemotePilot(ABC):
             self._start(FlightTask(flights, "free") if course is None else course_task(course[0], flights, course[1]))
         due = self._due(observation.time)
         if self._held is None or due.any():
-            found = self.decide(observation)
+            found = self._sound(self.decide(observation))
             if self._held is None or due.all() or found.ndim != 2:
                 self._held = found
             else:
                 self._held = np.where(due[:, None], found, self._held)
         return np.asarray(self._held)
 
+    def lose(self, flight: int, cause: str) -> None:
+        """Give up a flight whose program failed; the others go on.
+
+        Raises:
+            PilotFailure: There is no other.
+        """
+        self.lost_flights.setdefault(flight, cause)
+        if len(self.lost_flights) >= self._begun:
+            first = next(iter(self.lost_flights.values()))
+            alike = len(set(self.lost_flights.values())) == 1
+            raise PilotFailure(first if alike else f"{first} (each of its {self._begun} flights failed, this one first)")
+
+    def _sound(self, found: Array) -> Array:
+        """Return commands as they are, without those that no vehicle can take: their flights are given up."""
+        if found.ndim != 2:
+            return found
+        size = np.abs(found)
+        for flight in np.flatnonzero(~(size <= COMMAND_MOST).all(axis=1)):
+            if int(flight) not in self.lost_flights:
+                self.lose(int(flight), self._nonsense(found[flight]))
+        return np.where(size <= COMMAND_MOST, found, 0.0)
+
+    def _nonsense(self, command: Array) -> str:
+        """Say what is wrong with a command (width,)."""
+        if not np.isfinite(command).all():
+            return f"{NOT_FINITE}: {np.array2string(command[:6], precision=3, separator=', ')}"
+        most = float(np.abs(command).max())
+        return f"its command held {most:.3g}, beyond what the level takes: {self.level} has no number beyond {COMMAND_MOST:g}"
+
     def _start(self, task: FlightTask) -> None:
         self.begin(task)
-        self._begun, self._held = task.flights, None
+        self._begun, self._held, self.lost_flights = task.flights, None, {}
         self._clock = DecisionClock(self.hello.rate, task.flights) if self.hello.rate > 0.0 else None
 
     def _due(self, time: ArrayFloat) -> ArrayBool:

@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 import socket
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -32,7 +33,7 @@ from airworthy.core.files import harmless
 from airworthy.pilots.containment import PilotFailure
 from airworthy.pilots.pilot import Observation
 
-__all__ = ["PORT", "PROTOCOL", "SocketPilot", "greeted"]
+__all__ = ["PORT", "PROTOCOL", "SocketPilot", "check_place", "greeted"]
 
 PROTOCOL = 2
 """Version of the messages: since 2 a command names the observation that it answers."""
@@ -41,6 +42,8 @@ PORT = 5005
 ANSWER_MAX = 4 << 20
 """Most bytes of arrays in an answer; ours: commands of 10,000 flights take 1.1 MB."""
 _NAME_MAX, _OBSERVES_MAX, _RATE_MAX, _SAID_MAX = 40, 16, 1e4, 300
+_READ = 0.2
+"""What it may take to read an answer that is there [s]."""
 _RETRY = 0.05
 """Between two attempts to reach a program that is not there yet [s]."""
 
@@ -62,10 +65,13 @@ class SocketPilot(RemotePilot):
         """Of each sensor the numbers of the samples that were sent last."""
         self._tick = 0
         """Observations that were sent."""
+        self._now: float | None = None
+        """Time of the flights that go on, at the last of them [s]; None: they have not begun."""
 
     def begin(self, task: FlightTask) -> None:
         """Connect, once for all flights or once for each, and tell the task; as in the base."""
         self.close()
+        self._now = None
         parts = [task] if self.hello.batched or task.flights == 1 else [task.of_flight(k) for k in range(task.flights)]
         self._sent = {}
         for part in parts:
@@ -85,28 +91,62 @@ class SocketPilot(RemotePilot):
 
     def decide(self, observation: Observation) -> Array:
         """Ask every flight's conversation, then take the answers; as in the base."""
-        until = within(self.settings.patience)
         arrays = self._seen(observation)
         flights = len(observation.time)
-        self._tick += 1
-        asked = {"tick": self._tick}
+        self._tick, self._now = self._tick + 1, float(observation.time.max())
+        found = self._shared(arrays) if len(self._links) == 1 else self._each(arrays, flights)
+        if any(command is None for command in found.values()):
+            raise PilotFailure("its answer held no array 'command'")
+        shaped = {flight: np.atleast_2d(np.asarray(command, np.float64)) for flight, command in found.items()}
+        rows = list(shaped.values())
+        if len({item.shape[1:] for item in rows}) != 1 or (len(self._links) > 1 and any(len(item) != 1 for item in rows)):
+            raise PilotFailure(f"its commands have shapes {[item.shape for item in rows][:3]}; expected one row for a flight")
+        if len(self._links) == 1:
+            return rows[0]
+        whole = np.zeros((flights, rows[0].shape[1]))
+        for flight, row in shaped.items():
+            whole[flight] = row[0]
+        return whole
+
+    def _shared(self, arrays: dict[str, Array]) -> dict[int, Array | None]:
+        """Ask the one conversation of all flights."""
+        until = within(self.settings.patience)
         try:
-            if len(self._links) == 1:
-                self._links[0].send(Message("observation", asked, arrays), until)
-            else:
-                for flight, link in enumerate(self._links):
-                    link.send(
-                        Message("observation", asked, {k: array[flight : flight + 1] for k, array in arrays.items()}), until
-                    )
-            found = [self._commanded(link, until).arrays.get("command") for link in self._links]
+            self._links[0].send(Message("observation", {"tick": self._tick}, arrays), until)
+            return {0: self._commanded(self._links[0], until).arrays.get("command")}
         except LinkFailure as failure:
             raise self._failed(failure) from None
-        if any(command is None for command in found):
-            raise PilotFailure("its answer held no array 'command'")
-        shaped = [np.atleast_2d(np.asarray(command, np.float64)) for command in found]
-        if len({item.shape[1:] for item in shaped}) != 1 or (len(shaped) > 1 and any(len(item) != 1 for item in shaped)):
-            raise PilotFailure(f"its commands have shapes {[item.shape for item in shaped][:3]}; expected one row for a flight")
-        return np.concatenate(shaped) if len(shaped) == flights else shaped[0]
+
+    def _each(self, arrays: dict[str, Array], flights: int) -> dict[int, Array | None]:
+        """Ask the conversation of each flight; one that fails ends its own flight alone."""
+        found: dict[int, Array | None] = {}
+        going = [flight for flight in range(flights) if flight not in self.lost_flights]
+        for flight in going:
+            part = {k: array[flight : flight + 1] for k, array in arrays.items()}
+            with self._its_own(flight):
+                self._links[flight].send(Message("observation", {"tick": self._tick}, part), within(self.settings.patience))
+        until = within(self.settings.patience)
+        for flight in going:
+            if flight in self.lost_flights:
+                continue
+            with self._its_own(flight):
+                # Behind one that was waited for in vain the others have answered long since.
+                found[flight] = self._commanded(self._links[flight], max(until, within(_READ))).arrays.get("command")
+        return found
+
+    @contextmanager
+    def _its_own(self, flight: int) -> Iterator[None]:
+        """Give up a flight whose conversation fails here.
+
+        Raises:
+            PilotFailure: There is no other flight.
+        """
+        try:
+            yield
+        except (LinkFailure, PilotFailure) as failure:
+            said = self._failed(failure) if isinstance(failure, LinkFailure) else failure
+            self._links[flight].close()
+            self.lose(flight, str(said))
 
     def _commanded(self, link: WireLink, until: float) -> Message:
         """Return the command of this tick; those of earlier ones are counted, and left out."""
@@ -114,8 +154,10 @@ class SocketPilot(RemotePilot):
             message = _answer(link, "command", until)
             tick = message.fields.get("tick")
             if type(tick) is not int or not 0 <= tick <= self._tick:
+                # As it was written: "101", a text, is not the number 101.
                 raise PilotFailure(
-                    f"its command has the tick {_told(tick)}; expected {self._tick}, as the observation that it answers has"
+                    f"its command has the tick {_told(repr(tick))}; expected {self._tick}, as the observation that it answers"
+                    " has"
                 )
             if tick == self._tick:
                 return message
@@ -150,7 +192,8 @@ class SocketPilot(RemotePilot):
 
     def _failed(self, failure: LinkFailure) -> PilotFailure:
         said = str(failure)
-        return PilotFailure(f"{said}: none within {self.settings.patience:g} s" if "in time" in said else said)
+        said = f"{said}: none within {self.settings.patience:g} s" if "in time" in said else said
+        return PilotFailure(said if self._now is None else f"{said}, at {self._now:.2f} s of the flight")
 
 
 def greeted(place: str, settings: RemoteSettings) -> PilotHello:
@@ -171,6 +214,18 @@ def greeted(place: str, settings: RemoteSettings) -> PilotHello:
             link.close()
     except (LinkFailure, PilotFailure) as failure:
         raise AirworthyError(f"The pilot external:{place} cannot be flown: {failure}.") from None
+
+
+def check_place(place: str) -> None:
+    """Refuse a place, PORT or ADDRESS:PORT, at which no program can listen.
+
+    Raises:
+        AirworthyError: It is none.
+    """
+    number = place.rpartition(":")[2]
+    if number.isdecimal() and not 0 < int(number) < 65536:
+        raise AirworthyError(f"The pilot external:{place} has the port {number}; ports are 1 to 65535.")
+    parse_address(place, PORT)
 
 
 def _connected(place: str, wait: float) -> WireLink:

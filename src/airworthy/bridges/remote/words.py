@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airworthy.bridges.remote.pilot import PilotHello, RemotePilot, RemoteSettings
-from airworthy.bridges.remote.socket_pilot import PORT, PROTOCOL, SocketPilot, greeted
+from airworthy.bridges.remote.socket_pilot import PORT, PROTOCOL, SocketPilot, check_place, greeted
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL
 from airworthy.pilots.pilot import SENSOR
@@ -21,7 +21,16 @@ from airworthy.pilots.pilot import SENSOR
 if TYPE_CHECKING:
     from airworthy.bridges.ros.bus import Bus
 
-__all__ = ["EXTERNAL_KINDS", "ROS_KEYS", "ExternalEntry", "external_entry", "is_external", "split_word", "without_prefix"]
+__all__ = [
+    "EXTERNAL_KINDS",
+    "ROS_KEYS",
+    "ExternalEntry",
+    "check_word",
+    "external_entry",
+    "is_external",
+    "split_word",
+    "without_prefix",
+]
 
 SOCKET = "socket"
 EXTERNAL_KINDS: Mapping[str, str] = {
@@ -68,7 +77,7 @@ class ExternalEntry:
 
 def is_external(word: str) -> bool:
     """Tell whether a pilot's word is of one outside that decides from observations, autopilots left out."""
-    return word.startswith(f"{EXTERNAL}:") and split_word(word)[0] not in AUTOPILOTS
+    return word == EXTERNAL or (word.startswith(f"{EXTERNAL}:") and split_word(word)[0] not in AUTOPILOTS)
 
 
 def without_prefix(word: str) -> str:
@@ -86,6 +95,25 @@ def split_word(word: str) -> tuple[str, str]:
     return kind, where
 
 
+def check_word(word: str) -> None:
+    """Refuse a word that names nobody, before anybody is waited for.
+
+    Raises:
+        UnknownNameError: There is no such kind.
+        AirworthyError: It names no program, or its place is none.
+    """
+    kind, where = split_word(word)
+    if word in (EXTERNAL, f"{EXTERNAL}:"):
+        raise AirworthyError(
+            f"{word!r} names no program: write external:PORT for one that listens there, or external:KIND with"
+            f" {', '.join(EXTERNAL_KINDS)} (docs/howto/external_pilots.md)."
+        )
+    if kind not in EXTERNAL_KINDS:
+        raise unknown_name("external pilot", kind, EXTERNAL_KINDS, "Write external:KIND or external:KIND:WHERE.")
+    if kind == SOCKET and where and "/" not in where:
+        check_place(where)
+
+
 def external_entry(word: str, settings: RemoteSettings | None = None) -> ExternalEntry:
     """Return a pilot by its word, after it has said what it is.
 
@@ -98,6 +126,7 @@ def external_entry(word: str, settings: RemoteSettings | None = None) -> Externa
         AirworthyError: Nothing answers there, or it cannot be flown.
     """
     settings = RemoteSettings() if settings is None else settings
+    check_word(word)
     kind, where = split_word(word)
     if kind == SOCKET:
         return _socket_entry(where or str(PORT), settings)
@@ -108,9 +137,7 @@ def external_entry(word: str, settings: RemoteSettings | None = None) -> Externa
         )
     if kind in ("ros2", "zenoh"):
         return _ros_entry(kind, where, settings)
-    if kind == "lcm":
-        return _lcm_entry(where, settings)
-    raise unknown_name("external pilot", kind, EXTERNAL_KINDS, "Write external:KIND or external:KIND:WHERE.")
+    return _lcm_entry(where, settings)
 
 
 def _said(hello: PilotHello) -> dict[str, Any]:

@@ -133,8 +133,9 @@ def _hold_to_loopback() -> None:
             if not os.readlink(f"/proc/self/fd/{entry}").startswith("socket:"):
                 continue
             with socket.socket(fileno=os.dup(int(entry))) as found:
-                everywhere = (socket.AF_INET, socket.SOCK_DGRAM, "0.0.0.0")  # noqa: S104 - what is looked for
-                if (found.family, found.type, found.getsockname()[0]) != everywhere:
+                if (found.family, found.type) != (socket.AF_INET, socket.SOCK_DGRAM):
+                    continue  # of another family the name may be empty: pipes between processes
+                if found.getsockname()[0] != "0.0.0.0":  # noqa: S104 - what is looked for
                     continue
                 try:
                     found.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")

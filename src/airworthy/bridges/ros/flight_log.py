@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 import io
+import threading
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,7 @@ from airworthy.simulation import MountedSensors, Simulator
 from airworthy.simulation.sensor_state import Capture, Sample
 from airworthy.trajectories import Trajectory
 
-__all__ = ["FLIGHT_LOG", "FlightMcap"]
+__all__ = ["FLIGHT_LOG", "FlightMcap", "compressed"]
 
 FLIGHT_LOG = "flight.mcap"
 """Name of the file in a run's folder."""
@@ -46,8 +47,11 @@ class FlightMcap:
 
     def __init__(self, path: Path, simulator: Simulator, mounted: MountedSensors | None, course: Trajectory | None = None):
         self._types = ros_types()
+        self.since = 0.0
+        """When the flight began, in the log's time [s]."""
         self._rate = simulator.config.physics_rate
         self._file = open(path, "wb")  # noqa: SIM115 - closed by `__exit__`
+        self._lock = threading.Lock()
         self._writer = McapWriter(self._file, self._types.definition)
         sensors = {} if mounted is None else {name: mounted.sensor(name) for name in mounted.names}
         self._devices = {name: sensor.device for name, sensor in sensors.items() if isinstance(sensor.device, Device)}
@@ -67,9 +71,14 @@ class FlightMcap:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def write(self, simulator: Simulator) -> None:
-        """Write what the vehicle is at, now."""
-        now = float(simulator.time[0])
+    def write(self, simulator: Simulator, now: float | None = None) -> None:
+        """Write what the vehicle is at.
+
+        Args:
+            simulator: Of it.
+            now: Its time in the log [s]; None: that of the flight.
+        """
+        now = float(simulator.time[0]) if now is None else now
         position, velocity, attitude = simulator.position[0], simulator.velocity[0], simulator.attitude[0]
         rate = np.asarray(simulator.field("rate")[0], np.float64) if "rate" in simulator.layout else np.zeros(3)
         self._send(messages.transform_message(now, position, attitude), now)
@@ -79,11 +88,18 @@ class FlightMcap:
         if "rotor_speed" in simulator.layout:
             self._send(messages.rotor_message(now, simulator.rotor_speed[0]), now)
 
+    def keep(self, topic: str, kind: str, time: float, data: bytes) -> None:
+        """Write a message that was packed elsewhere, of a time [s]; from any thread, and after the end none."""
+        with self._lock:
+            if not self._file.closed:
+                self._writer.message(topic, kind, round(time * NS), data)
+
     def close(self) -> None:
         """Write the end of the file; may be called again."""
-        if not self._file.closed:
-            self._writer.closed()
-            self._file.close()
+        with self._lock:
+            if not self._file.closed:
+                self._writer.closed()
+                self._file.close()
 
     def _capture(self, capture: Capture) -> None:
         if self._file.closed or 0 not in capture.envs:
@@ -91,7 +107,7 @@ class FlightMcap:
         row = int(np.flatnonzero(capture.envs == 0)[0])
         part = slice(row, row + 1)
         data = {channel: array[part] for channel, array in capture.data.items()}
-        time = np.asarray(capture.step[part] / self._rate, np.float64)
+        time = np.asarray(self.since + capture.step[part] / self._rate, np.float64)
         sample = Sample(time, capture.step[part], capture.number[part], np.ones(1, bool), capture.position[part],
                         capture.attitude[part], data)  # fmt: skip
         self._sensor(capture.name, sample)
@@ -99,15 +115,16 @@ class FlightMcap:
     def _sensor(self, name: str, sample: Sample) -> None:
         with suppress(AirworthyError):  # a channel that no message has is in the recorder's files
             for message in messages.sensor_messages(name, self._devices.get(name), sample, beacons=self._beacons):
-                self._send(_compressed(message), float(sample.time[0]))
+                self._send(compressed(message), float(sample.time[0]))
 
     def _send(self, message: RosMessage, time: float) -> None:
         # A message is logged when it is made: samples of sensors lie between two steps.
         data = self._types.packed(message.kind, message.values)
-        self._writer.message(message.topic, message.kind, round(time * NS), data)
+        with self._lock:
+            self._writer.message(message.topic, message.kind, round(time * NS), data)
 
 
-def _compressed(message: RosMessage) -> RosMessage:
+def compressed(message: RosMessage) -> RosMessage:
     """Return a colour picture packed as PNG, without loss; any other message as it is."""
     values = message.values
     if values.get("encoding") not in ("rgb8", "mono8"):

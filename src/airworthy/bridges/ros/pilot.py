@@ -39,6 +39,7 @@ class RosPilot(RemotePilot):
         settings: Of the conversation.
     """
 
+    who = "a node of ROS 2"
     reliable = True
     """What is sent arrives; else a question is asked anew until it is answered."""
 
@@ -62,7 +63,7 @@ class RosPilot(RemotePilot):
     def begin(self, task: FlightTask) -> None:
         """Open the topics and wait for a node; as in the base."""
         if task.flights != 1:
-            raise PilotFailure(f"a node of ROS 2 flies one vehicle, and there are {task.flights}")
+            raise PilotFailure(f"{self.who} flies one vehicle, and there are {task.flights}")
         self.close()
         bus = self._bus = self._make()
         self._sender, self._commands = self._topics(bus)
@@ -74,6 +75,7 @@ class RosPilot(RemotePilot):
         while not (self._commands.matched and asks.matched):  # for a moment nodes know each other from one side alone
             if time.monotonic() > deadline:
                 missing = f"publishes {self._commands.topic}" if asks.matched else "subscribes to /uav/odometry"
+                self.absent = True
                 raise PilotFailure(f"no node {missing} at {bus.address} within {self.settings.wait:g} s")
             time.sleep(0.005)
         if self._commands.matched > 1:
@@ -108,10 +110,14 @@ class RosPilot(RemotePilot):
                 return command[None]
             if time.monotonic() >= deadline:
                 waited = time.monotonic() - begun
-                raise PilotFailure(
-                    f"no command with the stamp of /uav/odometry, {now:.3f} s, came on {self._commands.topic} within"
-                    f" {waited:.1f} s ({self._commands.stale:,} with another, {self._commands.malformed:,} that were none)"
-                )
+                raise PilotFailure(self._unanswered(now, waited))
+
+    def _unanswered(self, now: float, waited: float) -> str:
+        """Say that a question of an instant [s] was waited for in vain [s]."""
+        return (
+            f"no command with the stamp of /uav/odometry, {now:.3f} s, came on {self._commands.topic} within {waited:.1f} s"
+            f" ({self._commands.stale:,} with another, {self._commands.malformed:,} that were none)"
+        )
 
     def close(self) -> None:
         """Leave the topics; as in the base."""

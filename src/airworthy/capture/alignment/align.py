@@ -183,6 +183,12 @@ def _markers(
     if bundle.markers[order[0]].number != first:
         notes.append(f"the marker {first} is not seen twice; the marker {bundle.markers[order[0]].number} makes the origin")
     bundle = _ordered(bundle, order)
+    if bundle.bent:
+        notes.append(
+            f"images see the marker alike within {bundle.alone:.1f} px, and {bundle.error:.1f} px beside where all of the"
+            " reconstruction says that it lies: this bends there, as of walks along a line and of few points; the intervals"
+            " hold it, and a walk all around the marker makes them narrower"
+        )
     for marker in bundle.markers:
         if marker.left_out:
             said = names_of(images, sorted(marker.left_out))

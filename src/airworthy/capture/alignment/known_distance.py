@@ -6,7 +6,7 @@ and all, or by its coordinates "X,Y,Z" in the frame of the capture, as the viewe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
 
-__all__ = ["KnownDistance", "PickedPoint", "measured_scale", "picked_point"]
+__all__ = ["KnownDistance", "PickedPoint", "check_picks", "measured_scale", "picked_point"]
 
 PICK_NOISE = 1.0
 """Standard deviation of a picked pixel along each axis [px]; ours: a careful click in a sharp picture."""
@@ -26,6 +26,10 @@ TAPE_NOISE = 0.002
 """Standard deviation of a distance measured by hand [m]; ours: a tape's divisions, and where its ends are held."""
 _OFF_MAX = 8.0
 """Rays of one point that miss each other by more are those of two [px]."""
+_METRES = (0.001, 10_000.0)
+"""What somebody can measure and film [m]."""
+_FARTHEST = 1e6
+"""Coordinate [unit of the capture], whose walk is some units long."""
 _STEPS = 20
 _PARALLAX = np.radians(1.0)
 
@@ -85,6 +89,32 @@ def picked_point(images: CaptureImages, words: str, poses: PoseSpread | None = N
     return _triangulated(images, which, pixels, words, poses)
 
 
+def check_picks(sizes: Mapping[str, Sequence[int]], words: str) -> None:
+    """Refuse a point that is picked in images that there are not, or beside them.
+
+    Args:
+        sizes: Of each image by its name, width and height [px].
+        words: As `picked_point` takes it.
+
+    Raises:
+        AirworthyError: There is no such image, or a pixel is not in it.
+    """
+    for name, place in _understood(words):
+        if name and name not in sizes:
+            raise unknown_name("image", name, sizes)
+        if name:
+            _check_inside(name, place, sizes[name], words)
+
+
+def _check_inside(name: str, place: Sequence[float], size: Sequence[int], words: str) -> None:
+    (u, v), (width, height) = place, size
+    if not (0.0 <= u <= width and 0.0 <= v <= height):
+        raise AirworthyError(
+            f"The pick {name}:{u:g},{v:g} of {words!r} is outside of the picture, which has {width} x {height} pixels: pick in"
+            f" the file {name!r} of the capture itself, not in a larger original."
+        )
+
+
 def check_distance(first: str, second: str, metres: float) -> None:
     """Refuse a distance that no capture could be scaled by, before one is looked at.
 
@@ -96,8 +126,7 @@ def check_distance(first: str, second: str, metres: float) -> None:
     Raises:
         AirworthyError: The distance is none, a point is not understood, or both are the same.
     """
-    if not metres > 0.0:
-        raise AirworthyError(f"The known distance between {first!r} and {second!r} is {metres:g} m; expected more than 0.")
+    _check_metres(metres, f" between {first!r} and {second!r}")
     if sorted(_understood(first)) == sorted(_understood(second)):
         raise AirworthyError(f"The known distance of {metres:g} m is from {first!r} to the same point; expected two points.")
 
@@ -117,8 +146,7 @@ def measured_scale(
     Raises:
         AirworthyError: As `picked_point`; or the points cannot be told apart, or the distance is none.
     """
-    if not (np.isfinite(metres) and metres > 0.0):
-        raise AirworthyError(f"The known distance is {metres} m; expected more than 0.")
+    _check_metres(metres)
     a, b = picked_point(images, first, poses), picked_point(images, second, poses)
     along = b.position - a.position
     length = float(np.linalg.norm(along))
@@ -133,6 +161,12 @@ def measured_scale(
         )
     half = NORMAL_95 * float(np.hypot(off / length, TAPE_NOISE / metres))
     return KnownDistance((a, b), metres, length, metres / length, half, None if bent is None else -bent / length)
+
+
+def _check_metres(metres: float, between: str = "") -> None:
+    least, most = _METRES
+    if not least <= metres <= most:
+        raise AirworthyError(f"The known distance{between} is {metres:g} m; expected {least:g} to {most:,.0f} m.")
 
 
 def _understood(words: str) -> list[tuple[str, list[float]]]:
@@ -153,6 +187,8 @@ def _numbers(text: str, count: int, words: str) -> list[float]:
         values = []
     if len(values) != count or not np.isfinite(values).all():
         raise AirworthyError(f"The point {words!r} is not understood; expected X,Y,Z or IMAGE:U,V+IMAGE:U,V.")
+    if max(map(abs, values)) > _FARTHEST:
+        raise AirworthyError(f"The point {words!r} lies at {max(values, key=abs):g}; expected numbers up to {_FARTHEST:,.0f}.")
     return values
 
 
@@ -214,11 +250,7 @@ def _straightened(images: CaptureImages, which: Array, pixels: Array, words: str
     straight, lenses = [], []
     for k, (u, v) in zip(which.tolist(), pixels.tolist(), strict=True):
         camera, name = images.cameras[k], images.names[k]
-        if not (0.0 <= u <= camera.width and 0.0 <= v <= camera.height):
-            raise AirworthyError(
-                f"The pick {name}:{u:g},{v:g} of {words!r} is outside of the picture, which has {camera.width} x"
-                f" {camera.height} pixels: pick in the file {name!r} of the capture itself, not in a larger original."
-            )
+        _check_inside(name, (u, v), (camera.width, camera.height), words)
         ray = camera.rays((u, v))
         if not np.isfinite(ray).all():
             raise AirworthyError(

@@ -138,6 +138,8 @@ class SquareFit:
     """Of the logarithm of the units per metre, each square's place [unit] and turn [rad] (frame of the capture), the bleed."""
     error: float
     """Root mean square distance of the corners from the fit [px]."""
+    alone: float
+    """The same of the fit to poses as they are [px]: how far the images agree among themselves."""
 
 
 def fit_squares(
@@ -178,15 +180,20 @@ def fit_squares(
         squares, bleed, residual, slope = moved, tried, new_residual, new_slope
         if np.abs(step).max() < 1e-12:
             break
+    alone = _error(squares, sights, bleed)
     if poses is None:
         spread = _spread(residual, slope, image, bleed_sigma)
     else:
         squares, bleed, spread = _with_poses((squares, sides, bleed), sights, (seen, image), bleed_sigma, poses)
-    off = np.concatenate([image_errors(part, square, bleed) for part, square in zip(sights, squares, strict=True)])
-    error = float(np.sqrt(np.mean(off**2)))
+    error = _error(squares, sights, bleed)
     shape = 1.0 / sum(1.0 / max(_by_shape(part, square), 1e-12) for part, square in zip(sights, squares, strict=True))
     spread = replace(spread, by_shape=shape if shape > 1e-11 else 0.0)
-    return SquareFit(tuple(squares), bleed, spread, error)
+    return SquareFit(tuple(squares), bleed, spread, error, alone)
+
+
+def _error(squares: Sequence[Square], sights: Sequence[MarkerSights], bleed: float) -> float:
+    off = np.concatenate([image_errors(part, square, bleed) for part, square in zip(sights, squares, strict=True)])
+    return float(np.sqrt(np.mean(off**2)))
 
 
 def _with_poses(

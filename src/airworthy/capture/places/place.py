@@ -118,6 +118,7 @@ def write_place(
     *,
     name: str = "",
     walls: Sequence[tuple[Array, float]] = (),
+    doubt: str = "",
     quiet: bool = True,
 ) -> CapturedPlace:
     """Make a place of trained splats and write it; equal inputs give equal bytes.
@@ -129,6 +130,7 @@ def write_place(
         options: How.
         name: Of the scene; empty: the folder's.
         walls: Mirrors, behind which nothing is free: normal towards the room (3,) and offset [m], normal @ x = offset.
+        doubt: Why the splats are not to be trusted, in a sentence, which stands among the place's warnings; empty: nothing.
         quiet: Show no progress.
 
     Raises:
@@ -136,7 +138,7 @@ def write_place(
             system refused.
     """
     root = Path(folder)
-    place = made_place(images, splats, options, name=name or root.resolve().name, walls=walls, quiet=quiet)
+    place = made_place(images, splats, options, name=name or root.resolve().name, walls=walls, doubt=doubt, quiet=quiet)
     write_scene(place.scene, root)
     with lock_folder(root) as locked:
         write_ply(locked / COLLISION, replace(place.scene, instances=_only(place.scene, SURFACE), clouds={}, splats=()))
@@ -159,6 +161,7 @@ def made_place(
     *,
     name: str = "place",
     walls: Sequence[tuple[Array, float]] = (),
+    doubt: str = "",
     quiet: bool = True,
 ) -> CapturedPlace:
     """Return a place of trained splats: pruned, carved, bounded, with a shell to hit and its unknown space solid.
@@ -169,6 +172,7 @@ def made_place(
         options: How.
         name: Of the scene.
         walls: As `write_place`.
+        doubt: As `write_place`.
         quiet: Show no progress.
 
     Raises:
@@ -197,7 +201,7 @@ def made_place(
     inside = _near_known(cut.splats, states, lower, cell)
     scene = _scene(name, cut.splats, inside, carving, states, room)
     beyond = None if hull is None else ends_beyond(views, hull, max(_BEYOND, 2.0 * cell))
-    record = _record(images, splats, cut, inside, views, carving, states, room, scene, o) | _doubts(beyond)
+    record = _record(images, splats, cut, inside, views, carving, states, room, scene, o) | _doubts(beyond, doubt)
     return CapturedPlace(scene, views, carving, states, room, cut, record)
 
 
@@ -305,8 +309,9 @@ def _record(
     }
 
 
-def _doubts(beyond: float | None) -> dict[str, Any]:
-    """Return how many rays of the cameras end where nothing was triangulated, and a sentence where they are many."""
+def _doubts(beyond: float | None, doubt: str) -> dict[str, Any]:
+    """Return how many rays of the cameras end where nothing was triangulated, and a sentence where they are many; and what was
+    doubted before."""
     warnings = []
     if beyond is not None and beyond > _TRUSTED:
         warnings.append(
@@ -314,7 +319,7 @@ def _doubts(beyond: float | None) -> dict[str, Any]:
             " surfaces, as of plain ceilings and walls, or outside of windows. Space beyond is unknown, but splats that are"
             " wrong there may be wrong elsewhere: train longer, and film plain surfaces from more places, their edges in view."
         )
-    return {"rays_beyond_points": beyond, "warnings": warnings}
+    return {"rays_beyond_points": beyond, "warnings": [*warnings, *filter(None, (doubt,))]}
 
 
 def _points_record(images: CaptureImages, views: DepthViews, carving: Carving, states: ArrayU8) -> dict[str, Any] | None:

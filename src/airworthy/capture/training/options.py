@@ -35,8 +35,8 @@ class TrainOptions:
     degree_every: int = 1000
     """Steps after which one more degree is used."""
     start: Literal["auto", "points", "sweep", "random"] = "auto"
-    """Gaussians at first: at the set's sparse points, where swept planes agree, at random in the views' volume; auto: at points
-    where the set has 1,000 or more, else swept."""
+    """Gaussians at first: at the set's sparse points, where swept planes agree, at random in the views' volume; auto: at the
+    set's points and where swept planes agree."""
     start_share: float = 0.5
     """How many Gaussians at first, over `count`."""
     densify: Literal["mcmc", "gradient"] = "mcmc"

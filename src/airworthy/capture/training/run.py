@@ -27,7 +27,6 @@ __all__ = ["CameraMotion", "ExposureMaps", "HeldOutQuality", "TrainingRun", "fir
 
 # ---- The Gaussians that a training begins with ------------------------------------------------------------------------------
 
-_ENOUGH_POINTS = 1000
 _FILL = 0.1
 """Share of the first Gaussians that stand at random, for what no method found."""
 _SWEEP_DEPTHS = (0.08, 3.0)
@@ -50,28 +49,47 @@ def first_splats(images: CaptureImages, options: TrainOptions, quiet: bool) -> t
     """
     rng = np.random.default_rng((options.seed, 0))
     count = max(1, round(options.start_share * options.count))
-    points, colors, origin = _surface(images, options, quiet)
-    some = rng.permutation(len(points))[: count - round(_FILL * count)]
-    more = _random(images, count - len(some), rng)
+    points, colors, origin = _surface(images, options, quiet, rng)
+    some = slice(min(len(points), count - round(_FILL * count)))
+    more = _random(images, count - some.stop, rng)
     least = 1e-5 * views_reach(images)
     parts = [splats_at(more, observed_colors(images, more), _OPACITY, least)] if len(more) else []
-    if len(some):
+    if some.stop:
         # Round ones stop light before their surface, and those that must first find their direction seldom do.
         parts.insert(0, splats_at(points[some], colors[some], _OPACITY, least, flat=True))
-        origin = f"{len(some):,} {origin}, {len(more):,} at random"
+        origin = f"{some.stop:,} {origin}, {len(more):,} at random"
     return merged(parts), origin
 
 
-def _surface(images: CaptureImages, options: TrainOptions, quiet: bool) -> tuple[ArrayFloat, ArrayFloat, str]:
-    """Points (n, 3) on surfaces and their colours."""
-    nothing = np.zeros((0, 3))
-    known = images.points if images.points is not None else nothing
-    if options.start == "points" or (options.start == "auto" and len(known) >= _ENOUGH_POINTS):
-        given = images.colors / 255.0 if images.colors is not None else np.full(known.shape, 0.5)
-        kept = np.isfinite(known).all(axis=1)
-        return known[kept], given[kept], "at the set's points"
+def _surface(
+    images: CaptureImages, options: TrainOptions, quiet: bool, rng: np.random.Generator
+) -> tuple[ArrayFloat, ArrayFloat, str]:
+    """Points (n, 3) on surfaces, the first of which are to be taken first, and their colours."""
     if options.start == "random":
-        return nothing, nothing, "all at random in the views' volume"
+        return np.zeros((0, 3)), np.zeros((0, 3)), "all at random in the views' volume"
+    # Features lie where texture is, and are exact; walls and tables without any are found by the sweep alone.
+    parts, words = [], []
+    if options.start in ("points", "auto"):
+        parts.append(_given(images))
+        words += ["at the set's points"] if len(parts[0][0]) or options.start == "points" else []
+    if options.start in ("sweep", "auto"):
+        parts.append(_swept(images, quiet))
+        words += ["where swept planes agree"]
+    orders = [rng.permutation(len(points)) for points, _ in parts]
+    points, colors = (np.concatenate([part[k][order] for part, order in zip(parts, orders, strict=True)]) for k in (0, 1))
+    return points, colors, " and ".join(words)
+
+
+def _given(images: CaptureImages) -> tuple[ArrayFloat, ArrayFloat]:
+    """Points (n, 3) of the set and their colours."""
+    known = images.points if images.points is not None else np.zeros((0, 3))
+    colors = images.colors / 255.0 if images.colors is not None else np.full(known.shape, 0.5)
+    kept = np.isfinite(known).all(axis=1)
+    return known[kept], colors[kept]
+
+
+def _swept(images: CaptureImages, quiet: bool) -> tuple[ArrayFloat, ArrayFloat]:
+    """Points (n, 3) where swept planes agree, and their colours."""
     reach = views_reach(images)
     near, far = (share * reach for share in _SWEEP_DEPTHS)
 
@@ -79,7 +97,7 @@ def _surface(images: CaptureImages, options: TrainOptions, quiet: bool) -> tuple
         return progress(steps, "Looking for surfaces", quiet=quiet)
 
     found = swept_points(images.rgb, images.intrinsics, images.position, images.attitude, near, far, shown)
-    return found.position, found.color, "where swept planes agree"
+    return found.position, found.color
 
 
 def _random(images: CaptureImages, count: int, rng: np.random.Generator) -> Array:

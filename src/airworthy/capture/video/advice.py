@@ -214,12 +214,11 @@ def _span(frames: Sequence[TakenFrame]) -> str:
     return f"{min(times):.0f} to {max(times):.0f} s"
 
 
-def judged_depth(depth: Mapping[str, Any], splats: str) -> str:
+def judged_depth(depth: Mapping[str, Any]) -> str:
     """Return what to say of splats whose depth is not that of the points that pictures have in common; empty: it is.
 
     Args:
         depth: As `depth_against_leftovers` returns it.
-        splats: Folder of the training, for the advice.
     """
     if not depth["points"]:
         return "Whether the splats lie where they should is not known: no triangulated point could be compared with them."
@@ -229,6 +228,6 @@ def judged_depth(depth: Mapping[str, Any], splats: str) -> str:
     return (
         f"The splats do not lie where the pictures' points are: {within:.0f} % of {depth['points']:,} points are within 5 % of"
         f" their depth, and the median is off by {median:.0f} % (good films: half and more, and 2 to 6 %). Do not trust the"
-        f" place: delete {splats!r} and train with more --steps and --gaussians; or film again, walking sideways past"
+        " place: delete its folder splats and train with more --steps and --gaussians; or film again, walking sideways past"
         " everything, so that each thing is seen from several places."
     )

@@ -267,6 +267,9 @@ def take_frames(
     chosen = _chosen(looks, count, rule, sources)
     _check_enough(sources, looks, chosen)
     make_folder(root / IMAGES)
+    # Of a run that was killed while it wrote one; the folder is ours alone.
+    for left in (root / IMAGES).glob(".*.tmp*"):
+        left.unlink(missing_ok=True)
     taken: list[TakenFrame] = []
     names: set[str] = set()
     for k, source in enumerate(sources):

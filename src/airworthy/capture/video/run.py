@@ -22,6 +22,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from airworthy.capture.alignment.known_distance import check_picks
 from airworthy.capture.places.free_space import NoRoomError
 from airworthy.capture.places.place import PlaceOptions, write_place
 from airworthy.capture.training.train import TrainResult, digest, train_splats
@@ -35,7 +36,7 @@ from airworthy.capture.video.evidence import (
 )
 from airworthy.capture.video.frames import FRAMES_FILE, IMAGES, LARGER, read_frames_record, take_frames
 from airworthy.capture.video.mirrors import mirror_walls
-from airworthy.capture.video.moving import MASKS_FILE, write_masks
+from airworthy.capture.video.moving import MASKS, MASKS_FILE, write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
 from airworthy.capture.video.reconstruction import LEFTOVERS, RECONSTRUCTION_FILE, reconstruct
 from airworthy.capture.video.report import write_video_report
@@ -159,7 +160,7 @@ class _VideoRun:
         if before is None:
             write_json(path, identity)
         else:
-            changed = differences(before, plain(identity))
+            changed = differences(_named(before), _named(plain(identity)))
             if changed:
                 raise AirworthyError(
                     f"{str(self.folder)!r} holds a place from other films or other options ({'; '.join(changed[:3])}): repeat"
@@ -204,16 +205,18 @@ class _VideoRun:
         scaled = self.steps.timed("scale", lambda: scaled_capture(self.folder, plan, self.steps, self.quiet))
         for line in filter(None, (shutter.sentence, scaled.warning)):
             self.steps.say(line)
-        trained, depth, place, why = None, None, None, ""
+        trained, depth, place, bad, why = None, None, None, "", ""
         if plan.options.train:
             scaled, trained = self._trained(scaled)
             depth = depth_against_leftovers(
                 read_splats(trained.splats).splats, scaled.images, leftovers, [frame.name for frame in frames]
             )  # fmt: skip
-            place, why = self.steps.timed("place", lambda: self._place(scaled, trained, poses))
-        bad = "" if depth is None else judged_depth(depth, str(self.folder / SPLATS_FOLDER))
+            bad = judged_depth(depth)
+            place, why = self.steps.timed("place", lambda: self._place(scaled, trained, poses, bad))
         masked = self._masked(scaled)
         unmasked = "" if masked or not plan.options.masks else "Nothing that moves or passes by was found: nothing is masked."
+        # What the place says of itself it has from here.
+        why = "" if why == bad else why.removesuffix(bad).rstrip()
         late = [*map(_sentence, scaled.images.skipped), *filter(None, (bad, why, unmasked))]
         for line in late:
             self.steps.say(line)
@@ -224,7 +227,7 @@ class _VideoRun:
             self.folder / REPORT_FILE, self.folder, summary, scaled.images, coverage_map(scaled.images, leftovers)
         )
         write_json(self.folder / SUMMARY_FILE, summary)
-        self.steps.keep("page", self.identity, [REPORT_FILE, SUMMARY_FILE])
+        self.steps.keep("page", self._page_from(), [REPORT_FILE, SUMMARY_FILE])
         return self._result(dict(read_json(self.folder / SUMMARY_FILE)))
 
     # ---- What lies in the folder already ------------------------------------------------------------------------------------
@@ -242,6 +245,9 @@ class _VideoRun:
         if not isinstance(held, dict) or held.get("plan") != plain(asdict(self.plan)):
             return None
         wrong = [line for name in self.steps.names for line in self.steps.damaged(name)]
+        if self.steps.made_from("page") not in (None, self._page_from()):
+            self.steps.note("Masks beside the pictures are others than they were: what depends on them is done again.")
+            return None
         return None if wrong else held
 
     def _poses(self) -> dict[str, Any]:
@@ -256,13 +262,32 @@ class _VideoRun:
                 "masks", self.steps.digest("frames"), MASKS_FILE, lambda: write_masks(self.inputs, root, self.quiet),
                 lambda: [MASKS_FILE, *(f"masks/{name}.png" for name in read_json(root / MASKS_FILE)["masked"])],
             )  # fmt: skip
-        made_from = digest_of({"options": asdict(plan.reconstruction), "pictures": self.steps.digest("frames", "masks")})
+        self._check_distances()
+        made_from = digest_of(
+            {"options": asdict(plan.reconstruction), "pictures": self.steps.digest("frames", "masks")} | self._own_masks()
+        )
         return dict(
             self.steps.made(
                 "poses", made_from, RECONSTRUCTION_FILE,
                 lambda: reconstruct(root, plan.reconstruction, self.threads, self.quiet), self._pose_files,
             )
         )  # fmt: skip
+
+    def _check_distances(self) -> None:
+        """Refuse a distance between points of pictures that there are not, before poses and splats take their minutes."""
+        sizes = {frame.name: frame.size for frame in read_frames_record(self.folder)[1]}
+        for first, second, _ in self.plan.options.known_distance:
+            check_picks(sizes, first)
+            check_picks(sizes, second)
+
+    def _own_masks(self) -> dict[str, str]:
+        """Return what tells masks that somebody laid beside the pictures from others; nothing where there are none."""
+        made = self.steps.files("masks")
+        own = [path for path in self._inside(MASKS) if path not in made]
+        return {"own_masks": sha256(" ".join(f"{path} {sha256_file(self.folder / path)}" for path in own))} if own else {}
+
+    def _page_from(self) -> str:
+        return digest_of({"identity": self.identity} | own) if (own := self._own_masks()) else self.identity
 
     def _frame_files(self) -> list[str]:
         names = [frame.name for frame in read_frames_record(self.folder)[1]]
@@ -353,7 +378,7 @@ class _VideoRun:
         return dict(sorted(shares.items()))
 
     def _place(
-        self, scaled: ScaledCapture, trained: TrainResult, poses: Mapping[str, Any]
+        self, scaled: ScaledCapture, trained: TrainResult, poses: Mapping[str, Any], doubt: str
     ) -> tuple[dict[str, Any] | None, str]:
         """Write the place; its record, or None, and what is to be said of it, or why there is none."""
         whole, trained_in = quote(str(self.folder)), quote(str(self.folder / SPLATS_FOLDER))
@@ -368,7 +393,10 @@ class _VideoRun:
             antialiased=self.plan.training.antialiased, background=float(self.plan.training.background == "white")
         )
         trained_from = self.steps.made_from("training"), self.steps.digest("training")
-        made_from = digest_of({"splats": trained_from, "walls": poses.get("mirror"), "options": asdict(options)})
+        made_from = digest_of(
+            {"splats": trained_from, "walls": poses.get("mirror"), "options": asdict(options)}
+            | ({"doubt": doubt} if doubt else {})
+        )
         self.steps.note_damage("place")
         if self.steps.whole("place", made_from):
             said = self.steps.said("place")
@@ -376,7 +404,7 @@ class _VideoRun:
         root = self.folder / PLACE_FOLDER
         splats, walls = read_splats(trained.splats).splats, mirror_walls(poses, scaled.images.source)
         try:
-            made = write_place(root, scaled.images, splats, options, name=root.parent.name, walls=walls)
+            made = write_place(root, scaled.images, splats, options, name=root.parent.name, walls=walls, doubt=doubt)
         except NoRoomError as error:
             return None, (
                 f"No place was made: {error.found} Film more of it, from several sides; or, for a vehicle smaller than"
@@ -431,13 +459,21 @@ class _VideoRun:
                 "ssim": trained.ssim,
                 "held_out": trained.held_out,
                 "judged": dict(read_json(trained.report))["judged"],
-                "depth": {**depth, "believed": not judged_depth(depth, "")} if depth is not None else None,
+                "depth": {**depth, "believed": not judged_depth(depth)} if depth is not None else None,
             }
         return values | {"seconds": dict(read_json(self.folder / SECONDS_FILE))}
 
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _named(identity: dict[str, Any]) -> dict[str, Any]:
+    """Return an identity whose inputs are told in words."""
+    inputs = identity.get("inputs")
+    rows = inputs if isinstance(inputs, list) else []
+    words = [f"{row.get('name')} ({str(row.get('sha256'))[:8]})" for row in rows if isinstance(row, dict)]
+    return {**identity, "inputs": ", ".join(words)} if words else identity
 
 
 def _digest(path: str | Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.capture.alignment.align import align_capture
+from airworthy.capture.alignment.known_distance import measured_scale
 from airworthy.capture.alignment.markers import SIDE
 from airworthy.capture.alignment.page import write_alignment_page
 from airworthy.capture.images import read_capture
@@ -78,6 +79,9 @@ def _found(root: Path, plan: VideoPlan, quiet: bool) -> tuple[str, list[str]]:
     larger, warning = _larger(root, full, quiet), ""
     names = [frame.name for frame in read_frames_record(root)[1]]
     poses = poses_by_leftovers(full, read_leftovers(root / LEFTOVERS), names, LOSS_PX)
+    for first, second, metres in plan.options.known_distance:
+        # Whoever measured it wants these metres, and splats that were trained without them cannot have them later.
+        measured_scale(full, first, second, metres, poses)
     try:
         found = align_capture(full, plan.options.aligning(), quiet=quiet, larger=larger, poses=poses)
     except AirworthyError as error:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from airworthy.core.errors import AirworthyError, AssetError
@@ -50,18 +50,20 @@ class StepProducts:
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
         self.dropped = ""
-        """Why steps.json told nothing, in a sentence; empty: it did, or there was none."""
+        """Why steps.json told nothing, in a sentence; empty: it did, or no step had been done."""
         self._steps: dict[str, dict[str, Any]] = self._read()
 
     def _read(self) -> dict[str, dict[str, Any]]:
         path = self._folder / STEPS_FILE
         if not path.exists():
+            if (self._folder / SECONDS_FILE).exists():
+                self.dropped = f"{STEPS_FILE} is gone, and what lies in the folder is taken as whole."
             return {}
         try:
             found = read_json(path, _LIMIT_BYTES)
             if isinstance(found, dict) and all(map(_sound, found.values())):
                 return found
-            reason = "it holds no files by the names of steps"
+            reason = "it holds no files of the folder by the names of steps"
         except AssetError as error:
             reason = str(error).rstrip(".")
         self.dropped = f"{STEPS_FILE} was dropped, and what lies in the folder is taken as whole: {reason}."
@@ -80,6 +82,14 @@ class StepProducts:
         """
         found = self._steps.get(name)
         return None if found is None else str(found["made_from"])
+
+    def files(self, name: str) -> frozenset[str]:
+        """Return what a step left, as paths from the folder.
+
+        Args:
+            name: Of the step.
+        """
+        return frozenset(self._steps.get(name, {}).get("files", {}))
 
     def said(self, name: str) -> Any:
         """Return what a step said; None where nothing is known of it.
@@ -161,6 +171,9 @@ def _status(path: Path) -> Any:
 def _sound(step: Any) -> bool:
     if not (isinstance(step, dict) and isinstance(step.get("made_from"), str) and isinstance(step.get("files"), dict)):
         return False
+    # A folder that somebody sent must not have other files looked at.
+    if any(PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts for path in step["files"]):
+        return False
     rows = step["files"].values()
     return all(isinstance(row, list) and [type(value) for value in row] == [int, int, str] for row in rows)
 
@@ -215,7 +228,9 @@ class FilmSteps(StepProducts):
             files: What it left, asked for when it is done.
         """
         path, before = self._folder / record, self.made_from(name)
-        if path.exists():
+        if not path.exists():
+            self.note_damage(name)
+        else:
             again = self.note_damage(name)
             if before is None and not again:
                 # Of a version that kept no digests: what can be read is taken as it is.

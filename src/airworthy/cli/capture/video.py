@@ -120,7 +120,10 @@ def _show(done: VideoResult) -> None:
     print(f"Wrote {done.report}.")
     for line in found["warnings"]:
         print(f"Note: {line}")
-    if done.place is not None:
+    depth = found.get("depth")
+    if done.place is not None and depth is not None and not depth["believed"]:
+        print(f"Next: look at {quote(str(done.report))}: what would be flown in is not what was filmed.")
+    elif done.place is not None:
         print(f"Next: airworthy fly --scene {quote(str(done.place))}; airworthy view {quote(str(done.place))}")
     elif done.splats is not None:
         print(f"Next: airworthy view {quote(str(done.splats))}")

@@ -11,10 +11,7 @@ the surface is lifted out little by little, paid for with the energy that contac
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
 
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import maximum, minimum, sqrt, where
@@ -28,13 +25,10 @@ from airworthy.dynamics.articulated.equations import (
     velocities,
 )
 from airworthy.dynamics.articulated.factor import factored
-from airworthy.dynamics.articulated.step import into_axes
-from airworthy.dynamics.articulated.tree import JointTree, TreeNumbers, TreeStructure
-from airworthy.dynamics.contact import ground_frame
-from airworthy.vehicles.links import rotation_matrix
-from airworthy.vehicles.record import LinkShape, Vehicle
+from airworthy.dynamics.articulated.step import into_axes, to_world
+from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
 
-__all__ = ["contact_spheres", "contact_tree", "ground_reach", "meet_ground", "response", "sensed_change"]
+__all__ = ["carried", "contact_tree", "response", "sensed_change", "sphere_offsets"]
 
 SWEEPS = 4
 """Passes over the spheres."""
@@ -45,49 +39,6 @@ LIFT = 0.2
 BOUNCE = 0.1
 """Approach above which a body rebounds [m/s], as of rigid vehicles."""
 _PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-
-
-def contact_spheres(vehicle: Vehicle, tree: JointTree) -> tuple[tuple[int, tuple[float, float, float, float]], ...]:
-    """Return the spheres that a vehicle meets the ground with: their bodies, places in these bodies' frames and radii [m].
-
-    A shape that is long along one axis has a sphere at each end and one in the middle; any other has one. A vehicle whose links
-    have no shapes has that around its collision body, on the root.
-
-    Args:
-        vehicle: With joints.
-        tree: Of it.
-    """
-    found = []
-    for body, link in enumerate(vehicle.links):
-        for shape in link.shapes:
-            for place, radius in _spheres_of(shape):
-                at = tree.frames[body].T @ (place - tree.origins[body])
-                found.append((body, (float(at[0]), float(at[1]), float(at[2]), radius)))
-    if not found:
-        x, y, z = np.asarray(vehicle.body.center, float) - tree.origins[0]
-        found.append((0, (float(x), float(y), float(z), max(vehicle.body.size))))
-    return tuple(found)
-
-
-def _spheres_of(shape: LinkShape) -> list[tuple[np.ndarray[Any, Any], float]]:
-    half = np.array(shape.size, float)
-    if shape.shape == "cylinder":
-        half = np.array([shape.size[0], shape.size[0], shape.size[2]])
-    middle = np.asarray(shape.position, float)
-    long = int(np.argmax(half))
-    across = float(np.delete(half, long).max())
-    if shape.shape == "sphere" or half[long] < 2.0 * across:
-        return [(middle, float(half.max()))]
-    axis = rotation_matrix(shape.rotation)[:, long] * (half[long] - across)
-    return [(middle - axis, across), (middle, across), (middle + axis, across)]
-
-
-def ground_reach(tree: JointTree, spheres: Any) -> float:
-    """Return how far any sphere can be from the root's own centre of mass [m], at any angles of the joints."""
-    away = [0.0]
-    for parent, body in zip(tree.structure.parents, tree.model.bodies[1:], strict=True):
-        away.append(away[parent] + math.sqrt(sum(float(x) ** 2 for x in body.offset)))
-    return max(away[body] + math.hypot(*at[:3]) + at[3] for body, at in spheres)
 
 
 def contact_tree(
@@ -114,6 +65,32 @@ def contact_tree(
     flat = tuple(x for row in at for x in row)
     axes = tuple(x for frame in frames[1:] for x in frame.axis)
     return lower, pivots, flat, axes, tuple(x for place in places[1:] for x in place)
+
+
+def sphere_offsets(
+    structure: TreeStructure,
+    model: TreeNumbers,
+    attitude: Vector,
+    q: Vector,
+    spheres: tuple[Vector, ...],
+    carriers: tuple[int, ...],
+) -> Vector:
+    """Return where the centres of spheres are from the root's point, world axes [m], three numbers each.
+
+    Args:
+        structure: Of the tree.
+        model: Its numbers.
+        attitude: Of the root, x, y, z, w, root to world.
+        q: Joint angles [rad].
+        spheres: Per sphere its place in its body's frame, and its radius.
+        carriers: Their bodies.
+    """
+    frames = kinematics(structure, model, q)
+    places = positions(structure, frames)
+    found: list[Scalar] = []
+    for body, sphere in zip(carriers, spheres, strict=True):
+        found += to_world(attitude, add(places[body], matrix_vector(frames[body].rotation, sphere[:3])))
+    return tuple(found)
 
 
 def _inertia_matrix(structure: TreeStructure, model: TreeNumbers, frames: tuple[BodyFrame, ...]) -> list[list[Scalar]]:
@@ -230,78 +207,6 @@ def sensed_change(
     return scale(into_axes(turn, moving[sensing]), share), scale(into_axes(turn, turning[sensing]), share)
 
 
-def meet_ground(
-    structure: TreeStructure, model: TreeNumbers, p: Any, carriers: tuple[int, ...], motion: Any, dt: Any, held_share: float
-) -> tuple[Any, ...]:
-    """Return what the ground does to vehicles, on NumPy arrays: whether they touch it, the change of the coordinates, by how
-    much the root is raised [m], the fastest approach [m/s], and over which time the change counts as way [s]; the twin of
-    `native/jointed_ground.h`.
-
-    Args:
-        structure: Of the tree.
-        model: Its numbers.
-        p: Record with sphere, ground_height, friction and restitution.
-        carriers: Bodies of the spheres.
-        motion: Height of the root [m], velocity (world), attitude, rate, joint, joint_rate after the free step.
-        dt: Step [s].
-        held_share: Displacement over a step [dt] per change of velocity, as the integrator counts it.
-    """
-    height, velocity, attitude, rate, q, qd = motion
-    lower, pivots, at, axes, places = contact_tree(structure, model, q, p.sphere, carriers)
-    up, start = ground_frame(velocity, attitude)
-    u0 = np.stack([np.broadcast_to(x, height.shape) for x in (*start, *rate, *qd)]).astype(float)
-    u = u0.copy()
-    zero = np.zeros_like(height)
-    touch, rows, found, stiffness, speed0, approach, deepest, points = [], [], [], [], [], zero, zero, []
-    for k, sphere in enumerate(p.sphere):
-        place = at[3 * k : 3 * k + 3]
-        depth = p.ground_height + sphere[3] - (height + dot(up, place))
-        point = sub(place, scale(up, sphere[3]))
-        row, y, stiff = response(point, up, carried(structure, carriers[k]), axes, places, lower, pivots)
-        touch.append(np.where(depth > 0.0, 1.0, 0.0) + zero)
-        deepest = np.maximum(deepest, depth)
-        rows.append(np.stack([x + zero for x in row]))
-        found.append(np.stack([x + zero for x in y]))
-        stiffness.append(stiff + zero)
-        speed0.append(along(row, u))
-        points.append(point)
-        approach = np.where((touch[k] > 0.0) & (-speed0[k] > approach), -speed0[k], approach)
-    push = [zero.copy() for _ in touch]
-    u = _press(u, push, touch, rows, found, stiffness)
-    gained = sum(p_k * v for p_k, v in zip(push, speed0, strict=True))
-    spent = sum(p_k * (along(row, u) - v) for p_k, row, v in zip(push, rows, speed0, strict=True))
-    share = rebound(approach, gained, spent, p.restitution)
-    u = u0 + (u - u0) * share
-    lost = -(share * gained + 0.5 * share * share * spent)
-    for k, point in enumerate(points):
-        mark = carried(structure, carriers[k])
-        sideways, slide = sliding(point_velocity(point, mark, axes, places, u), up)
-        _, y, stiff = response(point, sideways, mark, axes, places, lower, pivots)
-        stop = friction_push(touch[k] * push[k] * share, slide, stiff, p.friction)
-        u = u - np.stack([x + zero for x in y]) * stop
-        lost = lost + stop * slide - 0.5 * stop * stop * stiff
-    # Friction turns links, and so may press others in.
-    u = _press(u, [zero.copy() for _ in touch], touch, rows, found, stiffness, 1)
-    mass = model.bodies[0].mass
-    for body in model.bodies[1:]:
-        mass = mass + body.mass
-    met = np.sum(touch, axis=0) > 0.0
-    raised = lift(deepest, lost, mass * model.gravity)
-    rests = met & (approach < BOUNCE)
-    change = np.where(met, u - u0, 0.0)
-    return met, change, np.where(met, raised, 0.0), approach, np.where(rests, held_share * dt, 0.0)
-
-
-def _press(u: Any, push: Any, touch: Any, rows: Any, found: Any, stiffness: Any, sweeps: int = SWEEPS) -> Any:
-    """Projected Gauss-Seidel against approach; pushes are changed in place."""
-    for _ in range(sweeps):
-        for k, mark in enumerate(touch):
-            new = np.maximum(push[k] - along(rows[k], u) / stiffness[k], 0.0) * mark
-            u = u + found[k] * (new - push[k])
-            push[k][...] = new
-    return u
-
-
 def carried(structure: TreeStructure, body: int) -> tuple[float, ...]:
     """Return per joint 1 where it carries a body, else 0."""
     marks = [0.0] * structure.joint_count
@@ -370,13 +275,15 @@ def friction_push(push: Scalar, slide: Scalar, stiff: Scalar, friction: Scalar) 
     return minimum(friction * push, where(some, slide / where(some, stiff, 1.0), 0.0))
 
 
-def lift(deepest: Scalar, lost: Scalar, weight: Scalar) -> Scalar:
-    """Return by how much a vehicle is raised out of the ground in a step [m], for no more energy than contact took.
+def lift(deepest: Scalar, lost: Scalar, weight: Scalar, uphill: Scalar) -> Scalar:
+    """Return by how much a vehicle is moved out of a surface in a step [m], for no more energy than contact took.
 
     Args:
         deepest: Of its spheres [m].
         lost: Energy that contact took [J].
         weight: Of the vehicle [N].
+        uphill: Height that is gained per way; what gains none costs nothing.
     """
     wanted = maximum(LIFT * (deepest - SLOP), 0.0)
-    return minimum(wanted, maximum(lost, 0.0) / maximum(weight, 1e-9))
+    paid = minimum(wanted, maximum(lost, 0.0) / maximum(weight * uphill, 1e-9))
+    return where(uphill > 0.0, paid, wanted)

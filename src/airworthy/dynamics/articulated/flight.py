@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.layout import Layout
 from airworthy.core.tracing import TracedBlock, trace
 from airworthy.core.vectors import quaternion_derivative
 from airworthy.dynamics import equations as eq
-from airworthy.dynamics.articulated import contact, step
+from airworthy.dynamics.articulated import step
+from airworthy.dynamics.articulated.contact_native import block_maker, contact_blocks, true_model
 from airworthy.dynamics.articulated.native import with_motion
-from airworthy.dynamics.articulated.steering import GAINS, ROWS, steered, whole_motion
-from airworthy.dynamics.articulated.tree import TreeStructure
-from airworthy.dynamics.contact import ground_frame
-from airworthy.dynamics.rigid import CONTEXT, jointed_step_source, native_text
+from airworthy.dynamics.articulated.steering import GAINS, ROWS, SHAPE_STEPS, shaped, whole_motion
+from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
+from airworthy.dynamics.rigid import jointed_step_source
 from airworthy.dynamics.state import input_layout, rigid_layout, rigid_state_layout
 
 __all__ = [
@@ -51,7 +52,7 @@ class JointedShape:
 _OF_RIGID = (
     "rotor_count", "rotor_min", "rotor_max", "force_noise", "moment_noise", "disturbance_probability", "disturbance_ratio",
     "disturbance_force", "disturbance_torque", "wind", "gust", "gust_start", "gust_duration", "dryden_keep", "dryden_gain",
-    "dryden_mix", "imu_rotation", "imu_position", "imu_noise", "imu_walk", "imu_limit",
+    "dryden_mix", "battery", "imu_rotation", "imu_position", "imu_noise", "imu_walk", "imu_limit",
 )  # fmt: skip
 """Rows that mean the same as of the rigid family; the inertial sensor's in the canonical frame of its body."""
 
@@ -104,6 +105,7 @@ def jointed_state_layout(shape: JointedShape) -> Layout:
     fields["stop"] = ()  # share of the last launch's steps after which a joint pressed into a stop
     fields["center"] = (3,)  # centre of mass of the whole, world [m]
     fields["center_velocity"] = (3,)  # world [m/s]
+    fields["launch_joint"] = (joints,)  # of an unfinished launch: angles that allocation was last found at [rad]
     return Layout(fields)
 
 
@@ -128,11 +130,7 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
     structure = shape.structure
     joints, rotors = structure.joint_count, structure.rotor_count
 
-    def block(function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None]) -> TracedBlock:
-        return trace(function, name, inputs, outputs, {"p": (parameters, "PAR")}, None, CONTEXT)
-
-    def true(p: Any) -> Any:
-        return structure.model(lambda row: p.tree[row])
+    block, true = block_maker(parameters), true_model(structure)
 
     def believed(p: Any) -> Any:
         return structure.model(lambda row: p.believed_tree[row])
@@ -149,7 +147,7 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
     keeps: dict[str, int | None] = {"keep_rise": rotors, "keep_fall": rotors}
     whole: dict[str, int | None] = {"center": 3, "drift": 3}
     steering: dict[str, int | None] = {
-        **whole, "inertia": 6, "inverse": 6 * rotors, "collective": rotors, "gains": 3 * len(GAINS), "trim": 4,
+        "inertia": 6, "inverse": 6 * rotors, "collective": rotors, "gains": 3 * len(GAINS), "trim": 4,
     }  # fmt: skip
     asked: dict[str, int | None] = {"q": joints, "target": joints, "angle": joints, "gain": joints}
     return [
@@ -179,9 +177,8 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
             {"out": 3},
         ),
         block(lambda p, **given: whole_motion(structure, true(p), **given), "whole_motion", pose, whole),
-        block(
-            lambda p, **given: steered(structure, believed(p), **given, p=p, leaning=shape.leaning), "steered", pose, steering
-        ),
+        block(lambda p, **given: whole_motion(structure, believed(p), **given), "believed_motion", pose, whole),
+        block(lambda p, q: shaped(structure, believed(p), q, p, shape.leaning), "shaped", {"q": joints}, steering),
         block(
             lambda p, speed, ceiling: eq.clip_rotors(speed, p.rotor_min, p.rotor_max, ceiling),
             "clip_rotors",
@@ -195,74 +192,30 @@ def jointed_blocks(shape: JointedShape, parameters: Layout) -> list[TracedBlock]
             {"out": 3},
         ),
         block(lambda p, body_rate: eq.into_sensor(body_rate, p.imu_rotation), "gyroscope", {"body_rate": 3}, {"out": 3}),
-        *_contact_blocks(shape, block, true),
+        block(
+            lambda p, **given: battery_step(true(p), p.battery, **given),
+            "battery",
+            {"charge": None, "rotor_speed": rotors, "dt": None},
+            {"used": None, "ratio": None},
+        ),
+        *contact_blocks(shape, block, true),
         block(eq.wind_velocity, "wind", {"time": None, "turbulence": 3}, {"out": 3}),
         block(eq.dryden_step, "dryden", {"state": 5, "noise": 3}, {"next": 5, "velocity": 3}),
     ]
 
 
-def _contact_blocks(shape: JointedShape, block: Any, true: Any) -> list[TracedBlock]:
-    structure, n = shape.structure, shape.structure.joint_count
-    size, spheres = 6 + n, len(shape.carriers)
-    tree: dict[str, int | None] = {"axes": 3 * n, "places": 3 * n}
-    factors: dict[str, int | None] = {"lower": size * (size - 1) // 2, "pivots": size}
+def battery_step(model: TreeNumbers, battery: Vector, charge: Scalar, rotor_speed: Vector, dt: Scalar) -> tuple[Scalar, Scalar]:
+    """Return the charge used [A s] after a step, and voltage over nominal; see `dynamics.equations.battery_step`.
 
-    def weight(p: Any) -> Any:
-        total: Any = 0.0
-        for body in true(p).bodies:
-            total = total + body.mass
-        return total * true(p).gravity
-
-    return [
-        block(
-            lambda p, q: contact.contact_tree(structure, true(p), q, p.sphere, shape.carriers),
-            "contact_tree",
-            {"q": n},
-            {**factors, "at": 3 * spheres, **tree},
-        ),
-        trace(
-            contact.response,
-            "response",
-            {"place": 3, "direction": 3, "carried": n, **tree, **factors},
-            {"row": size, "found": size, "stiff": None},
-        ),
-        trace(contact.point_velocity, "point_velocity", {"place": 3, "carried": n, **tree, "u": size}, {"out": 3}),
-        trace(contact.sliding, "sliding", {"velocity": 3, "up": 3}, {"direction": 3, "speed": None}),
-        block(
-            lambda p, **given: contact.rebound(**given, restitution=p.restitution),
-            "rebound",
-            {"approach": None, "gained": None, "spent": None},
-            {"share": None},
-        ),
-        block(
-            lambda p, **given: contact.friction_push(**given, friction=p.friction),
-            "friction_push",
-            {"push": None, "slide": None, "stiff": None},
-            {"out": None},
-        ),
-        block(
-            lambda p, deepest, lost: contact.lift(deepest, lost, weight(p)),
-            "contact_lift",
-            {"deepest": None, "lost": None},
-            {"out": None},
-        ),
-        block(
-            lambda p, **given: contact.sensed_change(structure, true(p), **given, sensing=shape.sensing),
-            "sensed_change",
-            {"q": n, "change": size, "dt": None},
-            {"specific": 3, "turn": 3},
-        ),
-        trace(ground_frame, "ground_frame", {"velocity": 3, "attitude": 4}, {"up": 3, "out": 3}),
-        trace(step.to_world, "from_root", {"attitude": 4, "vector": 3}, {"out": 3}),
-    ]
-
-
-def ground_source(shape: JointedShape) -> str:
-    """Return the native text of ground contact, which calls the traced blocks."""
-    marks = (contact.carried(shape.structure, body) for body in shape.carriers)
-    table = ", ".join("{" + ", ".join("true" if mark else "false" for mark in row) + "}" for row in marks)
-    text = native_text("jointed_ground.h").replace("CARRIED", table)
-    return text.replace("CONTACT_SWEEPS", str(contact.SWEEPS)).replace("CONTACT_BOUNCE", f"{contact.BOUNCE}f")
+    Args:
+        model: Numbers of the tree, of which the rotors' torques draw the power.
+        battery: As in its row.
+        charge: Used before the step [A s].
+        rotor_speed: Rotor states [rad/s].
+        dt: Step [s].
+    """
+    p = SimpleNamespace(battery=battery, rotor_torque=tuple(item.torque for item in model.propellers))
+    return eq.battery_step(charge, rotor_speed, dt, p)
 
 
 def jointed_source() -> str:
@@ -274,7 +227,7 @@ def jointed_source() -> str:
     rows.append("for (int i = 0; i < 6; ++i) par_lanes[P_control_inertia + i] = whole_inertia[i];")
     text = jointed_step_source().replace("STEERED_ROWS", "\n        ".join(rows))
     text = text.replace(
-        "struct T {\nTRACED_BLOCKS\n};", "MOTION_PARTS\nstruct T {\nTRACED_BLOCKS\nMOTION_MOVES\nGROUND_CONTACT\n};"
+        "struct T {\nTRACED_BLOCKS\n};", "MOTION_PARTS\nstruct T {\nTRACED_BLOCKS\nMOTION_MOVES\nCONTACT_PARTS\n};"
     )
     return with_motion(text, "aim", "wind", ", K + SENSED, K + TURN")
 
@@ -285,6 +238,7 @@ def jointed_constants(shape: JointedShape) -> dict[str, int]:
     felt = 6 + 2 * joints
     return {
         "JOINTS": joints,
+        "SHAPE_STEPS": SHAPE_STEPS,
         "STATES": 10 + shape.rotor_count + 2 * joints,
         "FELT_COUNT": 9,
         "SENSED": felt + 3,

@@ -32,7 +32,7 @@ from airworthy.dynamics.articulated.laws import torques
 from airworthy.dynamics.articulated.tree import Propeller, TreeNumbers, TreeStructure
 from airworthy.dynamics.equations import normalize, quaternion_exponential
 
-__all__ = ["INTEGRATORS", "evaluate", "rotor_keep", "rotor_step", "to_world", "turned", "wrapped"]
+__all__ = ["INTEGRATORS", "evaluate", "rotor_keep", "rotor_step", "to_root", "to_world", "turned", "wrapped"]
 
 INTEGRATORS = {"semi_implicit": 0, "midpoint": 1, "extrapolated": 2, "rk4": 3}
 STAGES = (1, 2, 3, 4)
@@ -171,6 +171,11 @@ def to_world(attitude: Vector, vector: Vector) -> Vector:
     """Return a body vector in world axes."""
     x, y, z = matrix_columns(attitude)
     return add(add(scale(x, vector[0]), scale(y, vector[1])), scale(z, vector[2]))
+
+
+def to_root(attitude: Vector, vector: Vector) -> Vector:
+    """Return a world vector in body axes."""
+    return tuple(dot(axis, vector) for axis in matrix_columns(attitude))
 
 
 def turned(attitude: Vector, rate: Vector, dt: Scalar) -> Vector:

@@ -212,7 +212,6 @@ def _refuse_unknown(vehicle: Vehicle) -> None:
         raise AirworthyError(f"{vehicle.name!r} has no joints: the rigid family flies it.")
     given = {
         "drag": vehicle.drag != Drag(),
-        "a battery": vehicle.battery is not None,
         "drag or lift at its hubs": any(any(r.hub_drag) or r.flapping or r.translational_lift for r in vehicle.rotors),
     }
     for what, there in given.items():

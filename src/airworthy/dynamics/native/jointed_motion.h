@@ -11,6 +11,9 @@ for (int i = 0; i < JOINTS; ++i) {
   asked_gain[i] = N::load(INPUT(IN_joint_gain + i));
   joints_asked += N::abs(asked_target[i]) + N::abs(asked_angle[i]);
 }
+// Angles at which inertia and allocation were last found: parts of a launch find them as the whole does.
+F shape[JOINTS];
+for (int i = 0; i < JOINTS; ++i) shape[i] = begun > 0 ? N::load(STATE(S_launch_joint + i)) : joint[i];
 const M joints_ok = N::finite(joints_asked);
 T::rotor_keep(CTX, N::c(dt), keep_rise, keep_fall);
 //@ MOTION_SENSE
@@ -20,12 +23,16 @@ T::rotor_keep(CTX, N::c(dt), keep_rise, keep_fall);
 //@ SENSED_RATE
 sensed
 //@ MOTION_STEER
-      // Laws steer the whole: its centre of mass, inertia and effectiveness at the angles that the joints have now.
+      // Laws steer the whole: its centre of mass as it is now; inertia and effectiveness change with the joints only, and slowly.
       F middle[3] = {p[0], p[1], p[2]}, drift[3] = {v[0], v[1], v[2]};
       if (level > LEVEL_ROTOR_THRUST) {
+        T::believed_motion(CTX, p, v, q, w, joint, joint_rate, middle, drift);
+        const bool anew = (begun + step) % SHAPE_STEPS == 0;
+        if (anew)
+          for (int i = 0; i < JOINTS; ++i) shape[i] = joint[i];
+        if (anew || step == 0) {
         F whole_inertia[6], whole_inverse[6 * ROTORS], whole_collective[ROTORS], whole_gains[GAIN_ROWS], whole_trim[4];
-        T::steered(CTX, p, v, q, w, joint, joint_rate, middle, drift, whole_inertia, whole_inverse, whole_collective, whole_gains,
-                   whole_trim);
+        T::shaped(CTX, shape, whole_inertia, whole_inverse, whole_collective, whole_gains, whole_trim);
         STEERED_ROWS
         const M measured = PAR(P_believed_measured) > N::c(0.5f);
         for (int i = 0; i < 6 * ROTORS; ++i)
@@ -33,6 +40,7 @@ sensed
         for (int i = 0; i < ROTORS; ++i)
           par_lanes[P_control_collective + i] = N::select(measured, whole_collective[i], PAR(P_believed_collective + i));
         for (int i = 0; i < 4; ++i) par_lanes[P_control_trim + i] = N::select(measured, whole_trim[i], PAR(P_believed_trim + i));
+        }
       }
       const F *const p = middle, *const v = drift;
 //@ MOTION_STEP
@@ -55,8 +63,20 @@ sensed
     for (int i = 0; i < JOINTS; ++i) acted[i] = K[TORQUE + i];
     for (int i = 0; i < 3; ++i) D[i] = shift[i];
   }
+  if (HAS(E_BATTERY)) {
+    F limited[ROTORS];
+    T::clip_rotors(CTX, next + 10, ceiling, limited);
+    for (int i = 0; i < ROTORS; ++i) next[10 + i] = limited[i];
+  }
   for (int i = 0; i < 3; ++i) specific[i] = felt[i];
   if (HAS(E_IMU)) T::accelerometer(CTX, felt + 3, sensed, felt + 6, accel);
+//@ MOTION_BATTERY
+  if (HAS(E_BATTERY)) {
+    F used, ratio;
+    T::battery(CTX, charge, next + 10, N::c(dt), &used, &ratio);
+    charge = used;
+    ceiling = ratio;
+  }
 //@ MOTION_BOUNDS
     ok = ok & joints_ok;
     for (int i = 0; i < JOINTS; ++i) ok = ok & (N::abs(next[10 + ROTORS + JOINTS + i]) < PAR(P_limit + 3));
@@ -82,7 +102,10 @@ if (!unfinished) {
     STORE(S_center_velocity + i, drift[i]);
   }
 }
-for (int i = 0; i < JOINTS; ++i) STORE(S_joint_torque + i, torque[i]);
+for (int i = 0; i < JOINTS; ++i) {
+  STORE(S_joint_torque + i, torque[i]);
+  STORE(S_launch_joint + i, unfinished ? shape[i] : N::c(0.0f));
+}
 STORE(S_stop, SATURATED_SHARE(pressed));
 //@ MOTION_GROUND
   // Ground: impulses at the spheres of links, only where a lane is near it.
@@ -93,7 +116,7 @@ STORE(S_stop, SATURATED_SHARE(pressed));
       for (int i = 0; i < 10; ++i) body[i] = next[i];
       for (int i = 0; i < 2 * JOINTS; ++i) body[10 + i] = next[10 + ROTORS + i];
       const float held_share = integrator == INTEGRATOR_SEMI_IMPLICIT ? 1.0f : 0.5f;
-      const M met = T::meet(CTX, dt, held_share, height, body, shift, change, &approach);
+      const M met = T::meet(CTX, dt, held_share, height, 0, body, shift, change, &approach);
       for (int i = 0; i < 10; ++i) next[i] = body[i];
       for (int i = 0; i < 2 * JOINTS; ++i) next[10 + ROTORS + i] = body[10 + i];
       for (int i = 0; i < 3; ++i) {

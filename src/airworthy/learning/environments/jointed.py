@@ -25,7 +25,8 @@ from airworthy.dynamics.articulated.parameters import default_target, shared_str
 from airworthy.dynamics.articulated.step import evaluate, rotor_keep, rotor_step, turned, within_limits, wrapped
 from airworthy.dynamics.articulated.tree import TreeStructure
 from airworthy.learning.gradient.dynamics import BODY
-from airworthy.simulation.jointed.rows import RATE_LIMIT, spheres_for, tree_for
+from airworthy.simulation.jointed.joints import spheres_for, tree_for
+from airworthy.simulation.jointed.rows import RATE_LIMIT
 from airworthy.vehicles import Vehicle
 
 __all__ = ["JointedForm", "jointed_column", "jointed_form", "split_state"]

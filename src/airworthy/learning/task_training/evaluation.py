@@ -25,7 +25,7 @@ from airworthy.learning.gradient.flyers import Flyer, GeometricController, MpcCo
 from airworthy.learning.task_training.policy import without_noise
 from airworthy.learning.verdicts import JudgedFlights, beside_controller
 from airworthy.simulation import Simulator, SimulatorConfig
-from airworthy.simulation.jointed.rows import tree_for
+from airworthy.simulation.jointed.joints import tree_for
 from airworthy.vehicles import Vehicle
 
 __all__ = [

@@ -170,6 +170,7 @@ def _gather(
     found: dict[int, _Topic | None] = {}
     others: dict[str, str] = {}
     unknown: dict[int, int] = {}
+    passed: dict[int, int] = {}
     for message in messages:
         if message.channel not in channels:
             unknown[message.channel] = unknown.get(message.channel, 0) + 1
@@ -177,7 +178,9 @@ def _gather(
         if message.channel not in found:
             found[message.channel] = _topic(channels[message.channel], draft, labels, others)
         topic = found[message.channel]
-        if topic is not None:
+        if topic is None:
+            passed[message.channel] = passed.get(message.channel, 0) + 1
+        else:
             topic.take(min(message.received, 1 << 62), message.data)
     if unknown:
         count = sum(unknown.values())
@@ -191,8 +194,25 @@ def _gather(
         draft.note(f"Topics that are no stream: {listed}.")
     good = [topic for topic in found.values() if topic is not None and len(topic.stamps)]
     if not good:
-        raise draft.refuse("none of its topics holds messages that are streams")
+        raise draft.refuse(f"none of its topics holds messages that are streams{_passed_over(passed, channels)}")
     _streams(good, draft, labels)
+
+
+_PICTURES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")
+
+
+def _passed_over(passed: Mapping[int, int], channels: Mapping[int, McapChannel]) -> str:
+    """Say what a file without a stream holds, pictures first, and what shows these."""
+    if not passed:
+        return ""
+    kinds = {number: full_name(channels[number].type) if "/" in channels[number].type else "" for number in passed}
+    order = sorted(passed, key=lambda number: (kinds[number] not in _PICTURES, -passed[number]))
+    listed = ", ".join(
+        f"{passed[number]:,} of {shown(channels[number].topic)} ({harmless(kinds[number])})" for number in order[:8]
+    )
+    more = f", and {len(order) - 8} topics more" if len(order) > 8 else ""
+    look = "; Foxglove and Rerun show pictures" if any(kind in _PICTURES for kind in kinds.values()) else ""
+    return f", but {listed}{more}{look}"
 
 
 def _topic(channel: McapChannel, draft: LogDraft, labels: Mapping[str, str], others: dict[str, str]) -> _Topic | None:

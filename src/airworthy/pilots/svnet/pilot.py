@@ -330,7 +330,7 @@ def svnet_pilot(
     if mounted is not None and contract.view is not None:
         check_camera(contract, mounted.sensor(sensor).device)
     path = course.trajectory() if isinstance(course, Course) else course
-    vehicles = simulator.vehicles
+    vehicles = simulator.held
     objective = objective_of(path, vehicles[0].gravity)
     if contract.setting is not None:
         _warn_of_foreign_course(contract.setting, objective, str(folder))

@@ -117,7 +117,7 @@ class _Pilot:
         if self._desk is not None:
             self._desk.now = onboard.time
         command = contained(lambda: checked_command(self._pilot.command(onboard, *told), self._flights))
-        fields: dict[str, Any] = self._since(before)
+        fields: dict[str, Any] = {**self._since(before), "tick": message.fields["tick"]}
         arrays: dict[str, Any] = {"command": command}
         # A command that is not finite ends the flight: such a pilot is not asked what it believes.
         if message.fields.get("tell") and np.isfinite(command).any():

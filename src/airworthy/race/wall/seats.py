@@ -192,6 +192,9 @@ class SocketSeat:
         self._facts: Message | None = None
         self._flights, self._due, self._clock = 0, math.inf, math.nan
         self._teller: _Teller | None = None
+        self._tick, self._asked_at = 0, 0.0
+        self.stale = 0
+        """Commands that answered an earlier record than the last one; they are left out, and noted."""
 
     def begin(self, facts: OnboardFacts, charge: Charge) -> None:
         """See `Seat`."""
@@ -225,7 +228,8 @@ class SocketSeat:
         self._clock = self._opened.cpu_clock()
         message = record_message(onboard, truth)
         # What it believes is read once a frame, and comes with the command.
-        told = {**message.fields, "tell": tell and self._teller is not None}
+        self._tick, self._asked_at = self._tick + 1, onboard.time
+        told = {**message.fields, "tell": tell and self._teller is not None, "tick": self._tick}
         try:
             self._opened.link.send(Message(message.kind, told, message.arrays), self._due)
         except LinkFailure as failure:
@@ -234,7 +238,7 @@ class SocketSeat:
     def answer(self) -> Array:
         """See `Seat`."""
         assert self._opened is not None
-        message = self._received(COMMAND)
+        message = self._commanded()
         before = len(self.records)
         self._keep(message)
         spent = self._opened.cpu_clock() - self._clock
@@ -262,6 +266,21 @@ class SocketSeat:
             self._opened.link.send(Message(CLOSE), within(1.0))
         self._opened.close()
         self._opened = None
+
+    def _commanded(self) -> Message:
+        """Return the command that answers the last record; earlier ones are counted, and left out."""
+        while True:
+            message = self._received(COMMAND)
+            tick = message.fields.get("tick", self._tick)  # programs of others may leave it out
+            if type(tick) is not int or not 0 < tick <= self._tick:
+                raise PilotFailure(f"its command has the tick {told(repr(tick))}; expected {self._tick}, as the record has")
+            if tick == self._tick:
+                return message
+            self.stale += 1
+            if len(self.notes) < NOTES_MAX:
+                self.notes.append(DeskNote(self._asked_at, STALE))
+            if time.monotonic() >= self._due:  # of who sends faster than we read
+                raise PilotFailure(f"it gave no answer in time: none within {self.patience_s:g} s")
 
     def _received(self, kind: str) -> Message:
         assert self._opened is not None
@@ -303,6 +322,10 @@ class SocketSeat:
             if not pair or not math.isfinite(row[0]):
                 raise PilotFailure(f"its answer holds a note that is no time with a line of up to {NOTE_LENGTH} letters")
             self.notes.append(DeskNote(float(row[0]), row[1]))
+
+
+STALE = "a command that answered an earlier record came, and was left out"
+"""Note of a program that does."""
 
 
 class _Teller:
