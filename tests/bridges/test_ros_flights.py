@@ -23,6 +23,8 @@ from airworthy.benchmarks.fly.job import run_fly
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
 from airworthy.benchmarks.navigation.store import read_rows
+from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.bridges.remote.pilot import FlightTask, PilotHello, RemoteSettings
 from airworthy.bridges.remote.words import external_entry
 from airworthy.bridges.ros import messages
@@ -104,6 +106,20 @@ def test_the_navigation_benchmark_flies_a_node_twice_the_same(kind: str, node: C
         traces.append([row["trace"] for row in rows])
     assert traces[0] == traces[1]
     assert traces[0][0] != traces[0][1]
+
+
+def test_an_evaluation_flies_a_node_one_flight_after_the_other(node: Callable[..., Any], tmp_path: Path) -> None:
+    domain = free_domain()
+    node("ros_node.py", "hover", domain)
+    word = f"external:ros2:domain={domain}"
+    config = EvaluateConfig((word, "geometric"), vehicle="x500", course="line", scene="empty_room",
+                            conditions=("baseline",), flights=2, report=False, out=tmp_path)  # fmt: skip
+    done = evaluate(config)
+    entry, ours = done.summary["aggregate"]
+    assert (entry["flights"], set(entry)) == (2, set(ours))
+    outcomes = [flight["outcome"] for flight in done.summary["flights"] if flight["pilot"] == entry["pilot"]]
+    assert len(outcomes) == 2
+    assert "pilot_error" not in outcomes
 
 
 def test_a_node_that_answers_twice_is_told_of(node: Callable[..., Any], tmp_path: Path) -> None:
