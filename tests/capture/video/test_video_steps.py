@@ -191,6 +191,11 @@ def test_other_poses_find_scale_again(stand: Stand) -> None:
     assert "Done again, finding poses: reconstruction.json is gone." in said
 
 
+def test_notes_of_the_alignment_stand_on_the_films_page(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECORD, "notes", ["the marker 0 was not used in 1 image (3.jpg): see the table"])
+    assert "The marker 0 was not used in 1 image (3.jpg): see alignment.html." in stand.run(train=False).summary["warnings"]
+
+
 def test_other_splats_make_the_place_again(stand: Stand) -> None:
     stand.run()
     shutil.rmtree(stand.out / "splats")

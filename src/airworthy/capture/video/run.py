@@ -40,7 +40,7 @@ from airworthy.capture.video.moving import MASKS, MASKS_FILE, write_masks
 from airworthy.capture.video.options import CaptureVideoOptions, VideoPlan
 from airworthy.capture.video.reconstruction import LEFTOVERS, RECONSTRUCTION_FILE, reconstruct
 from airworthy.capture.video.report import write_video_report
-from airworthy.capture.video.scale import ScaledCapture, scaled_capture
+from airworthy.capture.video.scale import ALIGNMENT_PAGE, ScaledCapture, scaled_capture
 from airworthy.capture.video.steps import SECONDS_FILE, FilmSteps, some_of
 from airworthy.capture.video.transients import TRANSIENTS_FILE, with_transients_masked
 from airworthy.core.errors import AirworthyError, AssetError
@@ -203,7 +203,11 @@ class _VideoRun:
         shutter = shutter_of(poses)
         self.steps.note_damage("scale")
         scaled = self.steps.timed("scale", lambda: scaled_capture(self.folder, plan, self.steps, self.quiet))
-        for line in filter(None, (shutter.sentence, scaled.warning)):
+        # What its own page tells of markers and level, a reader of this one wants to know, too.
+        notes = (scaled.record or {}).get("notes", ())
+        told = [_sentence(note).replace("see the table", f"see {ALIGNMENT_PAGE}") for note in notes]
+        of_scale = [*filter(None, (shutter.sentence, scaled.warning)), *told]
+        for line in of_scale:
             self.steps.say(line)
         trained, depth, place, bad, why = None, None, None, "", ""
         if plan.options.train:
@@ -220,7 +224,7 @@ class _VideoRun:
         late = [*map(_sentence, scaled.images.skipped), *filter(None, (bad, why, unmasked))]
         for line in late:
             self.steps.say(line)
-        warnings = [*advice.warnings, *filter(None, (shutter.sentence, scaled.warning)), *late, *self.steps.notes]
+        warnings = [*advice.warnings, *of_scale, *late, *self.steps.notes]
         found = self._summary(poses, record, frames, scaled, trained, depth, shutter, warnings)
         summary = found | {"place": place, "masked_pictures": len(masked), "masked_share": masked}
         write_video_report(
