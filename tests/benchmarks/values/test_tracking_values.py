@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.benchmarks.tracking_stage import PLACE, stage
+from tests.benchmarks.tracking_stage import PLACE, changed_expert, stage
 from tests.fixtures.figures import figure_values
 from tests.fixtures.snapshots import check_snapshot, condensed
 from tests.fixtures.transcripts import Transcript, check_text, plain
@@ -393,7 +393,7 @@ def test_decisions_are_written_to_rows() -> None:
     assert block._by_tick(("a",), [], tick, env) == {}
     for family in ("rigid", "semi_kinematic"):
         one = ConditionBlock("my pilot", family, conditions.condition("noise:extreme"), "line", PLACE, 4, 3)
-        values[f"{family} noise"] = list(block._model_noise(one))
+        values[f"{family} noise"] = list(block._model_noise(one, changed_expert("my pilot", None)))
         values[f"{family} name"], values[f"{family} numbers"] = one.name, one.number.astype(float)
         values[f"{family} ticks"] = job._ticks(one)
     setting = Setting(conditions.condition("baseline"), "line", PLACE, {PLACE: stage(0, 0)})
