@@ -5,11 +5,8 @@ Needs torch (the extra "learn"). Stopped, it goes on where it was. Writes runs/2
 
 from pathlib import Path
 
-from airworthy.benchmarks.fly.film import VideoOptions, record_video
-from airworthy.learning.task_training.evaluation import TaskProtocol
-from airworthy.learning.task_training.jointed_options import jointed_gradient_options
-from airworthy.learning.task_training.run import train_task
-from airworthy.learning.task_training.shown import policy_flights
+from airworthy.benchmarks import VideoOptions, record_video
+from airworthy.learning import TaskProtocol, jointed_gradient_options, policy_flights, train_task
 from airworthy.vehicles import vehicle
 
 out = Path("runs/24_morphy_hover")

@@ -5,11 +5,8 @@ Stopped, it goes on where it was. Writes runs/25_chain_hover: the policy, report
 
 from pathlib import Path
 
-from airworthy.benchmarks.fly.film import VideoOptions, record_video
-from airworthy.learning.task_training.evaluation import TaskProtocol
-from airworthy.learning.task_training.options import TaskTrainingOptions
-from airworthy.learning.task_training.run import train_task
-from airworthy.learning.task_training.shown import policy_flights
+from airworthy.benchmarks import VideoOptions, record_video
+from airworthy.learning import TaskProtocol, TaskTrainingOptions, policy_flights, train_task
 from airworthy.vehicles import vehicle
 
 out = Path("runs/25_chain_hover")

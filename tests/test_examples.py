@@ -67,7 +67,7 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
         r"60 of 60 pictures have a pose[\s\S]*expert: 20 of 20 flights[\s\S]*policy, baseline: \d+ of 20 flights",
         {"film", "room", "walk.json", "expert", "policy"},
     ),
-    "23_chain_that_changes_shape.py": (r"measured: at most [0-4]\.\d cm off[\s\S]*neutral: at most [234]\d\.\d cm", set()),
+    "23_chain_that_changes_shape.py": (r"measured: at most [0-4]\.\d cm off[\s\S]*neutral: at most [2-6]\d\.\d cm", set()),
     "24_morphy_hover.py": (r"within 10 cm after 5 s: (9[5-9]|100)\.\d % of 512 flights", TRAINED),
     "25_chain_hover.py": (r"kept for 5 s: \d+\.\d % of 512 flights", TRAINED),
     "26_gap.py": (r"through the slot without a touch: \d+\.\d % of 512 flights", TRAINED),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         register_task,
     )
     from airworthy.learning.environments.tasks import (
+        Gap,
         HoverTask,
         L2fPosition,
         MotorCommand,
@@ -66,8 +67,12 @@ if TYPE_CHECKING:
         roll_out,
     )
     from airworthy.learning.task_training.config import TaskConfig
+    from airworthy.learning.task_training.evaluation import TaskProtocol
+    from airworthy.learning.task_training.jointed_options import jointed_gradient_options
+    from airworthy.learning.task_training.options import TaskTrainingOptions
     from airworthy.learning.task_training.own_tasks import is_learning_task
     from airworthy.learning.task_training.run import train_task
+    from airworthy.learning.task_training.shown import policy_flights
 else:
     # fmt: off
     __getattr__, __dir__ = lazy_names(__name__)
@@ -75,14 +80,14 @@ else:
 
 __all__ = [
     "MOTOR_COMMAND_REACH_M", "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig", "DifferentiableSimulator",
-    "ExpertDataset", "ExpertPairs", "FlightConditions", "FoundationConfig", "GradientOptions", "GradientTraining",
+    "ExpertDataset", "ExpertPairs", "FlightConditions", "FoundationConfig", "Gap", "GradientOptions", "GradientTraining",
     "GymnasiumFlight", "GymnasiumVector", "HoverConfig", "HoverProtocol", "HoverTask", "ImageStack", "Judgement",
     "L2fPosition", "Made", "MotorCommand", "MotorCommandConfig", "MotorTracking", "NativePpo", "OffPolicy", "PathTracking",
     "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity", "PpoOptions", "Px4MotorCommand", "Recovery",
-    "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SacOptions", "SkrlEnv", "StableBaselinesEnv", "Stages",
-    "StepResult", "SvNetOptions", "SynthesisConfig", "TaskConfig", "Td3Options", "TorchPpo", "TorchPpoOptions",
-    "TrainedSvNet", "VectorTask", "export_lerobot", "export_onnx", "export_policy", "flight_camera", "is_learning_task",
-    "learning_task", "learning_tasks", "measure_adaptation", "noise_level", "read_manifest", "register_gymnasium",
-    "register_task", "roll_out", "synthesize_dataset", "train_foundation", "train_hover", "train_svnet", "train_task",
-    "write_motor_policy",
+    "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SacOptions", "SkrlEnv", "StableBaselinesEnv", "Stages", "StepResult",
+    "SvNetOptions", "SynthesisConfig", "TaskConfig", "TaskProtocol", "TaskTrainingOptions", "Td3Options", "TorchPpo",
+    "TorchPpoOptions", "TrainedSvNet", "VectorTask", "export_lerobot", "export_onnx", "export_policy", "flight_camera",
+    "is_learning_task", "jointed_gradient_options", "learning_task", "learning_tasks", "measure_adaptation", "noise_level",
+    "policy_flights", "read_manifest", "register_gymnasium", "register_task", "roll_out", "synthesize_dataset",
+    "train_foundation", "train_hover", "train_svnet", "train_task", "write_motor_policy",
 ]  # fmt: skip

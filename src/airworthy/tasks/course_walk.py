@@ -6,7 +6,7 @@ Who filmed a place walked where there is room, and the films show best what was 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -17,10 +17,11 @@ from airworthy.core.jobs.progress import TOLD_EVERY_S, progress, waiting
 from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes.actors import three
 from airworthy.tasks.course_fit import CourseClearance
-from airworthy.tasks.course_room import CourseRoom
+from airworthy.tasks.course_room import CourseRoom, course_margins
 from airworthy.tasks.walk_detour import detoured
 from airworthy.trajectories import DEFAULT_LIMITS, Limits
 from airworthy.trajectories.course_draft import CourseDraft
+from airworthy.vehicles import Vehicle
 
 __all__ = ["WalkCourse", "WalkOptions", "walk_course"]
 
@@ -38,6 +39,13 @@ WITH_ROOM = 0.5
 """Share of a walk that must have the room, before what has none is led round."""
 SPARE = 0.02
 """Way-points are moved this much farther away than asked for, since the path between them bends [m]."""
+ROTOR_SHARE = 0.9
+"""Most of its thrust that a rotor of the room's vehicle may be asked for: what is left steers."""
+_SLOWER, _SLOWER_MOST = 1.1, 15
+"""Factor on the time of a course that asks more, and how often: to a quarter of the speed. What still asks more then is told by
+`airworthy courses draw`, and refused where it is to be flown."""
+_SAMPLE_RATE = 20.0
+"""At which rotors are looked at [Hz], as experts decide."""
 _NEAR_ENOUGH = 5e-3
 _PLACES_MAX = 20_000
 
@@ -113,7 +121,7 @@ def walk_course(
         position: Where the cameras were, in the order of time, world [m], (n, 3).
         room: The place and who flies there; None: nothing is kept clear of.
         options: How; None: all as they are.
-        limits: How fast it may be flown.
+        limits: How fast it may be flown; in a room slower, where a rotor of its vehicle would be asked for over `ROTOR_SHARE`.
         heading: Where the cameras looked, angle about z [rad], (n,); for `look` "camera".
         name: Of the course.
         source: What its file says of where it comes from.
@@ -140,13 +148,36 @@ def walk_course(
 
     found, clearance = draft(kept), None
     if room is not None:
-        kept, clearance = _followed(draft, kept, clear_way, room, options, quiet)
-        found = draft(kept)
+        simple = kept
+        for _ in range(_SLOWER_MOST):
+            kept, clearance = _followed(draft, simple, clear_way, room, options, quiet)
+            found = draft(kept)
+            if _rotor_share(found, room.vehicle) <= ROTOR_SHARE:
+                break
+            limits = _slower(limits)
     led, away = clear.led[kept], clear.pushed[kept]
     # A way round has as many points as the walk that it stands for, but not beside each other.
     aside = float(_to_nearest(clear_way[kept][led], way).max(initial=0.0))
     moved = int((away > _NEAR_ENOUGH).sum())
     return WalkCourse(found, len(walked), moved, float(away.max()), clearance, clear.around, int(led.sum()), aside)
+
+
+def _rotor_share(draft: CourseDraft, vehicle: Vehicle) -> float:
+    """Return the largest share of its thrust that a rotor is asked for."""
+    path = draft.course().trajectory()
+    samples = max(2, round(_SAMPLE_RATE * path.duration) + 1)
+    return float(course_margins(path, Limits(), vehicle, samples=samples).rotor_share.max())
+
+
+def _slower(limits: Limits) -> Limits:
+    """Return limits under which the same way is flown a tenth more slowly."""
+    speed, acceleration, jerk = limits.speed, limits.acceleration, limits.jerk
+    return replace(
+        limits,
+        speed=None if speed is None else speed / _SLOWER,
+        acceleration=None if acceleration is None else acceleration / _SLOWER**2,
+        jerk=None if jerk is None else jerk / _SLOWER**3,
+    )
 
 
 def _checked(position: ArrayLike) -> Array:
