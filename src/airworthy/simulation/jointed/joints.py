@@ -24,8 +24,8 @@ from airworthy.vehicles.record import Vehicle
 __all__ = ["Joints", "flight_angles", "sensing_body", "spheres_for", "tree_for"]
 
 # Ours; the specification's 3 lets a ring of five links bend by 4 degrees in hover, where its heading is lost: rotors that lean
-# by that turn it more than their drag can. At 6 it bends by 0.2 degrees; at 10 a chain of four that turns a corner with its rotors
-# full leaves its way instead. The servo's own loop is some hundred times faster.
+# by that turn it more than their drag can. At 6 it bends by 0.2 degrees; at 10 a chain of four that turns a corner with full
+# rotors leaves its way instead. The servo's own loop is some hundred times faster.
 HOLDING_GAIN = 6.0
 """At which servos hold an angle [1/s]."""
 
