@@ -12,6 +12,7 @@ from airworthy.geometry import Box
 from airworthy.scenes import Instance, Region, Scene
 from airworthy.tasks import CourseRoom, WalkOptions, course_clearance, course_margins, walk_course
 from airworthy.tasks.course_fit import SLACK
+from airworthy.tasks.course_walk import ROTOR_SHARE
 from airworthy.tasks.walk_detour import detoured
 from airworthy.trajectories import Limits, from_waypoints
 from airworthy.vehicles import indicators, vehicle
@@ -71,6 +72,28 @@ class TestMargins:
 
 
 class TestWalks:
+    def test_a_walk_is_flown_as_slowly_as_rotors_ask_for(self) -> None:
+        """Round a block at a speed that sharp bends do not bear; what they bear is not slowed, nor a walk of nobody."""
+        corners = ((-3.0, -2.0, 1.0), (3.0, -2.0, 1.0), (3.0, 2.0, 1.0), (-3.0, 2.0, 1.0))
+        fast, room = Limits(speed=12.0, acceleration=60.0), CourseRoom(BLOCK, CARL)
+
+        def asked(limits: Limits, place: CourseRoom | None) -> tuple[float, Limits]:
+            draft = walk_course(walk(*corners, shake=0.0), place, WalkOptions(clear=0.2, smooth=0.1), limits).draft
+            path = draft.course().trajectory()
+            samples = round(20.0 * path.duration) + 1
+            return float(course_margins(path, Limits(), CARL, samples=samples).rotor_share.max()), draft.limits
+
+        share, kept = asked(fast, None)
+        assert share > 1.0
+        assert kept == fast
+        share, slowed = asked(fast, room)
+        assert 0.5 < share <= ROTOR_SHARE
+        assert slowed.speed is not None
+        assert slowed.acceleration is not None
+        assert slowed.speed < 12.0
+        assert slowed.acceleration == pytest.approx(60.0 * (slowed.speed / 12.0) ** 2)
+        assert asked(LIMITS, room)[1] == LIMITS
+
     def test_a_walk_becomes_few_way_points(self) -> None:
         """A shaking hand along an L of 6 m: its corner is rounded by less than `smooth`, its ends stay."""
         found = walk_course(walk((-3, -3, 1.5), (-3, 0, 1.5), (-1, 3, 1.5)), None, None, LIMITS)

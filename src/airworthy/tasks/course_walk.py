@@ -41,8 +41,8 @@ SPARE = 0.02
 """Way-points are moved this much farther away than asked for, since the path between them bends [m]."""
 ROTOR_SHARE = 0.9
 """Most of its thrust that a rotor of the room's vehicle may be asked for: what is left steers."""
-_SLOWER, _SLOWER_MOST = 1.1, 15
-"""Factor on the time of a course that asks more, and how often: to a quarter of the speed. What still asks more then is told by
+_SLOWER, _SLOWER_MOST = 1.1, 25
+"""Factor on the time of a course that asks more, and how often: to a tenth of the speed. What still asks more then is told by
 `airworthy courses draw`, and refused where it is to be flown."""
 _SAMPLE_RATE = 20.0
 """At which rotors are looked at [Hz], as experts decide."""
