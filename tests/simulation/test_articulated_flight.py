@@ -310,12 +310,12 @@ def test_what_joints_are_told_lands_in_their_rows() -> None:
         return [inputs[simulator.inputs_layout.rows(f"joint_{name}"), 0].tolist() for name in ("target", "angle", "gain")]
 
     chain = Simulator(vehicle("snakey"), config("position", integrator="extrapolated"), 1)
-    assert rows(chain)[2] == [10.0] * 6
+    assert rows(chain)[2] == [6.0] * 6
     chain.set_joint_command(angle=[0.5, np.nan] * 3, rate=[0.1, 0.2] + [np.nan] * 4)
     target, angle, gain = rows(chain)
     assert target == pytest.approx([0.1, 0.2, 0.0, 0.0, 0.0, 0.0])
     assert angle[::2] == [0.5] * 3
-    assert gain == [10.0, 0.0, 10.0, 10.0, 10.0, 10.0]
+    assert gain == [6.0, 0.0, 6.0, 6.0, 6.0, 6.0]
     chain.set_joint_command(rate=[-0.1] * 6)
     assert rows(chain)[2] == [0.0] * 6
     sprung = Simulator(small(active=True), config(joint_angles=(0.2,)), 1)
