@@ -23,7 +23,7 @@ STEP = 0.002
 CAVEATS = """\
 Read with care: ours is float32 on lanes of 16, many environments with parameters of each, with rotor lag and joint laws,
 without noise, IMU, control, containment and contact; "whole" is the simulator's step at level tracking, with law and
-allocation by the measured joints at every physics step, stochastic wrench, pushes, IMU noise and containment. MuJoCo is
+allocation by the measured joints at every tenth physics step, stochastic wrench, pushes, IMU noise and containment. MuJoCo is
 float64, one environment, mj_step on one thread, constraints and contacts switched off, and no rotor lag. Both at a step of
 2 ms; rk4 of chains is unstable there and is left out."""
 
