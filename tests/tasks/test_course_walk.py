@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.geometry import Box
 from airworthy.scenes import Instance, Region, Scene
-from airworthy.tasks import CourseRoom, WalkOptions, course_clearance, course_margins, walk_course
+from airworthy.tasks import CourseRoom, WalkOptions, course_clearance, course_margins, course_walk, walk_course
 from airworthy.tasks.course_fit import SLACK
 from airworthy.tasks.course_walk import ROTOR_SHARE
 from airworthy.tasks.walk_detour import detoured
@@ -72,13 +72,15 @@ class TestMargins:
 
 
 class TestWalks:
-    def test_a_walk_is_flown_as_slowly_as_rotors_ask_for(self) -> None:
+    def test_a_walk_is_flown_as_slowly_as_rotors_ask_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Round a block at a speed that sharp bends do not bear; what they bear is not slowed, nor a walk of nobody."""
         corners = ((-3.0, -2.0, 1.0), (3.0, -2.0, 1.0), (3.0, 2.0, 1.0), (-3.0, 2.0, 1.0))
         fast, room = Limits(speed=12.0, acceleration=60.0), CourseRoom(BLOCK, CARL)
 
         def asked(limits: Limits, place: CourseRoom | None) -> tuple[float, Limits]:
-            draft = walk_course(walk(*corners, shake=0.0), place, WalkOptions(clear=0.2, smooth=0.1), limits).draft
+            made = walk_course(walk(*corners, shake=0.0), place, WalkOptions(clear=0.2, smooth=0.1), limits)
+            draft = made.draft
+            assert draft.limits.speed == pytest.approx(limits.speed / made.slower)  # type: ignore[operator]
             path = draft.course().trajectory()
             samples = round(20.0 * path.duration) + 1
             return float(course_margins(path, Limits(), CARL, samples=samples).rotor_share.max()), draft.limits
@@ -93,6 +95,9 @@ class TestWalks:
         assert slowed.speed < 12.0
         assert slowed.acceleration == pytest.approx(60.0 * (slowed.speed / 12.0) ** 2)
         assert asked(LIMITS, room)[1] == LIMITS
+        monkeypatch.setattr(course_walk, "_SLOWER_MOST", 3)
+        with pytest.warns(AssetWarning, match=r"asks \d+ % of what a rotor of 'carl' gives, also 1.3 times slower"):
+            asked(fast, room)
 
     def test_a_walk_becomes_few_way_points(self) -> None:
         """A shaking hand along an L of 6 m: its corner is rounded by less than `smooth`, its ends stay."""

@@ -5,6 +5,7 @@ Who filmed a place walked where there is room, and the films show best what was 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
@@ -12,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayLike
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.jobs.progress import TOLD_EVERY_S, progress, waiting
 from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes.actors import three
@@ -42,8 +43,8 @@ SPARE = 0.02
 ROTOR_SHARE = 0.9
 """Most of its thrust that a rotor of the room's vehicle may be asked for: what is left steers."""
 _SLOWER, _SLOWER_MOST = 1.1, 25
-"""Factor on the time of a course that asks more, and how often: to a tenth of the speed. What still asks more then is told by
-`airworthy courses draw`, and refused where it is to be flown."""
+"""Factor on the time of a course that asks more, and how often: to a tenth of the speed. What still asks more then is warned
+of, and refused where it is to be learnt."""
 _SAMPLE_RATE = 20.0
 """At which rotors are looked at [Hz], as experts decide."""
 _NEAR_ENOUGH = 5e-3
@@ -88,6 +89,8 @@ class WalkCourse:
     """Way-points of where it is led round: they follow the way round, not the walk."""
     aside: float = 0.0
     """How far the farthest of them lies from the walk [m]."""
+    slower: float = 1.0
+    """By how much its speed limit is below the one that was asked for, since rotors could not follow: 1 is not at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,20 +149,28 @@ def walk_course(
         yaws = () if turns is None else tuple(float(turns[k]) for k in rows)
         return CourseDraft(tuple(three(clear_way[k]) for k in rows), yaws, limits, name, source)
 
-    found, clearance = draft(kept), None
+    found, clearance, slower = draft(kept), None, 1.0
     if room is not None:
         simple = kept
-        for _ in range(_SLOWER_MOST):
+        for tried in range(_SLOWER_MOST + 1):
             kept, clearance = _followed(draft, simple, clear_way, room, options, quiet)
-            found = draft(kept)
-            if _rotor_share(found, room.vehicle) <= ROTOR_SHARE:
+            found, slower = draft(kept), _SLOWER**tried
+            share = _rotor_share(found, room.vehicle)
+            if share <= ROTOR_SHARE or tried == _SLOWER_MOST:
                 break
             limits = _slower(limits)
+        if share > ROTOR_SHARE:
+            warnings.warn(
+                f"The course {name!r} asks {100.0 * share:.0f} % of what a rotor of {room.vehicle.name!r} gives, also"
+                f" {slower:.2g} times slower than asked for: smooth the walk more, or keep other room.",
+                AssetWarning,
+                stacklevel=2,
+            )
     led, away = clear.led[kept], clear.pushed[kept]
     # A way round has as many points as the walk that it stands for, but not beside each other.
     aside = float(_to_nearest(clear_way[kept][led], way).max(initial=0.0))
     moved = int((away > _NEAR_ENOUGH).sum())
-    return WalkCourse(found, len(walked), moved, float(away.max()), clearance, clear.around, int(led.sum()), aside)
+    return WalkCourse(found, len(walked), moved, float(away.max()), clearance, clear.around, int(led.sum()), aside, slower)
 
 
 def _rotor_share(draft: CourseDraft, vehicle: Vehicle) -> float:

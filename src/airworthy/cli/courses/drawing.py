@@ -189,7 +189,13 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
     if clearance is not None:
         facts["gap_m"] = clearance.gap if clearance.gap < float("inf") else None
     if walk is not None:
-        facts |= {"cameras": walk.recorded, "moved": walk.moved, "moved_most_m": walk.farthest, "around_m": walk.around}
+        facts |= {
+            "cameras": walk.recorded,
+            "moved": walk.moved,
+            "moved_most_m": walk.farthest,
+            "around_m": walk.around,
+            "slower": walk.slower,
+        }
         facts |= {"led_round": walk.led, "led_round_most_m": walk.aside}
     margins = course_margins(path, _limits(config), vehicle, samples=max(2, round(20.0 * path.duration) + 1))
     worst = int(margins.rotor_share.argmax())
@@ -215,6 +221,8 @@ def _written(config: DrawCourseConfig, draft: CourseDraft, walk: WalkCourse | No
 def _tell_of_walk(walk: WalkCourse) -> None:
     moved = f"{walk.moved} way-points moved away from surfaces, by up to {walk.farthest:.2f} m" if walk.moved else "none moved"
     print(f"Follows {walk.recorded} cameras; {moved}.")
+    if walk.slower > 1.0:
+        print(f"It is flown {walk.slower:.2g} times slower than asked for, since its bends ask too much of the rotors.")
     if not walk.around:
         return
     round_ = f"{walk.led} way-points follow ways round that, up to {walk.aside:.2f} m beside the walk" if walk.led else ""
