@@ -549,6 +549,20 @@ def test_an_evaluation_tells_it_the_course(serve: Callable[..., str], tmp_path: 
     assert entry["success_rate"]["value"] == 1.0
 
 
+@pytest.mark.parametrize("word", ["px4:{}", "external:{}"])
+def test_an_evaluation_waits_as_long_as_it_is_told(loopback: None, tmp_path: Path, word: str) -> None:
+    vehicle = {"vehicle": "x500"} if word.startswith("px4") else {}
+    config = EvaluateConfig((word.format(free_port()),), course="line", scene="empty_room", conditions=("baseline",), flights=1,
+                            report=False, wait=0.35, out=tmp_path, **vehicle)  # fmt: skip
+    with pytest.raises(AirworthyError, match=r"0\.35 s"):
+        evaluate(config)
+
+
+def test_an_evaluation_of_our_own_pilots_waits_for_nobody(tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match="--wait 3 changes nothing for pilots of which none is a program outside"):
+        evaluate(EvaluateConfig(("mpc",), wait=3.0, out=tmp_path))
+
+
 def test_an_evaluation_waits_for_an_autopilot_at_each_flight(
     stand_in: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
