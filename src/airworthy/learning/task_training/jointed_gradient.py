@@ -23,9 +23,9 @@ _SOFT = 0.1
 """Within it norms of velocities are rounded off [m/s, rad/s]."""
 _GAP_SHARE = 0.3
 """Of the weight of the distance, in `gap`, whose flights begin six metres away."""
-_HASTE = 0.5
+_HASTE = 2.0
 """Of the speed above that of the cruise [s/m]."""
-_FUNNEL = 2.0
+_FUNNEL = 12.0
 """Of how far spheres are outside of the funnel, as the length of a vector [1/m]."""
 _UPRIGHT_LEAST = 0.54
 """Cosine of the tilt below which a flight is lost and starts anew."""

@@ -82,11 +82,12 @@ JOINTED_BY_GRADIENT: Mapping[str, Mapping[str, Any]] = {
     },
     "gap": {
         "learning_rate": 5e-3,
-        "window": 75,
-        "iterations": 800,
+        "env_count": 128,
+        "keep": 0.99,
+        "iterations": 1600,
         "flight_steps": 400,
         "first_steps": 400,
-        "cost": JointedCost(distance=2.0, rate=0.1, upright=1.0),
+        "cost": JointedCost(rate=0.1, upright=1.0),
     },
 }
 """The tasks, and what of the options differs from the usual."""
