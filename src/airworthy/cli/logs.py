@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from tyro.conf import Positional
 
 from airworthy.bridges.loop.latency import abort_rows, kept_times, latency_rows, latency_text
@@ -17,16 +18,20 @@ from airworthy.core.files import refuse_unwritable, write_text
 from airworthy.logs import (
     Log,
     LogSegments,
+    MotorOrder,
     ReadOptions,
+    RotorGeometry,
     flight_segments,
     guess_mapping,
     log_checks,
     log_findings,
+    motor_order,
     read_log,
     refuse_input,
     table_of,
     write_log,
 )
+from airworthy.vehicles import named_vehicle
 
 PROG = "airworthy logs"
 _REJECTED_MAX = 12
@@ -52,6 +57,9 @@ class ShowLogConfig:
     """Parts of the log to look at, START:STOP in seconds; without any, all of it."""
     skip: tuple[str, ...] = ()
     """Parts to leave out, START:STOP in seconds."""
+    like: str | None = None
+    """The vehicle that flew it, a name of the catalogue or a TOML file: are motors in its order, and do rotors turn its way?
+    Without one, the log's own geometry is asked, where it has any."""
     json: bool = False
     """Print everything as JSON."""
 
@@ -169,8 +177,9 @@ def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
 def _show(config: ShowLogConfig) -> int:
     log = read_log(config.log, read_options(config, config.env))
     segments = flight_segments(log, _parts(config.use, "--use"), _parts(config.skip, "--skip"))
+    motors = _motors(log, segments, config.like)
     if config.json:
-        emit_json(_record(log, segments))
+        emit_json(_record(log, segments) | ({} if motors is None else {"motors": dataclasses.asdict(motors)}))
         return 0
     print(f"{log.name}: {log.source.format}, {log.duration:.3f} s, SHA-256 {log.source.sha256[:12]}")
     show_table(
@@ -197,9 +206,41 @@ def _show(config: ShowLogConfig) -> int:
     marks = {True: "good", False: "WRONG", None: "not known"}
     _print_lines("Checks", [f"{check.name}: {marks[check.passed]}. {check.said}" for check in log_checks(log)])
     _print_lines("Flight", _flight_lines(segments))
+    if motors is not None:
+        _print_lines("Motors", [motors.sentence()])
     rows = [(f.parameter, f.verdict, f.reason, f.helps) for f in log_findings(log, segments)]
     show_table("What it tells of the vehicle", ("parameter", "verdict", "because", "what would help"), rows)
     return 0
+
+
+def _motors(log: Log, segments: LogSegments, like: str | None) -> MotorOrder | None:
+    """Which motors are which rotors; None where no geometry was named, and the log has none."""
+    if like is None:
+        # A log's own numbers are no question: what they cannot answer is no error.
+        fits = log.geometry is not None and log.has("motor_command")
+        if not fits or log.geometry is None or len(log.geometry.position) != log.stream("motor_command").values.shape[1]:
+            return None
+        return motor_order(log, segments, log.geometry)
+    craft = named_vehicle(like)
+    rotors = craft.rotors
+    count = len(rotors)
+    found = motor_order(
+        log,
+        segments,
+        RotorGeometry(
+            np.array([rotor.position for rotor in rotors]).reshape(count, 3) - craft.center_of_mass,
+            np.array([rotor.axis for rotor in rotors]).reshape(count, 3),
+            # A rotor that turns counter-clockwise is answered by the vehicle against its axis.
+            -np.array([float(rotor.spin) for rotor in rotors]),
+            np.zeros(count),
+        ),
+    )
+    if found is None:
+        raise AirworthyError(
+            f"--like {like} asks for the order of motors, which this log cannot tell: it needs motor commands, rates of a gyro"
+            " and some seconds of usable flight."
+        )
+    return found
 
 
 def _stream_row(stream: Any) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airworthy.logs.guessing import guess_mapping
     from airworthy.logs.kinematics import integrate_gyro
     from airworthy.logs.message_reading import mcap_messages
+    from airworthy.logs.motor_columns import MotorOrder, motor_order
     from airworthy.logs.quality import StreamQuality
     from airworthy.logs.reading import ReadOptions, read_log, table_of
     from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
@@ -31,6 +32,7 @@ __all__ = [
     "LogSource",
     "LogStream",
     "LowPass",
+    "MotorOrder",
     "RawSeries",
     "ReadOptions",
     "RotorGeometry",
@@ -43,6 +45,7 @@ __all__ = [
     "log_checks",
     "log_findings",
     "mcap_messages",
+    "motor_order",
     "read_log",
     "refuse_input",
     "table_of",

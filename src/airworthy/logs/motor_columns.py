@@ -1,0 +1,202 @@
+"""Which column of a log commands which rotor, and whether signs agree: turns of the vehicle against motor commands.
+
+A wrong order is the commonest reason why a log fits nothing. Rates of a vehicle answer each motor by its place and spin: the
+increments of rates over a tenth of a second, regressed on what the motors did meanwhile, must look as the geometry says. Every
+assignment is scored, and one is accepted where no other is nearly as good (specification identify, 3.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.logs.record import Log, RotorGeometry
+from airworthy.logs.segments import LogSegments
+
+__all__ = ["MotorOrder", "motor_order"]
+
+LAGS = (0.01, 0.02, 0.035, 0.05, 0.07, 0.1, 0.14)
+"""Of motors, tried one after the other; the one that explains most is kept [s]. Small to large vehicles (ours)."""
+INCREMENT = 0.1
+"""Over which rates and motors are compared [s] (specification identify, 6.1)."""
+DECIDED = 0.5
+"""An order is accepted whose cost is at most this share of the second's (specification identify, 3.3)."""
+EXPLAINED = 0.15
+"""Least share of the turns about x or y that motors must explain in any order; of less they tell nothing (ours: of the shared
+logs, flights of excitation explain 0.3 to 0.8, such that only follow a path 0.1 to 0.2)."""
+ROTORS_MAX = 6
+"""More have too many orders to try."""
+SHOWN = 5
+"""Candidates that are told."""
+
+
+@dataclass(frozen=True)
+class MotorOrder:
+    """What motors of a log are."""
+
+    order: tuple[int, ...]
+    """For each rotor of the vehicle, the number of the log's column that commands it, from 0."""
+    cost: float
+    """Share of what motors explain of the turns about x and y that this order does not explain, 0 to 1."""
+    second: float
+    """The same of the best other order."""
+    explained: tuple[float, float, float]
+    """Share of the turns about x, y, z that motors explain in any order."""
+    spins: Literal["recorded", "reversed", "assumed"]
+    """Which way the rotors turn: as the record says, the other way round, or not told by this log."""
+    lag: float
+    """Of the motors, the best of `LAGS` [s]."""
+    table: tuple[tuple[tuple[int, ...], float], ...]
+    """The best candidates: order and cost."""
+
+    @property
+    def told(self) -> bool:
+        """Whether motors explain enough for any order to be told."""
+        return max(self.explained[:2]) >= EXPLAINED
+
+    @property
+    def accepted(self) -> bool:
+        """Whether no other order is nearly as good."""
+        return self.told and self.cost <= DECIDED * self.second
+
+    def sentence(self) -> str:
+        """Return it in words."""
+        if not self.told:
+            most = 100.0 * max(self.explained[:2])
+            return f"Motors explain {most:.0f} % of the turns about x and y, too little to tell their order. {_HELPS}"
+        numbers = f"rotors 1 to {len(self.order)}"
+        if not self.accepted:
+            rows = "; ".join(f"{_columns(order)}: {cost:.2f}" for order, cost in self.table)
+            return f"The order of motors is not decided. Columns of the log for {numbers}, and their costs: {rows}. {_HELPS}"
+        same = self.order == tuple(range(len(self.order)))
+        found = "Motors are in the vehicle's order" if same else f"For {numbers} the log has columns {_columns(self.order)}"
+        spins = {
+            "recorded": "spins are the record's",
+            "reversed": "rotors TURN THE OTHER WAY ROUND than the record says",
+            "assumed": "spins are assumed, since motors explain too little of the turns about z",
+        }
+        return f"{found} (cost {self.cost:.2f}, the next {self.second:.2f}); {spins[self.spins]}."
+
+
+_HELPS = "A flight of quick roll and pitch steps would tell."
+
+
+def _columns(order: tuple[int, ...]) -> str:
+    return " ".join(str(k + 1) for k in order)
+
+
+def motor_order(log: Log, segments: LogSegments, rotors: RotorGeometry) -> MotorOrder | None:
+    """Return which columns of a log's motor commands are which rotors; None where it has no commands, rates or usable flight.
+
+    Args:
+        log: With "motor_command" and "gyro".
+        segments: Of it; their usable parts are read.
+        rotors: Of the vehicle, from its centre of mass.
+
+    Raises:
+        AirworthyError: The log commands another number of motors than the vehicle has rotors, or more than are tried.
+    """
+    if not (log.has("motor_command") and log.has("gyro")):
+        return None
+    count, has = log.stream("motor_command").values.shape[1], len(rotors.position)
+    if count != has:
+        raise AirworthyError(
+            f"The log commands {count} motors, and the vehicle has {has} rotors; name the vehicle that flew it."
+        )
+    if count > ROTORS_MAX:
+        raise AirworthyError(f"The log commands {count} motors; orders of up to {ROTORS_MAX} are tried.")
+    pairs = _increments(log, segments)
+    if pairs is None:
+        return None
+    candidates, turned = pairs
+    left = [_unexplained(candidates[:, k], turned)[:2].sum() for k in range(len(LAGS))]
+    chosen = int(np.argmin(left))
+    moved, kept = candidates[:, chosen], LAGS[chosen]
+    explained = 1.0 - _unexplained(moved, turned)
+    shares = (float(explained[0]), float(explained[1]), float(explained[2]))
+    pattern = _pattern(rotors)
+    ranked = _ranked(moved, turned[:, :2], pattern[:2])
+    (order, cost), (_, second) = ranked[:2]
+    about_z = _gain(moved, turned[:, 2:], _in_columns(pattern[2:], order))
+    spins: Literal["recorded", "reversed", "assumed"] = "assumed"
+    if shares[2] >= EXPLAINED and rotors.spin.all() and float(about_z[1][0]) >= DECIDED:
+        spins = "recorded" if about_z[0][0] > 0.0 else "reversed"
+    return MotorOrder(order, cost, second, shares, spins, kept, tuple(ranked[:SHOWN]))
+
+
+def _pattern(rotors: RotorGeometry) -> Array:
+    """(3, rotors): about x and y the moment per newton of each [m]; about z the sign of the reaction to its spin."""
+    moments = np.cross(rotors.position, rotors.axis).T
+    return np.stack([moments[0], moments[1], -rotors.spin * rotors.axis[:, 2]])
+
+
+def _increments(log: Log, segments: LogSegments) -> tuple[Array, Array] | None:
+    """Mean of the motors over increments, for each of `LAGS`, and of the angular acceleration, less their means: (k, lags,
+    motors), (k, 3)."""
+    command, gyro = log.stream("motor_command"), log.stream("gyro")
+    time, state = command.time, _lagged(command.time, np.nan_to_num(command.values))
+    area = np.zeros_like(state)
+    np.cumsum(0.5 * (state[1:] + state[:-1]) * np.diff(time)[:, None, None], axis=0, out=area[1:])
+    fine = np.isfinite(gyro.values).all(axis=1)
+    moved, turned = [], []
+    for span in segments.usable:
+        grid = np.arange(span.start, span.stop - INCREMENT, 0.5 * INCREMENT)
+        for source, found in (((gyro.time[fine], gyro.values[fine]), turned), ((time, area), moved)):
+            found.append((_at(*source, grid + INCREMENT) - _at(*source, grid)) / INCREMENT)
+    if not moved or sum(map(len, moved)) < 10 * state.shape[2]:
+        return None
+    x, y = np.concatenate(moved), np.concatenate(turned)
+    return x - x.mean(axis=0), y - y.mean(axis=0)
+
+
+def _at(time: Array, values: Array, when: Array) -> Array:
+    flat = values.reshape(len(time), -1)
+    return np.stack([np.interp(when, time, column) for column in flat.T], axis=1).reshape(len(when), *values.shape[1:])
+
+
+def _lagged(time: Array, command: Array) -> Array:
+    """Commands through lags of first order, each held until the next, (n, lags, motors): exact for uneven steps."""
+    state = np.repeat(command[:, None], len(LAGS), axis=1)
+    share = 1.0 - np.exp(-np.diff(time)[:, None, None] / np.array(LAGS)[:, None])
+    for k in range(1, len(time)):
+        state[k] = state[k - 1] + share[k - 1] * (command[k - 1] - state[k - 1])
+    return state
+
+
+def _unexplained(moved: Array, turned: Array) -> Array:
+    """Share of the turns about each axis that no linear answer to the motors explains, (3,)."""
+    answer = np.linalg.lstsq(moved, turned, rcond=None)[0]
+    return np.asarray(((turned - moved @ answer) ** 2).sum(axis=0) / np.maximum((turned**2).sum(axis=0), 1e-12))
+
+
+def _in_columns(pattern: Array, order: tuple[int, ...]) -> Array:
+    """Pattern by the log's columns, of which order[i] is the vehicle's rotor i."""
+    placed = np.empty_like(pattern)
+    placed[:, list(order)] = pattern
+    return placed
+
+
+def _gain(moved: Array, turned: Array, expected: Array) -> tuple[Array, Array]:
+    """Per axis: turns along what is expected, and the share of what any linear answer explains that it explains."""
+    gram, answer = moved.T @ moved, moved.T @ turned
+    most = np.einsum("ka,ka->a", np.linalg.lstsq(gram, answer, rcond=None)[0], answer)
+    along = np.einsum("ak,ka->a", expected, answer)
+    square = np.einsum("ak,kl,al->a", expected, gram, expected)
+    return along, along**2 / np.maximum(square * most, 1e-24)
+
+
+def _ranked(moved: Array, turned: Array, pattern: Array) -> list[tuple[tuple[int, ...], float]]:
+    """Orders by their cost, the best first."""
+    weight = np.maximum((turned**2).sum(axis=0) * (1.0 - _unexplained(moved, turned)), 1e-24)
+    found = []
+    for order in permutations(range(moved.shape[1])):
+        along, share = _gain(moved, turned, _in_columns(pattern, order))
+        # A moment of the other sign explains nothing.
+        explained = float((np.where(along > 0.0, share, 0.0) * weight).sum() / weight.sum())
+        found.append((order, max(1.0 - explained, 0.0)))
+    return sorted(found, key=lambda item: (round(item[1], 9), item[0]))
