@@ -143,15 +143,20 @@ def _increments(log: Log, segments: LogSegments) -> tuple[Array, Array] | None:
     area = np.zeros_like(state)
     np.cumsum(0.5 * (state[1:] + state[:-1]) * np.diff(time)[:, None, None], axis=0, out=area[1:])
     fine = np.isfinite(gyro.values).all(axis=1)
-    moved, turned = [], []
+    moved, turned = list[Array](), list[Array]()
     for span in segments.usable:
         grid = np.arange(span.start, span.stop - INCREMENT, 0.5 * INCREMENT)
-        for source, found in (((gyro.time[fine], gyro.values[fine]), turned), ((time, area), moved)):
-            found.append((_at(*source, grid + INCREMENT) - _at(*source, grid)) / INCREMENT)
-    if not moved or sum(map(len, moved)) < 10 * state.shape[2]:
+        turned.append(_increase(gyro.time[fine], gyro.values[fine], grid))
+        moved.append(_increase(time, area, grid))
+    if not moved or sum(len(part) for part in moved) < 10 * state.shape[2]:
         return None
     x, y = np.concatenate(moved), np.concatenate(turned)
     return x - x.mean(axis=0), y - y.mean(axis=0)
+
+
+def _increase(time: Array, values: Array, begin: Array) -> Array:
+    """Of values over increments, per second."""
+    return (_at(time, values, begin + INCREMENT) - _at(time, values, begin)) / INCREMENT
 
 
 def _at(time: Array, values: Array, when: Array) -> Array:
