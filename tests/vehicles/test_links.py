@@ -20,6 +20,7 @@ from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import (
     Joint,
     Link,
+    LinkShape,
     Rotor,
     RotorResponse,
     Vehicle,
@@ -99,6 +100,10 @@ def test_every_value_of_the_catalogue_has_a_source(name: str) -> None:
     assert name not in vehicle_names()
 
 
+def shaped(**shape: Any) -> Vehicle:
+    return made(BASE, replace(ARM, shapes=(LinkShape("sphere", **shape),)))
+
+
 REFUSED = {
     "links[0] is the root, but 'arm' hangs on a joint": lambda: made(ARM, BASE),
     "holds 0 joints": lambda: made(BASE),
@@ -118,6 +123,13 @@ REFUSED = {
     "mass is 1.0, but that of its links is 0.21": lambda: check(replace(made(), mass=1.0)),
     "fixed_base is for vehicles with links": lambda: check(replace(vehicle("carl"), fixed_base=True)),
     "1 to 24 can be flown": lambda: made(BASE, ARM, *(replace(ARM, name=f"arm{k}") for k in range(24))),
+    "kp is 0.2, but the law 'torque' does not read it": lambda: made(BASE, replace(ARM, joint=replace(HINGE, law="torque"))),
+    "weight is 0.1, but the law 'spring'": lambda: made(BASE, replace(ARM, joint=replace(HINGE, weight=0.1))),
+    "rest is 0.1, but the law 'spring with kp = 0'": lambda: made(BASE, replace(ARM, joint=replace(HINGE, kp=0.0, rest=0.1))),
+    "active is True, but the law 'morphy'": lambda: made(BASE, replace(ARM, joint=replace(HINGE, law="morphy", active=True))),
+    "shapes[0].size is [0.1, -0.1, 0.1], but every half extent": lambda: shaped(size=(0.1, -0.1, 0.1)),
+    "shapes[0].size is [0.1, 0.2, 0.1], but the radii of a sphere": lambda: shaped(size=(0.1, 0.2, 0.1)),
+    "shapes[0].rotation has length 0": lambda: shaped(size=(0.1, 0.1, 0.1), rotation=(0.0, 0.0, 0.0, 0.0)),
     "links[1].joint.kd is nan": lambda: made(BASE, replace(ARM, joint=replace(HINGE, kd=math.nan))),
 }
 
