@@ -72,9 +72,7 @@ def line(count: int, **joint: Any) -> Vehicle:
     for k in range(count):
         hinge = Joint((0.5, 0.0, 0.0), (0.0, 0.0, 1.0), kd=5.0, armature=1e-3, active=True, **joint) if k else None
         links.append(
-            Link(
-                f"link{k}", f"link{k - 1}" if k else "", hinge, 0.35, (0.25, 0.0, 0.0), (1e-4, 7.3e-3, 7.3e-3, 0.0, 0.0, 0.0)
-            )
+            Link(f"link{k}", f"link{k - 1}" if k else "", hinge, 0.35, (0.25, 0.0, 0.0), (1e-4, 7.3e-3, 7.3e-3, 0.0, 0.0, 0.0))
         )
         spin = 1 - 2 * (k % 2)
         rotors.append(replace(SMALL_ROTOR, position=(0.25, 0.0, 0.03), spin=spin, speed_max=9.0, link=f"link{k}"))

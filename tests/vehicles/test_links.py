@@ -234,6 +234,11 @@ UNFREE = {
     "joint 'hinge' is prismatic": URDF.replace('type="revolute"', 'type="prismatic"'),
     "joint 'hinge' mimics another": URDF.replace(LIMIT, LIMIT + '<mimic joint="l"/>'),
     "joint 'hinge' has the friction 0.1": URDF.replace(LIMIT, LIMIT + '<dynamics friction="0.1"/>'),
+    "say friction = 0 of it in pair.toml, or say joints.hinge": URDF.replace(LIMIT, LIMIT + '<dynamics friction="0.1"/>'),
+    "joint 'hinge' has no type, which cannot be flown: expected": URDF.replace(' type="revolute"', ""),
+    "it holds xacro macros": URDF.replace("<robot", '<robot xmlns:xacro="http://x.org"').replace(
+        "</robot>", "<xacro:leg/></robot>"
+    ),
     "joint 'hinge' is revolute, but its <limit> has no lower below an upper": URDF.replace(LIMIT, ""),
     "joint 'hinge' has the axis 0 0 0": URDF.replace('<axis xyz="0 0 1"/>', '<axis xyz="0 0 0"/>'),
     "'hinge' is of type 'ball'": URDF.replace('type="revolute"', 'type="ball"'),
@@ -254,6 +259,9 @@ SETTINGS = {
     "joints.hinge.initial must be a list of the lowest and the highest angle": "[joints.hinge]\ninitial = 1",
     'expected "frozen", "free" or tables': 'joints = "loose"',
     "joints.hinge must be a table": "[joints]\nhinge = 3",
+    "joints.k* fits no moving joint; there are hinge": '[joints]\n"k*" = "frozen"',
+    "joints.hinge.* fits no moving joint": '[joints]\nhinge = "frozen"\n[joints."hinge.*"]\nstiffness = 1',
+    "joint 'hinge' has the friction 0.2": "[joints.hinge]\nfriction = 0.2",
     "joint.kp is -1": "[joints.hinge]\nstiffness = -1",
     "links comes from the URDF": "links = []",
 }
@@ -270,6 +278,44 @@ def test_settings_that_fit_no_joint_are_refused(message: str, tmp_path: Path) ->
     with pytest.raises(AssetError) as error:
         imported(tmp_path, rotors=text)
     assert message in str(error.value)
+
+
+def test_a_joint_is_held_by_its_name(tmp_path: Path) -> None:
+    """A pattern holds what it fits, a name of its own says more; what is left moves."""
+    rigid = imported(tmp_path, joints="frozen")
+    for said in ('hinge = "frozen"', '"h*" = "frozen"'):
+        assert imported(tmp_path, rotors=f"{FREE}\n[joints]\n{said}\n") == rigid
+    mimics = URDF.replace(LIMIT, LIMIT + '<mimic joint="l"/>')
+    assert imported(tmp_path, mimics, f'{FREE}\n[joints]\nhinge = "frozen"\n') == rigid
+    freed = imported(tmp_path, rotors=f'{FREE}\n[joints]\n"h*" = "frozen"\n[joints.hinge]\nstiffness = 2\n')
+    assert freed.links[1].joint is not None
+    assert freed.links[1].joint.kp == 2.0
+    spinning = URDF.replace('<joint name="l" type="fixed">', '<joint name="l" type="continuous">')
+    part = imported(tmp_path, spinning, f'{FREE}\n[joints]\nl = "frozen"\n')
+    assert [link.name for link in part.links] == ["base", "arm"]
+    assert part.extra["movable_joints_frozen"] == 1.0
+
+
+def test_friction_is_left_out_where_that_is_said(tmp_path: Path) -> None:
+    rough = URDF.replace(LIMIT, LIMIT + '<dynamics friction="0.1"/>')
+    assert imported(tmp_path, rough, f"{FREE}\n[joints.hinge]\nfriction = 0\n") == imported(tmp_path)
+
+
+def test_stops_that_leave_out_zero_begin_at_the_nearest(tmp_path: Path) -> None:
+    for lower, upper, start in ((0.2, 0.9, 0.2), (-0.9, -0.2, -0.2)):
+        text = URDF.replace('lower="-1" upper="1"', f'lower="{lower}" upper="{upper}"')
+        joint = imported(tmp_path, text).links[1].joint
+        assert joint is not None
+        assert (joint.initial_low, joint.initial_high) == (start, start)
+
+
+def test_a_propeller_does_not_spin_on_a_joint_of_its_own(tmp_path: Path) -> None:
+    text = URDF.replace('<joint name="r" type="fixed">', '<joint name="r" type="continuous"><axis xyz="0 0 -1"/>')
+    with pytest.raises(AssetError, match=r"joint 'r' is a propeller's own, .* say joints\.r = \"frozen\" in pair\.toml"):
+        imported(tmp_path, text)
+    # Driven, or across the thrust, it is a joint like any other.
+    assert imported(tmp_path, text, f"{FREE}\n[joints.r]\ndamping = 1\nactive = true\n").joint_count == 2
+    assert imported(tmp_path, text.replace("0 0 -1", "1 0 0")).joint_count == 2
 
 
 def test_joints_are_free_or_frozen(tmp_path: Path) -> None:

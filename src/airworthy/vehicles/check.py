@@ -16,7 +16,17 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound
-from airworthy.vehicles.record import Battery, CollisionBody, Link, LinkShape, Rotor, RotorResponse, SensorMount, Vehicle, VoltageChain
+from airworthy.vehicles.record import (
+    Battery,
+    CollisionBody,
+    Link,
+    LinkShape,
+    Rotor,
+    RotorResponse,
+    SensorMount,
+    Vehicle,
+    VoltageChain,
+)
 
 __all__ = ["check", "check_links", "inertia_matrix", "rotor_thrust", "rotor_torque"]
 
