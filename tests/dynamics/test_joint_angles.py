@@ -80,7 +80,7 @@ def test_flights_start_where_the_record_says() -> None:
     apart = line(4, lower=0.2, upper=1.5, initial_low=0.9, initial_high=1.1)
     assert start_angles(apart) == (1.0,) * 3
     assert joint_angles(apart, "hover") == (1.0,) * 3
-    with pytest.raises(AirworthyError, match="given 0 rad by 'neutral'; its stops are at 0.2 and 1.5 rad"):
+    with pytest.raises(AirworthyError, match=r"given 0 rad by 'neutral'; its stops are at 0\.2 and 1\.5 rad"):
         joint_angles(apart, "neutral")
     held = replace(with_joints(star(2.0), initial_low=0.29, initial_high=0.29), fixed_base=True)
     assert start_angles(held) == (0.29,) * 4

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.dynamics.articulated_cases import with_joints
+from tests.dynamics.articulated_cases import star, with_joints
 
 from airworthy.control import ControlConfig
 from airworthy.control.allocation import Allocation, allocate_bounded
@@ -19,7 +20,7 @@ from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.simulation import Imu, Simulator, SimulatorConfig
 from airworthy.simulation.jointed.rows import held, root_below
 from airworthy.simulation.jointed.twin import JointedTwin
-from airworthy.vehicles import control_effectiveness, vehicle
+from airworthy.vehicles import RotorResponse, articulated, control_effectiveness, vehicle
 from airworthy.vehicles.links import frozen
 
 RING = (np.pi / 2, 0.0) * 3
@@ -210,3 +211,21 @@ def test_published_gains_that_are_too_fast_are_refused() -> None:
     made = SimulatorConfig(dynamics="articulated", integrator="midpoint", level="position", physics_rate=100.0, control=control)
     with pytest.raises(AirworthyError, match="physics_rate to at least"):
         Simulator(vehicle("morphy"), made, 1)
+
+
+def test_a_rotor_that_is_out_leaves_the_others_to_hover() -> None:
+    """Its thrust of zero is structure: nothing is divided by it, and nothing is asked of it."""
+    craft = star(2.0, 6)
+    lag = RotorResponse.first_order(0.03)
+    rotors = [
+        replace(rotor, thrust=(0.0, 0.0, 1e-5 if k else 0.0), torque=(0.0, 0.0, 1.5e-7), speed_max=800.0, response=lag)
+        for k, rotor in enumerate(craft.rotors)
+    ]
+    hurt = articulated("hurt", craft.links, rotors)
+    simulator = Simulator(hurt, chain_config(integrator="midpoint"), 1)
+    place = simulator.center.copy()
+    for _ in range(100):
+        simulator.step(np.column_stack([place, np.zeros(1)]))
+    assert np.abs(simulator.center - place).max() < 0.01
+    columns = effectiveness(tree_of(hurt).structure, tree_of(hurt).model, (0.0,) * 6)
+    assert columns[0] == (0.0,) * 6

@@ -245,6 +245,16 @@ def test_joints_take_what_their_law_reads(given: dict[str, Any], words: str) -> 
         Simulator(small(active=True), config(), 2).set_joint_command(**given)
 
 
+def test_no_flight_starts_beyond_the_stops() -> None:
+    """Their springs are stiff enough to throw out what starts behind them; a few milliradians are what they give by."""
+    simulator = Simulator(small(lower=-0.5, upper=0.4), config(), 3)
+    simulator.reset(joint=[[0.4], [-0.5], [0.404]])
+    with pytest.raises(AirworthyError, match=r"got 0\.45 rad for joint 0 of 'small', whose stops are at -0\.5 and 0\.4 rad"):
+        simulator.reset(env_ids=[2], joint=[0.45])
+    with pytest.raises(AirworthyError, match=r"got -0\.6 rad for joint 0"):
+        simulator.reset(joint=[[0.0], [-0.6], [0.0]])
+
+
 def test_passive_joints_take_no_command() -> None:
     with pytest.raises(AirworthyError, match="passive"):
         Simulator(small(), config(), 2).set_joint_command(angle=[0.1])

@@ -74,6 +74,8 @@ def test_held_joints_make_a_rigid_vehicle() -> None:
     assert check(held) == held
     with pytest.raises(AirworthyError, match="2 angles were given for the 1 joints of 'bent'"):
         frozen(made(), [0.1, 0.2])
+    with pytest.raises(AirworthyError, match="hold what is not finite"):
+        frozen(made(), [math.nan])
 
 
 @pytest.mark.parametrize("name", ["morphy", "snakey", "snakey5", "snakey6"])
