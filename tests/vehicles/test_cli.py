@@ -163,7 +163,7 @@ def test_validate_tells_hover_where_flights_start(tmp_path: Path, capsys: pytest
 
 
 def test_validate_notes_what_joints_may_not_be_meant_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ball = LinkShape("sphere", (0.1, 0.1, 0.1))
+    ball, bar = LinkShape("sphere", (0.1, 0.1, 0.1)), LinkShape("box", (0.45, 0.02, 0.02))
     for links, joint, words in (
         (0, {}, ["no link has shapes, so that it meets things with its body's sphere"]),
         (1, {}, ["arm0, arm1, arm2, arm3 have no shapes (sphere, box, cylinder; no meshes), so that they meet nothing"]),
@@ -178,3 +178,7 @@ def test_validate_notes_what_joints_may_not_be_meant_to_be(tmp_path: Path, capsy
         notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ") and "no source" not in line]
         assert len(notes) == len(words)
         assert all(word in note for word, note in zip(words, notes, strict=True))
+    craft = star(2.0)
+    write_vehicle(replace(craft, links=tuple(replace(link, shapes=(bar,)) for link in craft.links)), tmp_path / "star.toml")
+    assert run("validate", str(tmp_path / "star.toml")) == 0
+    assert "what is thinner than 0.39 m may pass between" in capsys.readouterr().out

@@ -154,6 +154,11 @@ def test_two_hinges_on_one_axis_leave_one_without_inertia() -> None:
     assert made(BASE, first, across).joint_count == 2
 
 
+def test_an_armature_resists_where_a_link_does_not() -> None:
+    light = replace(ARM, center_of_mass=(0.0, 0.0, 0.0), joint=replace(HINGE, armature=1e-5))
+    assert made(BASE, light).joint_count == 1
+
+
 def test_a_file_says_no_mass_beside_links() -> None:
     table = tomllib.loads(vehicle_text(made()))
     with pytest.raises(AssetError, match=r"x\.toml: mass follows from the links and must not stand here"):
