@@ -309,6 +309,10 @@ def test_bounds_of_sense_follow_the_rates_that_joints_may_have() -> None:
     chain = Simulator(vehicle("snakey"), config("position", integrator="extrapolated"), 1)
     assert chain.parameter("limit")[0].tolist() == [1e5, 1e3, 1e3, 100.0]
     assert chain.parameter("joint_rate_max")[0].tolist() == [10.0] * 6
+    links = vehicle("snakey").links
+    slow = (*links[:-1], replace(links[-1], joint=replace(links[-1].joint, rate_max=2.0)))
+    mixed = Simulator(replace(vehicle("snakey"), links=slow), config("position", integrator="extrapolated"), 1)
+    assert mixed.parameter("limit")[0].tolist() == [1e5, 1e3, 1e3, 100.0]  # of the fastest
     free = Simulator(small(), config(), 1)
     assert free.parameter("limit")[0].tolist() == [1e5, 1e3, 1e3, 1e3]
     assert free.parameter("joint_rate_max")[0].tolist() == [1e3]
