@@ -89,9 +89,11 @@ _SEEN = (0.01, 0.05)
 
 
 def hover_figures() -> Iterator[Figure]:
-    """Hold a chain while it changes shape, and Morphy from perturbed starts, by the built-in law, told the truth or what
-    sensors make of it. The law reads place and velocity as differences from what is commanded, so that noise of the one is noise
-    of the other; an inertial sensor's would change nothing here, since only the rate loop's level reads it."""
+    """Hold a chain while it changes shape, and Morphy from perturbed starts, by the built-in law.
+
+    It is told the truth, or what sensors make of it: it reads place and velocity as differences from what is commanded, so that
+    noise of the one is noise of the other. That of an inertial sensor would change nothing: only the rate loop reads it.
+    """
     for seen, what, most in (((0.0, 0.0), "", 0.05), (_SEEN, ", told its place to 1 cm, its velocity to 5 cm/s", 0.1)):
         away = _morphed(seen)
         yield below(
