@@ -130,7 +130,7 @@ def _morphed(seen: tuple[float, float]) -> float:
         dynamics="articulated", physics_rate=500.0, integrator="extrapolated", level="tracking", disturbance=False
     )
     chain = Simulator(vehicle("snakey"), made, 1)
-    place, worst, rng = chain.center.copy(), 0.0, np.random.default_rng(3)
+    place, worst, rng = chain.center.astype(float), 0.0, np.random.default_rng(3)
     for k in range(1200):
         share = 2.0 * np.pi * 0.01 * k / 12.0
         angle, rate = np.full(6, np.nan), np.full(6, np.nan)
