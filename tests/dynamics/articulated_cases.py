@@ -17,7 +17,8 @@ SMALL_ROTOR = Rotor((0.1, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.01, 0.0), 1, Rotor
 def small(**joint: Any) -> Vehicle:
     """One arm with one rotor, in general position: no structural zero in its rotation, rotor inertia and reaction torque."""
     axis = np.array([0.36, 0.48, 0.8])
-    hinge = Joint((0.04, 0.01, 0.02), tuple(axis), (0.1, 0.2, 0.3, 0.86**0.5), kp=0.2, kd=0.002, **joint)  # type: ignore[arg-type]
+    stiffness = 0.0 if joint.get("law") == "torque" else 0.2  # which a given torque does not read
+    hinge = Joint((0.04, 0.01, 0.02), tuple(axis), (0.1, 0.2, 0.3, 0.86**0.5), kp=stiffness, kd=0.002, **joint)  # type: ignore[arg-type]
     base = Link("base", mass=0.2, inertia=(2e-4, 3e-4, 4e-4, 1e-5, -2e-5, 3e-5))
     arm = Link("arm", "base", hinge, 0.05, (0.06, 0.01, -0.02), (2e-5, 6e-5, 5e-5, 1e-6, 0.0, -2e-6))
     rotor = replace(SMALL_ROTOR, axis=(0.6, 0.0, 0.8), inertia=1e-5)
