@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from airworthy.benchmarks.fly.config import FlyConfig
-from airworthy.benchmarks.fly.job import run_fly, settled
+from airworthy.benchmarks.fly.job import run_fly, settled, simulator_config
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.simulation import read_flight
 from airworthy.vehicles import vehicle
@@ -105,3 +105,12 @@ def test_what_is_flown(names: tuple[str, ...], changes: dict[str, Any], dynamics
 def test_what_does_not_fit_is_said_in_a_sentence(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(AirworthyError, match=words):
         run_fly(FlyConfig(course="hover", out=tmp_path / "run", report=False, **changes))
+
+
+def test_the_mild_mix_has_no_wind_where_nothing_feels_it(tmp_path: Path) -> None:
+    for craft, wind in (("morphy", 0.0), ("lmf2", 1.0)):
+        given = FlyConfig(vehicle=(craft,), randomize=("default",), out=tmp_path / "run")
+        config, flown = settled(given, [vehicle(craft)])
+        assert simulator_config(config, "position", flown).randomization.wind == wind
+    with pytest.raises(AirworthyError, match="Wind without drag of links"):
+        run_fly(FlyConfig(vehicle=("morphy",), randomize=("wind=1",), out=tmp_path / "run", report=False))

@@ -170,3 +170,24 @@ def test_the_articulated_step_compiles_for_cuda(tmp_path: Path) -> None:
     assert re.search(r"\.visible \.entry airworthy_articulated_1_1\w*_cuda_kernel_forward", text)
     assert not re.search(r"fma\.rn|\.approx|div\.full|\.ftz", text)
     assert not re.search(r"^\s*(add|sub|mul|div|fma|cvt)\.\S*f64", text, re.MULTILINE)
+
+
+MISTAKES = {
+    "env_count is 0; expected 1 to": lambda: ArticulatedBatch(small(), 0),
+    "env_count is '3'; expected a whole number": lambda: ArticulatedBatch(small(), "3"),  # type: ignore[arg-type]
+    "2 vehicles were given for 3 environments": lambda: ArticulatedBatch([small()] * 2, 3),
+    "0 vehicles were given for no environments": lambda: ArticulatedBatch([]),
+    "vehicles[0] is 3; expected a Vehicle": lambda: ArticulatedBatch([3]),  # type: ignore[list-item]
+    "dt is 'a'; expected a number": lambda: ArticulatedBatch(small(), dt="a"),  # type: ignore[arg-type]
+    "dt is 0.0; expected a step": lambda: ArticulatedBatch(small(), dt=0.0),
+    "joint holds what is not finite": lambda: ArticulatedBatch(small()).reset(joint=[np.nan]),
+    "command is 'a'; expected numbers": lambda: ArticulatedBatch(small()).advance(1, "a"),
+    "steps is 1.5; expected a whole number": lambda: ArticulatedBatch(small()).advance(1.5, [0.0]),  # type: ignore[arg-type]
+    "steps is -1; expected 0 to": lambda: ArticulatedBatch(small()).advance(-1, [0.0]),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_what_a_batch_is_given_is_checked(message: str) -> None:
+    with pytest.raises(AirworthyError, match=re.escape(message)):
+        MISTAKES[message]()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.dynamics.articulated_cases import small, with_joints, without_stops
+from tests.dynamics.articulated_cases import small, star, with_joints, without_stops
 
 from airworthy.core.errors import AirworthyError
 from airworthy.dynamics.articulated.batch import ArticulatedBatch
@@ -115,6 +115,21 @@ def test_fastest_poles_are_those_of_the_specification() -> None:
     assert (default_integrator(linear, 0.002), default_integrator(linear, 0.005)) == ("midpoint", "extrapolated")
     assert default_integrator(tree_of(vehicle("snakey")), 0.001) == "extrapolated"
     assert advised_step(linear) == pytest.approx(0.002)
+
+
+def test_the_fastest_pole_is_that_at_the_stops_where_springs_stiffen() -> None:
+    """The slope of the compliant arm's law grows away from its rest: most at a stop that is far."""
+    for side, far in (("lower", -0.6), ("upper", 0.9)):
+        tree = tree_of(with_joints(vehicle("morphy"), **{side: far}))
+        assert fastest_pole(tree) == pytest.approx(fastest_pole(tree, [far] * 8), rel=1e-9)
+        assert fastest_pole(tree) > 1.2 * fastest_pole(tree, [0.0] * 8)
+
+
+def test_stops_give_a_milliradian_to_all_that_rotors_and_drives_can_press() -> None:
+    """6 N at 0.25 m, their reaction torque of 0.06 N m, and the drive's 0.5 N m."""
+    for drive, load in (({}, 6.0 * 0.25 + 0.06), ({"active": True, "effort": 0.5}, 6.0 * 0.25 + 0.06 + 0.5)):
+        hinge = tree_of(star(2.0, lower=-0.5, upper=0.5, **drive)).model.hinges[0]
+        assert hinge.stop == pytest.approx(load / 1e-3)
 
 
 def test_an_explicit_step_too_long_is_refused_with_the_longest() -> None:

@@ -293,6 +293,8 @@ def test_touching_the_wall_ends_the_flight_and_a_straight_chain_goes_through() -
     assert float(judged(-1.5, 0.685).terminated) == 1.0
     # In a step of 10 cm the way between two decisions counts, too.
     assert float(judged(-1.5, 0.67, moved=0.1).terminated) == 1.0
+    # Half of it: a centimetre of room is more than half of 1.5 cm, and less than half of 3.
+    assert [float(judged(-1.5, 0.67, moved=moved).terminated) for moved in (0.015, 0.03)] == [0.0, 1.0]
     across = {"attitude": Rotation.from_euler("z", 1.5708).as_quat()}
     assert float(judged(-0.3, 0.0, **across).terminated) == 0.0  # a chain that lies before the wall, 3 cm away
     assert float(judged(-0.26, 0.0, **across).terminated) == 1.0
@@ -302,6 +304,8 @@ def test_touching_the_wall_ends_the_flight_and_a_straight_chain_goes_through() -
     assert float(judged(-1.5, 0.0).success) == 0.0
     assert float(judged(0.8, 0.0).success) == 1.0  # the first link is the hindmost: its end is 37 cm behind x = 0
     assert float(judged(0.6, 0.0).success) == 0.0
+    # All of the last sphere, of 2 cm, whose middle is 43 cm before the link's: 1 cm behind the wall, 3 cm.
+    assert [float(judged(0.25 + 0.43 + past, 0.0).success) for past in (0.01, 0.03)] == [0.0, 1.0]
     np.testing.assert_allclose(float(judged(-1.5, 0.0).terms["funnel"]), 0.0)
 
 

@@ -245,6 +245,16 @@ def test_joints_take_what_their_law_reads(given: dict[str, Any], words: str) -> 
         Simulator(small(active=True), config(), 2).set_joint_command(**given)
 
 
+def test_no_flight_starts_beyond_the_stops() -> None:
+    """Their springs are stiff enough to throw out what starts behind them; a few milliradians are what they give by."""
+    simulator = Simulator(small(lower=-0.5, upper=0.4), config(), 3)
+    simulator.reset(joint=[[0.4], [-0.5], [0.404]])
+    with pytest.raises(AirworthyError, match=r"got 0\.45 rad for joint 0 of 'small', whose stops are at -0\.5 and 0\.4 rad"):
+        simulator.reset(env_ids=[2], joint=[0.45])
+    with pytest.raises(AirworthyError, match=r"got -0\.6 rad for joint 0"):
+        simulator.reset(joint=[[0.0], [-0.6], [0.0]])
+
+
 def test_passive_joints_take_no_command() -> None:
     with pytest.raises(AirworthyError, match="passive"):
         Simulator(small(), config(), 2).set_joint_command(angle=[0.1])
@@ -299,6 +309,10 @@ def test_bounds_of_sense_follow_the_rates_that_joints_may_have() -> None:
     chain = Simulator(vehicle("snakey"), config("position", integrator="extrapolated"), 1)
     assert chain.parameter("limit")[0].tolist() == [1e5, 1e3, 1e3, 100.0]
     assert chain.parameter("joint_rate_max")[0].tolist() == [10.0] * 6
+    links = vehicle("snakey").links
+    slow = (*links[:-1], replace(links[-1], joint=replace(links[-1].joint, rate_max=2.0)))
+    mixed = Simulator(replace(vehicle("snakey"), links=slow), config("position", integrator="extrapolated"), 1)
+    assert mixed.parameter("limit")[0].tolist() == [1e5, 1e3, 1e3, 100.0]  # of the fastest
     free = Simulator(small(), config(), 1)
     assert free.parameter("limit")[0].tolist() == [1e5, 1e3, 1e3, 1e3]
     assert free.parameter("joint_rate_max")[0].tolist() == [1e3]

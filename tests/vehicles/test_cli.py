@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.dynamics.articulated_cases import star
 
 from airworthy.cli.main import main
 from airworthy.vehicles import articulated_names, read_vehicle, vehicle, vehicle_names, write_vehicle
-from airworthy.vehicles.record import SensorMount
+from airworthy.vehicles.record import LinkShape, SensorMount
 
 
 def run(*arguments: str) -> int:
@@ -150,3 +151,34 @@ def test_an_arm_in_millimetres_is_noted(tmp_path: Path, capsys: pytest.CaptureFi
     write_vehicle(airframe, tmp_path / "airframe.toml")
     assert run("validate", str(tmp_path / "airframe.toml")) == 0
     assert "in metres" not in capsys.readouterr().out
+
+
+def test_validate_tells_hover_where_flights_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A straight chain cannot hover; its flights start as a ring."""
+    write_vehicle(vehicle("snakey"), tmp_path / "chain.toml")
+    assert run("validate", str(tmp_path / "chain.toml")) == 0
+    text = capsys.readouterr().out
+    assert "hover: level" in text
+    assert "WARNING" not in text
+
+
+def test_validate_notes_what_joints_may_not_be_meant_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ball, bar = LinkShape("sphere", (0.1, 0.1, 0.1)), LinkShape("box", (0.45, 0.02, 0.02))
+    for links, joint, words in (
+        (0, {}, ["no link has shapes, so that it meets things with its body's sphere"]),
+        (1, {}, ["arm0, arm1, arm2, arm3 have no shapes (sphere, box, cylinder; no meshes), so that they meet nothing"]),
+        (5, {"lower": -45.0, "upper": 45.0}, ["the joints of arm0, arm1, arm2, arm3 stop after more than two turns"]),
+        (5, {"kp": 0.0, "kd": 0.0}, ["nothing holds or damps the joints of arm0, arm1, arm2, arm3"]),
+        (5, {}, []),
+    ):
+        craft = star(2.0, **joint)
+        shaped = [replace(link, shapes=(ball,) if number < links else ()) for number, link in enumerate(craft.links)]
+        write_vehicle(replace(craft, links=tuple(shaped)), tmp_path / "star.toml")
+        assert run("validate", str(tmp_path / "star.toml")) == 0
+        notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ") and "no source" not in line]
+        assert len(notes) == len(words)
+        assert all(word in note for word, note in zip(words, notes, strict=True))
+    craft = star(2.0)
+    write_vehicle(replace(craft, links=tuple(replace(link, shapes=(bar,)) for link in craft.links)), tmp_path / "star.toml")
+    assert run("validate", str(tmp_path / "star.toml")) == 0
+    assert "what is thinner than 0.39 m may pass between" in capsys.readouterr().out

@@ -20,6 +20,7 @@ from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import (
     Joint,
     Link,
+    LinkShape,
     Rotor,
     RotorResponse,
     Vehicle,
@@ -73,6 +74,8 @@ def test_held_joints_make_a_rigid_vehicle() -> None:
     assert check(held) == held
     with pytest.raises(AirworthyError, match="2 angles were given for the 1 joints of 'bent'"):
         frozen(made(), [0.1, 0.2])
+    with pytest.raises(AirworthyError, match="hold what is not finite"):
+        frozen(made(), [math.nan])
 
 
 @pytest.mark.parametrize("name", ["morphy", "snakey", "snakey5", "snakey6"])
@@ -99,6 +102,10 @@ def test_every_value_of_the_catalogue_has_a_source(name: str) -> None:
     assert name not in vehicle_names()
 
 
+def shaped(**shape: Any) -> Vehicle:
+    return made(BASE, replace(ARM, shapes=(LinkShape("sphere", **shape),)))
+
+
 REFUSED = {
     "links[0] is the root, but 'arm' hangs on a joint": lambda: made(ARM, BASE),
     "holds 0 joints": lambda: made(BASE),
@@ -118,6 +125,13 @@ REFUSED = {
     "mass is 1.0, but that of its links is 0.21": lambda: check(replace(made(), mass=1.0)),
     "fixed_base is for vehicles with links": lambda: check(replace(vehicle("carl"), fixed_base=True)),
     "1 to 24 can be flown": lambda: made(BASE, ARM, *(replace(ARM, name=f"arm{k}") for k in range(24))),
+    "kp is 0.2, but the law 'torque' does not read it": lambda: made(BASE, replace(ARM, joint=replace(HINGE, law="torque"))),
+    "weight is 0.1, but the law 'spring'": lambda: made(BASE, replace(ARM, joint=replace(HINGE, weight=0.1))),
+    "rest is 0.1, but the law 'spring with kp = 0'": lambda: made(BASE, replace(ARM, joint=replace(HINGE, kp=0.0, rest=0.1))),
+    "active is True, but the law 'morphy'": lambda: made(BASE, replace(ARM, joint=replace(HINGE, law="morphy", active=True))),
+    "shapes[0].size is [0.1, -0.1, 0.1], but every half extent": lambda: shaped(size=(0.1, -0.1, 0.1)),
+    "shapes[0].size is [0.1, 0.2, 0.1], but the radii of a sphere": lambda: shaped(size=(0.1, 0.2, 0.1)),
+    "shapes[0].rotation has length 0": lambda: shaped(size=(0.1, 0.1, 0.1), rotation=(0.0, 0.0, 0.0, 0.0)),
     "links[1].joint.kd is nan": lambda: made(BASE, replace(ARM, joint=replace(HINGE, kd=math.nan))),
 }
 
@@ -138,6 +152,11 @@ def test_two_hinges_on_one_axis_leave_one_without_inertia() -> None:
         made(BASE, first, second)
     across = replace(second, joint=replace(HINGE, position=(0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0)))
     assert made(BASE, first, across).joint_count == 2
+
+
+def test_an_armature_resists_where_a_link_does_not() -> None:
+    light = replace(ARM, center_of_mass=(0.0, 0.0, 0.0), joint=replace(HINGE, armature=1e-5))
+    assert made(BASE, light).joint_count == 1
 
 
 def test_a_file_says_no_mass_beside_links() -> None:
@@ -222,6 +241,11 @@ UNFREE = {
     "joint 'hinge' is prismatic": URDF.replace('type="revolute"', 'type="prismatic"'),
     "joint 'hinge' mimics another": URDF.replace(LIMIT, LIMIT + '<mimic joint="l"/>'),
     "joint 'hinge' has the friction 0.1": URDF.replace(LIMIT, LIMIT + '<dynamics friction="0.1"/>'),
+    "say friction = 0 of it in pair.toml, or say joints.hinge": URDF.replace(LIMIT, LIMIT + '<dynamics friction="0.1"/>'),
+    "joint 'hinge' has no type, which cannot be flown: expected": URDF.replace(' type="revolute"', ""),
+    "it holds xacro macros": URDF.replace("<robot", '<robot xmlns:xacro="http://x.org"').replace(
+        "</robot>", "<xacro:leg/></robot>"
+    ),
     "joint 'hinge' is revolute, but its <limit> has no lower below an upper": URDF.replace(LIMIT, ""),
     "joint 'hinge' has the axis 0 0 0": URDF.replace('<axis xyz="0 0 1"/>', '<axis xyz="0 0 0"/>'),
     "'hinge' is of type 'ball'": URDF.replace('type="revolute"', 'type="ball"'),
@@ -242,6 +266,9 @@ SETTINGS = {
     "joints.hinge.initial must be a list of the lowest and the highest angle": "[joints.hinge]\ninitial = 1",
     'expected "frozen", "free" or tables': 'joints = "loose"',
     "joints.hinge must be a table": "[joints]\nhinge = 3",
+    "joints.k* fits no moving joint; there are hinge": '[joints]\n"k*" = "frozen"',
+    "joints.hinge.* fits no moving joint": '[joints]\nhinge = "frozen"\n[joints."hinge.*"]\nstiffness = 1',
+    "joint 'hinge' has the friction 0.2": "[joints.hinge]\nfriction = 0.2",
     "joint.kp is -1": "[joints.hinge]\nstiffness = -1",
     "links comes from the URDF": "links = []",
 }
@@ -258,6 +285,44 @@ def test_settings_that_fit_no_joint_are_refused(message: str, tmp_path: Path) ->
     with pytest.raises(AssetError) as error:
         imported(tmp_path, rotors=text)
     assert message in str(error.value)
+
+
+def test_a_joint_is_held_by_its_name(tmp_path: Path) -> None:
+    """A pattern holds what it fits, a name of its own says more; what is left moves."""
+    rigid = imported(tmp_path, joints="frozen")
+    for said in ('hinge = "frozen"', '"h*" = "frozen"'):
+        assert imported(tmp_path, rotors=f"{FREE}\n[joints]\n{said}\n") == rigid
+    mimics = URDF.replace(LIMIT, LIMIT + '<mimic joint="l"/>')
+    assert imported(tmp_path, mimics, f'{FREE}\n[joints]\nhinge = "frozen"\n') == rigid
+    freed = imported(tmp_path, rotors=f'{FREE}\n[joints]\n"h*" = "frozen"\n[joints.hinge]\nstiffness = 2\n')
+    assert freed.links[1].joint is not None
+    assert freed.links[1].joint.kp == 2.0
+    spinning = URDF.replace('<joint name="l" type="fixed">', '<joint name="l" type="continuous">')
+    part = imported(tmp_path, spinning, f'{FREE}\n[joints]\nl = "frozen"\n')
+    assert [link.name for link in part.links] == ["base", "arm"]
+    assert part.extra["movable_joints_frozen"] == 1.0
+
+
+def test_friction_is_left_out_where_that_is_said(tmp_path: Path) -> None:
+    rough = URDF.replace(LIMIT, LIMIT + '<dynamics friction="0.1"/>')
+    assert imported(tmp_path, rough, f"{FREE}\n[joints.hinge]\nfriction = 0\n") == imported(tmp_path)
+
+
+def test_stops_that_leave_out_zero_begin_at_the_nearest(tmp_path: Path) -> None:
+    for lower, upper, start in ((0.2, 0.9, 0.2), (-0.9, -0.2, -0.2)):
+        text = URDF.replace('lower="-1" upper="1"', f'lower="{lower}" upper="{upper}"')
+        joint = imported(tmp_path, text).links[1].joint
+        assert joint is not None
+        assert (joint.initial_low, joint.initial_high) == (start, start)
+
+
+def test_a_propeller_does_not_spin_on_a_joint_of_its_own(tmp_path: Path) -> None:
+    text = URDF.replace('<joint name="r" type="fixed">', '<joint name="r" type="continuous"><axis xyz="0 0 -1"/>')
+    with pytest.raises(AssetError, match=r"joint 'r' is a propeller's own, .* say joints\.r = \"frozen\" in pair\.toml"):
+        imported(tmp_path, text)
+    # Driven, or across the thrust, it is a joint like any other.
+    assert imported(tmp_path, text, f"{FREE}\n[joints.r]\ndamping = 1\nactive = true\n").joint_count == 2
+    assert imported(tmp_path, text.replace("0 0 -1", "1 0 0")).joint_count == 2
 
 
 def test_joints_are_free_or_frozen(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tyro.conf import Positional
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.control.effectors import YAW_LOST, holds_yaw
 from airworthy.core.errors import AirworthyError
-from airworthy.dynamics.articulated.summary import joint_lines, joint_summary
+from airworthy.dynamics.articulated.summary import at_start, joint_lines, joint_notes, joint_summary
 from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.sensors import carried_sensors
 from airworthy.vehicles import (
@@ -159,10 +159,10 @@ def _show(config: ShowVehicleConfig) -> int:
     record = _named(config.name)
     joints = joint_summary(record) if record.links else {}
     if config.json:
-        emit_json({**_summary(record), **_hover(frozen(record)), **joints, "vehicle": dataclasses.asdict(record)})
+        emit_json({**_summary(record), **_hover(at_start(record)), **joints, "vehicle": dataclasses.asdict(record)})
         return 0
     summary = {key: value for key, value in _summary(record).items() if value is not None}
-    rows = [*summary.items(), ("hover, held" if joints else "hover", _hover_text(frozen(record)))]
+    rows = [*summary.items(), ("hover", _hover_text(at_start(record)))]
     for key, value in [*rows, *((key, value) for key, value in joints.items() if key != "tree")]:
         print(f"{key:18}{value:.5g}" if isinstance(value, float) else f"{key:18}{value}")
     for line in joint_lines(record) if joints else ():
@@ -211,20 +211,22 @@ def _validate(config: ValidateVehicleConfig) -> int:
     carried_sensors(record)
     if record.links:
         tree_of(record)  # what cannot be simulated with joints is told here
-        print(f"{config.file}: {record.joint_count} joints move; what follows is said of them held at zero.")
-    record, given = frozen(record), record
+        print(f"{config.file}: {record.joint_count} joints move; hover is told where flights start, all else at zero.")
+    record, given, hovering = frozen(record), record, at_start(record)
     summary = f"{record.mass:g} kg, {record.rotor_count} rotors, thrust to weight {_thrust_to_weight(record):.3g}"
     print(f"{config.file}: {record.name} is valid ({summary}).")
-    trim = hover_trim(record)
+    trim = hover_trim(hovering)
     if trim.hovers:
-        print(f"hover: {_hover_text(record)}.")
+        print(f"hover: {_hover_text(hovering)}.")
     else:
         print(f"WARNING: it cannot hover: {trim.reason}. It can still be flown; its flights are judged by what happens.")
-    if not holds_yaw(record):
+    if not holds_yaw(hovering):
         print(f"WARNING: it cannot hold its yaw: {YAW_LOST}.")
     arm = arm_length(record)
     if arm > ARM_USUAL:
         print(f"note: its arms are {arm:.4g} m long; positions are in metres, and {arm:.4g} mm would be {arm / 1000.0:.4g}")
+    for note in joint_notes(given) if given.links else ():
+        print(f"note: {note}")
     for name in missing_sources(given):
         print(f"note: no source is given for {name}")
     return 0

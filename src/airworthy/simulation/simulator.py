@@ -459,7 +459,7 @@ class Simulator:
             attitude: Quaternion x, y, z, w; default level. Normalised here.
             rate: Body rate [rad/s]; default 0.
             rotor_speed: Rotor states within their limits, or 0; default hover.
-            joint: Angles of joints [rad]; default those of the configuration.
+            joint: Angles of joints between their stops [rad]; default those of the configuration.
             joint_rate: Their rates [rad/s]; default 0.
         """
         ids = resolve_ids(env_ids, self.env_count)
@@ -478,6 +478,8 @@ class Simulator:
         if rotor_speed is not None:
             lower, upper = (self.rows[self._param_layout.rows(f"rotor_{end}")][:, ids].T for end in ("min", "max"))
             check_rotor_start(start["rotor_speed"], lower, upper)
+        if joint is not None and self._joints is not None:
+            self._joints.refuse_beyond(start["joint"], ids)
         if env_ids is None:
             self.step_count = 0
         if self.scene is not None:

@@ -16,7 +16,17 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound
-from airworthy.vehicles.record import Battery, CollisionBody, Link, Rotor, RotorResponse, SensorMount, Vehicle, VoltageChain
+from airworthy.vehicles.record import (
+    Battery,
+    CollisionBody,
+    Link,
+    LinkShape,
+    Rotor,
+    RotorResponse,
+    SensorMount,
+    Vehicle,
+    VoltageChain,
+)
 
 __all__ = ["check", "check_links", "inertia_matrix", "rotor_thrust", "rotor_torque"]
 
@@ -237,10 +247,21 @@ def check_links(links: tuple[Link, ...]) -> None:
         known.add(link.name)
         _require(all(d >= 0.0 for d in link.drag), f"{where}: drag is {link.drag}, but a negative one would drive the link")
         _check_link_inertia(link, where)
+        for number, shape in enumerate(link.shapes):
+            _check_shape(shape, f"{where}: shapes[{number}]")
     _require(
         links[0].mass > 0.0, f"links[0] ({links[0].name!r}) has no mass, but position is that of the root's own centre of mass"
     )
     _check_resistance(links)
+
+
+_HEARD = {
+    "kp": ("spring", "morphy"),
+    "rest": ("spring", "morphy"),
+    "weight": ("morphy",),
+    "active": ("spring", "spring with kp = 0", "torque"),
+}
+"""What only some laws read: elsewhere it would be ignored without a word."""
 
 
 def _check_joint(link: Link, where: str) -> None:
@@ -268,8 +289,26 @@ def _check_joint(link: Link, where: str) -> None:
     )
     _require(
         low <= first and last <= high,
-        f"{where}: joint.initial_low to initial_high is {first:g} to {last:g}, beyond the stops at {low:g} and {high:g}",
+        f"{where}: joint.initial_low to initial_high is {first:g} to {last:g}, beyond the stops at {low:g} and {high:g}: state"
+        " both within them",
     )
+    for name, heard in _HEARD.items():
+        law = "spring with kp = 0" if joint.law == "spring" and joint.kp == 0.0 else joint.law
+        _require(
+            not getattr(joint, name) or law in heard,
+            f"{where}: joint.{name} is {getattr(joint, name)}, but the law {law!r} does not read it: leave it out",
+        )
+
+
+def _check_shape(shape: LinkShape, where: str) -> None:
+    _require(
+        shape.shape in ("sphere", "box", "cylinder"), f"{where}.shape is {shape.shape!r}, but is 'sphere', 'box' or 'cylinder'"
+    )
+    _require(min(shape.size) > 0.0, f"{where}.size is {list(shape.size)}, but every half extent must be positive")
+    alike = {"sphere": shape.size, "cylinder": shape.size[:2], "box": ()}[shape.shape]
+    _require(len(set(alike)) <= 1, f"{where}.size is {list(shape.size)}, but the radii of a {shape.shape} must be equal")
+    length = math.sqrt(sum(v * v for v in shape.rotation))
+    _require(abs(length - 1.0) < 1e-6, f"{where}.rotation has length {length:.6g}, but a rotation has length 1")
 
 
 def _check_link_inertia(link: Link, where: str) -> None:

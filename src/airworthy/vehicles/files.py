@@ -152,6 +152,10 @@ def refuse_place(name: str | Path) -> None:
         AssetError: One sentence.
     """
     suffix = Path(name).suffix.lower()
+    if suffix == ".xacro":
+        raise AssetError(
+            f"{str(name)!r} holds macros of xacro: give the URDF that `xacro {Path(name).name} > robot.urdf` writes."
+        )
     for kind, suffixes in _PLACES.items():
         if suffix in suffixes:
             raise AssetError(

@@ -14,6 +14,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.table_schema import number_array
 from airworthy.vehicles.record import Drag, Link, Rotor, SensorMount, Vehicle
 
 __all__ = ["articulated", "frozen", "link_poses", "neutral_inertial", "placed_links", "refuse_links"]
@@ -190,6 +191,8 @@ def frozen(vehicle: Vehicle, angles: Sequence[float] | None = None) -> Vehicle:
         return vehicle
     if angles is not None and len(angles) != vehicle.joint_count:
         raise AirworthyError(f"{len(angles)} angles were given for the {vehicle.joint_count} joints of {vehicle.name!r}.")
+    if angles is not None and not np.isfinite(number_array(list(angles), 1, "angles")).all():
+        raise AirworthyError(f"The angles {list(angles)} hold what is not finite; expected radians.")
     poses = link_poses(vehicle.links, angles)
     mass, center, inertia = neutral_inertial(vehicle.links, angles)
     root = vehicle.links[0].name

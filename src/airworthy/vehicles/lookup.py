@@ -32,7 +32,8 @@ def import_urdf(path: str | Path, rotors: str | Path, joints: str | None = None)
     Links, rotor poses and collision shapes come from the URDF; its root link is the body frame, and what is fixed to a link
     becomes part of it. Everything else comes from the rotors TOML: a vehicle file without mass, inertia, center_of_mass and
     links, in which each of `rotors` names a `link` instead of position and axis. The thrust axis is that link's z axis. `body`
-    in the TOML overrides the URDF's collision shapes, and `[joints.NAME]` says what a URDF cannot: law, stiffness, armature.
+    in the TOML overrides the URDF's collision shapes, and `[joints.NAME]` says what a URDF cannot: law, stiffness, armature;
+    `joints.NAME = "frozen"` holds that joint, such as a propeller's own.
 
     Args:
         path: The URDF.
@@ -58,17 +59,27 @@ def import_urdf(path: str | Path, rotors: str | Path, joints: str | None = None)
     asked = joints or (settings if isinstance(settings, str) else "free")
     if asked not in ("free", "frozen"):
         raise AssetError(f'{where}: joints is {shown(settings)}; expected "frozen", "free" or tables [joints.NAME].')
+    moving = len(tree.movable_joints)
+    if asked == "free":
+        from airworthy.vehicles.urdf_links import hold_joints
+
+        tree, settings = hold_joints(tree, settings, where)
+    if isinstance(settings, dict) and settings and not tree.movable_joints:
+        raise AssetError(f"{where}: joints.{next(iter(settings))[:60]} fits no moving joint; {Path(path).name} has none left.")
     rows = table.get("rotors")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise AssetError(f"{where}: rotors must be a list of tables, each with the name of its 'link'.")
     links = [_rotor_link(tree, row, f"{where}: rotors[{index}]", Path(path).name) for index, row in enumerate(rows)]
     table.setdefault("body", _body(tree, links))
     if asked == "free" and tree.movable_joints:
-        from airworthy.vehicles.urdf_links import link_tables
+        from airworthy.vehicles.urdf_links import link_tables, refuse_propeller_joint
 
-        frames = link_tables(tree, settings if isinstance(settings, dict) else None, where, Path(path).name)
+        settings = settings if isinstance(settings, dict) else None
+        frames = link_tables(tree, settings, where, Path(path).name)
         table["links"] = frames.tables
+        _note_held(table, moving - len(tree.movable_joints))
         for row, link in zip(rows, links, strict=True):
+            refuse_propeller_joint(frames, link.name, settings, where, Path(path).name)
             row["link"], position, rotation = frames.placed(link.name, np.zeros(3), np.eye(3))
             row["position"], row["axis"] = position.tolist(), rotation[:, 2].tolist()
         return vehicle_from_table(table, where)
@@ -76,9 +87,13 @@ def import_urdf(path: str | Path, rotors: str | Path, joints: str | None = None)
     for row, link in zip(rows, links, strict=True):
         row["position"], row["axis"] = _clean(link.position), _clean(link.rotation[:, 2])
     table.update(_inertial(tree))
-    if tree.movable_joints and isinstance(table.setdefault("extra", {}), dict):
-        table["extra"]["movable_joints_frozen"] = float(len(tree.movable_joints))
+    _note_held(table, moving)
     return vehicle_from_table(table, where)
+
+
+def _note_held(table: dict[str, Any], count: int) -> None:
+    if count and isinstance(table.setdefault("extra", {}), dict):
+        table["extra"]["movable_joints_frozen"] = float(count)
 
 
 def _rotor_link(tree: UrdfTree, row: dict[str, Any], where: str, urdf: str) -> UrdfLink:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,13 +15,20 @@ from airworthy.core.table_schema import unknown_key, wrong
 from airworthy.vehicles.links import rotation_quaternion, six_inertia, snapped
 from airworthy.vehicles.urdf_tree import UrdfJoint, UrdfLink, UrdfTree
 
-__all__ = ["LinkFrames", "link_tables"]
+__all__ = ["LinkFrames", "hold_joints", "link_tables", "refuse_propeller_joint"]
 
 _WORDS = {
     "law": "law", "stiffness": "kp", "damping": "kd", "rest": "rest", "weight": "weight", "armature": "armature",
     "lower": "lower", "upper": "upper", "effort": "effort", "rate_max": "rate_max", "active": "active", "initial": "initial",
+    "friction": "",
 }  # fmt: skip
-"""What `[joints.NAME]` may say, and the record's word for it."""
+"""What `[joints.NAME]` may say, and the record's word for it; friction can only be left out."""
+HELD = "frozen"
+"""What `joints.NAME` says of a joint that is held at zero."""
+_PARALLEL = 1.0 - 1e-6
+"""Least cosine of two axes that are one."""
+_NEAR = 1e-3
+"""Farthest that a propeller's hub is from its own axis [m]."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,68 @@ class LinkFrames:
         return self.carrier[link], _clean(offset + turn @ position), snapped(turn @ rotation)
 
 
+def hold_joints(tree: UrdfTree, settings: Any, where: str) -> tuple[UrdfTree, Any]:
+    """Return a URDF with the joints fixed at zero that the settings say "frozen" of, and the settings of the others.
+
+    Args:
+        tree: The URDF.
+        settings: As of `link_tables`.
+        where: The rotors TOML in messages.
+
+    Raises:
+        AssetError: Such a word fits no joint that moves.
+    """
+    if not isinstance(settings, dict):
+        return tree, settings
+    movable = [joint for joint in tree.joints.values() if joint.kind != "fixed"]
+    said: dict[str, Any] = {}
+    for pattern, word in settings.items():
+        met = [joint.name for joint in movable if fnmatchcase(joint.name, pattern)]
+        if word == HELD and not met:
+            raise _fits_none(where, pattern, [joint.name for joint in movable])
+        said.update((name, word) for name in met if name != pattern)
+    said.update((joint.name, settings[joint.name]) for joint in movable if joint.name in settings)
+    held = {name for name, word in said.items() if word == HELD}
+    joints = {link: replace(joint, kind="fixed") if joint.name in held else joint for link, joint in tree.joints.items()}
+    moving = tuple(name for name in tree.movable_joints if name not in held)
+    others = {pattern: word for pattern, word in settings.items() if word != HELD}
+    return replace(tree, joints=joints, movable_joints=moving), others
+
+
+def _fits_none(where: str, pattern: str, names: list[str]) -> AssetError:
+    return AssetError(f"{where}: joints.{pattern[:60]} fits no moving joint; there are {', '.join(names) or 'none'}.")
+
+
+def refuse_propeller_joint(frames: LinkFrames, link: str, settings: Any, where: str, urdf: str) -> None:
+    """Refuse a rotor whose link spins on a joint of its own that nothing drives: its torque would turn the propeller alone.
+
+    Args:
+        frames: Of the URDF.
+        link: That the rotor names.
+        settings: As of `link_tables`.
+        where: The rotors TOML in messages.
+        urdf: The URDF in messages.
+
+    Raises:
+        AssetError: One sentence with the joint's name.
+    """
+    tree = frames.tree
+    joint = tree.joints.get(frames.carrier[link])
+    if joint is None or joint.kind != "continuous":
+        return
+    own, carrier = tree.links[link], tree.links[joint.child]
+    axis = carrier.rotation @ np.asarray(joint.axis) / np.linalg.norm(joint.axis)
+    chosen = _settings(settings, [joint.name for joint in tree.joints.values() if joint.kind != "fixed"], where)[joint.name]
+    along = (
+        abs(axis @ own.rotation[:, 2]) > _PARALLEL and np.linalg.norm(np.cross(axis, own.position - carrier.position)) < _NEAR
+    )
+    if along and not chosen.get("active") and not chosen.get("stiffness"):
+        raise AssetError(
+            f"{urdf}: joint {joint.name[:60]!r} is a propeller's own, so that the torque of the rotor on {link[:60]!r} would"
+            f' reach nothing else: rotors here spin by themselves, so say joints.{joint.name[:60]} = "{HELD}" in {where}.'
+        )
+
+
 def link_tables(tree: UrdfTree, settings: Any, where: str, urdf: str) -> LinkFrames:
     """Return the links of a URDF with its joints free.
 
@@ -66,9 +135,9 @@ def link_tables(tree: UrdfTree, settings: Any, where: str, urdf: str) -> LinkFra
         moves = joint is None or joint.kind != "fixed"
         carrier[name] = name if moves or joint is None else carrier[joint.parent]
     movable = [joint for name in tree.links if (joint := tree.joints.get(name)) is not None and joint.kind != "fixed"]
-    for joint in movable:
-        _refuse(joint, urdf)
     chosen = _settings(settings, [joint.name for joint in movable], where)
+    for joint in movable:
+        _refuse(joint, chosen[joint.name], urdf, where)
     frames = LinkFrames([], carrier, tree)
     for name in tree.links:
         if carrier[name] == name:
@@ -83,15 +152,19 @@ def link_tables(tree: UrdfTree, settings: Any, where: str, urdf: str) -> LinkFra
     return frames
 
 
-def _refuse(joint: UrdfJoint, urdf: str) -> None:
+def _refuse(joint: UrdfJoint, chosen: dict[str, Any], urdf: str, where: str) -> None:
     who = f"{urdf}: joint {joint.name[:60]!r}"
-    mend = 'say joints = "frozen" in the rotors TOML, or --joints frozen, to hold all joints'
+    mend = f'say joints.{joint.name[:60]} = "{HELD}" in {where} to hold it, or --joints frozen to hold all'
     if joint.kind == "prismatic":
         raise AssetError(f"{who} is prismatic, but only revolute and continuous joints can move here: {mend}.")
     if joint.mimics:
         raise AssetError(f"{who} mimics another, but every joint moves by its own here: {mend}.")
-    if joint.friction != 0.0:
-        raise AssetError(f"{who} has the friction {joint.friction:g}, but only damping is simulated: set it to 0, or {mend}.")
+    friction = chosen.get("friction", joint.friction)
+    if friction != 0:
+        raise AssetError(
+            f"{who} has the friction {shown(friction)}, but only damping is simulated: say friction = 0 of it in {where}, or"
+            f" {mend}."
+        )
     if joint.kind == "revolute" and not joint.limit.get("lower", 0.0) < joint.limit.get("upper", 0.0):
         raise AssetError(f"{who} is revolute, but its <limit> has no lower below an upper: state them, or make it continuous.")
     if not any(joint.axis):
@@ -107,13 +180,13 @@ def _settings(settings: Any, names: list[str], where: str) -> dict[str, dict[str
     chosen: dict[str, dict[str, Any]] = {name: {} for name in names}
     for pattern, table in settings.items():
         if not isinstance(table, dict):
-            raise wrong(f"{where}: joints.{pattern[:60]}", "a table", table)
+            raise wrong(f"{where}: joints.{pattern[:60]}", f'a table, or "{HELD}"', table)
         for key in table:
             if key not in _WORDS:
                 raise unknown_key(key, _WORDS, f"{where}: joints.{pattern[:60]}")
         met = [name for name in names if fnmatchcase(name, pattern)]
         if not met:
-            raise AssetError(f"{where}: joints.{pattern[:60]} fits no moving joint; there are {', '.join(names) or 'none'}.")
+            raise _fits_none(where, pattern, names)
         for name in met:
             if pattern != name:
                 chosen[name].update(table)
@@ -142,8 +215,15 @@ def _joint(joint: UrdfJoint, above: UrdfLink, link: UrdfLink, chosen: dict[str, 
             if not isinstance(value, list) or len(value) != 2:
                 raise wrong(f"{where}.initial", "a list of the lowest and the highest angle", value)
             table["initial_low"], table["initial_high"] = value
-        else:
+        elif key != "friction":
             table[_WORDS[key]] = value
+    if "initial" not in chosen:
+        low, high = table.get("lower"), table.get("upper")
+        # Zero may lie beyond the stops; what starts there would be thrown out by them.
+        if isinstance(low, float) and low > 0.0:
+            table["initial_low"] = table["initial_high"] = low
+        elif isinstance(high, float) and high < 0.0:
+            table["initial_low"] = table["initial_high"] = high
     return table
 
 

@@ -234,6 +234,8 @@ def _end(joint: Element, tag: str, links: dict[str, Element]) -> str:
 def _tree(root: Element) -> UrdfTree:
     if root.tag != "robot":
         raise BrokenXmlError(f"the outermost element is <{root.tag[:40]}>, but a URDF's is <robot>")
+    if any("xacro" in element.tag for element in root):
+        raise BrokenXmlError("it holds xacro macros, which nobody has expanded: write what `xacro FILE > robot.urdf` prints")
     links, joints = _named(root, "link"), _named(root, "joint")
     if not 1 <= len(links) <= LINKS_MAX:
         raise BrokenXmlError(f"it has {len(links)} links, but 1 to {LINKS_MAX} can be read")
@@ -282,8 +284,11 @@ def _walk(root: str, links: dict[str, Element], children: dict[str, list[tuple[s
         # Last on the stack is read first: links come in the file's order, as joints of a command do.
         for child, joint in reversed(children[name]):
             if joint.get("type") not in ("fixed", *_MOVABLE):
-                kind = str(joint.get("type"))[:40]
-                raise BrokenXmlError(f"joint {str(joint.get('name'))[:60]!r} is of type {kind!r}, which cannot be flown")
+                kind = f"is of type {joint.attrib['type'][:40]!r}" if "type" in joint.attrib else "has no type"
+                raise BrokenXmlError(
+                    f"joint {str(joint.get('name'))[:60]!r} {kind}, which cannot be flown: expected one of"
+                    f" {', '.join(('fixed', *_MOVABLE))}; make it fixed to hold it"
+                )
             turn, offset = _origin(joint)
             waiting.append((child, rotation @ turn, position + rotation @ offset))
 

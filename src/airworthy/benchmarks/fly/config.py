@@ -259,7 +259,7 @@ class FlyConfig:
     without it, those in which it hovers. With --dynamics rigid they are held."""
     randomize: tuple[str, ...] = ()
     """Spread of the flights, "name=value": relative half widths of mass, inertia, thrust, rotor, drag, lag; wind [m/s],
-    position [m], yaw [rad], joint (a share of their spread); "default" for a mild mix of all."""
+    position [m], yaw [rad], joint (a share of their spread); "default" for a mild mix of what the vehicle has."""
     wind: Annotated[tuple[float, float, float], AIR_SPEED] = (0.0, 0.0, 0.0)
     """Mean wind, world [m/s]. (The wind of `airworthy evaluate` is a push [m/s^2].)"""
     turbulence: Annotated[float, GUSTINESS] = 0.0
@@ -458,15 +458,20 @@ def _check_recordings(config: FlyConfig) -> None:
         check_video_size(config.video_size)
 
 
-def randomization(tokens: tuple[str, ...]) -> Randomization:
+def randomization(tokens: tuple[str, ...], windless: bool = False) -> Randomization:
     """Parse "mass=0.1" words; "default" stands for a mild mix.
+
+    Args:
+        tokens: The words.
+        windless: Whether nothing of the vehicle feels wind, so that the mild mix has none.
 
     Raises:
         AirworthyError: If a word is not a known name with a number that it can take.
     """
     known = [field.name for field in fields(Randomization)]
     values: dict[str, float] = {}
-    for token in (part for text in tokens for part in (RANDOMIZE_DEFAULT if text == "default" else text).split()):
+    mix = " ".join(part for part in RANDOMIZE_DEFAULT.split() if not (windless and part.startswith("wind=")))
+    for token in (part for text in tokens for part in (mix if text == "default" else text).split()):
         name, _, number = token.partition("=")
         if name not in known:
             raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.1 wind=2.")

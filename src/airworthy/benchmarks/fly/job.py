@@ -471,6 +471,7 @@ def simulator_config(config: FlyConfig, level: str, vehicles: Sequence[Vehicle] 
         vehicles: Of which the first has the joints that `config.joints` speaks of.
     """
     jointed = config.dynamics == "articulated"
+    windless = jointed and not any(any(link.drag) for item in vehicles for link in item.links)
     return SimulatorConfig(
         dynamics="rigid" if config.dynamics == "auto" else config.dynamics,
         joint_angles=angles_of(config, vehicles[0]) if jointed and config.joints is not None and vehicles else (),
@@ -483,7 +484,7 @@ def simulator_config(config: FlyConfig, level: str, vehicles: Sequence[Vehicle] 
         contact=contact_of(config),
         wind=Wind(mean=config.wind, turbulence=(config.turbulence,) * 3),
         imu=None if config.imu is None else Imu.named(config.imu),
-        randomization=randomization(config.randomize),
+        randomization=randomization(config.randomize, windless),
     )
 
 

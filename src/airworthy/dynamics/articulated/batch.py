@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32, ArrayLike, aligned_zeros
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
+from airworthy.core.schema import Bound, number, shown
 from airworthy.dynamics.articulated.native import BLOCKS_PER_TASK, articulated_kernel
 from airworthy.dynamics.articulated.parameters import (
     articulated_input_layout,
@@ -20,9 +21,25 @@ from airworthy.dynamics.articulated.parameters import (
 from airworthy.dynamics.articulated.step import INTEGRATORS, STAGES
 from airworthy.dynamics.articulated.stiffness import check_step
 from airworthy.dynamics.articulated.tree import tree_of
+from airworthy.vehicles.lookup import vehicle_given
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["ArticulatedBatch"]
+
+MOST = 1 << 24
+"""Environments of a batch."""
+
+
+def _environments(vehicles: Any, env_count: int | None) -> list[Vehicle]:
+    """Return the vehicle of each environment."""
+    if env_count is not None:
+        number(env_count, "env_count", Bound(1, MOST), whole=True)
+    if isinstance(vehicles, Vehicle | str):
+        return [vehicle_given(vehicles)] * (env_count or 1)
+    items = [vehicle_given(item, f"vehicles[{index}]") for index, item in enumerate(vehicles)]
+    if not items or env_count not in (None, len(items)):
+        raise AirworthyError(f"{len(items)} vehicles were given for {env_count or 'no'} environments; expected one for each.")
+    return items
 
 
 class ArticulatedBatch:
@@ -49,10 +66,10 @@ class ArticulatedBatch:
         rows: ArrayLike | None = None,
         threads: int | None = None,
     ):
-        items = [vehicles] * (env_count or 1) if isinstance(vehicles, Vehicle) else list(vehicles)
+        items = _environments(vehicles, env_count)
         if integrator not in INTEGRATORS:
             raise unknown_name("integrator", integrator, INTEGRATORS)
-        if not (math.isfinite(dt) and dt > 0.0):
+        if not number(dt, "dt") > 0.0:
             raise AirworthyError(f"dt is {dt}; expected a step in seconds above zero.")
         known = {id(item): tree_of(item) for item in {id(item): item for item in items}.values()}
         trees = [known[id(item)] for item in items]
@@ -112,7 +129,12 @@ class ArticulatedBatch:
             self._put(self._state[self.layout.rows(name)], name, value)
 
     def _put(self, rows: ArrayF32, name: str, value: ArrayLike) -> None:
-        given = np.asarray(value, float)
+        try:
+            given = np.asarray(value, float)
+        except (TypeError, ValueError):
+            raise AirworthyError(f"{name} is {shown(value)}; expected numbers.") from None
+        if not np.isfinite(given).all():
+            raise AirworthyError(f"{name} holds what is not finite; expected numbers.")
         if given.shape not in ((len(rows),), (self.env_count, len(rows))):
             raise AirworthyError(
                 f"{name} has the shape {given.shape}; expected ({len(rows)},) or {(self.env_count, len(rows))}."
@@ -143,6 +165,7 @@ class ArticulatedBatch:
             steps: How many.
             command: (env, rotors) or (rotors,).
         """
+        number(steps, "steps", Bound(0, 2**31 - 1), whole=True)
         self._put(self._inputs[self.inputs_layout.rows("command")], "command", command)
         if steps not in self._launchers:
             self._launchers[steps] = self._launcher(steps)

@@ -18,7 +18,7 @@ from airworthy.dynamics.articulated.equations import (
 )
 from airworthy.dynamics.articulated.tree import TreeNumbers, TreeStructure
 
-__all__ = ["center_of_mass", "composite", "effectiveness", "momentum_and_energy", "whole_inertia"]
+__all__ = ["center_of_mass", "composite", "effectiveness", "is_out", "momentum_and_energy", "whole_inertia"]
 
 
 def body_centers(structure: TreeStructure, model: TreeNumbers, frames: Sequence[BodyFrame]) -> tuple[Vector, ...]:
@@ -102,7 +102,7 @@ def _inertia_about(model: TreeNumbers, frames: Sequence[BodyFrame], centers: Seq
 def effectiveness(structure: TreeStructure, model: TreeNumbers, q: Vector, about: Vector | None = None) -> tuple[Vector, ...]:
     """Return, per rotor, the wrench in root axes per newton of its thrust: [a; (p - r) x a + kappa a].
 
-    kappa is torque over thrust at the largest state, exact where both are proportional.
+    kappa is torque over thrust at the largest state, exact where both are proportional. Of a rotor that is out all is zero.
 
     Args:
         structure: Of the tree.
@@ -115,11 +115,23 @@ def effectiveness(structure: TreeStructure, model: TreeNumbers, q: Vector, about
     places = positions(structure, frames)
     found = []
     for item, (body, arm, axis) in zip(model.propellers, rotor_frames(structure, model, frames), strict=True):
+        if is_out(item.thrust):
+            found.append((0.0,) * 6)
+            continue
         thrust = item.thrust[0] + item.most * (item.thrust[1] + item.thrust[2] * item.most)
         torque = item.torque[0] + item.most * (item.torque[1] + item.torque[2] * item.most)
         lever = sub(add(places[body], arm), point)
         found.append((*axis, *add(cross(lever, axis), scale(axis, torque / thrust))))
     return tuple(found)
+
+
+def is_out(numbers: Vector) -> bool:
+    """Tell whether all numbers are zero by structure, as the thrust is of a rotor that is out.
+
+    Args:
+        numbers: Floats, arrays or traced values.
+    """
+    return all(isinstance(part, float) and part == 0.0 for part in numbers)
 
 
 def momentum_and_energy(

@@ -24,6 +24,8 @@ JOINT_ANGLES = ("hover", "neutral", "ring")
 """Names that `joint_angles` knows."""
 _RESIDUAL = 1e-9
 """Of the balance of joints [N m]."""
+_LONGEST = 0.1
+"""Step of a joint in search of its balance [rad]."""
 _INDEPENDENT = 2e-6
 """Least singular value of rows of unit length, as of `control.effectors`."""
 
@@ -34,7 +36,8 @@ def joint_angles(vehicle: Vehicle, given: str | Sequence[float]) -> tuple[float,
     Args:
         vehicle: With joints.
         given: Angles; or "neutral" (all zero), "ring" (joints that turn about the vertical bend alike, until the links close a
-            regular polygon), "hover" (as neutral, springs bent until they balance what hover loads them with).
+            regular polygon), "hover" (as their records have them start, springs bent until they balance what hover loads them
+            with).
 
     Raises:
         AirworthyError: Another name, another number of angles, or angles beyond the stops.
@@ -42,8 +45,8 @@ def joint_angles(vehicle: Vehicle, given: str | Sequence[float]) -> tuple[float,
     if isinstance(given, str):
         if given not in JOINT_ANGLES:
             raise unknown_name("set of joint angles", given, JOINT_ANGLES)
-        makers = {"neutral": _neutral, "ring": _ring, "hover": lambda item: _balanced(item, _neutral(item))}
-        return makers[given](vehicle)
+        makers = {"neutral": _neutral, "ring": _ring, "hover": lambda item: _balanced(item, _initial(item))}
+        return _within_stops(vehicle, makers[given](vehicle), f" by {given!r}")
     angles = tuple(float(angle) for angle in given)
     joints = _joints(vehicle)
     if len(angles) != len(joints) or not all(map(math.isfinite, angles)):
@@ -51,36 +54,48 @@ def joint_angles(vehicle: Vehicle, given: str | Sequence[float]) -> tuple[float,
             f"{vehicle.name!r} has {len(joints)} joints; expected as many angles in radians, or one of"
             f" {', '.join(JOINT_ANGLES)}; got {len(angles)}."
         )
-    for index, (angle, joint) in enumerate(zip(angles, joints, strict=True)):
+    return _within_stops(vehicle, angles, "")
+
+
+def _within_stops(vehicle: Vehicle, angles: tuple[float, ...], how: str) -> tuple[float, ...]:
+    """Return angles, refusing those beyond the stops, as given `how`."""
+    for index, (angle, joint) in enumerate(zip(angles, _joints(vehicle), strict=True)):
         low, high = _stops(joint)
         if not low <= angle <= high:
             raise AirworthyError(
-                f"Joint {index} of {vehicle.name!r} was given {angle:.4g} rad; its stops are at {low:.4g} and {high:.4g} rad."
+                f"Joint {index} of {vehicle.name!r} was given {angle:.4g} rad{how}; its stops are at {low:.4g} and"
+                f" {high:.4g} rad: give angles between them."
             )
     return angles
 
 
 @lru_cache(maxsize=256)
 def start_angles(vehicle: Vehicle) -> tuple[float, ...]:
-    """Return the angles that flights start from unless others are given: a ring of a chain whose rotors lie on one line when it
-    is straight, else the balance of hover."""
+    """Return the angles that flights start from unless others are given: where its record has joints start, springs in the
+    balance of hover; a ring, as far as stops allow, of a chain whose rotors lie on one line there."""
+    given = _initial(vehicle)
     if vehicle.fixed_base:
-        return _neutral(vehicle)
-    straight = _neutral(vehicle)
+        return given
     # A chain's motors on one line give no moment about it, so it cannot hover straight.
-    if _hovers(vehicle, straight):
-        return _balanced(vehicle, straight)
-    ring = _ring(vehicle) if _upright(vehicle).count(True) >= 2 else straight
-    return ring if _hovers(vehicle, ring) else straight
+    if _hovers(vehicle, given):
+        return _balanced(vehicle, given)
+    if _upright(vehicle).count(True) < 2:
+        return given
+    stops = map(_stops, _joints(vehicle))
+    ring = tuple(min(max(angle, low), high) for angle, (low, high) in zip(_ring(vehicle), stops, strict=True))
+    # Three rotors in a ring cannot hold their heading, but what lies on one line cannot even stay level.
+    return ring if _hovers(vehicle, ring) or _tilts(vehicle, ring) > _tilts(vehicle, given) else given
 
 
 def _hovers(vehicle: Vehicle, angles: Sequence[float]) -> bool:
-    held = frozen(vehicle, angles)
-    # Thrust, roll and pitch have to be independent: motors on one line give no moment about it.
-    rows = control_effectiveness(held)[2:5]
+    return _tilts(vehicle, angles) and hover_trim(frozen(vehicle, angles)).hovers
+
+
+def _tilts(vehicle: Vehicle, angles: Sequence[float]) -> bool:
+    """Whether thrust, roll and pitch are independent: motors on one line give no moment about it."""
+    rows = control_effectiveness(frozen(vehicle, angles))[2:5]
     size = np.linalg.norm(rows, axis=1)
-    independent = np.linalg.matrix_rank(rows / np.where(size > 0.0, size, 1.0)[:, None], tol=_INDEPENDENT) == len(rows)
-    return hover_trim(held).hovers and bool(independent)
+    return bool(np.linalg.matrix_rank(rows / np.where(size > 0.0, size, 1.0)[:, None], tol=_INDEPENDENT) == len(rows))
 
 
 def _joints(vehicle: Vehicle) -> list[Joint]:
@@ -89,6 +104,11 @@ def _joints(vehicle: Vehicle) -> list[Joint]:
 
 def _neutral(vehicle: Vehicle) -> tuple[float, ...]:
     return (0.0,) * vehicle.joint_count
+
+
+def _initial(vehicle: Vehicle) -> tuple[float, ...]:
+    """Return the middle of where its record has each joint start, which lies between its stops."""
+    return tuple(0.5 * (joint.initial_low + joint.initial_high) for joint in _joints(vehicle))
 
 
 def _upright(vehicle: Vehicle) -> list[bool]:
@@ -104,8 +124,7 @@ def _ring(vehicle: Vehicle) -> tuple[float, ...]:
     count = sum(upright)
     if count < 2:
         raise AirworthyError(f"{vehicle.name!r} has {count} joints that turn about the vertical; a ring needs two at least.")
-    angles = tuple(2.0 * math.pi / (count + 1) if turns else 0.0 for turns in upright)
-    return joint_angles(vehicle, angles)
+    return tuple(2.0 * math.pi / (count + 1) if turns else 0.0 for turns in upright)
 
 
 def _balanced(vehicle: Vehicle, angles: Sequence[float]) -> tuple[float, ...]:
@@ -118,27 +137,42 @@ def _balanced(vehicle: Vehicle, angles: Sequence[float]) -> tuple[float, ...]:
         return tuple(float(angle) for angle in angles)
     tree = tree_of(vehicle)
 
-    def held_at(x: Array) -> Array:
+    low, high = np.array([_stops(_joints(vehicle)[k]) for k in free]).T
+
+    def held_at(x: Array) -> list[float]:
         held = q.copy()
         held[free] = x
-        return held
+        return [float(angle) for angle in held]
+
+    def residual(x: Array) -> Array | None:
+        """Also of the thrusts, which follow the angles; None: it cannot hover so."""
+        trim = hover_trim(frozen(vehicle, held_at(x)))
+        return joint_residual(tree, trim, held_at(x))[free] if trim.hovers else None
 
     x, step = q[free], 1e-6
-    for _ in range(60):
-        trim = hover_trim(frozen(vehicle, held_at(x).tolist()))
-        now = joint_residual(tree, trim, held_at(x))[free]
-        if np.abs(now).max() < _RESIDUAL:
+    for _ in range(100):
+        now = residual(x)
+        if now is None:
             break
-        moved = [joint_residual(tree, trim, held_at(x + step * unit))[free] for unit in np.eye(len(x))]
-        slope = (np.stack(moved, axis=1) - now[:, None]) / step
-        full = np.linalg.lstsq(slope, -now, rcond=None)[0]
+        # What lies on a stop and is pressed against it is held there, and the others balance beside it.
+        loose = ~(((x <= low) & (now < 0.0)) | ((x >= high) & (now > 0.0)))
+        if np.abs(now[loose]).max(initial=0.0) < _RESIDUAL:
+            return tuple(held_at(x))
+        moved = [there for unit in np.eye(len(x))[loose] if (there := residual(x + step * unit)) is not None]
+        if len(moved) < loose.sum():
+            break
+        slope = (np.stack(moved, axis=1) - now[:, None])[loose] / step
+        full = np.linalg.lstsq(slope, -now[loose], rcond=None)[0]
+        # Newton's step, unless it leads to a balance that joints would leave: they go where their torques turn them.
+        if full @ now[loose] <= 0.0:
+            full = now[loose] * (_LONGEST / float(np.abs(now[loose]).max()))
         # A law that is flat at its rest would send the first step far away.
-        x = x + full * min(1.0, 0.1 / max(float(np.abs(full).max()), 1e-12))
-    joints = _joints(vehicle)
-    for k, value in zip(free, x, strict=True):
-        low, high = _stops(joints[k])
-        q[k] = min(max(float(value), low), high)
-    return tuple(float(angle) for angle in q)
+        x[loose] += full * min(1.0, _LONGEST / max(float(np.abs(full).max()), 1e-12))
+        x = np.clip(x, low, high)
+    raise AirworthyError(
+        f"The springs of {vehicle.name!r} find no angles at which they balance its hover: give angles (joint_angles, --joints),"
+        " stiffer springs or stops."
+    )
 
 
 def _stops(joint: Joint) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from airworthy.dynamics.articulated.tree import JointTree
 from airworthy.vehicles.links import rotation_matrix
 from airworthy.vehicles.record import LinkShape, Vehicle
 
-__all__ = ["contact_spheres", "sphere_reach"]
+__all__ = ["contact_spheres", "sphere_reach", "widest_gap"]
 
 
 def contact_spheres(vehicle: Vehicle, tree: JointTree) -> tuple[tuple[int, tuple[float, float, float, float]], ...]:
@@ -47,6 +48,18 @@ def _spheres_of(shape: LinkShape) -> list[tuple[np.ndarray[Any, Any], float]]:
         return [(middle, float(half.max()))]
     axis = rotation_matrix(shape.rotation)[:, long] * (half[long] - across)
     return [(middle - axis, across), (middle, across), (middle + axis, across)]
+
+
+def widest_gap(shape: LinkShape) -> float:
+    """Return the clear distance between two neighbouring spheres of a shape [m]: what is thinner passes through there.
+
+    Args:
+        shape: Of a link.
+    """
+    spheres = _spheres_of(shape)
+    pairs = pairwise(spheres)
+    gaps = [float(np.linalg.norm(far - near)) - radius - other for (near, radius), (far, other) in pairs]
+    return max(gaps, default=0.0)
 
 
 def sphere_reach(tree: JointTree, spheres: Any) -> float:

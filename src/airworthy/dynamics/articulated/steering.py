@@ -11,7 +11,7 @@ from typing import Any
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import sqrt, where
 from airworthy.core.vectors import add, cross, dot, matrix_columns, sub
-from airworthy.dynamics.articulated.composite import body_centers, effectiveness, mean_by_mass, whole_inertia
+from airworthy.dynamics.articulated.composite import body_centers, effectiveness, is_out, mean_by_mass, whole_inertia
 from airworthy.dynamics.articulated.equations import kinematics, positions, turned_inertia, velocities
 from airworthy.dynamics.articulated.factor import factored, solved
 from airworthy.dynamics.articulated.step import to_world
@@ -129,8 +129,9 @@ def allocation(columns: tuple[Vector, ...], row_scale: Vector) -> tuple[tuple[Ve
     # Yaw comes last where rotors are full: a force that made none would leave nothing to rotors whose axes lean by a few
     # hundredths, since what they give against it by drag is as little.
     shares = tuple(x[0] * row_scale[0] for x in _pseudo_inverse(rows[:3]))
-    least: Scalar = shares[0]
-    for share in shares[1:]:
+    working = [share for share, column in zip(shares, columns, strict=True) if not is_out(column)]
+    least: Scalar = working[0] if working else 0.0
+    for share in working[1:]:
         least = where(share < least, share, least)
     return inverse, tuple(where(least > 1e-9, share, 0.0) for share in shares)
 

@@ -30,6 +30,10 @@ HOLDING_GAIN = 6.0
 """At which servos hold an angle [1/s]."""
 
 
+STOP_GIVE = 5e-3
+"""By which a flight may start beyond a stop [rad]: one that goes on from where another was may have been pressed into it."""
+
+
 @lru_cache(maxsize=64)
 def spheres_for(vehicle: Vehicle) -> tuple[tuple[int, tuple[float, float, float, float]], ...]:
     """Return bodies, places and radii of the spheres that a vehicle meets the ground with, found once."""
@@ -134,6 +138,13 @@ def joint_kinds(vehicle: Vehicle) -> tuple[str, ...]:
     return tuple(law if joint.active and law in KINDS else "passive" for law, joint in zip(laws, joints, strict=True))
 
 
+def _stops(vehicles: Sequence[Vehicle], ids: ArrayIndex) -> tuple[Array, Array]:
+    """Return the stops of the joints of flights, infinite where there are none, two of (k, joints) [rad]."""
+    joints = [[link.joint for link in vehicles[k].links if link.joint is not None] for k in ids]
+    low = np.array([[-np.inf if joint.lower is None else joint.lower for joint in row] for row in joints])
+    return low, np.array([[np.inf if joint.upper is None else joint.upper for joint in row] for row in joints])
+
+
 class Joints:
     """The joints of a batch: where they start, how they are drawn, and what they are told.
 
@@ -183,10 +194,28 @@ class Joints:
             return
         joints = [[link.joint for link in self._vehicles[k].links if link.joint is not None] for k in ids]
         half = np.array([[0.5 * (joint.initial_high - joint.initial_low) for joint in row] for row in joints])
-        low = np.array([[-np.inf if joint.lower is None else joint.lower for joint in row] for row in joints])
-        high = np.array([[np.inf if joint.upper is None else joint.upper for joint in row] for row in joints])
+        low, high = _stops(self._vehicles, ids)
         draw = 2.0 * uniforms(keys, 4, Stream.RESET, half.shape[1]) - 1.0
         start["joint"] = np.clip(start["joint"] + share * half * draw, low, high)
+
+    def refuse_beyond(self, angles: ArrayFloat, ids: ArrayIndex) -> None:
+        """Refuse angles beyond the stops, whose springs would throw out what starts there.
+
+        Args:
+            angles: That flights are to start from, (k, joints) [rad].
+            ids: Their environments.
+
+        Raises:
+            AirworthyError: One sentence with the first of them.
+        """
+        low, high = _stops(self._vehicles, ids)
+        beyond = (angles < low - STOP_GIVE) | (angles > high + STOP_GIVE)
+        if beyond.any():
+            row, joint = np.argwhere(beyond)[0]
+            raise AirworthyError(
+                f"Reset got {angles[row, joint]:.4g} rad for joint {joint} of {self._vehicles[int(ids[row])].name!r}, whose"
+                f" stops are at {low[row, joint]:.4g} and {high[row, joint]:.4g} rad: start between them."
+            )
 
     def whole(self, tree: Array, start: Mapping[str, ArrayFloat]) -> dict[str, Array]:
         """Return where the centre of mass of the whole is and how it moves as flights start, by state rows, each (3, k).
