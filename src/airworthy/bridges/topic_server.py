@@ -166,10 +166,7 @@ class _Served:
         named = dict(sensor_of(word) for word in config.sensors)
         self._devices: dict[str, Device] = named
         specs: dict[str, Any] = {name: MountedSensor(item) for name, item in named.items()}
-        self._renderer = self._pictures(stack)
-        self._mounted = None
-        if batch is not None and specs:
-            self._mounted = MountedSensors(self.simulator, batch, specs, renderer=self._renderer)
+        # Before the process with the pictures begins: over zenoh whoever is there first routes for all others.
         self.commands: CommandTopic | LcmCommands
         self._sender: TopicSender | LcmSender
         self._resets: Subscriber | None = None
@@ -184,6 +181,10 @@ class _Served:
             self.commands, self._sender = CommandTopic(bus, config.level), TopicSender(bus, reliable=False)
             self._resets = bus.subscriber(f"{PREFIX}/input/reset", "std_msgs/msg/Empty", COMMANDS)
             self.address = bus.address
+        self._renderer = self._pictures(stack)
+        self._mounted = None
+        if batch is not None and specs:
+            self._mounted = MountedSensors(self.simulator, batch, specs, renderer=self._renderer)
         self._log: FlightMcap | None = None
         if config.out is not None:
             config.out.mkdir(parents=True, exist_ok=True)
