@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -180,6 +181,39 @@ def test_a_pilot_in_c_flies_the_same_bytes(serve: Callable[..., str], tmp_path: 
         running.wait()
     flown(tmp_path / "python", serve(Batched), envs=2)
     assert digest(tmp_path / "c") == digest(tmp_path / "python")
+
+
+SLOW = """
+#include "airworthy_pilot.h"
+static int command(const aw_message *seen, double *out, void *mine) {
+    (void)seen; (void)mine; (void)out;
+    sleep(1);
+    return 0;
+}
+int main(int count, char **words) {
+    aw_pilot pilot = {"slow", "velocity", 4, "[]", 0.0, NULL, command, NULL};
+    return count > 1 ? aw_serve(&pilot, atoi(words[1])) : 1;
+}
+"""
+
+
+@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+def test_a_slow_pilot_in_c_outlives_the_flight_that_it_lost(loopback: None, tmp_path: Path) -> None:
+    """Its answer finds nobody any more, which is a signal unless it is asked not to be."""
+    program, port, source = tmp_path / "slow", free_port(), tmp_path / "slow.c"
+    source.write_text(SLOW)
+    flags = ("-std=c99", "-D_POSIX_C_SOURCE=200809L", f"-I{CLIENTS}")
+    subprocess.run([str(CC), *flags, str(source), "-o", str(program)], check=True)
+    running = subprocess.Popen([str(program), str(port)])
+    try:
+        result = flown(tmp_path / "lost", f"external:{port}", wait=10.0, patience=0.5)
+        assert result.summary["flights"][0]["outcome"] == "pilot_error"
+        # It serves one after the other: who is greeted now comes behind the answer that nobody took.
+        assert external_entry(f"external:{port}", RemoteSettings(patience=10.0)).hello.name == "slow"
+        assert running.poll() is None
+    finally:
+        running.kill()
+        running.wait()
 
 
 def test_a_unix_socket_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -447,6 +481,26 @@ def test_a_program_that_fails_ends_its_own_flight_alone(serve: Callable[..., str
     assert judge(tmp_path / "three").summary["flights"][1]["outcome"] == "pilot_error"
 
 
+@pytest.mark.parametrize("level", ["velocity", "rotor_speed"])
+def test_a_command_of_another_width_ends_its_own_flight_alone(serve: Callable[..., str], tmp_path: Path, level: str) -> None:
+    class Narrow(Climber):
+        begun = 0
+
+        def __init__(self) -> None:
+            type(self).begun += 1
+            self.flight, self.level = type(self).begun - 2, level
+
+        def command(self, data: Any) -> Any:
+            found = super().command(data) if level == "velocity" else np.full((1, 4), 900.0)
+            return found[:, :3] if self.flight == 1 and data["time"][0] > 0.2 else found
+
+    result = flown(tmp_path, serve(Narrow), envs=3)
+    assert result.pilot_error == ""
+    flights = result.summary["flights"]
+    assert [item["outcome"] == "pilot_error" for item in flights] == [False, True, False]
+    assert flights[1]["cause"] == f"its command has shape (1, 3); level '{level}' takes (1, 4) or (4,)"
+
+
 def test_one_row_of_many_that_is_none_ends_its_own_flight_alone(serve: Callable[..., str], tmp_path: Path) -> None:
     class Row(Batched):
         def command(self, data: Any) -> Any:
@@ -507,6 +561,7 @@ def test_hellos_that_are_none_are_refused(loopback: None, hello: dict[str, Any],
         ("external", "'external' names no program: write external:PORT for one that listens there, or external:KIND with"),
         ("external:", "'external:' names no program: write external:PORT"),
         ("external:sockt:5005", "Unknown external pilot 'sockt'. Closest: 'socket'"),
+        ("external:ros2:domain=1.5", "was given domain='1.5'; expected a whole number of 0 or more"),
         ("external:px4", "is an autopilot, which holds a vehicle"),
     ],
 )
@@ -547,6 +602,18 @@ def test_an_evaluation_tells_it_the_course(serve: Callable[..., str], tmp_path: 
     (entry,) = done.summary["aggregate"]
     assert (entry["pilot"], entry["flights"]) == ("along", 2)
     assert entry["success_rate"]["value"] == 1.0
+
+
+def test_an_evaluation_says_that_flights_of_a_program_outside_are_kept(serve: Callable[..., str], tmp_path: Path) -> None:
+    """A program that was changed has the same word: its old flights would be taken for the new ones."""
+    config = EvaluateConfig((serve(Along), "geometric"), course="line", conditions=("baseline",), flights=1, family=("rigid",),
+                            report=False, out=tmp_path)  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AssetWarning)
+        first = evaluate(config).summary["aggregate"]
+    with pytest.warns(AssetWarning, match=r"holds 1 of the blocks of programs outside from an earlier run") as told:
+        assert evaluate(config).summary["aggregate"] == first
+    assert len(told) == 1
 
 
 def test_an_evaluation_waits_for_an_autopilot_at_each_flight(
