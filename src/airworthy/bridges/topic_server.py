@@ -32,6 +32,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import yaw_of
 from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.pilots.flight_loop import COMMAND_MOST
 from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.devices import Device
 from airworthy.simulation import Contact, Ground, Imu, MountedSensor, MountedSensors, Simulator, SimulatorConfig
@@ -252,7 +253,7 @@ class _Served:
                     clock.scale(auto.value, now)
                 found = self.commands.newest(float(yaw_of(simulator.attitude[0])))
                 if found is not None:
-                    if found.shape == (width,) and np.isfinite(found).all():
+                    if found.shape == (width,) and (np.abs(found) <= COMMAND_MOST).all():
                         command, self._taken = found, self._taken + 1
                     else:
                         self.commands.malformed += 1
