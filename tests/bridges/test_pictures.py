@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import queue
 import signal
@@ -194,6 +195,24 @@ def test_a_process_that_is_gone_is_told_of(link: GatedLink, renderer: AsyncRende
         renderer.reset(np.zeros(1, np.int64))
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), AirworthyError("The log is full.")])
+def test_a_log_that_cannot_keep_a_picture_ends_it(link: GatedLink, renderer: AsyncRenderer, error: Exception) -> None:
+    """Or its thread would end without a word, and every picture from then on be skipped."""
+
+    def full(rendered: Rendered) -> None:
+        raise error
+
+    made = simulator()
+    mounted(made, renderer)
+    renderer.listen(full)
+    link.finish()
+    said = (
+        r"picture of 'front' could not be kept \(OSError: .*No space left" if isinstance(error, OSError) else "The log is full"
+    )
+    with pytest.raises(AirworthyError, match=said):
+        renderer.drain(10.0)
+
+
 @pytest.mark.parametrize(
     ("frames", "said"),
     [
@@ -262,6 +281,42 @@ def test_what_cannot_be_had_there_is_passed_on() -> None:
     assert "no_such_scene" in str(error)
 
 
+def test_a_process_of_a_pool_has_pictures_rendered_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a process may not have processes of multiprocessing; nor may a script that has no main guard."""
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # type: ignore[attr-defined]
+    made = process.PictureProcess(PictureSettings("lcm", "no_such_scene", ()))
+    error = made.get()
+    made.close()
+    assert made.reaped() == ""
+    assert isinstance(error, AirworthyError)
+    assert "no_such_scene" in str(error)
+
+
+def test_the_flight_begins_its_transport_before_the_pictures_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over zenoh the first one is the router: what the flight says is not to go through a process that renders."""
+    begun: list[str] = []
+
+    class Bus:
+        address = "here"
+
+        def __init__(self, domain: int):
+            begun.append("flight")
+
+        def subscriber(self, *of: Any) -> None: ...
+
+        def close(self) -> None: ...
+
+    def pictures(settings: PictureSettings) -> None:
+        begun.append("pictures")
+        raise AirworthyError("No pictures.")
+
+    monkeypatch.setattr("airworthy.bridges.topic_server.ZenohBus", Bus)
+    monkeypatch.setattr("airworthy.bridges.topic_server.PictureProcess", pictures)
+    with pytest.raises(AirworthyError, match="No pictures"):
+        serve_topics(TopicServeConfig("zenoh", scene="empty_room", sensors=(f"front={CAMERA}",)))
+    assert begun == ["flight", "pictures"]
+
+
 def test_served_pictures_are_rendered_by_another_process_and_kept(domain: int, tmp_path: Path) -> None:
     config = TopicServeConfig("ros2", scene="empty_room", sensors=(f"front={CAMERA}",), rate=100.0, duration=1.0,
                               clock="scaled", factor=0.25, start=None, out=tmp_path)  # fmt: skip
@@ -291,9 +346,7 @@ def test_a_killed_renderer_ends_it_in_a_sentence(domain: int, monkeypatch: pytes
 
     def say(sentence: str) -> None:
         if sentence.startswith("Serving"):
-            pid = made[0].pid
-            assert pid is not None
-            threading.Timer(0.1, os.kill, (pid, signal.SIGKILL)).start()
+            threading.Timer(0.1, os.kill, (made[0].pid, signal.SIGKILL)).start()
 
     with pytest.raises(AirworthyError, match=r"The process that renders pictures is gone \(signal 9\)\."):
         serve_topics(config, say)
