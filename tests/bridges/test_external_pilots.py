@@ -30,9 +30,11 @@ from airworthy.benchmarks.navigation.store import read_rows
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.bridges.remote.clients.airworthy_pilot import server
-from airworthy.bridges.remote.pilot import RemoteSettings
-from airworthy.bridges.remote.words import external_entry, is_external, split_word, without_prefix
+from airworthy.bridges.remote.pilot import PilotHello, RemoteSettings
+from airworthy.bridges.remote.socket_pilot import SocketPilot
+from airworthy.bridges.remote.words import ExternalEntry, external_entry, is_external, split_word, without_prefix
 from airworthy.bridges.wire import LinkFailure, Message, WireLink, within
+from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.files import sha256_file
 from airworthy.tasks.navigation import NavigationProtocol
@@ -281,6 +283,18 @@ def test_the_navigation_benchmark_flies_it_twice_the_same(serve: Callable[..., s
     assert (task["task"], data["goal"].shape, data["vehicle_mass"].shape) == ("goal", (1, 3), (1,))
     assert [row["trace"] for row in forest(serve(Chaser), "again")[1]] == [row["trace"] for row in rows]
     assert done.finished == 2
+
+
+def test_a_program_that_is_gone_when_the_benchmark_begins_is_told_by_its_place(
+    loopback: None, forest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not by our own timer, which rings as soon as the longest wait for it."""
+    hello = PilotHello("gone", "velocity")
+    gone = ExternalEntry(hello, lambda: SocketPilot("1", hello, RemoteSettings(wait=0.5)), identity={"pilot": "socket"})
+    monkeypatch.setattr("airworthy.benchmarks.navigation.methods.external_entry", lambda word: gone)
+    _, rows = forest("external:1", configurations=(1,), decision_timeout=0.3)
+    assert rows[0]["outcome"] == "planner_crash"
+    assert rows[0]["cause"].startswith("it could not begin: nothing answered at 1 for 0.5 s")
 
 
 def test_images_come_once_each_and_unchanged(serve: Callable[..., str], forest: Callable[..., Any]) -> None:
@@ -614,6 +628,20 @@ def test_an_evaluation_says_that_flights_of_a_program_outside_are_kept(serve: Ca
     with pytest.warns(AssetWarning, match=r"holds 1 of the blocks of programs outside from an earlier run") as told:
         assert evaluate(config).summary["aggregate"] == first
     assert len(told) == 1
+
+
+def test_an_evaluation_says_what_to_do_where_an_autopilot_does_not_come(
+    loopback: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has no --wait, and flights before this one may have been flown."""
+    monkeypatch.setattr("airworthy.benchmarks.tracking.methods.AUTOPILOT_WAIT", 0.1)
+    word = f"px4:{free_port()}"
+    words = ["--pilot", word, "--vehicle", "x500", "--course", "line", "--conditions", "baseline", "--no-report"]
+    assert main(["evaluate", *words, "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert said.out.startswith(f"Each flight of {word} waits for it, for ")
+    assert "within 0.1 s: an evaluation waits for it at each flight, so have it start anew whenever it ends" in said.err
+    assert "--wait" not in said.err
 
 
 def test_an_evaluation_waits_for_an_autopilot_at_each_flight(
