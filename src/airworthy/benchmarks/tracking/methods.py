@@ -183,6 +183,8 @@ COMMAND_RATES = (TICK_RATE, 100.0, 500.0)
 """At which a simulator here may take commands [Hz]: whole numbers to a tick, and whole steps of the rigid family's physics."""
 _AUTOPILOT_RATES = (500.0, 1000.0)
 """The same, of autopilots; ArduCopter does not arm with less than 720 samples per second [Hz]."""
+AUTOPILOT_WAIT = LinkSettings().wait
+"""Longest time that an autopilot outside is waited for, at each flight [s]."""
 _OTHERS_RATE = 100.0
 """Least of pilots at another level than `LEVEL` [Hz]: at which `airworthy fly` flies them."""
 
@@ -381,10 +383,17 @@ def autopilot_method(word: str) -> TrackingMethod:
     def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
         vehicle = simulator.vehicles[0]
         sticks = StickPilot(vehicle, course.trajectory(), rate) if kind == "betaflight" else None
-        settings = LinkSettings(clock=CLOCKS[kind])
+        settings = LinkSettings(clock=CLOCKS[kind], wait=AUTOPILOT_WAIT)
         pilot = autopilot(word, vehicle, rate, settings, Imu.named(IMU), simulator.seed, sticks)
         try:
             pilot.connect()
+        except AirworthyError as error:
+            pilot.close()
+            reason = str(error).partition(": start it")[0].rstrip(".")
+            raise AirworthyError(
+                f"{reason}: an evaluation waits for it at each flight, so have it start anew whenever it ends; flights that"
+                " were flown are kept, and the same command goes on from there."
+            ) from None
         except BaseException:
             pilot.close()
             raise
