@@ -13,7 +13,6 @@ out = Path("runs/25_chain_hover")
 found = train_task(TaskTrainingOptions.usual("chain_hover"), out, protocol=TaskProtocol(flights=512)).figures
 low, high = found["kept_interval_percent"]
 print(f"kept for 5 s: {found['kept_percent']:.1f} % of 512 flights ({low:.1f} to {high:.1f} %)")
-film = record_video(
-    policy_flights(out), "empty_room", out / "film.webp", VideoOptions("orbit", size=(640, 360)), flyer=vehicle("snakey6")
-)
+looks = VideoOptions("orbit", size=(640, 360), distance=5.5)
+film = record_video(policy_flights(out), "empty_room", out / "film.webp", looks, flyer=vehicle("snakey6"))
 print(film.summary_line)

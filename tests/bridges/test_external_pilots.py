@@ -631,17 +631,30 @@ def test_an_evaluation_says_that_flights_of_a_program_outside_are_kept(serve: Ca
 
 
 def test_an_evaluation_says_what_to_do_where_an_autopilot_does_not_come(
-    loopback: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    loopback: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It has no --wait, and flights before this one may have been flown."""
-    monkeypatch.setattr("airworthy.benchmarks.tracking.methods.AUTOPILOT_WAIT", 0.1)
+    """Flights before this one may have been flown, and be for nothing without a word."""
     word = f"px4:{free_port()}"
     words = ["--pilot", word, "--vehicle", "x500", "--course", "line", "--conditions", "baseline", "--no-report"]
-    assert main(["evaluate", *words, "--out", str(tmp_path)]) == 2
+    assert main(["evaluate", *words, "--wait", "0.1", "--out", str(tmp_path)]) == 2
     said = capsys.readouterr()
-    assert said.out.startswith(f"Each flight of {word} waits for it, for ")
+    assert said.out.startswith(f"Each flight of {word} waits for it.")
     assert "within 0.1 s: an evaluation waits for it at each flight, so have it start anew whenever it ends" in said.err
-    assert "--wait" not in said.err
+    assert "flights that were flown are kept" in said.err
+
+
+@pytest.mark.parametrize("word", ["px4:{}", "external:{}"])
+def test_an_evaluation_waits_as_long_as_it_is_told(loopback: None, tmp_path: Path, word: str) -> None:
+    vehicle = {"vehicle": "x500"} if word.startswith("px4") else {}
+    config = EvaluateConfig((word.format(free_port()),), course="line", scene="empty_room", conditions=("baseline",), flights=1,
+                            report=False, wait=0.35, out=tmp_path, **vehicle)  # fmt: skip
+    with pytest.raises(AirworthyError, match=r"0\.35 s"):
+        evaluate(config)
+
+
+def test_an_evaluation_of_our_own_pilots_waits_for_nobody(tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match="--wait 3 changes nothing for pilots of which none is a program outside"):
+        evaluate(EvaluateConfig(("mpc",), wait=3.0, out=tmp_path))
 
 
 def test_an_evaluation_waits_for_an_autopilot_at_each_flight(

@@ -119,6 +119,24 @@ def test_a_machine_that_does_not_keep_up_is_told_of_once(
     assert not said or "what was due at 0.04 s comes 1.0 s late" in told[1]
 
 
+@pytest.mark.parametrize("granted", [True, False])
+def test_steps_go_first_where_the_system_lets_them_and_else_that_is_told(
+    domain: int, monkeypatch: pytest.MonkeyPatch, granted: bool
+) -> None:
+    asked = list[int]()
+
+    def schedule(pid: int, policy: int, param: os.sched_param) -> None:
+        asked.append(policy)
+        if not granted:
+            raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setscheduler", schedule)
+    served = serve_topics(TopicServeConfig("ros2", rate=100.0, duration=0.1))
+    assert asked[0] == os.SCHED_RR | os.SCHED_RESET_ON_FORK
+    assert len(asked) == (2 if granted else 1)
+    assert any("real-time priority" in note for note in served.notes) is not granted
+
+
 def test_sensors_come_at_their_rate(domain: int) -> None:
     config = TopicServeConfig("ros2", scene="hall", sensors=("front=base_depth_camera:depth",), rate=100.0, duration=0.5,
                               clock="scaled", factor=10.0)  # fmt: skip

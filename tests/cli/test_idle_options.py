@@ -118,6 +118,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "airworthy evaluate": [
         (EvaluateConfig(rotors="rotors.toml"),),
+        (EvaluateConfig(patience=2.0, wait=9.0),),
         (EvaluateConfig(conditions=("extended",), course="line"),),
         (EvaluateConfig(conditions=("extended",), scene="forest", unknown="free"),),
         (EvaluateConfig(conditions=("drones",), spread=VehicleSpread(mass=0.1)),),

@@ -12,6 +12,7 @@ import pytest
 from tests.fixtures.snapshots import check_snapshot
 from tests.reports.test_video import CARL, ROOM, table_of, weaving
 
+from airworthy.benchmarks import VideoOptions
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.optics.projections import Pinhole
@@ -420,3 +421,18 @@ def test_a_corner_picture_lies_in_the_middle_of_its_frame(size: tuple[int, int])
         assert (edge == 245).all()
     assert not out[:, right + line :].any()
     assert not out[low + line :].any()
+
+
+def test_a_distance_of_ones_own_holds_for_cameras_that_follow() -> None:
+    track = FlightTrack.of(table_of(np.arange(0.0, 2.5, 0.5), np.tile([0.0, 0.0, 1.0], (5, 1))))
+    empty = RenderedScene(type(ROOM)("empty", {}, bounds=ROOM.bounds), CARL, 1, samples=1)
+    for word in ("chase", "orbit"):
+        for given, far in ((2.5, 2.5), (None, 5.0 * reach(CARL))):
+            path = camera_path(word, track, track.times, CARL, empty.batch, (64, 36), given)
+            np.testing.assert_allclose(np.linalg.norm(path.position - [0.0, 0.0, 1.0], axis=1), far, rtol=1e-6)
+
+
+def test_a_distance_that_changes_nothing_is_refused() -> None:
+    with pytest.raises(AirworthyError, match="changes nothing for the camera 'onboard'"):
+        VideoOptions("onboard", distance=2.0)
+    assert VideoOptions("onboard+chase", distance=2.0).distance == 2.0

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from airworthy.bridges.clock import FACTORS, AutomaticFactor, Lateness, LinkClock
+from airworthy.bridges.clock import FACTORS, AutomaticFactor, Lateness, LinkClock, punctual
 from airworthy.bridges.lcm.link import LcmLink
 from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender
 from airworthy.bridges.people.crowd import Crowd
 from airworthy.bridges.people.sources import people_ports
 from airworthy.bridges.pictures.process import PictureProcess, PictureSettings
 from airworthy.bridges.pictures.renderer import AsyncRenderer, Rendered, is_picture
+from airworthy.bridges.priority import FirstInLine
 from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.bus import COMMANDS, Bus, Subscriber
 from airworthy.bridges.ros.dds import DdsBus, domain_of_environment
@@ -46,6 +48,10 @@ _FASTEST = 20.0
 """What a limb reaches in a throw [m/s]; what is farther from where it was has been put there."""
 _BEHIND = 1.0
 """So late is no jitter: the machine does not keep up, which is said when it is so [s]."""
+_IN_THE_CROWD = (
+    "Steps waited in line with everything else that this machine does: the system gave no real-time priority (`ulimit -r`), and"
+    " where it is busy they were late."
+)
 _LAST = 30.0
 """Longest time that pictures which are being rendered at the end are waited for [s]."""
 _PEOPLE_RATE = 120.0
@@ -138,6 +144,7 @@ def serve_topics(config: TopicServeConfig, say: Callable[[str], None] = lambda s
     """
     with ExitStack() as stack:
         made = _Served(config, stack, say)
+        stack.enter_context(punctual())
         say(f"Serving {config.vehicle} at {made.address}; commands on {made.commands.topic}. Ctrl-C ends it.")
         for address in made.crowd.addresses:
             say(f"Waiting for {address}.")
@@ -159,7 +166,8 @@ class _Served:
             contact=None if batch is None else Contact(mode="respond"),
         )  # fmt: skip
         geometry = None if batch is None else batch.geometry
-        self.simulator = Simulator(vehicle, flown, env_count=1, seed=config.seed, geometry=geometry)
+        self._twin = partial(Simulator, vehicle, flown, env_count=1, seed=config.seed, geometry=geometry)
+        self.simulator = self._twin()
         self._vehicle, self._start = vehicle, _start(config, place)
         # Zeros command no thrust at these levels.
         self._stands = self._start is None and config.level.partition(":")[0] in ("rate_thrust", "rotor_speed")
@@ -199,6 +207,7 @@ class _Served:
         if self._renderer is not None:
             self._renderer.listen(self._rendered)
             self._renderer.drain()  # kernels are compiled with the first pictures, before anything is due
+        self._warm_up()
 
     def _pictures(self, stack: ExitStack) -> AsyncRenderer | None:
         """Return what renders pictures beside the flight; None where nothing has any."""
@@ -215,6 +224,16 @@ class _Served:
         renderer.wait_ready()
         return renderer
 
+    def _warm_up(self) -> None:
+        """Do what first steps and messages need before anything is due: a first step loads kernels, for about 100 ms."""
+        twin = self._twin()  # a vehicle that has been flown and put back draws other noise
+        stand(twin, self._vehicle, 90.0, self._start)
+        width = LEVELS[self._config.level].width(twin.rotor_count)
+        for _ in range(2):
+            twin.step(np.zeros(width))
+        for message in self._state_messages(0.0, twin):
+            self._sender.prepare(message)
+
     def _rendered(self, rendered: Rendered) -> None:
         """Keep a picture; called from another thread."""
         if self._log is not None:
@@ -229,6 +248,11 @@ class _Served:
 
     def run(self) -> TopicServed:
         """Fly."""
+        # A step takes half of its millisecond, so that the machine has time for others.
+        with FirstInLine() as line:
+            return self._fly(line)
+
+    def _fly(self, line: FirstInLine) -> TopicServed:
         config, simulator = self._config, self.simulator
         fastest = max(self._devices, key=lambda name: self._devices[name].rate, default="")
         auto = AutomaticFactor(self._devices[fastest].rate) if config.factor == "auto" else None
@@ -245,6 +269,7 @@ class _Served:
                     self._renderer.check()
                 if kept_up and clock.behind > _BEHIND:
                     kept_up = False
+                    line.leave()  # it would take all that the machine has
                     self._tell(
                         f"This machine does not keep up: what was due at {now:.2f} s comes {clock.behind:.1f} s late, and later"
                         " from now on; fewer or smaller --sensors, a lower --rate, or --clock scaled take less of it."
@@ -275,6 +300,7 @@ class _Served:
         notes = (
             *(f"{config.transport}: {count:,} {what}" for what, count in odd.items() if count),
             *(() if auto is None else (auto.sentence(),)),
+            *((_IN_THE_CROWD,) if line.refused else ()),
             *(() if self._renderer is None else self._renderer.notes()),
             *self.crowd.notes(),
         )
@@ -312,13 +338,10 @@ class _Served:
 
     def _say(self, now: float, factor: float | None) -> None:
         simulator = self.simulator
-        position, velocity, attitude = simulator.position[0], simulator.velocity[0], simulator.attitude[0]
-        self._sender.send(messages.clock_message(now))
         if factor is not None:
             self._sender.send(messages.clock_factor_message(factor))
-        self._sender.send(messages.imu_message(now, simulator.imu[0]))
-        self._sender.send(messages.transform_message(now, position, attitude))
-        self._sender.send(messages.odometry_message(now, position, velocity, attitude, simulator.field("rate")[0]))
+        for message in self._state_messages(now, simulator):
+            self._sender.send(message)
         if self._log is not None:
             self._log.write(simulator, now)
         if self._config.scene is not None:
@@ -327,6 +350,15 @@ class _Served:
                 self._collisions += 1
                 self._sender.send(messages.collision_message())
             self._touched = count
+
+    @staticmethod
+    def _state_messages(now: float, simulator: Simulator) -> Iterator[messages.RosMessage]:
+        """Yield what is said in every step, of a vehicle at a time [s]."""
+        position, velocity, attitude = simulator.position[0], simulator.velocity[0], simulator.attitude[0]
+        yield messages.clock_message(now)
+        yield messages.imu_message(now, simulator.imu[0])
+        yield messages.transform_message(now, position, attitude)
+        yield messages.odometry_message(now, position, velocity, attitude, simulator.field("rate")[0])
 
     def _reset(self) -> None:
         stand(self.simulator, self._vehicle, 90.0, self._start)

@@ -10,7 +10,6 @@ from airworthy.benchmarks.tracking.condition_change import change_text
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.endings import told_endings
 from airworthy.benchmarks.tracking.job import Evaluated, evaluate
-from airworthy.benchmarks.tracking.methods import AUTOPILOT_WAIT
 from airworthy.benchmarks.tracking.tables import mean_of
 from airworthy.bridges.remote.words import without_prefix
 from airworthy.cli.common import emit_json, flown_exit, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
@@ -32,7 +31,7 @@ def main(argv: list[str]) -> int:
     config = run_tyro(EvaluateConfig, gathered(argv, _LISTS), PROG, _DESCRIPTION)
     with stopped_by_terminate() as received:
         for word in () if config.json else waited_for(config.pilot):
-            print(f"Each flight of {word} waits for it, for {AUTOPILOT_WAIT:g} s.", flush=True)
+            print(f"Each flight of {word} waits for it.", flush=True)
         try:
             done = evaluate(config, quiet=config.json)
         except KeyboardInterrupt:  # before the first flight, or while the report is made

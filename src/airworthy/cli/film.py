@@ -37,6 +37,8 @@ class FilmConfig:
     """Rays per pixel of surfaces: 1, 2, 4 or 8."""
     caption: bool = True
     """Write vehicle, time and speed into the picture."""
+    distance: float | None = None
+    """Of chase and orbit from the vehicle [m]; without one, five times its reach."""
     out: Path | None = None
     """The film; its suffix, .mp4 or .webp, may be left out. Without one, a name made of the cameras, in the folder."""
     device: str = "cpu"
@@ -48,7 +50,7 @@ class FilmConfig:
 def main(argv: list[str]) -> int:
     """Run the command; users' mistakes raise AirworthyError, which the command line prints."""
     config = run_tyro(FilmConfig, argv, "airworthy film", _DESCRIPTION)
-    options = VideoOptions(config.camera, config.env, config.size, config.rate, config.samples, config.caption)
+    options = VideoOptions(config.camera, config.env, config.size, config.rate, config.samples, config.caption, config.distance)
     name = "_".join((VIDEO_STEM, *config.camera.split("+")))
     path = config.folder / name if config.out is None else config.out
     video = record_video(config.folder, config.scene, path, options, device=config.device, quiet=config.json)

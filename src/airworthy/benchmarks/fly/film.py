@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from airworthy.core.arrays import ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, sha256_file
 from airworthy.core.jobs.progress import progress
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import Bound, check_fields
 from airworthy.reports.film.cameras import AUTO, CameraPath, camera_choice, camera_path
 from airworthy.reports.film.files import NO_MP4, RATE_MAX, SUFFIXES, check_video_size, video_suffix, write_video
 from airworthy.reports.film.flight_track import FilmLayout, FlightTrack
@@ -67,9 +67,17 @@ class VideoOptions:
     """Rays per pixel of surfaces: 1, 2, 4 or 8."""
     caption: bool = True
     """Write vehicle, time and speed into the picture."""
+    distance: Annotated[float | None, Bound(0.05, 1000.0, "m")] = None
+    """Of "chase" and "orbit" from the vehicle [m]; None: five times its reach, which is far for one that is long and thin."""
 
     def __post_init__(self) -> None:
         check_fields(self, "VideoOptions.")
+        # "auto" has a chase beside the view from on board.
+        if self.distance is not None and not {"chase", "orbit", AUTO} & set(self.camera.split("+")):
+            raise AirworthyError(
+                f"A distance of {self.distance:g} m changes nothing for the camera {self.camera!r}: name chase or orbit, or"
+                " leave it out."
+            )
 
 
 @dataclass(frozen=True)
@@ -229,7 +237,7 @@ class _Film:
         self.cameras = "+".join(path.name for path in (self.main, self.corner) if path is not None)
 
     def _path(self, specifier: str, size: tuple[int, int] | None) -> CameraPath:
-        return camera_path(specifier, self.track, self.times, self.flyer, self.stage.batch, size)
+        return camera_path(specifier, self.track, self.times, self.flyer, self.stage.batch, size, self.options.distance)
 
     def pictures(self) -> Iterator[ArrayU8]:
         """Yield every frame, in order; those of the contact sheet are kept."""

@@ -18,7 +18,8 @@ from airworthy.core.files import json_text, sha256
 from airworthy.core.idle_options import IdleRule
 from airworthy.core.jobs import progress
 from airworthy.core.jobs.block_store import plain
-from airworthy.core.schema import SEED, check_fields
+from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL
 from airworthy.tasks import TrackingProtocol
 from airworthy.trajectories import course
 from airworthy.vehicles import Vehicle, named_vehicle
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 Family = Literal["semi_kinematic", "rigid"]
-FREE = ("out", "report", "quick", "json", "rotors")
+FREE = ("out", "report", "quick", "json", "rotors", "wait")
 """Fields that no number depends on: what comes of `rotors` counts as the vehicle's digest."""
 
 
@@ -92,6 +93,11 @@ class EvaluateConfig:
     unknown: Literal["solid", "free"] | None = None
     """Of a --scene that is a captured place: space of which nobody knows is solid, so that flights collide with it, or free;
     without it, as the place says, which is solid."""
+    patience: Annotated[float | None, Bound(0.01, 3600.0, "s")] = None
+    """How long a reply of a program outside may take; then its flight ends as pilot_error [s]; left out: 5."""
+    wait: Annotated[float | None, Bound(0.01, 3600.0, "s")] = None
+    """How long to wait for a program outside to appear, and at each flight for an autopilot, and again for it to arm [s]; left
+    out: 10 for a program, 120 for an autopilot."""
     quick: bool = False
     """Two flights of baseline and payload only, for a quick look."""
     json: bool = False
@@ -182,6 +188,12 @@ IDLE_RULES = (
         lambda config: not config.vehicle.lower().endswith(".urdf"),
         "for a vehicle that is no URDF, whose record says what its rotors do",
         "name one with --vehicle FILE.urdf",
+    ),
+    IdleRule(
+        ("patience", "wait"),
+        lambda config: not any(word.partition(":")[0] in (*AUTOPILOTS, EXTERNAL) for word in config.pilot),
+        "for pilots of which none is a program outside",
+        "name --pilot px4, ardupilot, betaflight or external:KIND",
     ),
     IdleRule(("course",), _all(lambda item: item.course), "under these --conditions, each of which has a course of its own"),
     IdleRule(

@@ -43,7 +43,7 @@ from airworthy.benchmarks.tracking.figures import (
     series_of,
 )
 from airworthy.benchmarks.tracking.idle_conditions import warn_where_idle
-from airworthy.benchmarks.tracking.methods import TrackingMethod, methods_of
+from airworthy.benchmarks.tracking.methods import Patience, TrackingMethod, methods_of
 from airworthy.benchmarks.tracking.room_check import warn_where_tight
 from airworthy.benchmarks.tracking.store import MANIFEST_FILE, VEHICLE_FILE, TrackingStore
 from airworthy.benchmarks.tracking.tables import (
@@ -408,7 +408,7 @@ def evaluate(
     check(config)
     refuse_foreign(config.out, MANIFEST_FILE)
     flown_by, _ = vehicle_of(config), course(config.course)
-    flying = methods_of(config.pilot) if methods is None else list(methods)
+    flying = methods_of(config.pilot, Patience(config.patience, config.wait)) if methods is None else list(methods)
     config = settled(config, flying)
     for one in flying:
         if one.sensors is not None:

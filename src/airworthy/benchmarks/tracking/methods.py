@@ -14,6 +14,7 @@ from airworthy.benchmarks.navigation.methods import method_of as navigation_meth
 from airworthy.benchmarks.tracking.conditions import Condition
 from airworthy.bridges.autopilots import CLOCKS, IMU, RATES, autopilot
 from airworthy.bridges.external_pilot import LinkSettings
+from airworthy.bridges.remote.pilot import RemoteSettings
 from airworthy.bridges.remote.words import external_entry, is_external, without_prefix
 from airworthy.bridges.stick_pilot import StickPilot
 from airworthy.control.kernel import LEVELS
@@ -46,6 +47,7 @@ __all__ = [
     "TICK_RATE",
     "Drones",
     "MakePilot",
+    "Patience",
     "TrackingMethod",
     "VehicleSpread",
     "catalogue_method",
@@ -183,8 +185,6 @@ COMMAND_RATES = (TICK_RATE, 100.0, 500.0)
 """At which a simulator here may take commands [Hz]: whole numbers to a tick, and whole steps of the rigid family's physics."""
 _AUTOPILOT_RATES = (500.0, 1000.0)
 """The same, of autopilots; ArduCopter does not arm with less than 720 samples per second [Hz]."""
-AUTOPILOT_WAIT = LinkSettings().wait
-"""Longest time that an autopilot outside is waited for, at each flight [s]."""
 _OTHERS_RATE = 100.0
 """Least of pilots at another level than `LEVEL` [Hz]: at which `airworthy fly` flies them."""
 
@@ -228,10 +228,37 @@ LEVEL = "rate_thrust"
 """Of the published pilots' commands: thrust [N] and body rates [rad/s], which both families take."""
 
 
-def method_of(specifier: str) -> TrackingMethod:
+@dataclass(frozen=True)
+class Patience:
+    """With programs outside [s]."""
+
+    reply: float | None = None
+    """How long a reply may take; None: as usual over its protocol."""
+    appear: float | None = None
+    """How long one may take to appear, and an autopilot again to arm; None: as usual."""
+
+    def of(self, kind: type[Any], **more: Any) -> Any:
+        """Return settings of a protocol.
+
+        Args:
+            kind: Its class of settings.
+            more: Other fields.
+        """
+        given = {"patience": self.reply, "wait": self.appear}
+        return kind(**{name: value for name, value in given.items() if value is not None}, **more)
+
+
+USUAL_PATIENCE = Patience()
+
+
+def method_of(specifier: str, patience: Patience = USUAL_PATIENCE) -> TrackingMethod:
     """Return a pilot by its word, one that `airworthy fly` takes: mpc (the expert), svnet (the shipped policy), svnet:FOLDER,
     policy:FOLDER, avoid:FOLDER and navigation:FOLDER (learnt ones), a tracker's law, FILE.py:CLASS, a pilot of one's own,
     external:KIND[:WHERE], a program outside, or px4, ardupilot, betaflight[:PORT], an autopilot outside.
+
+    Args:
+        specifier: The word.
+        patience: With programs outside.
 
     Raises:
         UnknownNameError: There is no such pilot.
@@ -241,9 +268,9 @@ def method_of(specifier: str) -> TrackingMethod:
     if is_own_pilot(specifier):
         return own_method(specifier)
     if is_external(specifier):
-        return external_method(specifier)
+        return external_method(specifier, patience)
     if without_prefix(specifier).partition(":")[0] in AUTOPILOTS:
-        return autopilot_method(without_prefix(specifier))
+        return autopilot_method(without_prefix(specifier), patience)
     kind, colon, folder = specifier.partition(":")
     if specifier == "mpc":
         return expert_method()
@@ -299,14 +326,18 @@ def catalogue_method(specifier: str) -> TrackingMethod:
     return TrackingMethod(name, make, sensors, senses, identity, level=level, rate=rate, control=control)
 
 
-def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
+def methods_of(tokens: Sequence[str], patience: Patience = USUAL_PATIENCE) -> list[TrackingMethod]:
     """Return pilots by their words; of those whose folders have one name the folder above is named, too.
+
+    Args:
+        tokens: The words.
+        patience: With programs outside.
 
     Raises:
         UnknownNameError, AssetError: As `method_of`.
         AirworthyError: A policy is named twice.
     """
-    found = [method_of(specifier) for specifier in tokens]
+    found = [method_of(specifier, patience) for specifier in tokens]
     specifiers: dict[Path, str] = {}
     for specifier in tokens:
         kind, _, place = specifier.partition(":")
@@ -352,13 +383,17 @@ def own_method(specifier: str) -> TrackingMethod:
     return TrackingMethod(found.name, make, identity={"pilot": "own", **found.identity}, level=level, rate=rate)
 
 
-def external_method(specifier: str) -> TrackingMethod:
+def external_method(specifier: str, patience: Patience = USUAL_PATIENCE) -> TrackingMethod:
     """Return a pilot of a program outside, which is told the course.
+
+    Args:
+        specifier: external:KIND[:WHERE].
+        patience: With it.
 
     Raises:
         AirworthyError: It does not answer.
     """
-    entry = external_entry(specifier)
+    entry = external_entry(specifier, patience.of(RemoteSettings))
     hello = entry.hello
     rate = TICK_RATE if hello.level == LEVEL else _OTHERS_RATE
 
@@ -371,11 +406,12 @@ def external_method(specifier: str) -> TrackingMethod:
     return TrackingMethod(hello.name, make, identity=identity, level=hello.level, rate=rate, single=entry.single)
 
 
-def autopilot_method(word: str) -> TrackingMethod:
+def autopilot_method(word: str, patience: Patience = USUAL_PATIENCE) -> TrackingMethod:
     """Return an autopilot outside, which is waited for at each flight, and holds its vehicle where its own pilot tells it.
 
     Args:
         word: px4, ardupilot or betaflight, with :PORT or :ADDRESS:PORT behind it where it is to be waited for elsewhere.
+        patience: With it.
     """
     kind = word.partition(":")[0]
     rate = next(rate for rate in _AUTOPILOT_RATES if rate >= RATES[kind])
@@ -383,7 +419,7 @@ def autopilot_method(word: str) -> TrackingMethod:
     def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
         vehicle = simulator.vehicles[0]
         sticks = StickPilot(vehicle, course.trajectory(), rate) if kind == "betaflight" else None
-        settings = LinkSettings(clock=CLOCKS[kind], wait=AUTOPILOT_WAIT)
+        settings = patience.of(LinkSettings, clock=CLOCKS[kind])
         pilot = autopilot(word, vehicle, rate, settings, Imu.named(IMU), simulator.seed, sticks)
         try:
             pilot.connect()
@@ -391,8 +427,8 @@ def autopilot_method(word: str) -> TrackingMethod:
             pilot.close()
             reason = str(error).partition(": start it")[0].rstrip(".")
             raise AirworthyError(
-                f"{reason}: an evaluation waits for it at each flight, so have it start anew whenever it ends; flights that"
-                " were flown are kept, and the same command goes on from there."
+                f"{reason}: an evaluation waits for it at each flight, so have it start anew whenever it ends, or wait longer"
+                " with --wait SECONDS; flights that were flown are kept, and the same command goes on from there."
             ) from None
         except BaseException:
             pilot.close()

@@ -114,6 +114,10 @@ class LcmSender:
         """Return the end of a topic; nothing is announced."""
         return _Channel()
 
+    def prepare(self, message: RosMessage) -> None:
+        """Do what the first message of its kind needs, and send nothing."""
+        lcm_message(message)
+
     def send(self, message: RosMessage) -> _Channel:
         """Send a message."""
         found = lcm_message(message)

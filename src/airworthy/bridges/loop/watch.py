@@ -38,6 +38,7 @@ import numpy as np
 from airworthy.bridges.loop.guard import Abort, PoseGuard, SafetyVolume, SourceFailure
 from airworthy.bridges.loop.pose_sources import PosesEnded, PoseSource, pose_source
 from airworthy.bridges.loop.pose_track import PoseLimits, PoseTrack, RoomAlignment, StampedPose
+from airworthy.bridges.priority import FirstInLine
 from airworthy.core.errors import AirworthyError
 
 __all__ = ["ABORT_TOPIC", "WatchSettings", "WatchedPoses", "abort_bus", "watch"]
@@ -313,24 +314,14 @@ def watch(settings: WatchSettings, orders: IO[bytes], out: IO[bytes], first_in_l
         bus.close()
 
 
-def _first_in_line() -> bool:
-    """Ask the system to let this process go first, which sleeps but for some tenths of a millisecond per pose; whether it does.
-
-    Of Linux the least of its real-time classes: niceness counts within one session alone (sched(7), autogroup).
-    """
-    with suppress(AttributeError, OSError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-        return True
-    return False
-
-
 def main() -> int:
     """Be the process that watches."""
     # Ctrl-C is for whoever started us, and who then lets us end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what anything prints is no record
-    first = _first_in_line()
+    # It sleeps but for some tenths of a millisecond per pose.
+    first = not FirstInLine(inherited=True).__enter__().refused
     # Not buffered: a thread that waits within a buffer would not let the interpreter end.
     orders = os.fdopen(os.dup(0), "rb", buffering=0)
     told = json.loads(orders.readline())

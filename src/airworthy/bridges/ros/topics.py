@@ -122,6 +122,11 @@ class TopicSender:
             self._publishers[topic] = self._bus.publisher(topic, kind, offered)
         return self._publishers[topic]
 
+    def prepare(self, message: RosMessage) -> None:
+        """Do what the first message of its kind needs, and send nothing."""
+        self.announce(message.topic, message.kind, message.qos)
+        ros_types().packed(message.kind, message.values)
+
     def send(self, message: RosMessage) -> Publisher:
         """Send a message, and return its topic's publisher."""
         publisher = self.announce(message.topic, message.kind, message.qos)

@@ -283,6 +283,7 @@ def camera_path(
     vehicle: Vehicle,
     batch: SceneBatch,
     size: tuple[int, int] | None = None,
+    distance: float | None = None,
 ) -> CameraPath:
     """Return a camera by its word, at every frame of a film.
 
@@ -294,6 +295,7 @@ def camera_path(
         batch: The same scene in every environment, which cameras that follow keep clear of; its actors are moved to the frames'
             times.
         size: Width and height [px]; None: 640 wide.
+        distance: Of "chase" and "orbit" from the vehicle [m]; None: as its size asks for.
     """
     if specifier not in PLACED:
         return _onboard(specifier, track, times, vehicle, size)
@@ -305,7 +307,7 @@ def camera_path(
         return CameraPath(
             specifier, wide, np.tile(viewpoint.position, (count, 1)), np.tile(viewpoint.attitude, (count, 1)), True
         )
-    parts = [following(specifier, track, times[take], vehicle, batch) for take in track.takes(times)]
+    parts = [following(specifier, track, times[take], vehicle, batch, distance) for take in track.takes(times)]
     position, attitude = (np.concatenate(rows) for rows in zip(*parts, strict=True))
     return CameraPath(specifier, projection, position, attitude, True)
 
