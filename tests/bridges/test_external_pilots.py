@@ -495,6 +495,28 @@ def test_a_program_that_fails_ends_its_own_flight_alone(serve: Callable[..., str
     assert judge(tmp_path / "three").summary["flights"][1]["outcome"] == "pilot_error"
 
 
+def test_a_silent_program_does_not_take_those_behind_it_along(serve: Callable[..., str], tmp_path: Path) -> None:
+    """When it has been waited for in vain, the patience with the others is over, too: they have answered long since."""
+
+    class First(Climber):
+        begun, silent = 0, threading.Event()
+
+        def __init__(self) -> None:
+            type(self).begun += 1
+            self.flight = type(self).begun - 2
+
+        def command(self, data: Any) -> Any:
+            if self.flight == 0 and data["time"][0] > 0.2:
+                self.silent.wait(20.0)
+            return super().command(data)
+
+    try:
+        flights = flown(tmp_path, serve(First), envs=3, patience=0.5).summary["flights"]
+    finally:
+        First.silent.set()
+    assert [item["outcome"] == "pilot_error" for item in flights] == [True, False, False]
+
+
 @pytest.mark.parametrize("level", ["velocity", "rotor_speed"])
 def test_a_command_of_another_width_ends_its_own_flight_alone(serve: Callable[..., str], tmp_path: Path, level: str) -> None:
     class Narrow(Climber):
