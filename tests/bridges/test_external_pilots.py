@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,9 +30,11 @@ from airworthy.benchmarks.navigation.store import read_rows
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.bridges.remote.clients.airworthy_pilot import server
-from airworthy.bridges.remote.pilot import RemoteSettings
-from airworthy.bridges.remote.words import external_entry, is_external, split_word, without_prefix
+from airworthy.bridges.remote.pilot import PilotHello, RemoteSettings
+from airworthy.bridges.remote.socket_pilot import SocketPilot
+from airworthy.bridges.remote.words import ExternalEntry, external_entry, is_external, split_word, without_prefix
 from airworthy.bridges.wire import LinkFailure, Message, WireLink, within
+from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.core.files import sha256_file
 from airworthy.tasks.navigation import NavigationProtocol
@@ -182,6 +185,39 @@ def test_a_pilot_in_c_flies_the_same_bytes(serve: Callable[..., str], tmp_path: 
     assert digest(tmp_path / "c") == digest(tmp_path / "python")
 
 
+SLOW = """
+#include "airworthy_pilot.h"
+static int command(const aw_message *seen, double *out, void *mine) {
+    (void)seen; (void)mine; (void)out;
+    sleep(1);
+    return 0;
+}
+int main(int count, char **words) {
+    aw_pilot pilot = {"slow", "velocity", 4, "[]", 0.0, NULL, command, NULL};
+    return count > 1 ? aw_serve(&pilot, atoi(words[1])) : 1;
+}
+"""
+
+
+@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+def test_a_slow_pilot_in_c_outlives_the_flight_that_it_lost(loopback: None, tmp_path: Path) -> None:
+    """Its answer finds nobody any more, which is a signal unless it is asked not to be."""
+    program, port, source = tmp_path / "slow", free_port(), tmp_path / "slow.c"
+    source.write_text(SLOW)
+    flags = ("-std=c99", "-D_POSIX_C_SOURCE=200809L", f"-I{CLIENTS}")
+    subprocess.run([str(CC), *flags, str(source), "-o", str(program)], check=True)
+    running = subprocess.Popen([str(program), str(port)])
+    try:
+        result = flown(tmp_path / "lost", f"external:{port}", wait=10.0, patience=0.5)
+        assert result.summary["flights"][0]["outcome"] == "pilot_error"
+        # It serves one after the other: who is greeted now comes behind the answer that nobody took.
+        assert external_entry(f"external:{port}", RemoteSettings(patience=10.0)).hello.name == "slow"
+        assert running.poll() is None
+    finally:
+        running.kill()
+        running.wait()
+
+
 def test_a_unix_socket_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with server(Climber, "./p.sock") as made:
@@ -247,6 +283,18 @@ def test_the_navigation_benchmark_flies_it_twice_the_same(serve: Callable[..., s
     assert (task["task"], data["goal"].shape, data["vehicle_mass"].shape) == ("goal", (1, 3), (1,))
     assert [row["trace"] for row in forest(serve(Chaser), "again")[1]] == [row["trace"] for row in rows]
     assert done.finished == 2
+
+
+def test_a_program_that_is_gone_when_the_benchmark_begins_is_told_by_its_place(
+    loopback: None, forest: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not by our own timer, which rings as soon as the longest wait for it."""
+    hello = PilotHello("gone", "velocity")
+    gone = ExternalEntry(hello, lambda: SocketPilot("1", hello, RemoteSettings(wait=0.5)), identity={"pilot": "socket"})
+    monkeypatch.setattr("airworthy.benchmarks.navigation.methods.external_entry", lambda word: gone)
+    _, rows = forest("external:1", configurations=(1,), decision_timeout=0.3)
+    assert rows[0]["outcome"] == "planner_crash"
+    assert rows[0]["cause"].startswith("it could not begin: nothing answered at 1 for 0.5 s")
 
 
 def test_images_come_once_each_and_unchanged(serve: Callable[..., str], forest: Callable[..., Any]) -> None:
@@ -447,6 +495,48 @@ def test_a_program_that_fails_ends_its_own_flight_alone(serve: Callable[..., str
     assert judge(tmp_path / "three").summary["flights"][1]["outcome"] == "pilot_error"
 
 
+def test_a_silent_program_does_not_take_those_behind_it_along(serve: Callable[..., str], tmp_path: Path) -> None:
+    """When it has been waited for in vain, the patience with the others is over, too: they have answered long since."""
+
+    class First(Climber):
+        begun, silent = 0, threading.Event()
+
+        def __init__(self) -> None:
+            type(self).begun += 1
+            self.flight = type(self).begun - 2
+
+        def command(self, data: Any) -> Any:
+            if self.flight == 0 and data["time"][0] > 0.2:
+                self.silent.wait(20.0)
+            return super().command(data)
+
+    try:
+        flights = flown(tmp_path, serve(First), envs=3, patience=0.5).summary["flights"]
+    finally:
+        First.silent.set()
+    assert [item["outcome"] == "pilot_error" for item in flights] == [True, False, False]
+
+
+@pytest.mark.parametrize("level", ["velocity", "rotor_speed"])
+def test_a_command_of_another_width_ends_its_own_flight_alone(serve: Callable[..., str], tmp_path: Path, level: str) -> None:
+    class Narrow(Climber):
+        begun = 0
+
+        def __init__(self) -> None:
+            type(self).begun += 1
+            self.flight, self.level = type(self).begun - 2, level
+
+        def command(self, data: Any) -> Any:
+            found = super().command(data) if level == "velocity" else np.full((1, 4), 900.0)
+            return found[:, :3] if self.flight == 1 and data["time"][0] > 0.2 else found
+
+    result = flown(tmp_path, serve(Narrow), envs=3)
+    assert result.pilot_error == ""
+    flights = result.summary["flights"]
+    assert [item["outcome"] == "pilot_error" for item in flights] == [False, True, False]
+    assert flights[1]["cause"] == f"its command has shape (1, 3); level '{level}' takes (1, 4) or (4,)"
+
+
 def test_one_row_of_many_that_is_none_ends_its_own_flight_alone(serve: Callable[..., str], tmp_path: Path) -> None:
     class Row(Batched):
         def command(self, data: Any) -> Any:
@@ -507,6 +597,7 @@ def test_hellos_that_are_none_are_refused(loopback: None, hello: dict[str, Any],
         ("external", "'external' names no program: write external:PORT for one that listens there, or external:KIND with"),
         ("external:", "'external:' names no program: write external:PORT"),
         ("external:sockt:5005", "Unknown external pilot 'sockt'. Closest: 'socket'"),
+        ("external:ros2:domain=1.5", "was given domain='1.5'; expected a whole number of 0 or more"),
         ("external:px4", "is an autopilot, which holds a vehicle"),
     ],
 )
@@ -547,6 +638,31 @@ def test_an_evaluation_tells_it_the_course(serve: Callable[..., str], tmp_path: 
     (entry,) = done.summary["aggregate"]
     assert (entry["pilot"], entry["flights"]) == ("along", 2)
     assert entry["success_rate"]["value"] == 1.0
+
+
+def test_an_evaluation_says_that_flights_of_a_program_outside_are_kept(serve: Callable[..., str], tmp_path: Path) -> None:
+    """A program that was changed has the same word: its old flights would be taken for the new ones."""
+    config = EvaluateConfig((serve(Along), "geometric"), course="line", conditions=("baseline",), flights=1, family=("rigid",),
+                            report=False, out=tmp_path)  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AssetWarning)
+        first = evaluate(config).summary["aggregate"]
+    with pytest.warns(AssetWarning, match=r"holds 1 of the blocks of programs outside from an earlier run") as told:
+        assert evaluate(config).summary["aggregate"] == first
+    assert len(told) == 1
+
+
+def test_an_evaluation_says_what_to_do_where_an_autopilot_does_not_come(
+    loopback: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flights before this one may have been flown, and be for nothing without a word."""
+    word = f"px4:{free_port()}"
+    words = ["--pilot", word, "--vehicle", "x500", "--course", "line", "--conditions", "baseline", "--no-report"]
+    assert main(["evaluate", *words, "--wait", "0.1", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert said.out.startswith(f"Each flight of {word} waits for it.")
+    assert "within 0.1 s: an evaluation waits for it at each flight, so have it start anew whenever it ends" in said.err
+    assert "flights that were flown are kept" in said.err
 
 
 @pytest.mark.parametrize("word", ["px4:{}", "external:{}"])

@@ -22,10 +22,11 @@ from tests.bridges.test_hostile import GROWTH, hostile, many
 
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.fly.job import run_fly
-from airworthy.bridges.lcm.link import DEFAULT_URL, LcmLink, Reassembly, datagrams, parse_url
+from airworthy.bridges.lcm.link import ARRIVED_MAX, DEFAULT_URL, LcmLink, Reassembly, datagrams, parse_url
 from airworthy.bridges.lcm.pilot import LcmCommands, LcmSender, channel_of, lcm_message
 from airworthy.bridges.lcm.types import lcm_types, parsed_types
 from airworthy.bridges.loop.pose_sources import pose_source
+from airworthy.bridges.people.sources import LcmSkeletons
 from airworthy.bridges.remote.words import external_entry
 from airworthy.bridges.ros import messages
 from airworthy.bridges.wire import within
@@ -237,6 +238,28 @@ def test_commands_that_answer_otherwise_are_counted(link: LcmLink) -> None:
         found = commands.answer((1, 0), 0.0, within(5.0))
         assert found is not None
         assert (found.tolist(), commands.malformed, commands.stale) == ([9.0, 0.0, 0.0, 0.0], 1, 1)
+
+
+def test_what_comes_behind_pictures_is_found_at_once(link: LcmLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of `serve --as lcm` with a camera: its own pictures come back, hundreds of datagrams each, and a look is one step."""
+    monkeypatch.setattr("airworthy.bridges.people.sources.LcmLink", lambda: LcmLink(link.address))
+    picture = bytes(100_000)  # within the small buffers that kernels give unasked
+    command, pose = lcm_types()["rate_thrust_t"], lcm_types()["skeleton_t"]
+    with closing(LcmLink(link.address)) as other, closing(LcmSkeletons("anna")) as people:
+        other.send("uav_camera_front_image_rect_color", picture)
+        other.send("uav_input_rateThrust", command.packed({"thrust": 5.0}))
+        other.send("anna", pose.packed({"count": 0}))
+        found = LcmCommands(link, "rate_thrust").newest(0.0)
+        assert found is not None
+        assert found.tolist() == [5.0, 0.0, 0.0, 0.0]
+        assert len(people.waiting()) == 1
+
+
+def test_a_flood_does_not_keep_us(link: LcmLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    (part,) = datagrams("a", b"b", 3)
+    monkeypatch.setattr(link, "_datagram", lambda seconds: (part, ("127.0.0.1", 5)))
+    assert sum(1 for _ in link.arrived()) == ARRIVED_MAX
+    assert LcmCommands(link, "rate_thrust").newest(0.0) is None
 
 
 @generated

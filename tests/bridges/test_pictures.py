@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import multiprocessing
 import os
 import queue
 import signal
@@ -10,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,13 +23,14 @@ from tests.bridges.test_ros_flights import free_domain
 from airworthy.bridges.pictures import process
 from airworthy.bridges.pictures.process import PictureSettings, PictureWorker, work
 from airworthy.bridges.pictures.renderer import AsyncRenderer, Rendered, RenderedFrames, Stamped, is_picture
+from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.dds import DdsBus
 from airworthy.bridges.topic_server import TopicServeConfig, serve_topics
 from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.scenes import SceneBatch, add_actor, person, scene
 from airworthy.sensors import device
 from airworthy.simulation import Ground, MountedSensor, MountedSensors, Simulator, SimulatorConfig
-from airworthy.simulation.sensor_state import Capture, SampleRequest
+from airworthy.simulation.sensor_state import Capture, Sample, SampleRequest
 from airworthy.vehicles import vehicle
 
 for _package in ("rosbags", "cyclonedds"):
@@ -194,6 +198,24 @@ def test_a_process_that_is_gone_is_told_of(link: GatedLink, renderer: AsyncRende
         renderer.reset(np.zeros(1, np.int64))
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), AirworthyError("The log is full.")])
+def test_a_log_that_cannot_keep_a_picture_ends_it(link: GatedLink, renderer: AsyncRenderer, error: Exception) -> None:
+    """Or its thread would end without a word, and every picture from then on be skipped."""
+
+    def full(rendered: Rendered) -> None:
+        raise error
+
+    made = simulator()
+    mounted(made, renderer)
+    renderer.listen(full)
+    link.finish()
+    said = (
+        r"picture of 'front' could not be kept \(OSError: .*No space left" if isinstance(error, OSError) else "The log is full"
+    )
+    with pytest.raises(AirworthyError, match=said):
+        renderer.drain(10.0)
+
+
 @pytest.mark.parametrize(
     ("frames", "said"),
     [
@@ -243,15 +265,34 @@ def test_pictures_are_bit_equal_to_those_that_a_flight_waits_for(domain: int, li
             link.finish()
             renderer.drain()
         assert link.steps == [0, 2]
+        sent: list[messages.RosMessage] = []
+        patch.setattr(worker._sender, "send", sent.append)
+        front = "/uav/camera/front"
         for stamped, capture in zip((r for r in link.taken if isinstance(r, Stamped)), waited, strict=True):
-            rendered = worker._batch, worker._sensors["front"]
-            rendered[0].follow(stamped.exposure.motion)  # type: ignore[arg-type]
-            data = rendered[1].capture(rendered[0], stamped.exposure.view, ("rgb", "depth"))
-            for channel, array in capture.data.items():
-                np.testing.assert_array_equal(data[channel], array)
-            topics = [message[0] for message in worker.render(stamped).messages]
-            front = "/uav/camera/front"
+            sent.clear()
+            kept = worker.render(stamped).messages
+            assert [item.topic for item in sent] == [f"{front}/image_rect_color", f"{front}/depth", f"{front}/camera_info"]
+            sample = Sample(np.array([stamped.stamp]), capture.step, capture.number, np.ones(1, bool), capture.position,
+                            capture.attitude, dict(capture.data))  # fmt: skip
+            expected = list(messages.sensor_messages("front", specs["front"].device, sample))
+            for message, own in zip(sent[:2], expected[:2], strict=True):
+                assert bytes(message.values["data"]) == bytes(own.values["data"])
+            topics = [message[0] for message in kept]
             assert topics == [f"{front}/image_rect_color/compressed", f"{front}/depth", f"{front}/camera_info"]
+
+
+def test_sensors_there_begin_anew_with_the_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Remembers:
+        anew: list[Any] = []  # noqa: RUF012 - of the one that is made
+
+        def reset(self, env_ids: Any) -> None:
+            self.anew.append(env_ids.tolist())
+
+    monkeypatch.setattr(process, "make_sensor", lambda item, name: Remembers())
+    monkeypatch.setattr(process, "LcmLink", lambda: SimpleNamespace(close=lambda: None))
+    records, back = iter([np.zeros(1, np.int64), "over"]), list[Any]()
+    work(PictureSettings("lcm", "empty_room", (f"front={CAMERA}",)), lambda: next(records), back.append)
+    assert (back, Remembers.anew) == (["ready"], [[0]])
 
 
 def test_what_cannot_be_had_there_is_passed_on() -> None:
@@ -260,6 +301,62 @@ def test_what_cannot_be_had_there_is_passed_on() -> None:
     (error,) = back
     assert isinstance(error, AirworthyError)
     assert "no_such_scene" in str(error)
+
+
+ODD = """
+import warnings
+
+from airworthy.bridges.pictures.process import PictureSettings
+
+
+class Odd(PictureSettings):
+    def __reduce__(self):
+        return arrived, ()
+
+
+def arrived():
+    warnings.warn("A thing is odd.")
+    return PictureSettings("lcm", "no_such_scene", ())
+"""
+
+
+def test_a_process_of_a_pool_has_pictures_rendered_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a process may not have processes of multiprocessing, nor may a script without a main guard; warnings come back."""
+    (tmp_path / "odd_settings.py").write_text(ODD)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # type: ignore[attr-defined]
+    made = process.PictureProcess(importlib.import_module("odd_settings").Odd("lcm", "no_such_scene", ()))
+    warned, error = made.get(), made.get()
+    made.close()
+    assert made.reaped() == ""
+    assert warned == "A thing is odd."
+    assert isinstance(error, AirworthyError)
+    assert "no_such_scene" in str(error)
+
+
+def test_the_flight_begins_its_transport_before_the_pictures_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over zenoh the first one is the router: what the flight says is not to go through a process that renders."""
+    begun: list[str] = []
+
+    class Bus:
+        address = "here"
+
+        def __init__(self, domain: int):
+            begun.append("flight")
+
+        def subscriber(self, *of: Any) -> None: ...
+
+        def close(self) -> None: ...
+
+    def pictures(settings: PictureSettings) -> None:
+        begun.append("pictures")
+        raise AirworthyError("No pictures.")
+
+    monkeypatch.setattr("airworthy.bridges.topic_server.ZenohBus", Bus)
+    monkeypatch.setattr("airworthy.bridges.topic_server.PictureProcess", pictures)
+    with pytest.raises(AirworthyError, match="No pictures"):
+        serve_topics(TopicServeConfig("zenoh", scene="empty_room", sensors=(f"front={CAMERA}",)))
+    assert begun == ["flight", "pictures"]
 
 
 def test_served_pictures_are_rendered_by_another_process_and_kept(domain: int, tmp_path: Path) -> None:
@@ -291,9 +388,7 @@ def test_a_killed_renderer_ends_it_in_a_sentence(domain: int, monkeypatch: pytes
 
     def say(sentence: str) -> None:
         if sentence.startswith("Serving"):
-            pid = made[0].pid
-            assert pid is not None
-            threading.Timer(0.1, os.kill, (pid, signal.SIGKILL)).start()
+            threading.Timer(0.1, os.kill, (made[0].pid, signal.SIGKILL)).start()
 
     with pytest.raises(AirworthyError, match=r"The process that renders pictures is gone \(signal 9\)\."):
         serve_topics(config, say)

@@ -59,6 +59,26 @@ def test_where_it_is_refused_that_is_known_and_nothing_changes(monkeypatch: pyte
     assert len(system.asked) == 1
 
 
+def test_who_is_farther_in_front_already_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by `chrt -f 40` before the command: the least of these classes would be a step back."""
+    system = System(monkeypatch, True)
+    system.now = (os.SCHED_FIFO, 40)
+    with FirstInLine() as line:
+        assert (system.now, line.refused) == ((os.SCHED_FIFO, 40), False)
+    assert system.now == (os.SCHED_FIFO, 40)
+    assert not system.asked
+
+
+def test_what_a_program_has_frozen_itself_stays_so() -> None:
+    gc.freeze()
+    try:
+        with punctual():
+            pass
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+
+
 def test_the_system_itself_takes_it() -> None:
     if hasattr(os, "geteuid") and os.geteuid():
         pytest.skip("only root is sure to have the right")

@@ -81,6 +81,17 @@ def test_it_stands_until_it_is_commanded_and_begins_anew_on_request(domain: int)
         assert served.position[2] < 0.3
 
 
+def test_commands_that_no_vehicle_can_take_are_left_out_and_counted(
+    domain: int, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    found = iter([np.full(4, 1e300), np.array([15.0, np.nan, 0.0, 0.0]), np.zeros(3), np.array([15.0, 0.0, 0.0, 0.0])])
+    monkeypatch.setattr("airworthy.bridges.topic_server.CommandTopic.newest", lambda self, yaw: next(found, None))
+    served = serve_topics(TopicServeConfig("ros2", rate=100.0, clock="scaled", factor=10.0, duration=0.5))
+    assert (served.commands, served.notes) == (1, ("ros2: 3 commands that were none",))
+    assert not [str(item.message) for item in recwarn if issubclass(item.category, RuntimeWarning)]
+    assert served.position[2] > 0.2
+
+
 @pytest.mark.parametrize(("spent", "said"), [(0.3, True), (0.011, False)])
 def test_a_machine_that_does_not_keep_up_is_told_of_once(
     spent: float, said: bool, domain: int, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,17 @@ def test_gates_tell_random_courses_other_predictors_and_broken_certificates(caps
     assert said.endswith("Report: out/report.html\n")
 
 
+def test_navigation_tells_by_what_pilots_failed() -> None:
+    """The exit code is 1 then; a collision is a result like any other."""
+    crash = {"pilot": "mine", "scenario": "forest", "outcome": "planner_crash", "cause": "it gave up.", "flights": 2, "of": 9}
+    assert navigation.told_crashes([crash | {"outcome": "collision"}, crash]) == [
+        "mine, forest: 2 of 9 flights ended as planner_crash: it gave up."
+    ]
+    lines = navigation.told_crashes([crash] * 20)
+    assert len(lines) == 13
+    assert lines[-1] == "16 more failed in other ways; summary.json lists them."
+
+
 def test_navigation_tells_rates_in_percent_per_scenario(capsys: pytest.CaptureFixture[str]) -> None:
     scores = [{"pilot": pilot, "score": 61.5, "variance": 2.25, "final": 59.0, "timed": 40.5} for pilot in ("alpha", "beta")]
     rates = [("alpha", "maze", 0.75), ("alpha", "forest", 0.125), ("beta", "forest", 1.0)]

@@ -185,7 +185,7 @@ would be late where pictures are read beside them."""
 def punctual() -> Iterator[None]:
     """Keep the interpreter from making steps late: garbage is not looked for in what is loaded by now, which takes 30 ms, and
     threads let each other go on at once."""
-    switch = sys.getswitchinterval()
+    switch, frozen = sys.getswitchinterval(), gc.get_freeze_count()
     gc.collect()
     gc.freeze()
     sys.setswitchinterval(_SWITCH)
@@ -193,4 +193,5 @@ def punctual() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(switch)
-        gc.unfreeze()
+        if not frozen:  # else a program has frozen something itself, which cannot be told apart
+            gc.unfreeze()

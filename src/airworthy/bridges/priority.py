@@ -28,6 +28,8 @@ class FirstInLine:
     def __enter__(self) -> FirstInLine:
         with suppress(AttributeError, OSError):
             before = os.sched_getscheduler(0), os.sched_getparam(0)
+            if before[1].sched_priority > 0:  # whoever started us has put us farther in front already (chrt)
+                return self
             alone = 0 if self._inherited else os.SCHED_RESET_ON_FORK
             os.sched_setscheduler(0, os.SCHED_RR | alone, os.sched_param(1))
             self._before = before

@@ -34,6 +34,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import yaw_of
 from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.pilots.flight_loop import COMMAND_MOST
 from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.devices import Device
 from airworthy.simulation import Contact, Ground, Imu, MountedSensor, MountedSensors, Simulator, SimulatorConfig
@@ -174,10 +175,7 @@ class _Served:
         named = dict(sensor_of(word) for word in config.sensors)
         self._devices: dict[str, Device] = named
         specs: dict[str, Any] = {name: MountedSensor(item) for name, item in named.items()}
-        self._renderer = self._pictures(stack)
-        self._mounted = None
-        if batch is not None and specs:
-            self._mounted = MountedSensors(self.simulator, batch, specs, renderer=self._renderer)
+        # Before the process with the pictures begins: over zenoh whoever is there first routes for all others.
         self.commands: CommandTopic | LcmCommands
         self._sender: TopicSender | LcmSender
         self._resets: Subscriber | None = None
@@ -192,6 +190,10 @@ class _Served:
             self.commands, self._sender = CommandTopic(bus, config.level), TopicSender(bus, reliable=False)
             self._resets = bus.subscriber(f"{PREFIX}/input/reset", "std_msgs/msg/Empty", COMMANDS)
             self.address = bus.address
+        self._renderer = self._pictures(stack)
+        self._mounted = None
+        if batch is not None and specs:
+            self._mounted = MountedSensors(self.simulator, batch, specs, renderer=self._renderer)
         self._log: FlightMcap | None = None
         if config.out is not None:
             config.out.mkdir(parents=True, exist_ok=True)
@@ -276,7 +278,7 @@ class _Served:
                     clock.scale(auto.value, now)
                 found = self.commands.newest(float(yaw_of(simulator.attitude[0])))
                 if found is not None:
-                    if found.shape == (width,) and np.isfinite(found).all():
+                    if found.shape == (width,) and (np.abs(found) <= COMMAND_MOST).all():
                         command, self._taken = found, self._taken + 1
                     else:
                         self.commands.malformed += 1

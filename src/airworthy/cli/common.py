@@ -263,7 +263,7 @@ def interrupted(received: Sequence[int], said: str) -> int:
 
 
 EXIT_PILOT_ERROR = 1
-_PILOT_FAILED = ("pilot_error", "planner_crash")
+PILOT_FAILED = ("pilot_error", "planner_crash")
 """Outcomes of a pilot that raised, died, was silent or sent what is no command; FlyingTrust's word for it is the second."""
 
 
@@ -275,7 +275,7 @@ def flown_exit(outcomes: Mapping[str, int]) -> int:
     Args:
         outcomes: How many flights ended how.
     """
-    failed, flights = {name: outcomes.get(name, 0) for name in _PILOT_FAILED if outcomes.get(name)}, sum(outcomes.values())
+    failed, flights = {name: outcomes.get(name, 0) for name in PILOT_FAILED if outcomes.get(name)}, sum(outcomes.values())
     if not failed:
         return 0
     of = "The flight" if flights == 1 else f"{sum(failed.values()):,} of {flights:,} flights"

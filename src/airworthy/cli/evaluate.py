@@ -11,7 +11,9 @@ from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.endings import told_endings
 from airworthy.benchmarks.tracking.job import Evaluated, evaluate
 from airworthy.benchmarks.tracking.tables import mean_of
+from airworthy.bridges.remote.words import without_prefix
 from airworthy.cli.common import emit_json, flown_exit, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.pilots.catalogue import AUTOPILOTS
 from airworthy.tasks import TrackingProtocol
 from airworthy.tasks.declared_metrics import CONDITION, metric
 
@@ -28,6 +30,8 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 1 where a pilot failed, 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(EvaluateConfig, gathered(argv, _LISTS), PROG, _DESCRIPTION)
     with stopped_by_terminate() as received:
+        for word in () if config.json else waited_for(config.pilot):
+            print(f"Each flight of {word} waits for it.", flush=True)
         try:
             done = evaluate(config, quiet=config.json)
         except KeyboardInterrupt:  # before the first flight, or while the report is made
@@ -41,6 +45,11 @@ def main(argv: list[str]) -> int:
         rest = f"the other {left} blocks" if left > 1 else "the last block"
         return interrupted(received, f"Interrupted: finished flights are kept; the same command flies {rest}.")
     return flown_exit(_outcomes(done.summary["endings"]))
+
+
+def waited_for(words: Sequence[str]) -> list[str]:
+    """Return those of pilots' words that are of autopilots outside: nothing else would say who is not there yet."""
+    return [word for word in words if without_prefix(word).partition(":")[0] in AUTOPILOTS]
 
 
 def _outcomes(endings: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -165,7 +165,11 @@ class PilotGuide:
 
     def __init__(self, method: NavigationMethod, mission: Mission, config: NavigationConfig):
         def make() -> Any:
-            return Timed(method.make(), config.decision_timeout) if method.own else method.make()
+            made = method.make()
+            if not method.own:
+                return made
+            waits = made.settings.wait + made.settings.patience if isinstance(made, RemotePilot) else 0.0
+            return Timed(made, config.decision_timeout, waits)
 
         self.pilot = OwnPilots(make, mission, method.alone)
         sees = f"{SENSOR}{DEPTH}" in self.pilot.observes

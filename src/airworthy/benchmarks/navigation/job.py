@@ -29,6 +29,7 @@ from airworthy.benchmarks.navigation.methods import NavigationMethod, check_read
 from airworthy.benchmarks.navigation.missions import largest_radius
 from airworthy.benchmarks.navigation.own_scenes import placed
 from airworthy.benchmarks.navigation.store import MANIFEST_FILE, NavigationStore, command_line, identity_of
+from airworthy.bridges.remote.words import EXTERNAL_KINDS
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_toml, write_json, write_text
 from airworthy.core.idle_options import refuse_idle
@@ -40,6 +41,7 @@ from airworthy.core.jobs.block_job import (
     keep_each,
     left_of,
     refuse_unknown_figures,
+    warn_of_kept,
 )
 from airworthy.core.jobs.workers import WorkerStopped, check_wanted, shared
 from airworthy.pilots.flight_loop import PilotFailure
@@ -248,6 +250,8 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
             write_text(store.folder / SYSTEM_FILE, config.system.read_text("utf-8"))
         mine = blocks_of(names, _flights(config), config.batch)
         method_specifiers = {item.name: specifier for specifier, item in flying.items()}
+        outside = {item.name for item in flying.values() if item.identity.get("pilot") in EXTERNAL_KINDS}
+        warn_of_kept([block for block in mine if block.pilot in outside], store, config.out)
         interrupted = _fly_all(mine, method_specifiers, config, store, quiet, step)
         blocks = plan_of(store, config)
         done = done_of(blocks, store)

@@ -101,12 +101,13 @@ class Timed:
     Args:
         inner: The object.
         seconds: Longest time of a call.
+        waits: What `reset` may take besides, of a program outside that may not be there yet: it says so itself [s].
     """
 
     _CALLS = ("reset", "update", "adopt", "setpoints", "command")
 
-    def __init__(self, inner: Any, seconds: float):
-        self._inner, self._seconds = inner, seconds
+    def __init__(self, inner: Any, seconds: float, waits: float = 0.0):
+        self._inner, self._seconds, self._waits = inner, seconds, waits
 
     @property
     def inner(self) -> Any:
@@ -119,7 +120,7 @@ class Timed:
             return value
 
         def call(*arguments: Any) -> Any:
-            with within(self._seconds):
+            with within(self._seconds + (self._waits if name == "reset" else 0.0)):
                 return value(*arguments)
 
         return call

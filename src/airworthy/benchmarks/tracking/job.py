@@ -57,6 +57,7 @@ from airworthy.benchmarks.tracking.tables import (
     published_rows,
     select,
 )
+from airworthy.bridges.remote.words import EXTERNAL_KINDS
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json, write_text
@@ -70,6 +71,7 @@ from airworthy.core.jobs.block_job import (
     keep_each,
     left_of,
     refuse_foreign,
+    warn_of_kept,
 )
 from airworthy.reports.page import markup, page_of
 from airworthy.scenes import Scene, scene, scene_digest
@@ -432,6 +434,8 @@ def evaluate(
         store = TrackingStore(config.out, identity)
         if from_file(config.vehicle):
             write_vehicle(flown_by, store.folder / VEHICLE_FILE)
+        outside = {item.name for item in flying if item.identity.get("pilot") in EXTERNAL_KINDS}
+        warn_of_kept([block for block in blocks if block.method in outside], store, config.out)
         finished = _flown(config, flying, left_of(blocks, store), scenes, quiet)
         rates = {item.name: item.rate for item in flying}
         interrupted = keep_each(

@@ -423,6 +423,13 @@ def autopilot_method(word: str, patience: Patience = USUAL_PATIENCE) -> Tracking
         pilot = autopilot(word, vehicle, rate, settings, Imu.named(IMU), simulator.seed, sticks)
         try:
             pilot.connect()
+        except AirworthyError as error:
+            pilot.close()
+            reason = str(error).partition(": start it")[0].rstrip(".")
+            raise AirworthyError(
+                f"{reason}: an evaluation waits for it at each flight, so have it start anew whenever it ends, or wait longer"
+                " with --wait SECONDS; flights that were flown are kept, and the same command goes on from there."
+            ) from None
         except BaseException:
             pilot.close()
             raise

@@ -13,6 +13,7 @@ import socket
 import struct
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from airworthy.core.errors import AirworthyError
@@ -32,6 +33,8 @@ MESSAGE_MAX = 32 << 20
 _PENDING_MAX = 16
 """Messages of which fragments are missing, that are kept at once."""
 _BUFFER = 8 << 20
+ARRIVED_MAX = 2000
+"""Datagrams that are looked through at once, ours: three pictures of 640 x 480, and a hundredth of a second."""
 _URL = re.compile(r"udpm://([0-9.]+):(\d{1,5})(?:\?ttl=(\d{1,3}))?")
 
 
@@ -194,17 +197,42 @@ class LcmLink:
         """Return channel and bytes of the next message; None when the deadline (`time.monotonic`) has passed."""
         while True:
             left = deadline - time.monotonic()
-            self._in.settimeout(max(left, 0.0))
-            try:
-                data, sender = self._in.recvfrom(65536)
-            except (TimeoutError, BlockingIOError):
+            came = self._datagram(left)
+            if came is None:
                 return None
-            if self._here and sender[0] not in (self._own, "127.0.0.1"):
-                self.foreign += 1
-            elif (found := self._parts.feed(data, sender)) is not None:
+            if (found := self._fed(*came)) is not None:
                 return found
             if left <= 0.0:
                 return None
+
+    def arrived(self) -> Iterator[tuple[str, bytes]]:
+        """Yield channel and bytes of the messages that have arrived, out of `ARRIVED_MAX` datagrams: never waits.
+
+        A picture that somebody sends has hundreds of them: who took one at each look would find what is behind it, such as a
+        command, that many looks later.
+        """
+        # Bounded: a flood must not keep us here.
+        for _ in range(ARRIVED_MAX):
+            came = self._datagram(0.0)
+            if came is None:
+                return
+            if (found := self._fed(*came)) is not None:
+                yield found
+
+    def _datagram(self, seconds: float) -> tuple[bytes, tuple[str, int]] | None:
+        """Return the next datagram and its sender, waited for so long [s]."""
+        self._in.settimeout(max(seconds, 0.0))
+        try:
+            return self._in.recvfrom(65536)
+        except (TimeoutError, BlockingIOError):
+            return None
+
+    def _fed(self, data: bytes, sender: tuple[str, int]) -> tuple[str, bytes] | None:
+        """Return the message that a datagram completes; None where it does not, or is of another machine."""
+        if self._here and sender[0] not in (self._own, "127.0.0.1"):
+            self.foreign += 1
+            return None
+        return self._parts.feed(data, sender)
 
     def close(self) -> None:
         """Close the sockets; may be called again."""

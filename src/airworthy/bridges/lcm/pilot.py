@@ -18,7 +18,6 @@ from airworthy.bridges.remote.pilot import PilotHello, RemoteSettings
 from airworthy.bridges.ros.bus import Qos
 from airworthy.bridges.ros.messages import RosMessage, stamp_of
 from airworthy.bridges.ros.pilot import RosPilot
-from airworthy.bridges.ros.topics import NEWEST_OF
 from airworthy.bridges.ros.types import IR_MARKERS
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
@@ -150,14 +149,10 @@ class LcmCommands:
     def newest(self, yaw: float) -> Array | None:
         """Return the newest command that has come since the last call, whatever its utime; None where none has."""
         found = None
-        # Bounded: a flood must not keep us here.
-        for _ in range(NEWEST_OF):
-            received = self._link.receive(0.0)
-            if received is None:
-                break
-            if received[0] == self.topic:
+        for channel, data in self._link.arrived():
+            if channel == self.topic:
                 try:
-                    found = self._command(lcm_types()[self._kind].unpacked(received[1]))
+                    found = self._command(lcm_types()[self._kind].unpacked(data))
                 except AirworthyError:
                     self.malformed += 1
         return found

@@ -112,12 +112,9 @@ class LcmSkeletons:
     def waiting(self) -> list[Callable[[], SkeletonFrame]]:
         """See `SkeletonSource`."""
         found: list[Callable[[], SkeletonFrame]] = []
-        for _ in range(NEWEST_OF):
-            received = self._link.receive(0.0)
-            if received is None:
-                break
-            if received[0] == self._channel:
-                found.append(lambda data=received[1]: self._read(data))  # type: ignore[misc]
+        for channel, data in self._link.arrived():
+            if channel == self._channel:
+                found.append(lambda data=data: self._read(data))  # type: ignore[misc]
         return found
 
     def _read(self, data: bytes) -> SkeletonFrame:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -35,7 +37,7 @@ from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.build import make_sensor
 from airworthy.simulation.sensor_state import Sample
 
-__all__ = ["PictureProcess", "PictureSettings", "PictureWorker", "work"]
+__all__ = ["PictureProcess", "PictureSettings", "PictureWorker", "main", "work"]
 
 _OVER = "over"
 _END = 10.0
@@ -69,15 +71,23 @@ class PictureProcess:
     """
 
     def __init__(self, settings: PictureSettings):
-        context = multiprocessing.get_context("spawn")
-        self._ours, theirs = context.Pipe()
-        self._process = context.Process(target=_main, args=(settings, theirs, os.getpid()), name="pictures", daemon=True)
-        self._process.start()
+        self._ours, theirs = multiprocessing.Pipe()
+        # An interpreter of its own, and none of multiprocessing's: that one runs the user's script once more, and is forbidden
+        # where the user's own process is one of a pool's.
+        code = f"from airworthy.bridges.pictures.process import main; main({theirs.fileno()}, {os.getpid()})"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
         theirs.close()  # or its end would be no end here
         self._closed = False
+        with suppress(OSError):  # where it is gone already, `get` finds its end
+            self._ours.send(settings)
 
     @property
-    def pid(self) -> int | None:
+    def pid(self) -> int:
         """Number of the process."""
         return self._process.pid
 
@@ -98,11 +108,11 @@ class PictureProcess:
 
     def reaped(self) -> str:
         """See `RenderLink`."""
-        self._process.join(_END)
-        if self._process.exitcode is None:
+        try:
+            code = self._process.wait(_END)
+        except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.join()
-        code = self._process.exitcode or 0
+            code = self._process.wait()
         return "" if code == 0 else f" (signal {-code})" if code < 0 else f" (exit code {code})"
 
 
@@ -185,13 +195,19 @@ def work(settings: PictureSettings, get: Callable[[], Any], put: Callable[[Any],
             put(AirworthyError(str(error)))
 
 
-def _main(settings: PictureSettings, link: Connection, parent: int) -> None:
-    """Be the process that renders."""
+def main(handle: int, parent: int) -> None:
+    """Be the process that renders.
+
+    Args:
+        handle: Of the pipe to whoever started it, who first sends `PictureSettings`.
+        parent: Number of that process.
+    """
+    link = Connection(handle)
     # Ctrl-C is for whoever started us, and who then lets us end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     watch_parent(parent)
     with suppress(AttributeError, OSError):
         os.nice(_NICE)
     warnings.showwarning = lambda message, *_, **__: link.send(str(message))
-    with suppress(EOFError, BrokenPipeError):
-        work(settings, link.recv, link.send)
+    with suppress(EOFError, ConnectionError):
+        work(link.recv(), link.recv, link.send)

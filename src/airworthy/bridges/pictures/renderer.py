@@ -214,13 +214,20 @@ class AsyncRenderer:
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _tell(self, rendered: Rendered) -> None:
+    def _tell(self, rendered: Rendered) -> AirworthyError | None:
+        """Pass a sample on; return what went wrong with whoever takes it: this thread is nobody's to fail in."""
         with self._changed:
             listener = self._listener
             if listener is None:
                 self._unheard.append(rendered)
-        if listener is not None:
-            listener(rendered)
+        try:
+            if listener is not None:
+                listener(rendered)
+        except AirworthyError as error:
+            return error
+        except Exception as error:
+            return AirworthyError(f"A picture of {rendered.name!r} could not be kept ({type(error).__name__}: {error}).")
+        return None
 
     def _wait(self, over: Callable[[], bool], seconds: float | None) -> None:
         with self._changed:
@@ -245,9 +252,9 @@ class AsyncRenderer:
                 record = self._link.get()
             except (EOFError, OSError):
                 break
-            if isinstance(record, Rendered):
-                self._tell(record)
+            failure = self._tell(record) if isinstance(record, Rendered) else None
             with self._changed:
+                self._failure = self._failure or failure
                 if isinstance(record, Rendered):
                     self.frames[record.name].rendered += 1
                     self._ages[record.name].add(time.monotonic() - self._pending.pop(record.name))

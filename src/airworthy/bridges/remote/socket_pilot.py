@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -94,32 +95,20 @@ class SocketPilot(RemotePilot):
         arrays = self._seen(observation)
         flights = len(observation.time)
         self._tick, self._now = self._tick + 1, float(observation.time.max())
-        found = self._shared(arrays) if len(self._links) == 1 else self._each(arrays, flights)
-        if any(command is None for command in found.values()):
-            raise PilotFailure("its answer held no array 'command'")
-        shaped = {flight: np.atleast_2d(np.asarray(command, np.float64)) for flight, command in found.items()}
-        rows = list(shaped.values())
-        if len({item.shape[1:] for item in rows}) != 1 or (len(self._links) > 1 and any(len(item) != 1 for item in rows)):
-            raise PilotFailure(f"its commands have shapes {[item.shape for item in rows][:3]}; expected one row for a flight")
-        if len(self._links) == 1:
-            return rows[0]
-        whole = np.zeros((flights, rows[0].shape[1]))
-        for flight, row in shaped.items():
-            whole[flight] = row[0]
-        return whole
+        return self._shared(arrays) if len(self._links) == 1 else self._each(arrays, flights)
 
-    def _shared(self, arrays: dict[str, Array]) -> dict[int, Array | None]:
+    def _shared(self, arrays: dict[str, Array]) -> Array:
         """Ask the one conversation of all flights."""
         until = within(self.settings.patience)
         try:
             self._links[0].send(Message("observation", {"tick": self._tick}, arrays), until)
-            return {0: self._commanded(self._links[0], until).arrays.get("command")}
+            return self._commanded(self._links[0], until)
         except LinkFailure as failure:
             raise self._failed(failure) from None
 
-    def _each(self, arrays: dict[str, Array], flights: int) -> dict[int, Array | None]:
+    def _each(self, arrays: dict[str, Array], flights: int) -> Array:
         """Ask the conversation of each flight; one that fails ends its own flight alone."""
-        found: dict[int, Array | None] = {}
+        found: dict[int, Array] = {}
         going = [flight for flight in range(flights) if flight not in self.lost_flights]
         for flight in going:
             part = {k: array[flight : flight + 1] for k, array in arrays.items()}
@@ -131,8 +120,18 @@ class SocketPilot(RemotePilot):
                 continue
             with self._its_own(flight):
                 # Behind one that was waited for in vain the others have answered long since.
-                found[flight] = self._commanded(self._links[flight], max(until, within(_READ))).arrays.get("command")
-        return found
+                found[flight] = self._commanded(self._links[flight], max(until, within(_READ)))
+        # How many rotors there are whoever flies knows; here a flight is one like the others.
+        width = LEVELS[self.level].rows or Counter(row.shape[-1] for row in found.values()).most_common(1)[0][0]
+        whole = np.zeros((flights, width))
+        for flight, row in found.items():
+            with self._its_own(flight):
+                if row.shape != (1, width):
+                    raise PilotFailure(
+                        f"its command has shape {row.shape}; level {self.level!r} takes (1, {width}) or ({width},)"
+                    )
+                whole[flight] = row[0]
+        return whole
 
     @contextmanager
     def _its_own(self, flight: int) -> Iterator[None]:
@@ -148,8 +147,8 @@ class SocketPilot(RemotePilot):
             self._links[flight].close()
             self.lose(flight, str(said))
 
-    def _commanded(self, link: WireLink, until: float) -> Message:
-        """Return the command of this tick; those of earlier ones are counted, and left out."""
+    def _commanded(self, link: WireLink, until: float) -> Array:
+        """Return the commands (n, width) of this tick; those of earlier ones are counted, and left out."""
         while True:
             message = _answer(link, "command", until)
             tick = message.fields.get("tick")
@@ -160,7 +159,9 @@ class SocketPilot(RemotePilot):
                     " has"
                 )
             if tick == self._tick:
-                return message
+                if "command" not in message.arrays:
+                    raise PilotFailure("its answer held no array 'command'")
+                return np.atleast_2d(np.asarray(message.arrays["command"], np.float64))
             self.stale += 1
             if time.monotonic() >= until:  # of who sends faster than we read
                 raise LinkFailure("it gave no answer in time")

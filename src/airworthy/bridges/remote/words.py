@@ -158,7 +158,7 @@ def _ros_entry(kind: str, where: str, settings: RemoteSettings) -> ExternalEntry
 
     chosen = _settings(kind, where, {key: value for key, value in ROS_KEYS.items() if key != "router" or kind == "zenoh"})
     input_of(chosen["level"])
-    domain = int(_number(kind, "domain", chosen["domain"])) if chosen["domain"] else domain_of_environment()
+    domain = _whole(kind, "domain", chosen["domain"]) if chosen["domain"] else domain_of_environment()
     hello = _chosen_hello(kind, chosen)
 
     def bus() -> Bus:
@@ -200,6 +200,12 @@ def _settings(kind: str, text: str, usual: Mapping[str, str]) -> dict[str, str]:
             )
         found[key] = value
     return found
+
+
+def _whole(kind: str, key: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise AirworthyError(f"external:{kind} was given {key}={text!r}; expected a whole number of 0 or more.")
+    return int(text)
 
 
 def _number(kind: str, key: str, text: str) -> float:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from airworthy.benchmarks.navigation.config import NavigationConfig, quick
 from airworthy.benchmarks.navigation.job import Benchmarked, run_benchmark
-from airworthy.cli.common import emit_json, flown_exit, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import (
+    PILOT_FAILED,
+    emit_json,
+    flown_exit,
+    gathered,
+    interrupted,
+    run_tyro,
+    show_table,
+    stopped_by_terminate,
+)
 from airworthy.core.errors import AirworthyError
 
 LISTS = ("--pilots", "--vehicles", "--scenarios", "--configurations", "--scenes")
@@ -18,6 +27,8 @@ _DESCRIPTION = (
     "Fly pilots on a fleet of vehicles through the scenarios of FLYINGTRUST, judge every flight, and set scores and rates"
     " beside the published ones. A stopped run goes on where it was; more pilots may join a folder later."
 )
+_TOLD_MAX = 12
+"""Ours: lines of a terminal that leave its table in sight."""
 _SMOKE = "The same with four vehicles and the first layout of each scenario, for a look."
 
 
@@ -59,7 +70,25 @@ def _json_summary(done: Benchmarked) -> dict[str, Any]:
 
 def _show(done: Benchmarked) -> None:
     show_scores(done.summary)
+    for line in told_crashes(done.summary.get("failures", ())):
+        print(line)
     print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")
+
+
+def told_crashes(failures: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each cause by which pilots themselves failed, as many as fit below a table, and one for the rest.
+
+    Args:
+        failures: Of a summary; those of other outcomes are what was to be found out, and in its report.
+    """
+    crashes = [entry for entry in failures if entry["outcome"] in PILOT_FAILED]
+    lines = [
+        f"{entry['pilot']}, {entry['scenario']}: {entry['flights']:,} of {entry['of']:,} flights ended as {entry['outcome']}:"
+        f" {str(entry['cause']).rstrip('.')}."
+        for entry in crashes[:_TOLD_MAX]
+    ]
+    rest = sum(entry["flights"] for entry in crashes[_TOLD_MAX:])
+    return [*lines, f"{rest:,} more failed in other ways; summary.json lists them."] if rest else lines
 
 
 def show_scores(summary: Mapping[str, Any]) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from airworthy.core.errors import AirworthyError, telling_refusals
+from airworthy.core.errors import AirworthyError, AssetWarning, telling_refusals
 from airworthy.core.jobs.progress import ProgressLine, progress
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "left_of",
     "refuse_foreign",
     "refuse_unknown_figures",
+    "warn_of_kept",
     "where_else",
 ]
 
@@ -224,6 +226,24 @@ def left_of(blocks: Iterable[Block], store: Keeper) -> list[Block]:
 def done_of(blocks: Iterable[Block], store: Keeper) -> list[Block]:
     """Return blocks that are finished and whole, in order."""
     return [block for block in blocks if store.has(block.name)]
+
+
+def warn_of_kept(outside: Iterable[Block], store: Keeper, folder: str | Path) -> None:
+    """Say that flights of programs outside are an earlier run's: of our own pilots weights and settings are compared.
+
+    Args:
+        outside: Blocks that are asked for, of programs whose decisions depend on what nobody here can know.
+        store: Of the folder.
+        folder: That it is in.
+    """
+    kept = sum(store.has(block.name) for block in outside)
+    if kept:
+        warnings.warn(
+            f"{str(folder)!r} holds {kept:,} of the blocks of programs outside from an earlier run, which are not flown again,"
+            " and nobody can tell whether these programs have changed since: name another --out to fly them anew.",
+            AssetWarning,
+            stacklevel=3,
+        )
 
 
 def keep_each(

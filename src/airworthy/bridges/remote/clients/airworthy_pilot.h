@@ -76,10 +76,17 @@ static int aw_exactly(int link, void *data, size_t size) {
     return 0;
 }
 
+/* A connection that the other end has closed, as it does with one that is too slow, is no signal that ends the program. */
+#ifdef MSG_NOSIGNAL
+#define AW_SEND_FLAGS MSG_NOSIGNAL
+#else
+#define AW_SEND_FLAGS 0 /* of systems that have SO_NOSIGPIPE instead */
+#endif
+
 static int aw_all(int link, const void *data, size_t size) {
     const unsigned char *at = (const unsigned char *)data;
     while (size > 0) {
-        ssize_t sent = write(link, at, size);
+        ssize_t sent = send(link, at, size, AW_SEND_FLAGS);
         if (sent <= 0) return -1;
         at += sent;
         size -= (size_t)sent;
@@ -216,6 +223,9 @@ static int aw_serve(const aw_pilot *pilot, int port) {
         int link = accept(listening, NULL, NULL);
         if (link < 0) continue;
         setsockopt(link, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+#ifdef SO_NOSIGPIPE
+        setsockopt(link, SOL_SOCKET, SO_NOSIGPIPE, &yes, sizeof yes);
+#endif
         aw_converse(pilot, link);
         close(link);
     }
