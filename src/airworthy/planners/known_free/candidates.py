@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array
 from airworthy.planners.known_free.limits import MotionLimits
 from airworthy.planners.known_free.motion import Trajectory, quintics, stopping, within_limits
 
-__all__ = ["Candidates", "brakes", "candidates", "stopping_speed"]
+__all__ = ["Candidates", "brakes", "candidates", "stopping_speed", "time_left"]
 
 # Ours: shares of the free part at which ends lie, shares of the fastest speed there, and of the shortest conceivable duration.
 _PLACES = np.array([1.0, 0.8, 0.62, 0.47, 0.34, 0.24, 0.15])
-_SPEEDS = np.array([1.0, 0.7, 0.4, 0.0])
-_STRETCH = np.array([0.8, 1.0, 1.25, 1.6, 2.1, 3.0, 5.0])
+_SPEEDS = np.array([1.0, 0.85, 0.65, 0.4, 0.0])
+_STRETCH = np.array([1.0, 1.3, 1.8, 2.6, 4.5])
+_EVEN = np.array([0.96, 1.0, 1.1])
 _AVERAGE = 0.6
 """Mean acceleration over the largest of a smooth change of speed."""
 _LEAST = 0.1
@@ -37,6 +38,8 @@ class Candidates:
     """(k, 2) [s]"""
     speed: Array
     """Never exceeded, (k,) [m/s]."""
+    cost: Array
+    """Until the end of what is free would be reached, (k,) [s]."""
     tried: int
     """Polynomials whose limits were looked at: the work."""
 
@@ -72,7 +75,8 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
     place = place[along[place] >= min(_LEAST, free)]
     tangent = path[np.minimum(place + 4, len(path) - 1)] - path[np.maximum(place - 4, 0)]
     tangent /= np.maximum(np.linalg.norm(tangent, axis=1), 1e-9)[:, None]
-    fastest = np.minimum(stopping_speed(free - along[place], limits), limits.speed)
+    reach = np.sqrt(float(start[1] @ start[1]) + 2.0 * _AVERAGE * limits.acceleration * along[place])
+    fastest = np.minimum.reduce([stopping_speed(free - along[place], limits), reach, np.full(len(place), limits.speed)])
     if ends:
         fastest[place == last] = 0.0
     which, speed = np.repeat(place, len(_SPEEDS)), (fastest[:, None] * _SPEEDS).reshape(-1)
@@ -80,20 +84,26 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
     kept = np.ones(len(which), bool)
     kept[1:] = (which[1:] != which[:-1]) | (speed[1:] < speed[:-1] - 1e-3)
     which, speed, tangent = which[kept], speed[kept], tangent[kept]
-    shortest = _shortest(start, path[which], speed, limits)
-    duration = (shortest[:, None] * _STRETCH).reshape(-1)
+    duration = _durations(start, path[which], speed, limits)
+    tries = duration.shape[1]
+    duration = duration.reshape(-1)
     end = np.zeros((len(which), 3, 3))
     end[:, 0], end[:, 1] = path[which], speed[:, None] * tangent
-    end = np.repeat(end, len(_STRETCH), axis=0)
+    end = np.repeat(end, tries, axis=0)
     found = quintics(start, end, duration)
     keeps, most = within_limits(found, duration, limits)
     # Of each end the three shortest that keep the limits.
-    table = keeps.reshape(-1, len(_STRETCH))
+    table = keeps.reshape(-1, tries)
     good = np.flatnonzero((table & (np.cumsum(table, axis=1) <= 3)).reshape(-1))
-    left = np.repeat(free - along[which], len(_STRETCH)) / max(limits.speed, 1e-3)
-    slow = np.repeat(limits.speed - speed, len(_STRETCH)) / limits.acceleration
-    order = good[np.argsort((duration + left + 0.6 * slow)[good], kind="stable")]
-    return _with_stops(found[order], duration[order], end[order], most[order], limits, len(duration))
+    cost = duration + np.repeat(time_left(free - along[which], speed, limits), tries)
+    order = good[np.argsort(cost[good], kind="stable")]
+    return _with_stops(found[order], duration[order], end[order], most[order], cost[order], limits)
+
+
+def time_left(way: Array, speed: Array, limits: MotionLimits) -> Array:
+    """Return the time (k,) [s] over ways (k,) [m] at full speed, and what is lost until speeds (k,) [m/s] are full again."""
+    full = max(float(limits.speed), 1e-3)
+    return way / full + (full - speed) ** 2 / (2.0 * _AVERAGE * limits.acceleration * full)
 
 
 def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> Candidates:
@@ -112,11 +122,14 @@ def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> Candidates
     found = quintics(start, end, duration)
     keeps, most = within_limits(found, duration, limits, share)
     order = np.concatenate([np.flatnonzero(keeps), np.flatnonzero(~keeps)[-1:]])
-    return _with_stops(found[order], duration[order], end[order], most[order], limits, len(duration))
+    return _with_stops(found[order], duration[order], end[order], most[order], duration[order], limits)
 
 
-def _shortest(start: Array, end: Array, speed: Array, limits: MotionLimits) -> Array:
-    """Return roughly the shortest durations (k,) from a state to points (k, 3) with speeds (k,)."""
+def _durations(start: Array, end: Array, speed: Array, limits: MotionLimits) -> Array:
+    """Return durations (k, tries) [s] worth a try from a state to points (k, 3) with speeds (k,), rising.
+
+    Multiples of what is roughly the shortest, and that of an even change of speed, in which nothing slows down first.
+    """
     displacement = end - start[0]
     length = np.maximum(np.linalg.norm(displacement, axis=1), 1e-3)
     before = np.maximum(displacement @ start[1] / length, 0.0)
@@ -126,14 +139,12 @@ def _shortest(start: Array, end: Array, speed: Array, limits: MotionLimits) -> A
     ramps = (2.0 * peak - before - speed) / a
     cruise = (length - (2.0 * peak**2 - before**2 - speed**2) / (2.0 * a)) / np.maximum(peak, 1e-3)
     jerky = (30.0 * length / limits.jerk) ** (1.0 / 3.0)
-    return np.maximum(ramps + np.maximum(cruise, 0.0), np.where(before + speed < 0.5, jerky, 0.1))
+    shortest = np.maximum(ramps + np.maximum(cruise, 0.0), np.where(before + speed < 0.5, jerky, 0.1))
+    even = 2.0 * length / np.maximum(before + speed, 0.2)
+    return np.sort(np.concatenate([shortest[:, None] * _STRETCH, even[:, None] * _EVEN], axis=1), axis=1)
 
 
-def _with_stops(found: Array, duration: Array, end: Array, most: Array, limits: MotionLimits, tried: int) -> Candidates:
+def _with_stops(found: Array, duration: Array, end: Array, most: Array, cost: Array, limits: MotionLimits) -> Candidates:
     stop, time = stopping(end[:, 0], end[:, 1], limits)
-    return Candidates(np.stack([found, stop], 1), np.stack([duration, time], 1), most, tried)
+    return Candidates(np.stack([found, stop], 1), np.stack([duration, time], 1), most, cost, len(duration))
 
-
-def first_places(order: ArrayInt, size: int) -> list[ArrayInt]:
-    """Return an order (k,) in pieces of `size`."""
-    return [order[k : k + size] for k in range(0, len(order), size)]

@@ -28,6 +28,8 @@ STATES = (UNKNOWN, FREE, OCCUPIED)
 _STATE, _COUNT = 3, 4
 BLOCKED, KNOWN, TAKEN, REFUSED = 0, 3, 6, 1 << 9
 """Where a node holds its counts of blocked, free and occupied cells, three bits each; the bit of one that is refused."""
+HOLE = 18
+"""Free neighbours of 26 that make an unknown cell free, where none is occupied: a ray's width, never a surface's."""
 OUTSIDE = 4
 """Why a ball is not free: 2 something unknown is in it, 3 something occupied, 4 its middle is outside of the box."""
 
@@ -55,6 +57,7 @@ _MERGE = """
     known: int  # log-odds: seen at all
     least: int  # free
     most: int  # occupied
+    hole: int  # free neighbours that make an unknown cell free
     # output
     result: int32[]  # (k,) cells that changed
 """
@@ -286,7 +289,7 @@ def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least
     result = np.zeros(len(spaces), np.int32)
     ball, ring = spaces[0].ball, spaces[0].ring
     arrays = [address, np.array(sizes, np.int32), np.stack([s.numbers for s in spaces]), ball, ring]
-    numbers = [len(ball), len(ring), known, least, most]
+    numbers = [len(ball), len(ring), known, least, most, HOLE]
     quiet_launch(merge_kernel(), len(spaces), [*map(_send, arrays), *numbers, _send(result)], "cpu")
     return result.astype(np.int64)
 
@@ -329,6 +332,23 @@ class KnownSpaceTwin:
 
     def __init__(self, space: KnownSpace):
         self.state, self.space = space.state, space
+
+    def filled(self, first: ArrayLike, last: ArrayLike) -> ArrayInt:
+        """Return the states once holes among the cells from `first` (3,) to before `last` (3,) are filled, one by one."""
+        state = self.state.copy()
+        for x, y, z in np.ndindex(*(np.asarray(last) - np.asarray(first)).tolist()):
+            at = np.array([x, y, z]) + first
+            around = state[tuple(slice(max(a - 1, 0), a + 2) for a in at)]
+            if state[tuple(at)] != UNKNOWN or around.size < 27 or (around == OCCUPIED).any():
+                continue
+            if (around == FREE).sum() >= HOLE and self._may_be_hole(state, at):
+                state[tuple(at)] = FREE
+        return state
+
+    @staticmethod
+    def _may_be_hole(state: ArrayInt, at: ArrayInt) -> bool:
+        x, y, z = at
+        return FREE in (state[x, y, z + 1], state[x, y, z - 1], state[x, y + 1, z])
 
     def blocking(self) -> ArrayInt:
         """As `KnownSpace.blocking`."""

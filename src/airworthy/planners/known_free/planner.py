@@ -17,7 +17,8 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.depth_input import recorded_costs
 from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
-from airworthy.planners.known_free.candidates import Candidates, brakes, candidates
+from airworthy.planners.common.reference import evaluate_polynomial
+from airworthy.planners.known_free.candidates import Candidates, brakes, candidates, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings, KnownFreeState
 from airworthy.planners.known_free.heading import Headings
 from airworthy.planners.known_free.known_space import CellSource, KnownSpace, ball_cells, certify, merge, ring_nodes
@@ -33,12 +34,14 @@ _CLOSE = 0.1
 """Between points of a trajectory that are certified [m]: balls of 0.31 m so far apart cover a body of 0.306 m."""
 _BATCH, _MOST = 6, 30
 """Candidates that are certified at once, and at most."""
-_RELAXED = (1.0, 0.93, 0.85, 0.7, 0.5, 0.25)
+_RELAXED = (0.97, 0.93, 0.85, 0.7, 0.5, 0.25)
 """Shares of the body's radius: where a flight is nearer to something than it should be, it may come away from there."""
 _THINK = 0.1
 """Without new images a flight thinks this often [s]."""
 _STILL, _ALIGNED, _STEP = 0.08, 0.15, 0.35
 """At rest [m/s], looking where it should [rad], with so little of its route before it [m]."""
+_GAIN, _SOON, _BESIDE = 0.05, 0.15, 0.5
+"""A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m]."""
 _FREE_LEVEL = -1.0
 """Log-odds at which a cell that was occupied is free again."""
 
@@ -212,23 +215,24 @@ class KnownFreePlanner:
     def _think(self, flight: int, time: float, work: dict[str, Array]) -> int:
         space = self._spaces[flight]
         assert space is not None
-        plan = self._plans.of(flight)
-        unsafe = self._meets(flight, plan, time, work)
         begin = time + self.config.lead
         here = self._state(flight, begin)
         goal = np.asarray(self._mission.goal[flight], np.float64)
         rests = float(np.linalg.norm(here[1])) < _STILL
-        if rests and not unsafe and np.linalg.norm(here[0] - goal) < 0.25:
+        if rests and np.linalg.norm(here[0] - goal) < 0.25:
             self.stage[flight] = KnownFreeState.WAITING
             return 0
         if self._needs_route(flight, time, here[0]):
             self._find_route(flight, time, here[0], work)
             begin = time + self.config.lead + self._seconds(work, flight)
             here = self._state(flight, begin)
-        if not len(self._path[flight]):
+        path = self._path[flight][: int(self.config.horizon / SPACING)]
+        unsafe, share, first, why = self._look_along(flight, time, here, path, work)
+        if not len(path):
             self.stage[flight] = KnownFreeState.SEARCHING
             return self._brake(flight, begin, here, work) if unsafe else 0
-        return self._plan(flight, begin, here, unsafe, work)
+        self._look(flight, here[0], first - 1)
+        return self._plan(flight, begin, here, path, (unsafe, share, first - 1, why), work)
 
     def _state(self, flight: int, time: float) -> Array:
         found = self._plans.state(np.array([flight]), np.array([time]))
@@ -246,13 +250,6 @@ class KnownFreePlanner:
         assert space is not None
         work["certificates"][flight] += sum(len(p) for p in paths)
         return certify([space], self._room[flight : flight + 1], np.zeros(len(paths), np.int32), paths, wide, sure)
-
-    def _meets(self, flight: int, plan: Trajectory, time: float, work: dict[str, Array]) -> bool:
-        """Whether what is followed meets something that is known by now."""
-        points = plan.points(time - plan.begin, _CLOSE, float(self.limits.speed[flight]))
-        first, why = self._certified(flight, [points], 0.98 * self.config.body, 0.0, work)
-        # Where it begins cannot be helped.
-        return bool(first[0] < len(points) and (why[0] == 3) and first[0] > 1)
 
     # ---- the route -----------------------------------------------------------------------------------------------------
 
@@ -291,16 +288,19 @@ class KnownFreePlanner:
 
     # ---- the plan ------------------------------------------------------------------------------------------------------
 
-    def _plan(self, flight: int, begin: float, here: Array, unsafe: bool, work: dict[str, Array]) -> int:
-        c = self.config
-        path = self._path[flight][: int(c.horizon / SPACING)]
-        share, first, why = self._prefix(flight, here, path, work)
-        last = first - 1
-        self._look(flight, here[0], last)
+    def _plan(
+        self, flight: int, begin: float, here: Array, path: Array, known: tuple[bool, float, int, int], work: dict[str, Array]
+    ) -> int:
+        unsafe, share, last, why = known
         found = None
         if last >= 1:
             ends = bool(self._ends[flight]) and last == len(self._path[flight]) - 1
-            found = self._choose(flight, candidates(here, path, last, self.limits.of(flight), ends), begin, share, work)
+            kept = np.inf if unsafe else self._cost_of_plan(flight, begin, path, last)
+            offered = candidates(here, path, last, self.limits.of(flight), ends)
+            found = self._choose(flight, offered, begin, share, work, kept - _GAIN)
+            if found is None and np.isfinite(kept):
+                self.stage[flight] = KnownFreeState.FLYING
+                return 0
         if found is not None:
             self._offer(flight, found)
             if last * SPACING < _STEP:
@@ -314,28 +314,55 @@ class KnownFreePlanner:
         self._wait(flight, here, path, last, why)
         return 0
 
-    def _prefix(self, flight: int, here: Array, path: Array, work: dict[str, Array]) -> tuple[float, int, int]:
-        """Share of the body's radius that is kept, and how many points of the path are known to be free, and why no more."""
-        c = self.config
+    def _look_along(
+        self, flight: int, time: float, here: Array, path: Array, work: dict[str, Array]
+    ) -> tuple[bool, float, int, int]:
+        """Look along what is followed, and along the route.
+
+        Returns:
+            Whether what is followed meets something that is known by now; the share of the body's radius that can be kept; how
+            many points of the path are known to be free; and why no more are.
+        """
+        c, plan = self.config, self._plans.of(flight)
+        wide, sure = c.body + c.spare, c.body + 0.005
+        ahead = plan.points(time - plan.begin, _CLOSE, float(self.limits.speed[flight]))
+        first, why = self._certified(flight, [ahead, here[:1], path], (0.98 * c.body, wide, wide), (0.0, sure, sure), work)
+        # Where it is already cannot be helped.
+        unsafe = bool(1 < first[0] < len(ahead) and why[0] == 3)
+        if first[1] == 1:
+            return unsafe, 1.0, int(first[2]), int(why[2])
         shares = np.array(_RELAXED)
-        first, _ = self._certified(
-            flight, [here[:1]] * len(shares), shares * (c.body + c.spare), shares * (c.body + 0.005), work
-        )
-        kept = float(shares[np.argmax(first == 1)]) if (first == 1).any() else float(shares[-1])
-        first, why = self._certified(flight, [path], kept * (c.body + c.spare), kept * (c.body + 0.005), work)
-        return kept, int(first[0]), int(why[0])
+        fits = self._certified(flight, [here[:1]] * len(shares), shares * wide, shares * sure, work)[0] == 1
+        share = float(shares[np.argmax(fits)]) if fits.any() else float(shares[-1])
+        first, why = self._certified(flight, [path], share * wide, share * sure, work)
+        return unsafe, share, int(first[0]), int(why[0])
+
+    def _cost_of_plan(self, flight: int, begin: float, path: Array, last: int) -> float:
+        """Until the end of what is free would be reached, if what is followed is followed on [s]; infinite: it is over soon."""
+        plan, limits = self._plans.of(flight), self.limits.of(flight)
+        left = float(plan.begin + plan.duration[0] - begin)
+        if left < _SOON:
+            return np.inf
+        end = evaluate_polynomial(plan.coefficients[1:], np.zeros(1), 0)[0]
+        speed = float(np.linalg.norm(plan.coefficients[1, 1]))
+        away = np.linalg.norm(path[: last + 1] - end, axis=1)
+        near = int(np.argmin(away))
+        if away[near] > _BESIDE:
+            return np.inf
+        return left + float(time_left(np.array([(last - near) * SPACING]), np.array([speed]), limits)[0])
 
     def _choose(
-        self, flight: int, offered: Candidates, begin: float, share: float, work: dict[str, Array]
+        self, flight: int, offered: Candidates, begin: float, share: float, work: dict[str, Array], most: float = np.inf
     ) -> Trajectory | None:
-        """Return the first of the candidates that is certified to its rest."""
+        """Return the first of the candidates that is certified to its rest and costs no more than `most`."""
         c = self.config
         work["polynomials"][flight] += offered.tried
         excess = np.maximum(offered.speed - c.spare_free_speed, 0.0)
         late = min(0.5 * max(self._errors[flight] - 0.08, 0.0), 0.1)
         spare = np.minimum(c.spare + c.spare_per_speed * excess, c.spare_most) + late * np.minimum(excess, 1.0)
-        for begun in range(0, min(len(offered), _MOST), _BATCH):
-            part = range(begun, min(begun + _BATCH, len(offered), _MOST))
+        count = min(int(np.searchsorted(offered.cost, most, side="right")), _MOST)
+        for begun in range(0, count, _BATCH):
+            part = range(begun, min(begun + _BATCH, count))
             made = [offered.trajectory(k, begin) for k in part]
             paths = [m.points(0.0, _CLOSE, float(offered.speed[k])) for m, k in zip(made, part, strict=True)]
             wide = share * (c.body + spare[list(part)])

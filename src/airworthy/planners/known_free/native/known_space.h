@@ -66,6 +66,25 @@ struct KnownSpace {
     if (before == OCCUPIED) block(x, y, z, -1, ball, ball_count, ring, ring_count);
     return 1;
   }
+  // Whether an unknown cell has so many free ones around it, and none that is occupied.
+  INLINE bool is_hole(int x, int y, int z, int least) const {
+    const unsigned short* const here = cell + at(x, y, z);
+    if (*here & STATE) return false;
+    if (x < 1 || y < 1 || z < 1 || x >= n[0] - 1 || y >= n[1] - 1 || z >= n[2] - 1) return false;
+    // Most cells are far from anything free: three looks tell.
+    if ((here[1] & STATE) != FREE && (here[-1] & STATE) != FREE && (here[n[2]] & STATE) != FREE) return false;
+    int count = 0;
+    for (int i = -1; i <= 1; ++i)
+      for (int j = -1; j <= 1; ++j) {
+        const unsigned short* const row = here + ((long long)i * n[1] + j) * n[2];
+        for (int k = -1; k <= 1; ++k) {
+          const int state = row[k] & STATE;
+          if (state == OCCUPIED) return false;
+          count += state == FREE;
+        }
+      }
+    return count >= least;
+  }
   // Whether a ball is free: 0, or UNKNOWN + 1 or OCCUPIED + 1 for what is in it. Unknown counts within `sure`, occupied within `wide`.
   int meets(const double* p, double wide, double sure) const {
     double q[3];

@@ -1,5 +1,7 @@
 // One flight's image: of the cells that it touched, what the local map says of them goes into the memory. A cell becomes occupied
-// above `most`, free at or below `least` once it was seen; between the two it stays what it was.
+// above `most`, free at or below `least` once it was seen; between the two it stays what it was. Rays of the local map end at cells
+// that others walked before, which leaves holes near the camera: an unknown cell is free where `hole` of its 26 neighbours are and
+// none is occupied.
 const int* const size = sizes.data + 16 * (size_t)task;
 KnownSpace space;
 space.begin((const unsigned long long*)address.data + 5 * (size_t)task, size, numbers.data + 4 * (size_t)task);
@@ -23,4 +25,8 @@ for (int x = lo[0]; x < hi[0]; ++x)
       changed += space.set(x, y, z, state, ball.data, ball_count, ring.data, ring_count);
     }
   }
+for (int x = lo[0]; x < hi[0]; ++x)
+  for (int y = lo[1]; y < hi[1]; ++y)
+    for (int z = lo[2]; z < hi[2]; ++z)
+      if (space.is_hole(x, y, z, hole)) changed += space.set(x, y, z, KnownSpace::FREE, ball.data, ball_count, ring.data, ring_count);
 result.data[task] = changed;
