@@ -9,15 +9,16 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.planners.common.interface import FREE, OCCUPIED, UNKNOWN, Airframes, MapView, Mission, Motion
+from airworthy.planners.mapping.local import TouchedCells
 from airworthy.vehicles import vehicle
 
 __all__ = ["ConeMaps", "Flown", "H", "box_world", "clearance", "fly", "mission_of"]
 
 H = 0.1
-_U, _V = np.meshgrid(np.tan(np.radians(38.0)) * np.linspace(-1, 1, 61), np.tan(np.radians(31.0)) * np.linspace(-1, 1, 47))
+_U, _V = np.meshgrid(np.tan(np.radians(38.0)) * np.linspace(-1, 1, 45), np.tan(np.radians(31.0)) * np.linspace(-1, 1, 35))
 RAYS = np.stack([np.ones(_U.size), _U.reshape(-1), _V.reshape(-1)], 1)
 RAYS /= np.linalg.norm(RAYS, axis=1)[:, None]
-ALONG = np.arange(0.05, 4.9, 0.05)
+ALONG = np.arange(0.07, 4.9, 0.07)
 
 
 def box_world(size: tuple[float, float, float], *solids: tuple[float, ...]) -> ArrayBool:
@@ -45,6 +46,8 @@ class ConeMaps:
     def __init__(self, worlds: list[ArrayBool]):
         self.worlds = worlds
         self.cells = [np.full(world.shape, UNKNOWN, np.int8) for world in worlds]
+        self.odds = [np.full(world.shape, -20_000, np.int16) for world in worlds]
+        self.bounds = np.zeros((len(worlds), 2, 3), np.int32)
         self.images = np.zeros(len(worlds), int)
 
     def see(self, flight: int, position: Array, yaw: float) -> None:
@@ -58,9 +61,16 @@ class ConeMaps:
         hit = inside & world[tuple(np.moveaxis(held, -1, 0))]
         before = np.cumsum(hit | ~inside, axis=1) == 0
         first = hit & (np.cumsum(hit, axis=1) == 1) & (np.cumsum(~inside, axis=1) == 0)
-        known[tuple(held[before].T)] = FREE
-        known[tuple(held[first].T)] = OCCUPIED
+        for cells, state, odds in ((held[before], FREE, -8000), (held[first], OCCUPIED, 8000)):
+            known[tuple(cells.T)], self.odds[flight][tuple(cells.T)] = state, odds
+        touched = held[before | first]
+        self.bounds[flight] = touched.min(0), touched.max(0) + 1
         self.images[flight] += 1
+
+    def touched(self, flight: int) -> TouchedCells:
+        """What the newest image changed."""
+        side = np.array(self.worlds[flight].shape, np.int32)
+        return TouchedCells(self.odds[flight].reshape(-1), side, *self.bounds[flight], int(self.images[flight]))
 
     def view(self, flight: int) -> MapView:
         """All of it."""

@@ -10,7 +10,7 @@ from airworthy.planners.known_free.candidates import brakes, candidates, stoppin
 from airworthy.planners.known_free.config import KnownFreeSettings
 from airworthy.planners.known_free.heading import Headings
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits, limits_of
-from airworthy.planners.known_free.motion import StoppingPlans, hull, quintics, stopping, within_limits
+from airworthy.planners.known_free.motion import StoppingPlans, hulls, quintics, stopping, within_limits
 from airworthy.vehicles import vehicle
 
 NAMES = ("real_09", "real_12", "virt_05")
@@ -32,7 +32,8 @@ def test_weak_vehicles_are_asked_for_less() -> None:
     assert found.jerk[0] < found.jerk[1] < found.jerk[2]
     assert found.yaw_acceleration[0] < found.yaw_acceleration[2]
     # What is planned for leaves every rotor a share of its thrust, and the hover itself is within it.
-    assert (found.thrust <= 0.85 * GRAVITY * np.array([1.4, 2.2, 4.6]) + 1e-9).all()
+    ratio = Airframes.of([vehicle(name) for name in NAMES]).thrust_to_weight
+    np.testing.assert_allclose(found.thrust, 0.85 * GRAVITY * ratio)
     assert (found.thrust > GRAVITY).all()
 
 
@@ -41,7 +42,7 @@ def test_hulls_hold_every_derivative() -> None:
     found, duration = draw.normal(size=(50, 6, 3)), draw.uniform(0.2, 3.0, 50)
     share = np.linspace(0.0, 1.0, 60)
     for order in range(4):
-        edge = hull(found, duration, order)
+        edge = hulls(found, duration)[order]
         at = np.stack([evaluate_polynomial(found, s * duration, order) for s in share], 1)
         assert (at.max(1) <= edge.max(1) + 1e-9).all()
         assert (at.min(1) >= edge.min(1) - 1e-9).all()
@@ -82,8 +83,8 @@ def test_candidates_keep_limits_at_every_instant_and_come_to_rest_within_what_is
                 assert speed.max() <= 1.02 * one.speed + 1e-6
                 assert pull.max() <= one.acceleration + 1e-6
                 assert jerk.max() <= 1.01 * one.jerk
-        # In the open and with room it hurries: the best one is faster than the slowest by far.
-        assert found.speed[0] > 1.5
+        # What costs least in the end comes first.
+        assert (np.diff(found.cost) >= 0.0).all()
 
 
 def test_a_stop_from_full_speed_needs_room_that_weak_vehicles_have_not() -> None:

@@ -7,13 +7,15 @@ import pytest
 from tests.planners.mapping_cases import CAMERA, EVERY, looking, mission, wall_image
 
 from airworthy.planners.known_free.known_space import (
+    MET,
     OUTSIDE,
     REFUSED,
+    UNSEEN,
     CellSource,
+    Certifier,
     KnownSpace,
     KnownSpaceTwin,
     ball_cells,
-    certify,
     merge,
     ring_nodes,
 )
@@ -21,7 +23,7 @@ from airworthy.planners.mapping import FREE, OCCUPIED, UNKNOWN, LocalMaps
 
 KNOWN, LEAST, MOST = -100, -50, 50
 CELLS = np.array([23, 17, 11], np.int32)
-BOX = np.array([[[0.0, 0.0, 0.0], [2.3, 1.7, 1.1]]])
+BOX = np.array([[0.0, 0.0, 0.0], [2.3, 1.7, 1.1]])
 
 
 def made() -> KnownSpace:
@@ -47,43 +49,59 @@ def check(space: KnownSpace) -> None:
 
 def test_counts_follow_cells_that_come_and_go() -> None:
     space = made()
-    changed = [int(merge([space], [drawn(seed)], KNOWN, LEAST, MOST)[0]) for seed in (1, 2, 3)]
+    changed = [int(merge([space], [drawn(seed)], KNOWN, LEAST, MOST, 27)[0]) for seed in (1, 2, 3)]
     assert min(changed) > 500
     check(space)
     assert {int(s) for s in np.unique(space.state)} == {UNKNOWN, FREE, OCCUPIED}
     # All free: nothing is left of what was occupied, and what was refused is pardoned.
-    assert space.refuse(np.array([1.0, 1.0, 0.5]), 0.3, True) > 10
-    merge([space], [drawn(4, 0.0, 1.0)], KNOWN, LEAST, MOST)
+    assert space.refuse(np.array([1.0, 1.0, 0.5]), 0.3, False) > 10
+    merge([space], [drawn(4, 0.0, 1.0)], KNOWN, LEAST, MOST, 27)
     check(space)
     assert not any(counts.any() for counts in (space.blocking, space.crowd, space.column))
     assert not (space.node & REFUSED).any()
 
 
+def test_holes_that_rays_leave_are_filled_and_frontiers_stay() -> None:
+    space = made()
+    source = drawn(6, 0.01, 0.85)
+    merge([space], [source], KNOWN, LEAST, MOST, 27)
+    wanted = KnownSpaceTwin(space).filled(np.zeros(3, int), CELLS)
+    assert (wanted != space.state).sum() > 10
+    merge([space], [source], KNOWN, LEAST, MOST)
+    np.testing.assert_array_equal(space.state, wanted)
+    check(space)
+    half = np.full(CELLS, KNOWN - 1, np.int16)
+    half[:10, :9] = LEAST
+    space = made()
+    merge([space], [CellSource(half.reshape(-1), CELLS, np.zeros(3, np.int32), np.zeros(3, np.int32), CELLS)], KNOWN, LEAST, MOST)
+    np.testing.assert_array_equal(space.state == FREE, half == LEAST)
+
+
 def test_between_free_and_occupied_a_cell_stays_what_it_was() -> None:
     space = made()
-    merge([space], [drawn(1)], KNOWN, LEAST, MOST)
+    merge([space], [drawn(1)], KNOWN, LEAST, MOST, 27)
     before = space.state
     unsure = np.zeros(CELLS, np.int16)
     source = CellSource(unsure.reshape(-1), CELLS, np.zeros(3, np.int32), np.zeros(3, np.int32), CELLS)
-    assert merge([space], [source], KNOWN, LEAST, MOST)[0] == 0
+    assert merge([space], [source], KNOWN, LEAST, MOST, 27)[0] == 0
     np.testing.assert_array_equal(space.state, before)
 
 
 def test_balls_are_those_of_the_twin_and_the_first_that_fails_is_told() -> None:
     space = made()
-    merge([space], [drawn(5, 0.002, 0.99)], KNOWN, LEAST, MOST)
+    merge([space], [drawn(5, 0.002, 0.99)], KNOWN, LEAST, MOST, 27)
     twin, draw = KnownSpaceTwin(space), np.random.default_rng(0)
     points = draw.uniform([-0.1, -0.1, -0.1], [2.4, 1.8, 1.2], (300, 3))
     wide, sure = draw.uniform(0.05, 0.35, 300), draw.uniform(0.05, 0.3, 300)
-    first, why = certify([space], BOX, np.zeros(300, int), [p[None] for p in points], wide, sure)
+    first, why = Certifier().check(space, BOX, [p[None] for p in points], wide, sure)
     for k, point in enumerate(points):
-        inside = bool(((point >= BOX[0, 0]) & (point <= BOX[0, 1])).all())
+        inside = bool(((point >= BOX[0]) & (point <= BOX[1])).all())
         assert why[k] == (twin.meets(point, wide[k], sure[k]) if inside else OUTSIDE)
         assert first[k] == (1 if why[k] == 0 else 0)
-    assert {int(w) for w in np.unique(why)} == {0, 2, 3, OUTSIDE}
+    assert {int(w) for w in np.unique(why)} == {0, UNSEEN, MET, OUTSIDE}
     good = points[why == 0][:2]
-    path = [np.concatenate([good, points[why == 3][:1], good])]
-    found = certify([space], BOX, [0], path, [wide[why == 3][0]], [0.0])
+    path = [np.concatenate([good, points[why == MET][:1], good])]
+    found = Certifier().check(space, BOX, path, [wide[why == MET][0]], [0.0])
     assert found[0][0] <= 2
 
 
@@ -93,9 +111,9 @@ def test_a_ball_exactly_as_wide_as_a_slit_fits_and_a_wider_one_does_not() -> Non
     state[:, :4], state[:, 11:] = MOST + 1, MOST + 1
     space = made()
     source = CellSource(state.reshape(-1), CELLS, np.zeros(3, np.int32), np.zeros(3, np.int32), CELLS)
-    merge([space], [source], KNOWN, LEAST, MOST)
+    merge([space], [source], KNOWN, LEAST, MOST, 27)
     middle = np.array([[1.0, 0.75, 0.55]])
-    assert certify([space], BOX, [0, 0], [middle, middle], [0.349, 0.351], [0.0, 0.0])[1].tolist() == [0, 3]
+    assert Certifier().check(space, BOX, [middle, middle], [0.349, 0.351], 0.0)[1].tolist() == [0, MET]
     assert space.has_room(middle)[0]
     assert not space.has_room(middle + np.array([0.0, 0.1, 0.0]))[0]
 
@@ -130,7 +148,7 @@ def test_a_view_is_taken_over_as_well() -> None:
     view, boxes = maps.view(0), maps.boxes
     space = KnownSpace(boxes.origin[0], boxes.cells[0], boxes.resolution, ball_cells(0.3, 0.1), ring_nodes(0.6, 1.0, 0.1))
     source = CellSource.of_view(view, boxes.origin[0], boxes.cells[0], (LEAST, MOST + 1))
-    merge([space], [source], KNOWN, LEAST, MOST)
+    merge([space], [source], KNOWN, LEAST, MOST, 27)
     corner = np.round((view.origin - space.origin) / 0.1).astype(int)
     part = space.state[tuple(slice(c, c + s) for c, s in zip(corner, view.shape, strict=True))]
     np.testing.assert_array_equal(part, view.cells)

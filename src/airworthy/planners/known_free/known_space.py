@@ -21,7 +21,18 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayLik
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp, shared_source
 from airworthy.planners.common.interface import FREE, OCCUPIED, UNKNOWN, MapView
 
-__all__ = ["OUTSIDE", "CellSource", "KnownSpace", "KnownSpaceTwin", "ball_cells", "certify", "merge", "ring_nodes"]
+__all__ = [
+    "MET",
+    "OUTSIDE",
+    "UNSEEN",
+    "CellSource",
+    "Certifier",
+    "KnownSpace",
+    "KnownSpaceTwin",
+    "ball_cells",
+    "merge",
+    "ring_nodes",
+]
 
 STATES = (UNKNOWN, FREE, OCCUPIED)
 """By the number that a cell holds in its two lowest bits: 0, 1, 2."""
@@ -30,15 +41,15 @@ BLOCKED, KNOWN, TAKEN, REFUSED = 0, 3, 6, 1 << 9
 """Where a node holds its counts of blocked, free and occupied cells, three bits each; the bit of one that is refused."""
 HOLE = 18
 """Free neighbours of 26 that make an unknown cell free, where none is occupied: a ray's width, never a surface's."""
-OUTSIDE = 4
-"""Why a ball is not free: 2 something unknown is in it, 3 something occupied, 4 its middle is outside of the box."""
+UNSEEN, MET, OUTSIDE = 2, 3, 4
+"""Why a ball is not free: something unknown is in it, something occupied, or its middle is outside of the box."""
 
 
 def known_space_source() -> str:
     """Return the native text of `struct KnownSpace`."""
     folder = files("airworthy.planners.known_free").joinpath("native")
     text = folder.joinpath("known_space.h").read_text()
-    return "\n".join([shared_source("prelude.h"), f"enum {{ OUTSIDE = {OUTSIDE} }};", text])
+    return "\n".join([shared_source("prelude.h"), f"enum {{ UNSEEN = {UNSEEN}, MET = {MET}, OUTSIDE = {OUTSIDE} }};", text])
 
 
 def task_source(name: str) -> str:
@@ -63,11 +74,10 @@ _MERGE = """
 """
 
 _CERTIFY = """
-    address: uint64[]  # (flights, 4)
-    sizes: int32[]  # (flights, 3)
-    numbers: float64[]  # (flights, 4)
-    boxes: float64[]  # (flights, 6) where middles may be
-    row: int32[]  # (k,) flight of each path
+    address: uint64[]  # (4,) of the memory
+    sizes: int32[]  # (3,) its cells
+    numbers: float64[]  # (4,) its corner, edge of a cell [m]
+    box: float64[]  # (6,) where middles may be
     begin: int32[]  # (k + 1,) first point of each
     points: float64[]  # (all, 3) [m]
     wide: float64[]  # (k,) radius within which nothing is occupied [m]
@@ -231,7 +241,9 @@ class KnownSpace:
         """
         reach = np.arange(-np.ceil(radius / self.resolution), np.ceil(radius / self.resolution) + 1) * self.resolution
         grid = np.stack(np.meshgrid(reach, reach, reach, indexing="ij"), -1).reshape(-1, 3)
-        number = np.unique(self.node_numbers(middle + grid[np.linalg.norm(grid, axis=1) <= radius + 1e-9]))
+        # From the middle of a cell: on their faces rounding would leave some out.
+        centre = self.origin + (self.cell_at(middle) + 0.5) * self.resolution
+        number = np.unique(self.node_numbers(centre + grid[np.linalg.norm(grid, axis=1) <= radius + 1e-9]))
         held = self._node[number]
         chosen = number[((held & REFUSED) == 0) & (known | ((held >> KNOWN & 7) < 4))]
         self._node[chosen] |= REFUSED
@@ -270,7 +282,7 @@ def _send(array: ArrayAny) -> Any:
     return quiet_warp().array(np.ascontiguousarray(array).reshape(-1), device="cpu", copy=False)
 
 
-def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least: int, most: int) -> ArrayInt:
+def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least: int, most: int, hole: int = HOLE) -> ArrayInt:
     """Put what local maps say into the memories of k flights; how many cells changed, (k,).
 
     Args:
@@ -279,6 +291,7 @@ def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least
         known: Log-odds from which a cell was seen.
         least: At or below it is free.
         most: Above it is occupied; in between it stays what it was.
+        hole: Free neighbours of 26 that make an unknown cell free; 27: holes stay.
     """
     if not spaces:
         return np.zeros(0, np.int64)
@@ -289,35 +302,58 @@ def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least
     result = np.zeros(len(spaces), np.int32)
     ball, ring = spaces[0].ball, spaces[0].ring
     arrays = [address, np.array(sizes, np.int32), np.stack([s.numbers for s in spaces]), ball, ring]
-    numbers = [len(ball), len(ring), known, least, most, HOLE]
+    numbers = [len(ball), len(ring), known, least, most, hole]
     quiet_launch(merge_kernel(), len(spaces), [*map(_send, arrays), *numbers, _send(result)], "cpu")
     return result.astype(np.int64)
 
 
-def certify(
-    spaces: list[KnownSpace], boxes: Array, row: ArrayLike, paths: list[Array], wide: ArrayLike, sure: ArrayLike
-) -> tuple[ArrayInt, ArrayInt]:
-    """Return, of each of k paths, its first point around which a ball is not known to be free (its length: none), and why.
+class Certifier:
+    """Tells of paths how far they are known to be free; its arrays are made once, since that takes longer than most answers."""
 
-    Args:
-        spaces: Memories.
-        boxes: Where middles may be, (flights, 2, 3) [m].
-        row: Which memory each path lies in, (k,).
-        paths: Points (m, 3) [m] each.
-        wide: Radius within which nothing may be occupied, (k,) [m].
-        sure: And within which nothing may be unknown, (k,) [m].
-    """
-    if not paths:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    begin = np.concatenate([[0], np.cumsum([len(p) for p in paths])]).astype(np.int32)
-    result = np.zeros((len(paths), 2), np.int32)
-    address, sizes = np.stack([s.address for s in spaces]), np.stack([s.cells for s in spaces])
-    numbers = np.stack([s.numbers for s in spaces])
-    points = np.concatenate([np.asarray(p, np.float64).reshape(-1, 3) for p in paths])
-    radii = (np.array(np.broadcast_to(r, len(paths)), np.float64) for r in (wide, sure))
-    arrays = [address, sizes, numbers, np.asarray(boxes, np.float64), np.asarray(row, np.int32), begin, points, *radii, result]
-    quiet_launch(certify_kernel(), len(paths), [_send(a) for a in arrays], "cpu")
-    return result[:, 0].astype(np.int64), result[:, 1].astype(np.int64)
+    def __init__(self) -> None:
+        self._room = 0
+        self._grow(4096)
+
+    def check(
+        self, space: KnownSpace, box: Array, paths: list[Array], wide: ArrayLike, sure: ArrayLike
+    ) -> tuple[ArrayInt, ArrayInt]:
+        """Return, of each of k paths, its first point around which a ball is not known to be free (its length: none), and why.
+
+        Args:
+            space: Memory of the flight.
+            box: Where middles may be, (2, 3) [m].
+            paths: Points (m, 3) [m] each.
+            wide: Radius within which nothing may be occupied, (k,) or one [m].
+            sure: And within which nothing may be unknown, (k,) or one [m].
+        """
+        count = len(paths)
+        ends = np.cumsum([len(p) for p in paths])
+        total = int(ends[-1]) if count else 0
+        self._grow(max(total, count + 1))
+        held = self._arrays
+        held["address"][:], held["sizes"][:], held["numbers"][:] = space.address, space.cells, space.numbers
+        held["box"][:] = np.asarray(box).reshape(-1)
+        held["begin"][1 : count + 1] = ends
+        for path, end in zip(paths, ends.tolist(), strict=True):
+            held["points"][3 * (end - len(path)) : 3 * end] = path.reshape(-1)
+        held["wide"][:count], held["sure"][:count] = wide, sure
+        if count:
+            quiet_launch(certify_kernel(), count, self._sent, "cpu")
+        result = held["result"][: 2 * count].reshape(count, 2).astype(np.int64)
+        return result[:, 0], result[:, 1]
+
+    def _grow(self, room: int) -> None:
+        if room <= self._room:
+            return
+        self._room = 2 * room
+        sizes = {"points": 3 * self._room, "result": 2 * self._room}
+        kinds = {"address": np.uint64, "sizes": np.int32, "begin": np.int32, "result": np.int32}
+        small = {"address": 4, "sizes": 3, "numbers": 4, "box": 6}
+        names = ("address", "sizes", "numbers", "box", "begin", "points", "wide", "sure", "result")
+        self._arrays = {
+            name: np.zeros(small.get(name, sizes.get(name, self._room + 1)), kinds.get(name, np.float64)) for name in names
+        }
+        self._sent = [_send(self._arrays[name]) for name in names]
 
 
 # ---- The same, readable ------------------------------------------------------------------------------------------------------
@@ -392,8 +428,8 @@ class KnownSpaceTwin:
         square = (gaps[0][:, None] + gaps[1][None, :])[:, :, None] + gaps[2][None, None, :]
         h = self.space.resolution
         if ((self.state == OCCUPIED) & (square < wide * wide / (h * h))).any():
-            return 3
-        return 2 if ((self.state == UNKNOWN) & (square < sure * sure / (h * h))).any() else 0
+            return MET
+        return UNSEEN if ((self.state == UNKNOWN) & (square < sure * sure / (h * h))).any() else 0
 
     def _by_node(self, cells: ArrayBool) -> ArrayInt:
         x, y, _ = cells.shape

@@ -17,7 +17,7 @@ from airworthy.core.arrays import Array, ArrayBool
 from airworthy.planners.common.reference import evaluate_polynomial, quintic
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits
 
-__all__ = ["StoppingPlans", "Trajectory", "hull", "stopping", "within_limits"]
+__all__ = ["StoppingPlans", "Trajectory", "hulls", "stopping", "within_limits"]
 
 
 @cache
@@ -26,12 +26,25 @@ def _to_bernstein(degree: int) -> Array:
     return np.array([[comb(i, j) / comb(degree, j) if j <= i else 0.0 for j in range(degree + 1)] for i in range(degree + 1)])
 
 
-def hull(coefficients: Array, duration: Array, order: int) -> Array:
-    """Return Bernstein coefficients (k, 6 - order, 3) of a derivative of polynomials (k, 6, 3) over their durations (k,)."""
-    degree = 5 - order
-    factor = np.array([np.prod(np.arange(p - order + 1, p + 1)) for p in range(order, 6)], np.float64)
-    scaled = coefficients[:, order:] * factor[:, None] * duration[:, None, None] ** np.arange(degree + 1)[:, None]
-    return np.einsum("ij,kjd->kid", _to_bernstein(degree), scaled)
+@cache
+def _to_hulls() -> tuple[Array, tuple[slice, ...]]:
+    """Matrix (18, 6) from scaled coefficients to those of the derivatives 0 to 3, and the rows of each."""
+    parts = []
+    for order in range(4):
+        factor = np.array([np.prod(np.arange(p - order + 1, p + 1)) if p >= order else 0.0 for p in range(6)], np.float64)
+        part = np.zeros((6 - order, 6))
+        part[:, order:] = _to_bernstein(5 - order) * factor[order:]
+        parts.append(part)
+    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    return np.concatenate(parts), tuple(slice(a, b) for a, b in zip(ends, ends[1:], strict=False))
+
+
+def hulls(coefficients: Array, duration: Array) -> list[Array]:
+    """Return Bernstein coefficients (k, 6 - order, 3) of the derivatives 0 to 3 of polynomials (k, 6, 3) over durations (k,)."""
+    matrix, rows = _to_hulls()
+    powers = duration[:, None] ** np.arange(6)
+    every = matrix @ (coefficients * powers[:, :, None])
+    return [every[:, row] / powers[:, order, None, None] for order, row in enumerate(rows)]
 
 
 def within_limits(coefficients: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
@@ -43,18 +56,22 @@ def within_limits(coefficients: Array, duration: Array, limits: MotionLimits, sh
         limits: Of the flight.
         share: Of limits of acceleration and jerk that is not to be exceeded.
     """
-    speed = np.linalg.norm(hull(coefficients, duration, 1), axis=2).max(1)
-    pull = hull(coefficients, duration, 2)
+    _, velocity, pull, jerk = hulls(coefficients, duration)
     lift = pull + np.array([0.0, 0.0, GRAVITY])
-    jerk = np.linalg.norm(hull(coefficients, duration, 3), axis=2).max(1)
+    speed = _longest(velocity)
     keeps = (
         (speed <= 1.02 * limits.speed)
-        & (np.linalg.norm(pull, axis=2).max(1) <= share * limits.acceleration)
-        & (np.linalg.norm(lift, axis=2).max(1) <= limits.thrust)
+        & (_longest(pull) <= share * limits.acceleration)
+        & (_longest(lift) <= limits.thrust)
         & (lift[..., 2].min(1) >= limits.least)
-        & (jerk <= share * limits.jerk)
+        & (_longest(jerk) <= share * limits.jerk)
     )
     return keeps, speed
+
+
+def _longest(vectors: Array) -> Array:
+    """Length of the longest of vectors (k, m, 3); (k,)."""
+    return np.asarray(np.sqrt((vectors * vectors).sum(2).max(1)))
 
 
 def stopping(position: Array, velocity: Array, limits: MotionLimits) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from airworthy.planners.common.reference import evaluate_polynomial
 from airworthy.planners.known_free.candidates import Candidates, brakes, candidates, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings, KnownFreeState
 from airworthy.planners.known_free.heading import Headings
-from airworthy.planners.known_free.known_space import CellSource, KnownSpace, ball_cells, certify, merge, ring_nodes
+from airworthy.planners.known_free.known_space import MET, CellSource, Certifier, KnownSpace, ball_cells, merge, ring_nodes
 from airworthy.planners.known_free.limits import limits_of
 from airworthy.planners.known_free.motion import StoppingPlans, Trajectory
 from airworthy.planners.known_free.path import SPACING, near_path
@@ -59,7 +59,7 @@ class KnownFreePlanner:
         self.config = settings or KnownFreeSettings()
         rules = Rules.of(self.config.maps)
         self._levels = rules.least, round(_FREE_LEVEL * UNIT), rules.occupied
-        self._searches = RouteSearches(self.config.route)
+        self._searches, self._certifier = RouteSearches(self.config.route), Certifier()
         if self._levels[1] < rules.least or logit(self.config.maps.hit) + logit(self.config.maps.least) <= logit(0.5):
             raise AirworthyError(
                 "The maps' probabilities leave no room between free and occupied: raise `hit` or lower `least`."
@@ -249,7 +249,7 @@ class KnownFreePlanner:
         space = self._spaces[flight]
         assert space is not None
         work["certificates"][flight] += sum(len(p) for p in paths)
-        return certify([space], self._room[flight : flight + 1], np.zeros(len(paths), np.int32), paths, wide, sure)
+        return self._certifier.check(space, self._room[flight], paths, wide, sure)
 
     # ---- the route -----------------------------------------------------------------------------------------------------
 
@@ -328,7 +328,7 @@ class KnownFreePlanner:
         ahead = plan.points(time - plan.begin, _CLOSE, float(self.limits.speed[flight]))
         first, why = self._certified(flight, [ahead, here[:1], path], (0.98 * c.body, wide, wide), (0.0, sure, sure), work)
         # Where it is already cannot be helped.
-        unsafe = bool(1 < first[0] < len(ahead) and why[0] == 3)
+        unsafe = bool(1 < first[0] < len(ahead) and why[0] == MET)
         if first[1] == 1:
             return unsafe, 1.0, int(first[2]), int(why[2])
         shares = np.array(_RELAXED)
@@ -411,5 +411,5 @@ class KnownFreePlanner:
         self._refusals[flight] = self._refusals[flight] + 1 if again else 1
         self._refused_at[flight] = here[0]
         where = path[min(max(last, 0) + 2, len(path) - 1)]
-        space.refuse(where, min(0.25 * 1.4 ** float(self._refusals[flight] - 1), 1.2), why == 3 or last * SPACING >= _STEP)
+        space.refuse(where, min(0.25 * 1.4 ** float(self._refusals[flight] - 1), 1.2), why == MET or last * SPACING >= _STEP)
         self._routed[flight] = -np.inf

@@ -85,7 +85,7 @@ struct KnownSpace {
       }
     return count >= least;
   }
-  // Whether a ball is free: 0, or UNKNOWN + 1 or OCCUPIED + 1 for what is in it. Unknown counts within `sure`, occupied within `wide`.
+  // Whether a ball is free: 0, or UNSEEN or MET for what is in it. Unknown counts within `sure`, occupied within `wide`.
   int meets(const double* p, double wide, double sure) const {
     double q[3];
     int lo[3], hi[3];
@@ -110,8 +110,8 @@ struct KnownSpace {
           if (state == FREE) continue;
           const double dz = q[2] < z ? z - q[2] : q[2] > z + 1 ? q[2] - (z + 1) : 0.0;
           const double square = flat + dz * dz;
-          if (state == OCCUPIED && square < far) return OCCUPIED + 1;
-          if (state == UNKNOWN && square < near) met = UNKNOWN + 1;
+          if (state == OCCUPIED && square < far) return MET;
+          if (state == UNKNOWN && square < near) met = UNSEEN;
         }
       }
     }
