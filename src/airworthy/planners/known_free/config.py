@@ -43,12 +43,12 @@ class RouteSettings:
     """Where only part of a node has room for the body."""
     unknown: float = 1.05
     """Not seen yet."""
-    column: float = 3.0
+    column: float = 8.0
     """Not seen yet, above or below something that was: most things stand upright."""
     escape: float = 10.0
     """Nearer to something than the body allows, around the start alone."""
-    weight: float = 1.05
-    """Of the estimate of what is left."""
+    weight: float = 1.25
+    """Of the estimate of what is left: so much more than the cheapest a route may cost, and is found much sooner."""
     near_radius: float = 0.6
     """[m]"""
     wide_radius: float = 1.0

@@ -231,19 +231,23 @@ class KnownSpace:
         crowd = self._crowd[self.node_numbers(points)]
         return np.where(crowd & 0xFFFF, 2, crowd > 0).astype(np.int64)
 
-    def refuse(self, middle: Array, radius: float, known: bool) -> int:
+    def refuse(self, middle: Array, radius: float, known: bool, spared: Array | None = None) -> int:
         """Let no route through nodes around a point (3,) [m] until they have been seen to be free; how many were added.
 
         Args:
             middle: (3,) [m]
             radius: [m]
             known: Also those that were seen to be free, but turned out not to be flown.
+            spared: Not those within 0.3 m of this point (3,) [m], where the flight is itself.
         """
         reach = np.arange(-np.ceil(radius / self.resolution), np.ceil(radius / self.resolution) + 1) * self.resolution
         grid = np.stack(np.meshgrid(reach, reach, reach, indexing="ij"), -1).reshape(-1, 3)
         # From the middle of a cell: on their faces rounding would leave some out.
         centre = self.origin + (self.cell_at(middle) + 0.5) * self.resolution
-        number = np.unique(self.node_numbers(centre + grid[np.linalg.norm(grid, axis=1) <= radius + 1e-9]))
+        points = centre + grid[np.linalg.norm(grid, axis=1) <= radius + 1e-9]
+        if spared is not None:
+            points = points[np.linalg.norm(points - spared, axis=1) > 0.3]
+        number = np.unique(self.node_numbers(points))
         held = self._node[number]
         chosen = number[((held & REFUSED) == 0) & (known | ((held >> KNOWN & 7) < 4))]
         self._node[chosen] |= REFUSED

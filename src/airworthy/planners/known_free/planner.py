@@ -410,6 +410,7 @@ class KnownFreePlanner:
         again = np.linalg.norm(self._refused_at[flight] - here[0]) < 1.0
         self._refusals[flight] = self._refusals[flight] + 1 if again else 1
         self._refused_at[flight] = here[0]
-        where = path[min(max(last, 0) + 2, len(path) - 1)]
-        space.refuse(where, min(0.25 * 1.4 ** float(self._refusals[flight] - 1), 1.2), why == MET or last * SPACING >= _STEP)
+        where = path[min(max(last, 0) + 4, len(path) - 1)]
+        known = why == MET or last * SPACING >= _STEP or self._refusals[flight] > 2
+        space.refuse(where, min(0.25 * 1.4 ** float(self._refusals[flight] - 1), 1.0), known, here[0])
         self._routed[flight] = -np.inf

@@ -1,8 +1,8 @@
 """Routes to the goal through what is known to be free, and through what nobody has seen: `find_routes`, and its readable twin.
 
 A* on nodes of 2 x 2 x 1 cells, 26 neighbours. A metre costs more near things, more where only part of a node has room, more in
-the unknown, and most where the unknown lies above or below something that was seen. Into the unknown a route neither climbs nor
-sinks by more than one layer per node along, since no camera that looks ahead sees steeper. So the way to a frontier and from
+the unknown, and most where the unknown lies above or below something that was seen. Where a body reaches into the unknown a
+route neither climbs nor sinks by more than one layer per node along, since no camera that looks ahead sees steeper. So the way to a frontier and from
 there, straight, to the goal is weighed against that by every other frontier; what turned out to be blocked stays so.
 """
 
@@ -134,7 +134,7 @@ def route_twin(space: KnownSpace, settings: RouteSettings, start: Array, goal: A
     """
     ends, limits = ends_of(space, start, goal, box)
     first, last = (tuple(int(x) for x in end) for end in ends)
-    rates, unknown = _rates(space, settings, first)
+    rates, dim = _rates(space, settings, first)
     shape, square = tuple(int(m) for m in space.nodes), (goal_radius / space.resolution) ** 2
 
     def number(node: tuple[int, ...]) -> int:
@@ -164,7 +164,7 @@ def route_twin(space: KnownSpace, settings: RouteSettings, start: Array, goal: A
                 or not all(a <= x <= b for a, x, b in zip(*limits[:1], there, *limits[1:], strict=True))
             ):
                 continue
-            if rates[there] < 0.0 or (step[:2] == (0, 0) and unknown[there]):
+            if rates[there] < 0.0 or (step[:2] == (0, 0) and dim[there]):
                 continue
             length = np.sqrt(4.0 * (step[0] ** 2 + step[1] ** 2) + float(step[2] ** 2))
             through = cost[node] + rates[there] * length
@@ -175,14 +175,20 @@ def route_twin(space: KnownSpace, settings: RouteSettings, start: Array, goal: A
 
 
 def _rates(space: KnownSpace, s: RouteSettings, first: tuple[int, ...]) -> tuple[Array, Any]:
-    """Return what a metre costs in every node, below 0 where nobody flies, and whether it is unknown; (mx, my, mz) each."""
+    """Return what a metre costs in every node, below 0 where nobody flies, and whether a body reaches into the unknown."""
     node, crowd = space.node, space.crowd
     blocked, known, taken = (node >> shift & 7 for shift in (BLOCKED, KNOWN, TAKEN))
-    unknown = known < 2
+    unknown = (known < 2) & (taken == 0)
+    dim = unknown.copy()
+    for axis, far in enumerate((2, 2, 4)):
+        for sign in (-far, far):
+            beside = np.roll(unknown, -sign, axis)
+            beside[(*(slice(None),) * axis, slice(-sign, None) if sign > 0 else slice(None, -sign))] = False
+            dim |= beside
     index = np.stack(np.meshgrid(*(np.arange(m) for m in node.shape), indexing="ij"), -1) - np.array(first)
     away = ((index * np.array([2, 2, 1])) ** 2).sum(-1) > (s.escape_radius / space.resolution) ** 2
     open_rate = np.where(crowd & 0xFFFF, s.near, np.where(crowd > 0, s.wide, 1.0))
     rate = np.where(blocked >= 4, s.escape, np.where(blocked > 0, s.partly, open_rate))
-    rate = rate * np.where(unknown, np.where(space.column[..., None] > 0, s.column, s.unknown), 1.0)
+    rate = rate * np.where(dim, np.where(unknown & (space.column[..., None] > 0), s.column, s.unknown), 1.0)
     shut = ((node & REFUSED) > 0) | ((blocked >= 4) & (away | (taken > 0)))
-    return np.where(shut, -1.0, rate), unknown
+    return np.where(shut, -1.0, rate), dim

@@ -51,9 +51,20 @@ struct RouteSearch {
     heap[at] = last;
     return best;
   }
-  static INLINE bool unknown(unsigned short v) { return KnownSpace::free(v) < 2; }
+  static INLINE bool unknown(unsigned short v) { return KnownSpace::free(v) < 2 && KnownSpace::occupied(v) == 0; }
+  // Whether a body in a node would reach into the unknown.
+  INLINE bool dim(int i, int j, int k, size_t at) const {
+    if (unknown(space.node[at])) return true;
+    const long long step[3] = {(long long)space.m[1] * space.m[2], space.m[2], 1};
+    const int here[3] = {i, j, k}, far[3] = {2, 2, 4};
+    for (int a = 0; a < 3; ++a) {
+      if (here[a] >= far[a] && unknown(space.node[(long long)at - far[a] * step[a]])) return true;
+      if (here[a] + far[a] < space.m[a] && unknown(space.node[(long long)at + far[a] * step[a]])) return true;
+    }
+    return false;
+  }
   // What a metre costs in a node; below 0: nobody flies there.
-  INLINE double rate(int i, int j, int k, size_t at) const {
+  INLINE double rate(int i, int j, int k, size_t at, bool upright) const {
     const unsigned short v = space.node[at];
     if (v & KnownSpace::NODE_REFUSED) return -1.0;
     double r = 1.0;
@@ -68,8 +79,9 @@ struct RouteSearch {
       if (crowd % KnownSpace::WIDE) r = price[0];
       else if (crowd) r = price[1];
     }
-    if (unknown(v)) r *= space.column[(size_t)i * space.m[1] + j] ? price[4] : price[3];
-    return r;
+    if (!dim(i, j, k, at)) return r;
+    if (upright) return -1.0;
+    return r * (unknown(v) && space.column[(size_t)i * space.m[1] + j] ? price[4] : price[3]);
   }
   INLINE double ahead(int i, int j, int k, const int* goal) const {
     const double dx = 2.0 * (i - goal[0]), dy = 2.0 * (j - goal[1]), dz = k - goal[2];
@@ -111,9 +123,8 @@ while (search.open > 0 && expansions < budget) {
     const size_t at = space.node_at(u, v, w);
     RouteNode& next = search.nodes[at];
     if (next.round == search.round && next.closed) continue;
-    const double rate = search.rate(u, v, w, at);
+    const double rate = search.rate(u, v, w, at, a == 0 && b == 0);
     if (rate < 0.0) continue;
-    if (c != 0 && a == 0 && b == 0 && RouteSearch::unknown(space.node[at])) continue;
     const double through = node.cost + rate * ::sqrt(4.0 * (a * a + b * b) + (double)(c * c));
     if (next.round == search.round && through >= next.cost) continue;
     next.round = search.round;
