@@ -106,7 +106,7 @@ def mission_of(
 def fly(
     planner: Any, worlds: list[ArrayBool], mission: Mission, limit: float, delay: float = 0.0, maps: ConeMaps | None = None
 ) -> Flown:
-    """Fly missions whose vehicles are where their set-points say, at 100 Hz with 20 images a second."""
+    """Fly missions whose vehicles are where their set-points say, at 100 Hz with 10 images a second."""
     n = len(worlds)
     planner.reset(mission)
     maps, position, velocity = maps or ConeMaps(worlds), np.array(mission.start), np.zeros((n, 3))
@@ -115,7 +115,7 @@ def fly(
     arrived, time, tracks, blind = np.zeros(n, bool), np.full(n, np.nan), [position.copy()], 0
     for step in range(int(limit * 100)):
         now = np.full(n, 0.01 * step)
-        if step % 5 == 0:
+        if step % 10 == 0:
             for k in np.flatnonzero(~arrived):
                 maps.see(int(k), position[k], float(yaw[k]))
         turned = np.stack([0.0 * yaw, 0.0 * yaw, np.sin(0.5 * yaw), np.cos(0.5 * yaw)], axis=1)

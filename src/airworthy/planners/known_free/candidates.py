@@ -20,8 +20,8 @@ __all__ = ["Candidates", "brakes", "candidates", "stopping_speed", "time_left"]
 # Ours: shares of the free part at which ends lie, shares of the fastest speed there, and of the shortest conceivable duration.
 _PLACES = np.array([1.0, 0.8, 0.62, 0.47, 0.34, 0.24, 0.15])
 _SPEEDS = np.array([1.0, 0.85, 0.65, 0.4, 0.0])
-_STRETCH = np.array([1.0, 1.3, 1.8, 2.6, 4.5])
-_EVEN = np.array([0.96, 1.0, 1.1])
+_STRETCH = np.array([1.0, 1.35, 2.0, 3.5])
+_EVEN = np.array([0.97, 1.0, 1.08])
 _AVERAGE = 0.6
 """Mean acceleration over the largest of a smooth change of speed."""
 _LEAST = 0.1

@@ -40,8 +40,9 @@ _THINK = 0.1
 """Without new images a flight thinks this often [s]."""
 _STILL, _ALIGNED, _STEP = 0.08, 0.15, 0.35
 """At rest [m/s], looking where it should [rad], with so little of its route before it [m]."""
-_GAIN, _SOON, _BESIDE = 0.05, 0.15, 0.5
-"""A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m]."""
+_GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
+"""A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m]; for
+so long at first nobody looks for another [s]."""
 _FREE_LEVEL = -1.0
 """Log-odds at which a cell that was occupied is free again."""
 
@@ -109,7 +110,7 @@ class KnownFreePlanner:
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
         """Think, at 100 Hz, about what new images show.
 
-        Work: "expansions" of routes, "certificates", balls that were compared with the memory, and "polynomials".
+        Work: "route_expansions", nodes of routes; "certificates", balls that were compared with the memory; "polynomials".
 
         Args:
             motion: Odometry of all flights (n, ...), world.
@@ -118,7 +119,7 @@ class KnownFreePlanner:
         """
         assert maps is not None
         n = len(active)
-        work = {kind: np.zeros(n) for kind in ("expansions", "certificates", "polynomials")}
+        work = {kind: np.zeros(n) for kind in ("route_expansions", "certificates", "polynomials")}
         replans = np.zeros(n, np.int64)
         self._plans.settle(motion.time)
         self._asked[:] = -np.inf
@@ -241,7 +242,7 @@ class KnownFreePlanner:
     @staticmethod
     def _seconds(work: dict[str, Array], flight: int) -> float:
         """Compute that was spent so far, by the constants of the benchmark [s], and a fifth more."""
-        return 1.2 * float(work["expansions"][flight]) * recorded_costs()["expansions"]
+        return 1.2 * float(work["route_expansions"][flight]) * recorded_costs()["route_expansions"]
 
     def _certified(
         self, flight: int, paths: list[Array], wide: Any, sure: Any, work: dict[str, Array]
@@ -278,7 +279,7 @@ class KnownFreePlanner:
         self._routed[flight] = time
         room = bool(space.has_room(goal[None])[0])
         found = self._searches.find(space, here, goal, self._room[flight], 0.15 if room else 1.5)
-        work["expansions"][flight] += found.expansions
+        work["route_expansions"][flight] += found.expansions
         if not len(found.nodes):
             # Dead ends may not have been ones: all that was only refused is tried again.
             space.pardon()
@@ -296,6 +297,8 @@ class KnownFreePlanner:
         if last >= 1:
             ends = bool(self._ends[flight]) and last == len(self._path[flight]) - 1
             kept = np.inf if unsafe else self._cost_of_plan(flight, begin, path, last)
+            if np.isfinite(kept) and begin - self._plans.begin[flight] < _FRESH:
+                return 0
             offered = candidates(here, path, last, self.limits.of(flight), ends)
             found = self._choose(flight, offered, begin, share, work, kept - _GAIN)
             if found is None and np.isfinite(kept):
