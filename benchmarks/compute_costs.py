@@ -136,7 +136,9 @@ def known_free(seed: int) -> Costs:
     drawn[cells.shape[0] // 2 :] = -20000  # nobody has looked there
     side = np.array(drawn.shape, np.int32)
     space = KnownSpace(np.array([-20.0, -10.0, 0.0]), side, 0.1, ball_cells(0.3, 0.1), ring_nodes(0.6, 1.0, 0.1))
-    merge([space], [CellSource(drawn.reshape(-1), side, np.zeros(3, np.int32), np.zeros(3, np.int32), side)], -9000, -4000, 4000)
+    merge(
+        [space], [CellSource(drawn.reshape(-1), side, np.zeros(3, np.int32), np.zeros(3, np.int32), side)], -9000, -4000, 4000
+    )
     box = np.array([[-19.6, -9.6, 0.45], [19.6, 9.6, 2.5]])
     start, goal = np.array([-19.0, 0.0, 1.0]), np.array([19.0, 0.0, 1.0])
     searches, certifier = RouteSearches(RouteSettings(weight=1.0)), Certifier()

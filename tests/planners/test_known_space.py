@@ -73,7 +73,9 @@ def test_holes_that_rays_leave_are_filled_and_frontiers_stay() -> None:
     half = np.full(CELLS, KNOWN - 1, np.int16)
     half[:10, :9] = LEAST
     space = made()
-    merge([space], [CellSource(half.reshape(-1), CELLS, np.zeros(3, np.int32), np.zeros(3, np.int32), CELLS)], KNOWN, LEAST, MOST)
+    merge(
+        [space], [CellSource(half.reshape(-1), CELLS, np.zeros(3, np.int32), np.zeros(3, np.int32), CELLS)], KNOWN, LEAST, MOST
+    )
     np.testing.assert_array_equal(space.state == FREE, half == LEAST)
 
 

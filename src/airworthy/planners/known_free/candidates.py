@@ -147,4 +147,3 @@ def _durations(start: Array, end: Array, speed: Array, limits: MotionLimits) -> 
 def _with_stops(found: Array, duration: Array, end: Array, most: Array, cost: Array, limits: MotionLimits) -> Candidates:
     stop, time = stopping(end[:, 0], end[:, 1], limits)
     return Candidates(np.stack([found, stop], 1), np.stack([duration, time], 1), most, cost, len(duration))
-

@@ -307,7 +307,7 @@ def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least
     ball, ring = spaces[0].ball, spaces[0].ring
     arrays = [address, np.array(sizes, np.int32), np.stack([s.numbers for s in spaces]), ball, ring]
     numbers = [len(ball), len(ring), known, least, most, hole]
-    quiet_launch(merge_kernel(), len(spaces), [*map(_send, arrays), *numbers, _send(result)], "cpu")
+    quiet_launch(merge_kernel(), len(spaces), [*(_send(a) for a in arrays), *numbers, _send(result)], "cpu")
     return result.astype(np.int64)
 
 
@@ -377,7 +377,7 @@ class KnownSpaceTwin:
         """Return the states once holes among the cells from `first` (3,) to before `last` (3,) are filled, one by one."""
         state = self.state.copy()
         for x, y, z in np.ndindex(*(np.asarray(last) - np.asarray(first)).tolist()):
-            at = np.array([x, y, z]) + first
+            at: ArrayInt = np.array([x, y, z]) + np.asarray(first)
             around = state[tuple(slice(max(a - 1, 0), a + 2) for a in at)]
             if state[tuple(at)] != UNKNOWN or around.size < 27 or (around == OCCUPIED).any():
                 continue

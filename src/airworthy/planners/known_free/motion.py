@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from math import comb
 
 import numpy as np
@@ -36,11 +37,11 @@ def _to_hulls() -> tuple[Array, tuple[slice, ...]]:
         part[:, order:] = _to_bernstein(5 - order) * factor[order:]
         parts.append(part)
     ends = np.cumsum([0, *map(len, parts)]).tolist()
-    return np.concatenate(parts), tuple(slice(a, b) for a, b in zip(ends, ends[1:], strict=False))
+    return np.concatenate(parts), tuple(slice(a, b) for a, b in pairwise(ends))
 
 
 def hulls(coefficients: Array, duration: Array) -> list[Array]:
-    """Return Bernstein coefficients (k, 6 - order, 3) of the derivatives 0 to 3 of polynomials (k, 6, 3) over durations (k,)."""
+    """Return Bernstein coefficients (k, 6 - order, 3) of derivatives 0 to 3 of polynomials (k, 6, 3) over durations (k,)."""
     matrix, rows = _to_hulls()
     powers = duration[:, None] ** np.arange(6)
     every = matrix @ (coefficients * powers[:, :, None])

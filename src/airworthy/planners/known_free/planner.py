@@ -41,8 +41,8 @@ _THINK = 0.1
 _STILL, _ALIGNED, _STEP = 0.08, 0.15, 0.35
 """At rest [m/s], looking where it should [rad], with so little of its route before it [m]."""
 _GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
-"""A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m]; for
-so long at first nobody looks for another [s]."""
+"""A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m];
+for so long at first nobody looks for another [s]."""
 _FREE_LEVEL = -1.0
 """Log-odds at which a cell that was occupied is free again."""
 

@@ -2,8 +2,9 @@
 
 A* on nodes of 2 x 2 x 1 cells, 26 neighbours. A metre costs more near things, more where only part of a node has room, more in
 the unknown, and most where the unknown lies above or below something that was seen. Where a body reaches into the unknown a
-route neither climbs nor sinks by more than one layer per node along, since no camera that looks ahead sees steeper. So the way to a frontier and from
-there, straight, to the goal is weighed against that by every other frontier; what turned out to be blocked stays so.
+route neither climbs nor sinks by more than one layer per node along, since no camera that looks ahead sees steeper. So the way
+to a frontier and from there, straight, to the goal is weighed against that by every other frontier; what turned out to be
+blocked stays so.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ class RouteSearches:
         path, result = np.zeros(_LONGEST, np.int32), np.zeros(2, np.int32)
         given = [space.address, space.cells, space.numbers, ends, limits, self.prices(space.resolution, goal_radius)]
         numbers = [self._round, _WAITING, self.settings.expansions, _LONGEST]
-        work = [self._nodes, self._heap]
-        quiet_launch(route_kernel(), 1, [*map(_send, given), *map(_send, work), *numbers, _send(path), _send(result)], "cpu")
+        arrays = [_send(a) for a in (*given, self._nodes, self._heap)]
+        quiet_launch(route_kernel(), 1, [*arrays, *numbers, _send(path), _send(result)], "cpu")
         return Route(path[: result[0]].astype(np.int64), int(result[1]))
 
 
@@ -144,7 +145,8 @@ def route_twin(space: KnownSpace, settings: RouteSettings, start: Array, goal: A
         dx, dy, dz = 2.0 * (node[0] - last[0]), 2.0 * (node[1] - last[1]), float(node[2] - last[2])
         return dx * dx + dy * dy + dz * dz
 
-    cost, came, closed = {first: 0.0}, {first: first}, set()
+    cost, came = {first: 0.0}, {first: first}
+    closed: set[tuple[int, ...]] = set()
     queue = [(0.0, number(first), first)]
     while queue and len(closed) < settings.expansions:
         _, _, node = heapq.heappop(queue)
