@@ -13,9 +13,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.planners.known_free.limits import MotionLimits
-from airworthy.planners.known_free.motion import Trajectory, quintics, stopping, within_limits
+from airworthy.planners.known_free.motion import StoppingTrajectory, quintics, stopping, within_limits
 
-__all__ = ["Candidates", "brakes", "candidates", "stopping_speed", "time_left"]
+__all__ = ["StoppingCandidates", "brakes", "candidates", "stopping_speed", "time_left"]
 
 # Ours: shares of the free part at which ends lie, shares of the fastest speed there, and of the shortest conceivable duration.
 _PLACES = np.array([1.0, 0.8, 0.62, 0.47, 0.34, 0.24, 0.15])
@@ -29,7 +29,7 @@ _LEAST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class StoppingCandidates:
     """The best first."""
 
     coefficients: Array
@@ -46,9 +46,9 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.speed)
 
-    def trajectory(self, which: int, begin: float) -> Trajectory:
+    def trajectory(self, which: int, begin: float) -> StoppingTrajectory:
         """Return one of them that begins at a time [s]."""
-        return Trajectory(self.coefficients[which], self.duration[which], begin)
+        return StoppingTrajectory(self.coefficients[which], self.duration[which], begin)
 
 
 def stopping_speed(room: Array, limits: MotionLimits) -> Array:
@@ -58,7 +58,7 @@ def stopping_speed(room: Array, limits: MotionLimits) -> Array:
     return np.minimum(np.sqrt(room * limits.braking / 0.75), (2.0 * room * np.sqrt(limits.jerk / 6.0)) ** (2.0 / 3.0))
 
 
-def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends: bool) -> Candidates:
+def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends: bool) -> StoppingCandidates:
     """Return trajectories of one flight.
 
     Args:
@@ -101,12 +101,18 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
 
 
 def time_left(way: Array, speed: Array, limits: MotionLimits) -> Array:
-    """Return the time (k,) [s] over ways (k,) [m] at full speed, and what is lost until speeds (k,) [m/s] are full again."""
+    """Return the time (k,) [s] over ways at full speed, and what is lost until speeds are full again.
+
+    Args:
+        way: (k,) [m]
+        speed: At its beginning, (k,) [m/s].
+        limits: Of the flight.
+    """
     full = max(float(limits.speed), 1e-3)
     return way / full + (full - speed) ** 2 / (2.0 * _AVERAGE * limits.acceleration * full)
 
 
-def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> Candidates:
+def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCandidates:
     """Return trajectories to rest, straight on, the shortest first.
 
     Args:
@@ -144,6 +150,8 @@ def _durations(start: Array, end: Array, speed: Array, limits: MotionLimits) -> 
     return np.sort(np.concatenate([shortest[:, None] * _STRETCH, even[:, None] * _EVEN], axis=1), axis=1)
 
 
-def _with_stops(found: Array, duration: Array, end: Array, most: Array, cost: Array, limits: MotionLimits) -> Candidates:
+def _with_stops(
+    found: Array, duration: Array, end: Array, most: Array, cost: Array, limits: MotionLimits
+) -> StoppingCandidates:
     stop, time = stopping(end[:, 0], end[:, 1], limits)
-    return Candidates(np.stack([found, stop], 1), np.stack([duration, time], 1), most, cost, len(duration))
+    return StoppingCandidates(np.stack([found, stop], 1), np.stack([duration, time], 1), most, cost, len(duration))

@@ -150,7 +150,14 @@ class CellSource:
 
     @classmethod
     def of_view(cls, view: MapView, origin: Array, cells: NDArray[np.int32], levels: tuple[int, int]) -> CellSource:
-        """Return what any map shows of itself: with `levels` of log-odds for free and occupied."""
+        """Return what any map shows of itself.
+
+        Args:
+            view: Of the map.
+            origin: Lower corner of the area's first cell, (3,) [m].
+            cells: Of the area, (3,).
+            levels: Log-odds that stand for free and for occupied.
+        """
         first = np.round((view.origin - origin) / view.resolution).astype(np.int32)
         odds = np.full(view.cells.shape, -(1 << 15), np.int16)
         odds[view.cells == FREE], odds[view.cells == OCCUPIED] = levels
@@ -271,7 +278,13 @@ class KnownSpace:
         return np.asarray(self.origin + centre * self.resolution)
 
     def source_of_ball(self, middle: Array, radius: float, level: int) -> CellSource:
-        """Return a ball around a point that is seen with some log-odds."""
+        """Return those cells of a ball that were not seen yet, as seen with some log-odds.
+
+        Args:
+            middle: (3,) [m]
+            radius: [m]
+            level: Log-odds.
+        """
         low = self.cell_at(middle - radius)
         high = self.cell_at(middle + radius) + 1
         grid = np.stack(np.meshgrid(*(np.arange(a, b) for a, b in zip(low, high, strict=True)), indexing="ij"), -1)
@@ -391,7 +404,7 @@ class KnownSpaceTwin:
         return FREE in (state[x, y, z + 1], state[x, y, z - 1], state[x, y + 1, z])
 
     def blocking(self) -> ArrayInt:
-        """As `KnownSpace.blocking`."""
+        """Return what `KnownSpace.blocking` holds."""
         counts = np.zeros(self.state.shape, np.int64)
         for cell in np.argwhere(self.state == OCCUPIED):
             near = cell + self.space.ball
@@ -400,12 +413,12 @@ class KnownSpaceTwin:
         return counts
 
     def node(self) -> ArrayInt:
-        """As `KnownSpace.node`, without what is refused."""
+        """Return what `KnownSpace.node` holds, without what is refused."""
         parts = (self.blocking() > 0, self.state == FREE, self.state == OCCUPIED)
         return sum(self._by_node(part) << shift for part, shift in zip(parts, (BLOCKED, KNOWN, TAKEN), strict=True))  # type: ignore[return-value]
 
     def crowd(self) -> ArrayInt:
-        """As `KnownSpace.crowd`."""
+        """Return what `KnownSpace.crowd` holds."""
         taken = self._by_node(self.state == OCCUPIED) > 0
         counts = np.zeros(taken.shape, np.int64)
         for node in np.argwhere(taken):
@@ -415,7 +428,7 @@ class KnownSpaceTwin:
         return counts
 
     def column(self) -> ArrayInt:
-        """As `KnownSpace.column`."""
+        """Return what `KnownSpace.column` holds."""
         return (self._by_node(self.state == OCCUPIED) > 0).sum(2)
 
     def meets(self, point: Array, wide: float, sure: float) -> int:

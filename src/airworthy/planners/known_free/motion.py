@@ -18,7 +18,7 @@ from airworthy.core.arrays import Array, ArrayBool
 from airworthy.planners.common.reference import evaluate_polynomial, quintic
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits
 
-__all__ = ["StoppingPlans", "Trajectory", "hulls", "stopping", "within_limits"]
+__all__ = ["StoppingPlans", "StoppingTrajectory", "hulls", "stopping", "within_limits"]
 
 
 @cache
@@ -79,6 +79,11 @@ def stopping(position: Array, velocity: Array, limits: MotionLimits) -> tuple[Ar
     """Return polynomials (k, 6, 3) straight on from velocities (k, 3), without acceleration, to rest, and durations (k,).
 
     Speed falls as 1 - 3 s^2 + 2 s^3: acceleration is at most 1.5, jerk 6 speeds by duration and its square.
+
+    Args:
+        position: (k, 3) [m], world.
+        velocity: (k, 3) [m/s], world.
+        limits: Of the flight.
     """
     speed = np.linalg.norm(velocity, axis=1)
     duration = np.maximum(np.maximum(1.5 * speed / limits.braking, np.sqrt(6.0 * speed / limits.jerk)), 1e-3)
@@ -90,7 +95,7 @@ def stopping(position: Array, velocity: Array, limits: MotionLimits) -> tuple[Ar
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class StoppingTrajectory:
     """What one flight is to do: fly on, stop, rest."""
 
     coefficients: Array
@@ -137,7 +142,7 @@ class StoppingPlans:
         self.coefficients[flight, :, 0] = position
         self._next[2][flight] = np.inf
 
-    def put(self, flight: int, plan: Trajectory) -> None:
+    def put(self, flight: int, plan: StoppingTrajectory) -> None:
         """Let a flight follow a trajectory from its begin on."""
         for held, new in zip(self._next, (plan.coefficients, plan.duration, plan.begin), strict=True):
             held[flight] = new
@@ -154,9 +159,9 @@ class StoppingPlans:
                 held[due] = new[due]
             self._next[2][due] = np.inf
 
-    def of(self, flight: int) -> Trajectory:
+    def of(self, flight: int) -> StoppingTrajectory:
         """Return what a flight follows."""
-        return Trajectory(self.coefficients[flight], self.duration[flight], float(self.begin[flight]))
+        return StoppingTrajectory(self.coefficients[flight], self.duration[flight], float(self.begin[flight]))
 
     def state(self, flights: Array, time: Array) -> tuple[Array, Array, Array]:
         """Return position, velocity, acceleration (k, 3) of flights (k,) at times (k,), at rest behind the end."""
@@ -171,5 +176,11 @@ class StoppingPlans:
 
 
 def quintics(start: Array, end: Array, duration: Array) -> Array:
-    """Return quintics (k, 6, 3) between states (3, 3) or (k, 3, 3) in durations (k,)."""
+    """Return quintics (k, 6, 3) between states.
+
+    Args:
+        start: Position, velocity, acceleration, (3, 3) or (k, 3, 3).
+        end: The same, (k, 3, 3).
+        duration: (k,) [s]
+    """
     return quintic(np.broadcast_to(start, (len(duration), 3, 3)), end, duration)

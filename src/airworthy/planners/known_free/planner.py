@@ -18,12 +18,12 @@ from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.depth_input import recorded_costs
 from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
 from airworthy.planners.common.reference import evaluate_polynomial
-from airworthy.planners.known_free.candidates import Candidates, brakes, candidates, time_left
+from airworthy.planners.known_free.candidates import StoppingCandidates, brakes, candidates, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings, KnownFreeState
 from airworthy.planners.known_free.heading import Headings
 from airworthy.planners.known_free.known_space import MET, CellSource, Certifier, KnownSpace, ball_cells, merge, ring_nodes
 from airworthy.planners.known_free.limits import limits_of
-from airworthy.planners.known_free.motion import StoppingPlans, Trajectory
+from airworthy.planners.known_free.motion import StoppingPlans, StoppingTrajectory
 from airworthy.planners.known_free.path import SPACING, near_path
 from airworthy.planners.known_free.route import RouteSearches
 from airworthy.planners.mapping.boxes import UNIT, Rules, logit, map_boxes
@@ -33,7 +33,7 @@ __all__ = ["KnownFreePlanner"]
 _CLOSE = 0.1
 """Between points of a trajectory that are certified [m]: balls of 0.31 m so far apart cover a body of 0.306 m."""
 _BATCH, _MOST = 6, 30
-"""Candidates that are certified at once, and at most."""
+"""StoppingCandidates that are certified at once, and at most."""
 _RELAXED = (0.97, 0.93, 0.85, 0.7, 0.5, 0.25)
 """Shares of the body's radius: where a flight is nearer to something than it should be, it may come away from there."""
 _THINK = 0.1
@@ -355,8 +355,8 @@ class KnownFreePlanner:
         return left + float(time_left(np.array([(last - near) * SPACING]), np.array([speed]), limits)[0])
 
     def _choose(
-        self, flight: int, offered: Candidates, begin: float, share: float, work: dict[str, Array], most: float = np.inf
-    ) -> Trajectory | None:
+        self, flight: int, offered: StoppingCandidates, begin: float, share: float, work: dict[str, Array], most: float = np.inf
+    ) -> StoppingTrajectory | None:
         """Return the first of the candidates that is certified to its rest and costs no more than `most`."""
         c = self.config
         work["polynomials"][flight] += offered.tried
@@ -384,7 +384,7 @@ class KnownFreePlanner:
         self.stage[flight] = KnownFreeState.BLOCKED
         return 1
 
-    def _offer(self, flight: int, plan: Trajectory) -> None:
+    def _offer(self, flight: int, plan: StoppingTrajectory) -> None:
         self._plans.put(flight, plan)
         self._begins[flight] = plan.begin
 

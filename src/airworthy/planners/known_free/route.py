@@ -109,7 +109,14 @@ class RouteSearches:
 
 
 def ends_of(space: KnownSpace, start: Array, goal: Array, box: Array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return nodes (2, 3) of start and goal, held inside of the box, and the lowest and last nodes (2, 3) inside it."""
+    """Return nodes (2, 3) of start and goal, held inside of the box, and the lowest and last nodes (2, 3) inside it.
+
+    Args:
+        space: What the flight knows.
+        start: (3,) [m]
+        goal: (3,) [m]
+        box: Where middles may be, (2, 3) [m].
+    """
     inside = space.cell_at(np.stack([box[0], box[1]]))
     per = np.array([2, 2, 1])
     limits = (inside // per).astype(np.int32)
