@@ -31,6 +31,11 @@ from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.common.search import CellTable, SearchMemory, find_paths
 from airworthy.planners.ego import EgoPlanner
 from airworthy.planners.fast import FastPlanner
+from airworthy.planners.known_free import KnownFreeSettings, RouteSettings
+from airworthy.planners.known_free.candidates import candidates
+from airworthy.planners.known_free.known_space import CellSource, Certifier, KnownSpace, ball_cells, merge, ring_nodes
+from airworthy.planners.known_free.limits import limits_of
+from airworthy.planners.known_free.route import RouteSearches
 from airworthy.planners.mapping import maps_of_cells
 from airworthy.planners.mapping.maps import CellMaps
 from airworthy.planners.navrl.network import load_network
@@ -124,13 +129,38 @@ def policy(seed: int) -> Costs:
     return {"rays": rays / directions[0, ..., 0].size, "inferences": inference, "spheres": shield / max(len(found), 1)}
 
 
+def known_free(seed: int) -> Costs:
+    """Flight in known free space: a route through half a forest that was seen, balls along it, candidates in the open."""
+    cells, _ = planners.forest(seed, 0.0)
+    drawn = np.where(cells, 8000, -8000).astype(np.int16)
+    drawn[cells.shape[0] // 2 :] = -20000  # nobody has looked there
+    side = np.array(drawn.shape, np.int32)
+    space = KnownSpace(np.array([-20.0, -10.0, 0.0]), side, 0.1, ball_cells(0.3, 0.1), ring_nodes(0.6, 1.0, 0.1))
+    merge(
+        [space], [CellSource(drawn.reshape(-1), side, np.zeros(3, np.int32), np.zeros(3, np.int32), side)], -9000, -4000, 4000
+    )
+    box = np.array([[-19.6, -9.6, 0.45], [19.6, 9.6, 2.5]])
+    start, goal = np.array([-19.0, 0.0, 1.0]), np.array([19.0, 0.0, 1.0])
+    searches, certifier = RouteSearches(RouteSettings(weight=1.0)), Certifier()
+    expansions = searches.find(space, start, goal, box, 0.15).expansions
+    route = spent(lambda: searches.find(space, start, goal, box, 0.15), 10) / expansions
+    paths = list(np.random.default_rng(seed).uniform((-19.0, -9.0, 0.5), (-1.0, 9.0, 1.5), (300, 3))[:, None])
+    certificate = spent(lambda: certifier.check(space, box, paths, 0.31, 0.305), CALLS) / len(paths)
+    line = np.stack([0.1 * np.arange(60), np.zeros(60), np.ones(60)], 1)
+    one = limits_of(forest_maps(seed)[1], KnownFreeSettings()).of(0)
+    state = np.array([line[0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    tried = candidates(state, line, 48, one, False).tried
+    polynomial = spent(lambda: candidates(state, line, 48, one, False), CALLS) / tried
+    return {"route_expansions": route, "certificates": certificate, "polynomials": polynomial}
+
+
 def once(seed: int) -> Costs:
     """Every cost [s], one draw of places."""
     found = grid_search(seed)
     found |= ego_evaluations(seed, found["expansions"])
     found |= forest_planner(FastPlanner(), seed, {"kino_expansions": "search", "evaluations": "optimisation"})
     found |= forest_planner(PgoPlanner(), seed, {"samples": "roadmap", "evaluations": "optimisation"})
-    return found | policy(seed)
+    return found | policy(seed) | known_free(seed)
 
 
 def measured(repeats: int) -> dict[str, list[float]]:

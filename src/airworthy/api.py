@@ -106,7 +106,8 @@ def plan(
 
     Args:
         scene: A name, a file or a record.
-        planner: ego, fast, pgo, navrl, straight, oracle, expert, FILE.py:CLASS, or a class or an object of your own.
+        planner: ego, fast, pgo, known_free, navrl, straight, oracle, expert, FILE.py:CLASS, or a class or an object of your
+            own.
         start: World [m], (3,); None: the scene's.
         goal: The same.
         vehicle: What flies.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airworthy.planners.common.tracking_backends import backend_names, register_backend
     from airworthy.planners.ego import EgoConfig, EgoPlanner
     from airworthy.planners.fast import FastPlanner, FastSettings, KinoSettings
+    from airworthy.planners.known_free import KnownFreePlanner, KnownFreeSettings
     from airworthy.planners.mapping import (
         CellMaps,
         LocalMaps,
@@ -37,6 +38,7 @@ else:
 
 __all__ = [
     "Airframes", "CellMaps", "ComputeModel", "EgoConfig", "EgoPlanner", "FastPlanner", "FastSettings", "KinoSettings",
+    "KnownFreePlanner", "KnownFreeSettings",
     "LocalMaps", "MapBoxes", "MapSettings", "MapView", "Maps", "Mission", "Motion", "NavRL", "NavRLSettings", "OdometryErrors",
     "Oracle", "PgoPlanner", "PgoSettings", "Planner", "PlannerPilot", "RoadmapSettings", "SamplingExpert", "SamplingSettings",
     "Setpoints", "StraightFlight", "TakeOff", "backend_names", "camera_pose", "convert_weights", "map_boxes", "mapping_camera",

@@ -245,7 +245,7 @@ class FlyConfig:
     shipped policy; svnet:FOLDER, a trained one; policy:FOLDER, a learnt motor policy; avoid:FOLDER, a learnt one that sees and
     avoids; navigation:FOLDER, one that flies through rooms; px4, ardupilot, betaflight, an autopilot outside
     (docs/howto/autopilots.md); external:KIND[:WHERE], any program outside (docs/howto/external_pilots.md). Or a planner, which
-    finds its way from start to goal by itself: ego, fast, pgo, navrl, straight, oracle, expert
+    finds its way from start to goal by itself: ego, fast, pgo, known_free, navrl, straight, oracle, expert
     (docs/benchmarks/navigation.md). Or FILE.py:CLASS, a pilot or planner of your own."""
     latency: Annotated[float, Bound(0.0, 2.0, "s")] = 0.0
     """From what the pilot sees until its command acts [s]."""

@@ -259,8 +259,9 @@ class NavigationConfig:
     """Who flies what where, and how it is judged."""
 
     pilots: tuple[str, ...] = ("straight",)
-    """Pilots: straight, ego, fast, pgo (also ego_published, fast_published, pgo_published), navrl, navrl_full_3d, expert, or
-    FILE.py:CLASS for one of your own, external:KIND[:WHERE] for a program outside (docs/howto/external_pilots.md)."""
+    """Pilots: straight, ego, fast, pgo (also ego_published, fast_published, pgo_published), known_free, navrl, navrl_full_3d,
+    expert, or FILE.py:CLASS for one of your own, external:KIND[:WHERE] for a program outside
+    (docs/howto/external_pilots.md)."""
     vehicles: tuple[str, ...] = ("all",)
     """Vehicles of the catalogue, or TOML files; all, real and virtual name the benchmark's 36 and its halves."""
     scenarios: tuple[str, ...] = ("all",)

@@ -86,6 +86,7 @@ _BUILT_IN: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "navrl": ("airworthy.planners.navrl:NavRL", "NavRL", {"wrapper": "faithful"}),
     "expert": ("airworthy.planners.sampling_expert:SamplingExpert", "sampling expert", {}),
     "oracle": ("airworthy.planners.oracle:Oracle", "oracle, knows the place", {}),
+    "known_free": ("airworthy.planners.known_free:KnownFreePlanner", "flight in known free space", {"body": BODY}),
     "navrl_full_3d": ("airworthy.planners.navrl:NavRL", "NavRL, full 3D", {"wrapper": "full_3d"}),
 }
 """Name -> where its class is, title, settings that differ from the class's own. Planners inflate their maps for the body that

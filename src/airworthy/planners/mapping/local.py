@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ __all__ = [
     "SLIDE",
     "UNKNOWN",
     "LocalMaps",
+    "TouchedCells",
     "Updater",
     "update_kernel",
     "update_source",
@@ -206,6 +207,24 @@ def _whole(count: ArrayInt) -> ArrayInt:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 
+class TouchedCells(NamedTuple):
+    """Log-odds around one flight, and which of them its newest image may have changed; for memories that take them over.
+
+    Cell (i, j, k) of the flight's box lies at (i, j, k) modulo `side`.
+    """
+
+    odds: NDArray[np.int16]
+    """Flat, z fastest, [1 / UNIT]; a view of what the maps hold."""
+    side: NDArray[np.int32]
+    """(3,) cells kept along x, y, z."""
+    first: NDArray[np.int32]
+    """(3,) first cell that was touched."""
+    last: NDArray[np.int32]
+    """(3,) the one behind the last; equal to `first` before the first image."""
+    images: int
+    """How many images are in it."""
+
+
 class LocalMaps(CellMaps):
     """Occupancy, inflation and, if asked, distances around n flights.
 
@@ -323,6 +342,16 @@ class LocalMaps(CellMaps):
         if hi[0] < 0:
             return self.boxes.origin[flight].copy(), self.boxes.origin[flight].copy()
         return self.boxes.origin[flight] + self.boxes.resolution * lo, self.boxes.origin[flight] + self.boxes.resolution * hi
+
+    def touched(self, flight: int) -> TouchedCells:
+        """Return log-odds around one flight as they are kept, and what its newest image touched; a view, on a CPU."""
+        span = slice(int(self.boxes.base[flight]), int(self.boxes.base[flight + 1]))
+        low, high = self._bounds[flight]
+        seen = high[0] >= 0
+        first, last = (low, high) if seen else (np.zeros(3, np.int32), np.zeros(3, np.int32))
+        return TouchedCells(
+            self._odds.numpy()[span], self.boxes.side[flight], first.copy(), last.copy(), int(self._images[flight])
+        )
 
     def state(self, flight: ArrayLike, points: ArrayLike) -> NDArray[np.int8]:
         """Return UNKNOWN, FREE or OCCUPIED, before inflation, at points (k, m, 3) [m]; (k, m). Outside the box: UNKNOWN."""

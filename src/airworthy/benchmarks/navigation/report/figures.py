@@ -39,6 +39,7 @@ _KNOWN = {
     "pgo": "#8a63c9",
     "navrl": "#c2557f",
     "navrl_full_3d": "#d99ab4",
+    "known_free": "#3f8f5b",
     "straight": PALETTE["muted"],
 }
 _OTHERS = ("#3f9ca8", "#9a7b4f", "#5d6f9e", "#7a9a3a")

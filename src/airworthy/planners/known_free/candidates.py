@@ -1,0 +1,157 @@
+"""Trajectories that one flight may choose from: quintics to points on its route, each with a stop behind it.
+
+Ends lie along the part of the route that is known to be free, with speeds from which the vehicle still stops before the part
+ends; durations are the shortest ones that its limits allow, and longer ones. They are ranked by when the end of the part would
+be reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.planners.known_free.limits import MotionLimits
+from airworthy.planners.known_free.motion import StoppingTrajectory, quintics, stopping, within_limits
+
+__all__ = ["StoppingCandidates", "brakes", "candidates", "stopping_speed", "time_left"]
+
+# Ours: shares of the free part at which ends lie, shares of the fastest speed there, and of the shortest conceivable duration.
+_PLACES = np.array([1.0, 0.8, 0.62, 0.47, 0.34, 0.24, 0.15])
+_SPEEDS = np.array([1.0, 0.85, 0.65, 0.4, 0.0])
+_STRETCH = np.array([1.0, 1.35, 2.0, 3.5])
+_EVEN = np.array([0.97, 1.0, 1.08])
+_AVERAGE = 0.6
+"""Mean acceleration over the largest of a smooth change of speed."""
+_LEAST = 0.1
+"""Shortest way worth a plan [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoppingCandidates:
+    """The best first."""
+
+    coefficients: Array
+    """(k, 2, 6, 3)"""
+    duration: Array
+    """(k, 2) [s]"""
+    speed: Array
+    """Never exceeded, (k,) [m/s]."""
+    cost: Array
+    """Until the end of what is free would be reached, (k,) [s]."""
+    tried: int
+    """Polynomials whose limits were looked at: the work."""
+
+    def __len__(self) -> int:
+        return len(self.speed)
+
+    def trajectory(self, which: int, begin: float) -> StoppingTrajectory:
+        """Return one of them that begins at a time [s]."""
+        return StoppingTrajectory(self.coefficients[which], self.duration[which], begin)
+
+
+def stopping_speed(room: Array, limits: MotionLimits) -> Array:
+    """Return the fastest speeds (k,) [m/s] from which `motion.stopping` comes to rest within (k,) [m]."""
+    room = np.maximum(room, 0.0)
+    # The way is half of speed times duration, which is the longer of two: 1.5 v / a and sqrt(6 v / j).
+    return np.minimum(np.sqrt(room * limits.braking / 0.75), (2.0 * room * np.sqrt(limits.jerk / 6.0)) ** (2.0 / 3.0))
+
+
+def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends: bool) -> StoppingCandidates:
+    """Return trajectories of one flight.
+
+    Args:
+        start: Position, velocity, acceleration, (3, 3).
+        path: Points of the route, evenly and closely, (m, 3) [m].
+        last: Of them the last that may be reached.
+        limits: Of the flight.
+        ends: Whether the route ends there, at the goal.
+    """
+    step = np.linalg.norm(np.diff(path[: last + 1], axis=0), axis=1)
+    along = np.concatenate([[0.0], np.cumsum(step)])
+    free = float(along[-1])
+    place = np.unique(np.searchsorted(along, _PLACES * free, side="left").clip(1, last))
+    place = place[along[place] >= min(_LEAST, free)]
+    tangent = path[np.minimum(place + 4, len(path) - 1)] - path[np.maximum(place - 4, 0)]
+    tangent /= np.maximum(np.linalg.norm(tangent, axis=1), 1e-9)[:, None]
+    reach = np.sqrt(float(start[1] @ start[1]) + 2.0 * _AVERAGE * limits.acceleration * along[place])
+    fastest = np.minimum.reduce([stopping_speed(free - along[place], limits), reach, np.full(len(place), limits.speed)])
+    if ends:
+        fastest[place == last] = 0.0
+    which, speed = np.repeat(place, len(_SPEEDS)), (fastest[:, None] * _SPEEDS).reshape(-1)
+    tangent = np.repeat(tangent, len(_SPEEDS), axis=0)
+    kept = np.ones(len(which), bool)
+    kept[1:] = (which[1:] != which[:-1]) | (speed[1:] < speed[:-1] - 1e-3)
+    which, speed, tangent = which[kept], speed[kept], tangent[kept]
+    duration = _durations(start, path[which], speed, limits)
+    tries = duration.shape[1]
+    duration = duration.reshape(-1)
+    end = np.zeros((len(which), 3, 3))
+    end[:, 0], end[:, 1] = path[which], speed[:, None] * tangent
+    end = np.repeat(end, tries, axis=0)
+    found = quintics(start, end, duration)
+    keeps, most = within_limits(found, duration, limits)
+    # Of each end the three shortest that keep the limits.
+    table = keeps.reshape(-1, tries)
+    good = np.flatnonzero((table & (np.cumsum(table, axis=1) <= 3)).reshape(-1))
+    cost = duration + np.repeat(time_left(free - along[which], speed, limits), tries)
+    order = good[np.argsort(cost[good], kind="stable")]
+    return _with_stops(found[order], duration[order], end[order], most[order], cost[order], limits)
+
+
+def time_left(way: Array, speed: Array, limits: MotionLimits) -> Array:
+    """Return the time (k,) [s] over ways at full speed, and what is lost until speeds are full again.
+
+    Args:
+        way: (k,) [m]
+        speed: At its beginning, (k,) [m/s].
+        limits: Of the flight.
+    """
+    full = max(float(limits.speed), 1e-3)
+    return way / full + (full - speed) ** 2 / (2.0 * _AVERAGE * limits.acceleration * full)
+
+
+def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCandidates:
+    """Return trajectories to rest, straight on, the shortest first.
+
+    Args:
+        start: Position, velocity, acceleration, (3, 3).
+        limits: Of the flight.
+        share: Of its acceleration and jerk that may be asked for.
+    """
+    speed = float(np.linalg.norm(start[1]))
+    shortest = max(1.2 * speed / (share * limits.acceleration), 0.25)
+    duration = shortest * 1.25 ** np.arange(10)
+    end = np.zeros((len(duration), 3, 3))
+    end[:, 0] = start[0] + start[1] * (0.45 * duration[:, None]) + start[2] * (0.05 * duration[:, None] ** 2)
+    found = quintics(start, end, duration)
+    keeps, most = within_limits(found, duration, limits, share)
+    order = np.concatenate([np.flatnonzero(keeps), np.flatnonzero(~keeps)[-1:]])
+    return _with_stops(found[order], duration[order], end[order], most[order], duration[order], limits)
+
+
+def _durations(start: Array, end: Array, speed: Array, limits: MotionLimits) -> Array:
+    """Return durations (k, tries) [s] worth a try from a state to points (k, 3) with speeds (k,), rising.
+
+    Multiples of what is roughly the shortest, and that of an even change of speed, in which nothing slows down first.
+    """
+    displacement = end - start[0]
+    length = np.maximum(np.linalg.norm(displacement, axis=1), 1e-3)
+    before = np.maximum(displacement @ start[1] / length, 0.0)
+    a = _AVERAGE * limits.acceleration
+    peak = np.sqrt(np.maximum(a * length + 0.5 * (before**2 + speed**2), 0.0))
+    peak = np.maximum(np.minimum(peak, limits.speed), np.maximum(before, speed))
+    ramps = (2.0 * peak - before - speed) / a
+    cruise = (length - (2.0 * peak**2 - before**2 - speed**2) / (2.0 * a)) / np.maximum(peak, 1e-3)
+    jerky = (30.0 * length / limits.jerk) ** (1.0 / 3.0)
+    shortest = np.maximum(ramps + np.maximum(cruise, 0.0), np.where(before + speed < 0.5, jerky, 0.1))
+    even = 2.0 * length / np.maximum(before + speed, 0.2)
+    return np.sort(np.concatenate([shortest[:, None] * _STRETCH, even[:, None] * _EVEN], axis=1), axis=1)
+
+
+def _with_stops(
+    found: Array, duration: Array, end: Array, most: Array, cost: Array, limits: MotionLimits
+) -> StoppingCandidates:
+    stop, time = stopping(end[:, 0], end[:, 1], limits)
+    return StoppingCandidates(np.stack([found, stop], 1), np.stack([duration, time], 1), most, cost, len(duration))

@@ -1,0 +1,155 @@
+// The cheapest way from a start to a goal through what is free or unknown: A* on nodes of 2 x 2 x 1 cells, 26 neighbours. Into the
+// unknown it neither climbs nor sinks steeper than a node is wide, for steeper than that no camera that looks ahead sees. The open
+// set is ordered by (estimate, node): there is one answer. Twin: route_twin.py.
+struct RouteNode {
+  double cost;
+  int round;
+  unsigned char came, closed;
+  unsigned short spare;
+};
+struct RouteItem {
+  double estimate;
+  long long node;
+  INLINE bool before(const RouteItem& other) const {
+    return estimate < other.estimate || (estimate == other.estimate && node < other.node);
+  }
+};
+struct RouteSearch {
+  const KnownSpace& space;
+  RouteNode* nodes;
+  RouteItem* heap;
+  int round, open, capacity;
+  const double* price;  // near, wide, partly blocked, unknown, unknown above or below something, escaping, weight of the estimate
+  const int* limit;     // lowest and last node along each axis
+  int first[3];
+  double escape;
+
+  INLINE bool push(double estimate, long long node) {
+    if (open >= capacity) return false;
+    const RouteItem item = {estimate, node};
+    int at = open++;
+    while (at > 0 && item.before(heap[(at - 1) / 4])) {
+      heap[at] = heap[(at - 1) / 4];
+      at = (at - 1) / 4;
+    }
+    heap[at] = item;
+    return true;
+  }
+  INLINE long long pop() {
+    const long long best = heap[0].node;
+    const RouteItem last = heap[--open];
+    int at = 0;
+    while (4 * at + 1 < open) {
+      int least = 4 * at + 1;
+      const int end = least + 4 < open ? least + 4 : open;
+      for (int child = least + 1; child < end; ++child)
+        if (heap[child].before(heap[least])) least = child;
+      if (!heap[least].before(last)) break;
+      heap[at] = heap[least];
+      at = least;
+    }
+    heap[at] = last;
+    return best;
+  }
+  static INLINE bool unknown(unsigned short v) { return KnownSpace::free(v) < 2 && KnownSpace::occupied(v) == 0; }
+  // Whether a body in a node would reach into the unknown.
+  INLINE bool dim(int i, int j, int k, size_t at) const {
+    if (unknown(space.node[at])) return true;
+    const long long step[3] = {(long long)space.m[1] * space.m[2], space.m[2], 1};
+    const int here[3] = {i, j, k}, far[3] = {2, 2, 4};
+    for (int a = 0; a < 3; ++a) {
+      if (here[a] >= far[a] && unknown(space.node[(long long)at - far[a] * step[a]])) return true;
+      if (here[a] + far[a] < space.m[a] && unknown(space.node[(long long)at + far[a] * step[a]])) return true;
+    }
+    return false;
+  }
+  // What a metre costs in a node; below 0: nobody flies there.
+  INLINE double rate(int i, int j, int k, size_t at, bool upright) const {
+    const unsigned short v = space.node[at];
+    if (v & KnownSpace::NODE_REFUSED) return -1.0;
+    double r = 1.0;
+    if (KnownSpace::blocked(v) >= 4) {
+      const double dx = 2.0 * (i - first[0]), dy = 2.0 * (j - first[1]), dz = k - first[2];
+      if (KnownSpace::occupied(v) || dx * dx + dy * dy + dz * dz > escape) return -1.0;
+      r = price[5];
+    } else if (KnownSpace::blocked(v)) {
+      r = price[2];
+    } else {
+      const unsigned int crowd = space.crowd[at];
+      if (crowd % KnownSpace::WIDE) r = price[0];
+      else if (crowd) r = price[1];
+    }
+    if (!dim(i, j, k, at)) return r;
+    if (upright) return -1.0;
+    return r * (unknown(v) && space.column[(size_t)i * space.m[1] + j] ? price[4] : price[3]);
+  }
+  INLINE double ahead(int i, int j, int k, const int* goal) const {
+    const double dx = 2.0 * (i - goal[0]), dy = 2.0 * (j - goal[1]), dz = k - goal[2];
+    return price[6] * ::sqrt(dx * dx + dy * dy + dz * dz);
+  }
+};
+KnownSpace space;
+space.begin((const unsigned long long*)address.data + 4 * (size_t)task, sizes.data + 3 * (size_t)task, numbers.data + 4 * (size_t)task);
+RouteSearch search = {space, (RouteNode*)nodes.data, (RouteItem*)heap.data, round + task, 0, waiting, prices.data, limits.data + 6 * (size_t)task};
+const int* const from = ends.data + 6 * (size_t)task;
+const int* const goal = from + 3;
+for (int a = 0; a < 3; ++a) search.first[a] = from[a];
+search.escape = prices.data[7];
+const double near_goal = prices.data[8];
+const size_t start = space.node_at(from[0], from[1], from[2]);
+int expansions = 0, length = 0;
+long long reached = -1;
+search.nodes[start].cost = 0.0;
+search.nodes[start].round = search.round;
+search.nodes[start].came = 13;
+search.nodes[start].closed = 0;
+search.push(0.0, (long long)start);
+while (search.open > 0 && expansions < budget) {
+  const long long here = search.pop();
+  RouteNode& node = search.nodes[here];
+  if (node.closed) continue;
+  node.closed = 1;
+  ++expansions;
+  const int k = (int)(here % space.m[2]), j = (int)(here / space.m[2] % space.m[1]), i = (int)(here / space.m[2] / space.m[1]);
+  const double gx = 2.0 * (i - goal[0]), gy = 2.0 * (j - goal[1]), gz = k - goal[2];
+  if (gx * gx + gy * gy + gz * gz <= near_goal) {
+    reached = here;
+    break;
+  }
+  for (int d = 0; d < 27; ++d) {
+    const int a = d / 9 - 1, b = d / 3 % 3 - 1, c = d % 3 - 1, u = i + a, v = j + b, w = k + c;
+    const int* const l = search.limit;
+    if (d == 13 || u < l[0] || v < l[1] || w < l[2] || u > l[3] || v > l[4] || w > l[5]) continue;
+    const size_t at = space.node_at(u, v, w);
+    RouteNode& next = search.nodes[at];
+    if (next.round == search.round && next.closed) continue;
+    const double rate = search.rate(u, v, w, at, a == 0 && b == 0);
+    if (rate < 0.0) continue;
+    const double through = node.cost + rate * ::sqrt(4.0 * (a * a + b * b) + (double)(c * c));
+    if (next.round == search.round && through >= next.cost) continue;
+    next.round = search.round;
+    next.closed = 0;
+    next.cost = through;
+    next.came = (unsigned char)d;
+    if (!search.push(through + search.ahead(u, v, w, goal), (long long)at)) {
+      search.open = 0;
+      break;
+    }
+  }
+}
+if (reached >= 0) {
+  long long at = reached;
+  for (length = 1; at != (long long)start; ++length) {
+    const int d = search.nodes[at].came;
+    at -= ((long long)(d / 9 - 1) * space.m[1] + (d / 3 % 3 - 1)) * space.m[2] + (d % 3 - 1);
+  }
+  at = reached;
+  if (length > longest) length = 0;
+  for (int step = length - 1; step >= 0; --step) {
+    path.data[(size_t)task * longest + step] = (int)at;
+    const int d = search.nodes[at].came;
+    at -= ((long long)(d / 9 - 1) * space.m[1] + (d / 3 % 3 - 1)) * space.m[2] + (d % 3 - 1);
+  }
+}
+result.data[2 * task] = length;
+result.data[2 * task + 1] = expansions;

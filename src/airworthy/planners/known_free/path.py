@@ -1,0 +1,67 @@
+"""The route near a flight as points 0.1 m apart, smoothed where there is room."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayInt
+from airworthy.planners.known_free.known_space import KnownSpace
+
+__all__ = ["SPACING", "near_path", "resampled"]
+
+SPACING = 0.1
+"""Between points [m], ours."""
+_WINDOWS = (9, 7, 5, 3, 3)
+"""Points over which means are taken, one after the other, ours."""
+
+
+def resampled(points: Array, length: float) -> Array:
+    """Return points (m, 3) `SPACING` apart on a line through points (k, 3), to its end or so far [m]."""
+    step = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    along = np.concatenate([[0.0], np.cumsum(step)])
+    total = min(float(along[-1]), length)
+    at = np.append(np.arange(0.0, total - 0.5 * SPACING, SPACING), total)
+    return np.stack([np.interp(at, along, points[:, axis]) for axis in range(3)], 1)
+
+
+def near_path(
+    space: KnownSpace, nodes: ArrayInt, start: Array, goal: Array, length: float, at_goal: bool
+) -> tuple[Array, bool]:
+    """Return the first metres of a route as points (m, 3), and whether they end at the route's end.
+
+    Args:
+        space: What the flight knows.
+        nodes: Of the route, (k,).
+        start: Where it begins, (3,) [m].
+        goal: (3,) [m]
+        length: Of what is wanted [m].
+        at_goal: Whether the route ends at the goal itself.
+    """
+    # A node is at least a layer of 0.1 m further on.
+    first = nodes[: int(length / SPACING) + 2]
+    corners = space.room_of_nodes(first)
+    corners[0] = start
+    whole = len(first) == len(nodes)
+    if whole and at_goal:
+        corners[-1] = goal
+    if len(corners) == 1:
+        corners = np.stack([start, goal if at_goal else corners[0]])
+    points = resampled(corners, length)
+    for window in _WINDOWS:
+        points = _smoothed(space, points, window)
+    ends = whole and bool(np.linalg.norm(points[-1] - corners[-1]) < 1e-6)
+    return points, ends
+
+
+def _smoothed(space: KnownSpace, points: Array, window: int) -> Array:
+    """Means over a window, where there is room for them and nothing comes nearer."""
+    if len(points) < 3:
+        return points
+    half = window // 2
+    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(points, axis=0)])
+    index = np.arange(len(points))
+    # Towards the ends windows shrink, so that these stay where they are.
+    reach = np.minimum(np.minimum(index, index[::-1]), half)
+    mean = (sums[index + reach + 1] - sums[index - reach]) / (2 * reach + 1)[:, None]
+    kept = space.has_room(mean) & (space.nearness(mean) <= space.nearness(points))
+    return np.where(kept[:, None], mean, points)

@@ -1,0 +1,136 @@
+"""Limits from vehicles, proofs that trajectories keep them, stops, headings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from airworthy.planners.common.interface import Airframes, Mission
+from airworthy.planners.common.reference import evaluate_polynomial
+from airworthy.planners.known_free.candidates import brakes, candidates, stopping_speed
+from airworthy.planners.known_free.config import KnownFreeSettings
+from airworthy.planners.known_free.heading import Headings
+from airworthy.planners.known_free.limits import GRAVITY, MotionLimits, limits_of
+from airworthy.planners.known_free.motion import StoppingPlans, hulls, quintics, stopping, within_limits
+from airworthy.vehicles import vehicle
+
+NAMES = ("real_09", "real_12", "virt_05")
+
+
+def limits(names: tuple[str, ...] = NAMES) -> MotionLimits:
+    n = len(names)
+    row = np.zeros((n, 3))
+    mission = Mission(
+        row, row + 5.0, np.full(n, 4.0), np.full(n, 6.0), row - 10.0, row + 10.0, np.arange(n),
+        vehicle=Airframes.of([vehicle(name) for name in names]),
+    )  # fmt: skip
+    return limits_of(mission, KnownFreeSettings())
+
+
+def test_weak_vehicles_are_asked_for_less() -> None:
+    found = limits()
+    assert found.acceleration[0] <= found.acceleration[1] <= found.acceleration[2]
+    assert found.jerk[0] < found.jerk[1] < found.jerk[2]
+    assert found.yaw_acceleration[0] < found.yaw_acceleration[2]
+    # What is planned for leaves every rotor a share of its thrust, and the hover itself is within it.
+    ratio = Airframes.of([vehicle(name) for name in NAMES]).thrust_to_weight
+    np.testing.assert_allclose(found.thrust, 0.85 * GRAVITY * ratio)
+    assert (found.thrust > GRAVITY).all()
+
+
+def test_hulls_hold_every_derivative() -> None:
+    draw = np.random.default_rng(3)
+    found, duration = draw.normal(size=(50, 6, 3)), draw.uniform(0.2, 3.0, 50)
+    share = np.linspace(0.0, 1.0, 60)
+    for order in range(4):
+        edge = hulls(found, duration)[order]
+        at = np.stack([evaluate_polynomial(found, s * duration, order) for s in share], 1)
+        assert (at.max(1) <= edge.max(1) + 1e-9).all()
+        assert (at.min(1) >= edge.min(1) - 1e-9).all()
+        # A hull begins and ends where the polynomial does.
+        np.testing.assert_allclose(edge[:, 0], at[:, 0], atol=1e-9)
+        np.testing.assert_allclose(edge[:, -1], at[:, -1], atol=1e-6)
+
+
+def test_stops_keep_limits_and_end_where_they_say() -> None:
+    one = limits().of(0)
+    room = np.array([0.05, 0.3, 1.0, 3.0])
+    speed = stopping_speed(room, one)
+    found, duration = stopping(np.zeros((4, 3)), speed[:, None] * [0.6, 0.8, 0.0], one)
+    ends = evaluate_polynomial(found, duration)
+    np.testing.assert_allclose(np.linalg.norm(ends, axis=1), room, rtol=1e-6)
+    np.testing.assert_allclose(evaluate_polynomial(found, duration, 1), 0.0, atol=1e-9)
+    np.testing.assert_allclose(evaluate_polynomial(found, duration, 2), 0.0, atol=1e-9)
+    assert (np.linalg.norm(evaluate_polynomial(found, 0.5 * duration, 2), axis=1) <= one.braking + 1e-9).all()
+
+
+def test_candidates_keep_limits_at_every_instant_and_come_to_rest_within_what_is_free() -> None:
+    path = np.stack([np.arange(60) * 0.1, 0.3 * np.sin(np.arange(60) * 0.1), np.full(60, 1.0)], 1)
+    for k in range(len(NAMES)):
+        one = limits().of(k)
+        start = np.array([path[0], [1.0, 0.2, 0.0], [0.3, 0.0, 0.1]])
+        found = candidates(start, path, 40, one, False)
+        assert len(found) > 10
+        for which in range(len(found)):
+            plan = found.trajectory(which, 0.0)
+            points = plan.points(0.0, 0.05, found.speed[which])
+            assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() < 0.051
+            assert points[-1, 0] < path[40, 0] + 0.05
+            for part, duration in zip(plan.coefficients, plan.duration, strict=True):
+                times = np.linspace(0.0, duration, 40)
+                speed, pull, jerk = (
+                    np.linalg.norm(evaluate_polynomial(part[None].repeat(40, 0), times, order), axis=1) for order in (1, 2, 3)
+                )
+                assert speed.max() <= 1.02 * one.speed + 1e-6
+                assert pull.max() <= one.acceleration + 1e-6
+                assert jerk.max() <= 1.01 * one.jerk
+        # What costs least in the end comes first.
+        assert (np.diff(found.cost) >= 0.0).all()
+
+
+def test_a_stop_from_full_speed_needs_room_that_weak_vehicles_have_not() -> None:
+    found = limits()
+    speeds = [float(stopping_speed(np.array([2.0]), found.of(k))[0]) for k in range(3)]
+    assert speeds[0] < speeds[2]
+
+
+def test_brakes_come_to_rest() -> None:
+    one = limits().of(1)
+    start = np.array([[0.0, 0.0, 1.0], [2.5, 0.5, 0.2], [1.0, 0.0, 0.0]])
+    found = brakes(start, one, 1.3)
+    plans = StoppingPlans(np.zeros((1, 3)))
+    plans.put(0, found.trajectory(0, 0.0))
+    plans.settle(np.zeros(1))
+    position, velocity, _ = plans.state(np.array([0]), np.zeros(1))
+    np.testing.assert_allclose([position[0], velocity[0]], start[:2], atol=1e-9)
+    end, rest, pull = plans.state(np.array([0]), np.array([99.0]))
+    assert 0.5 < end[0, 0] < 4.0
+    assert not rest.any()
+    assert not pull.any()
+
+
+def test_quintics_within_limits_are_told_from_others() -> None:
+    one = limits().of(2)
+    start, end = np.zeros((3, 3)), np.zeros((1, 3, 3))
+    end[0, 0, 0] = 3.0
+    keeps = [bool(within_limits(quintics(start, end, np.array([t])), np.array([t]), one)[0][0]) for t in (0.5, 6.0)]
+    assert keeps == [False, True]
+
+
+def test_headings_turn_as_fast_as_yaw_allows_and_stop_there() -> None:
+    found = limits(("real_09", "virt_05"))
+    headings = Headings(np.zeros(2), found)
+    for flight in range(2):
+        headings.begin(flight, np.array([0.0, 0.0, 0.0, 1.0]))
+        headings.look(flight, 2.5)
+    rates, yaws = [], []
+    for tick in range(600):
+        yaw, rate = headings.turn(np.full(2, 0.01 * tick))
+        rates.append(rate)
+        yaws.append(yaw)
+    np.testing.assert_allclose(yaws[-1], 2.5, atol=0.02)
+    assert (np.max(yaws, axis=0) < 2.5 + 0.05).all()
+    assert (np.abs(np.diff(rates, axis=0)) <= found.yaw_acceleration * 0.01 + 1e-9).all()
+    assert (np.max(rates, axis=0) <= found.yaw_rate + 1e-9).all()
+    # The weak one needs longer.
+    reached = [int(np.argmax(np.array(yaws)[:, k] > 2.4)) for k in range(2)]
+    assert reached[0] > reached[1]

@@ -1,0 +1,109 @@
+"""The planner whole: arrives, never is where nobody looked, finds ways round what it cannot see, waits for its compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.planners.known_free_cases import ConeMaps, box_world, clearance, fly, mission_of
+
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.planners.common.interface import MapSettings
+from airworthy.planners.known_free import KnownFreePlanner, KnownFreeSettings, KnownFreeState, RouteSettings
+
+START, GOAL = np.array([[1.5, 5.0, 1.2]]), np.array([[18.5, 5.0, 1.2]])
+SIZE = (20.0, 10.0, 3.0)
+OPEN = box_world(SIZE)
+PILLAR = box_world(SIZE, (9.5, 10.3, 4.6, 5.4, 0.0, 3.1))
+
+
+def test_in_the_open_it_is_fast() -> None:
+    flown = fly(KnownFreePlanner(), [OPEN], mission_of([OPEN], START, GOAL, ("virt_05",)), 15.0)
+    assert flown.arrived.all()
+    assert flown.blind == 0
+    speed = np.linalg.norm(np.diff(flown.tracks[0], axis=0), axis=1) / 0.01
+    assert speed.max() > 3.0
+    assert flown.time[0] < 9.0
+
+
+def test_flies_past_a_pillar_and_keeps_away_from_it() -> None:
+    flown = fly(KnownFreePlanner(), [PILLAR], mission_of([PILLAR], START, GOAL, ("real_12",)), 20.0)
+    assert flown.arrived.all()
+    assert clearance(PILLAR, flown.tracks[0]) > 0.3
+    assert flown.blind == 0
+
+
+def test_a_slit_of_0_8_m_beside_the_line_is_found_and_passed() -> None:
+    world = box_world(SIZE, (10.0, 10.2, 0.0, 6.8, 0.0, 3.1), (10.0, 10.2, 7.6, 10.0, 0.0, 3.1))
+    flown = fly(KnownFreePlanner(), [world], mission_of([world], START, GOAL, ("virt_05",)), 40.0)
+    assert flown.arrived.all()
+    assert clearance(world, flown.tracks[0]) > 0.3
+    assert flown.blind == 0
+
+
+def test_a_dead_end_is_left_again() -> None:
+    """A pocket on the line, open towards the start, deeper than the camera sees."""
+    world = box_world(SIZE, (6.0, 14.0, 3.0, 3.2, 0.0, 3.1), (6.0, 14.0, 6.8, 7.0, 0.0, 3.1), (13.8, 14.0, 3.0, 7.0, 0.0, 3.1))
+    flown = fly(KnownFreePlanner(), [world], mission_of([world], START, GOAL, ("virt_05",)), 60.0)
+    assert flown.arrived.all()
+    assert flown.tracks[0][:, 0].max() > 14.0
+    assert clearance(world, flown.tracks[0]) > 0.3
+
+
+def test_a_slab_is_dived_under_with_the_floor_in_mind() -> None:
+    world = box_world((20.0, 10.0, 4.0), (9.0, 10.0, 0.0, 10.0, 1.5, 4.1))
+    start, goal = START + np.array([0, 0, 1.3]), GOAL + np.array([0, 0, 1.3])
+    flown = fly(KnownFreePlanner(), [world], mission_of([world], start, goal, ("real_09",)), 40.0)
+    assert flown.arrived.all()
+    under = flown.tracks[0][(flown.tracks[0][:, 0] > 9.0) & (flown.tracks[0][:, 0] < 10.0)]
+    assert under[:, 2].max() < 1.2
+    assert flown.tracks[0][:, 2].min() > 0.4
+    assert flown.blind == 0
+
+
+def test_flights_do_not_depend_on_the_batch() -> None:
+    worlds, n = [OPEN, PILLAR], 2
+    names = ("virt_05", "real_12")
+    both = fly(KnownFreePlanner(), worlds, mission_of(worlds, np.repeat(START, n, 0), np.repeat(GOAL, n, 0), names), 3.0)
+    for k in range(n):
+        alone = fly(KnownFreePlanner(), [worlds[k]], mission_of([worlds[k]], START, GOAL, (names[k],)), 3.0)
+        assert np.array_equal(alone.tracks[0], both.tracks[k][: len(alone.tracks[0])])
+
+
+def test_a_plan_that_comes_too_late_never_holds() -> None:
+    """What is followed then ends at rest, where it was known to be free."""
+    planner = KnownFreePlanner()
+    flown = fly(planner, [OPEN], mission_of([OPEN], START, GOAL, ("virt_05",)), 4.0, delay=0.2)
+    assert planner.late[0] > 5
+    np.testing.assert_array_equal(flown.tracks[0][-1], START[0])
+    in_time = fly(KnownFreePlanner(), [OPEN], mission_of([OPEN], START, GOAL, ("virt_05",)), 15.0, delay=0.02)
+    assert in_time.arrived.all()
+
+
+class Closing(ConeMaps):
+    """A wall closes the whole area when the flight is 3 m before it."""
+
+    def see(self, flight: int, position: Array, yaw: float) -> None:
+        if position[0] > 7.0:
+            self.worlds[0][100:102] = True
+        super().see(flight, position, yaw)
+
+
+def test_something_that_comes_into_the_way_is_stopped_for() -> None:
+    """At the end it stands before it, and says so."""
+    world, planner = OPEN.copy(), KnownFreePlanner()
+    flown = fly(planner, [world], mission_of([world], START, GOAL, ("virt_05",)), 12.0, maps=Closing([world]))
+    assert not flown.arrived.any()
+    assert flown.tracks[0][:, 0].max() < 9.7
+    assert planner.searching[0]
+    assert planner.stage[0] in (KnownFreeState.BLOCKED, KnownFreeState.SEARCHING)
+
+
+def test_settings_that_cannot_be_flown_with_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="body"):
+        KnownFreeSettings(body=0.0)
+    with pytest.raises(AirworthyError):
+        RouteSettings(near=-1.0)
+    with pytest.raises(AirworthyError, match="free and occupied"):
+        KnownFreePlanner(KnownFreeSettings(maps=MapSettings()))
+    assert KnownFreePlanner.for_body(0.2).config.body == 0.2
