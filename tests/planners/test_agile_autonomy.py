@@ -7,6 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from airworthy.benchmarks.fly.scene import finds_own_way
+from airworthy.benchmarks.navigation import NavigationConfig
+from airworthy.benchmarks.navigation.config import Flight
+from airworthy.benchmarks.navigation.fly_batch import fly_flights
+from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.frames import from_euler, multiply
 from airworthy.planners.agile_autonomy import (
@@ -22,6 +27,7 @@ from airworthy.planners.agile_autonomy.planner import BodyRates, chosen_mode
 from airworthy.planners.agile_autonomy.sight import STEPS, encoded, reference_directions, state_rows
 from airworthy.planners.common.interface import Mission, Motion
 from airworthy.planners.sampling_expert.sampling import TIMES
+from airworthy.tasks.navigation import NavigationProtocol
 
 
 def random_weights(seed: int = 0, modes: int = 3) -> dict[str, np.ndarray]:
@@ -249,3 +255,31 @@ def test_needs_a_student_and_images() -> None:
     planner.reset(mission())
     with pytest.raises(AirworthyError, match="sees depth images and was given dict"):
         planner.update(motion_at([0.0, 0.0, 1.5], [0.0, 0.0, 0.0]), {}, np.ones(1, bool))
+
+
+# ---- by its word ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_a_pilot_of_fly_and_benchmark(tmp_path: Path) -> None:
+    write_student_folder(tmp_path, StudentContract(), random_weights())
+    word = f"agile_autonomy:{tmp_path}"
+    assert finds_own_way(word)
+    assert not finds_own_way("agile_autonomy")
+    method = method_of(word)
+    assert (method.name, method.kind, method.privileged) == (word, "planner", False)
+    assert len(method.identity["weights"]) == 64
+    assert isinstance(method.make(), AgileAutonomy)
+    with pytest.raises(AssetError, match="nowhere"):
+        method_of("agile_autonomy:nowhere")
+
+
+def test_flies_through_the_benchmarks_camera_whatever_flies_beside_it(tmp_path: Path) -> None:
+    write_student_folder(tmp_path, StudentContract(), constant_student(straight(0.0, 1.0, -1.0)).weights)
+    flights = [Flight("random_cylinder", 1, "real_09"), Flight("random_cylinder", 2, "virt_05")]
+    config = NavigationConfig(protocol=NavigationProtocol(time_limit_s=1.5))
+    method = method_of(f"agile_autonomy:{tmp_path}")
+    both, alone = fly_flights(flights, method, config), fly_flights(flights[1:], method, config)
+    # On a straight line from rest: a metre a second faster at every decision.
+    assert (both.position[:, 0] - both.mission.start[:, 0] > 1.0).all()
+    assert [int(n) for n in both.planner_log["replans"]] == [23, 23]
+    assert both.trace[1] == alone.trace[0]

@@ -163,7 +163,7 @@ class PlannerGuide:
         def make() -> Any:
             return Timed(method.make(), config.decision_timeout) if method.own else method.make()
 
-        planner = Alone(make) if method.alone else made(make) if method.own else make()
+        planner: Any = Alone(make) if method.alone else made(make) if method.own else make()
         settings = planner.settings
         knows = method.privileged and settings is not None
         looks = hasattr(planner, "maps_for")
