@@ -276,10 +276,10 @@ def test_a_folder_is_a_pilot_of_fly_and_benchmark(tmp_path: Path) -> None:
 def test_flies_through_the_benchmarks_camera_whatever_flies_beside_it(tmp_path: Path) -> None:
     write_student_folder(tmp_path, StudentContract(), constant_student(straight(0.0, 1.0, -1.0)).weights)
     flights = [Flight("random_cylinder", 1, "real_09"), Flight("random_cylinder", 2, "virt_05")]
-    config = NavigationConfig(protocol=NavigationProtocol(time_limit_s=1.5))
+    config = NavigationConfig(protocol=NavigationProtocol(time_limit_s=0.5))
     method = method_of(f"agile_autonomy:{tmp_path}")
     both, alone = fly_flights(flights, method, config), fly_flights(flights[1:], method, config)
-    # On a straight line from rest: a metre a second faster at every decision.
-    assert (both.position[:, 0] - both.mission.start[:, 0] > 1.0).all()
-    assert [int(n) for n in both.planner_log["replans"]] == [23, 23]
+    # Ahead of a vehicle that leans forward is down: longer than half a second nobody flies so.
+    assert (both.position[:, 0] - both.mission.start[:, 0] > 0.2).all()
+    assert [int(n) for n in both.planner_log["replans"]] == [8, 8]
     assert both.trace[1] == alone.trace[0]

@@ -16,6 +16,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_bytes, sha256, write_bytes
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.agile_autonomy.config import StudentOptions
+from airworthy.learning.agile_autonomy.looks import Looks
 from airworthy.learning.agile_autonomy.loss import score_loss, space_loss
 from airworthy.learning.agile_autonomy.network import StudentNet
 from airworthy.learning.agile_autonomy.rollouts import Instants, collected
@@ -167,15 +168,16 @@ class StudentTraining:
     def _learn(self, task: _Task) -> None:
         o = self.options
         taught = [(k, row) for k, batch in enumerate(self._batches) if not self._held_out(k) for row in range(len(batch))]
-        order = np.random.default_rng([o.seed, task.number, 2]).permutation(len(taught))
-        chosen = np.array(taught)[order]
+        rng = np.random.default_rng([o.seed, task.number, 2])
+        chosen = np.array(taught)[rng.permutation(len(taught))]
+        looks = Looks.drawn(len(chosen), rng)
         sums = np.zeros(2)
-        steps = [chosen[k : k + o.batch] for k in range(0, len(chosen), o.batch)]
+        steps = [slice(k, k + o.batch) for k in range(0, len(chosen), o.batch)]
         before, weights = self.gradient_steps, self._copied()
         try:
-            for rows in steps:
+            for part in steps:
                 self._alive()
-                sums += len(rows) * np.array(self._descend(rows))
+                sums += len(chosen[part]) * np.array(self._descend(chosen[part], looks.some(part)))
         except StepStopped:
             # An epoch is learnt whole or not at all, so that one that goes on is the same.
             self._restore(weights)
@@ -186,11 +188,11 @@ class StudentTraining:
     def _held_out(self, batch: int) -> bool:
         return batch % _HELD_OUT == _HELD_OUT - 1
 
-    def _descend(self, rows: ArrayInt) -> tuple[float, float]:
+    def _descend(self, rows: ArrayInt, looks: Looks) -> tuple[float, float]:
         o = self.options
         for group in self._adam.param_groups:
             group["lr"] = o.learning_rate * learning_rate_share(self.gradient_steps, o.cycle)
-        space, score = self._losses(rows)
+        space, score = self._losses(rows, looks)
         self._adam.zero_grad()
         (space + score).backward()
         # A gradient that is not finite must not end a training: its step is not made.
@@ -202,22 +204,30 @@ class StudentTraining:
         self.gradient_steps += 1
         return float(space.detach()), float(score.detach())
 
-    def _losses(self, rows: ArrayInt) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return both losses of instants, rows (m, 2) of a batch's number and the instant's in it."""
+    def _losses(self, rows: ArrayInt, looks: Looks | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return both losses of instants, rows (m, 2) of a batch's number and the instant's in it, under other looks."""
+        rows = rows[order := np.argsort(rows[:, 0], kind="stable")]
         parts = [(self._batches[k], rows[rows[:, 0] == k, 1]) for k in np.unique(rows[:, 0])]
-        images = torch.from_numpy(np.concatenate([batch.images[which] for batch, which in parts]))
+        images, state, expert = (
+            np.concatenate([getattr(batch, name)[which] for batch, which in parts]) for name in ("images", "state", "expert")
+        )
+        mirrored = np.zeros(len(rows), bool)
+        if looks is not None:
+            looks = looks.some(order)
+            mirrored = looks.mirrored
+            images, state, expert = looks.applied(images, state, expert)
         if self.options.blind:
-            images = torch.full_like(images, STEPS)
-        state = torch.from_numpy(np.concatenate([batch.state[which] for batch, which in parts]))
-        expert = torch.from_numpy(np.concatenate([batch.expert[which] for batch, which in parts]))
-        score, points = self.net(images, state)
+            images = np.full_like(images, STEPS)
+        score, points = self.net(torch.from_numpy(images), torch.from_numpy(state))
+        # What is near lies where it lies: a mirrored trajectory is looked up where it was before.
         flown, at = points.detach().numpy().astype(np.float64), 0
+        flown[mirrored, ..., 1] *= -1.0
         costs: list[Array] = []
         for batch, which in parts:
             costs.append(collision_costs(batch.distances(which, flown[at : at + len(which)])))
             at += len(which)
         cost = torch.from_numpy(np.concatenate(costs).astype(np.float32))
-        return space_loss(points, expert), score_loss(score, cost)
+        return space_loss(points, torch.from_numpy(expert)), score_loss(score, cost)
 
     def _looked_at(self) -> dict[str, float | None]:
         """Return both losses of what is held out; None where nothing is."""
