@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from airworthy.core.errors import AirworthyError  # noqa: E402
 from airworthy.core.frames import from_euler, to_matrix  # noqa: E402
 from airworthy.learning.agile_autonomy import StudentOptions, StudentProtocol, run, training  # noqa: E402
-from airworthy.learning.agile_autonomy.looks import Looks  # noqa: E402
+from airworthy.learning.agile_autonomy.looks import InstantLooks  # noqa: E402
 from airworthy.learning.agile_autonomy.rollouts import FIELD_STEP, Instants, collected, plan_of  # noqa: E402
 from airworthy.learning.agile_autonomy.training import StudentTraining, learning_rate_share  # noqa: E402
 from airworthy.learning.timed_training import StepStopped  # noqa: E402
@@ -141,14 +141,14 @@ def test_a_mirror_and_a_turn_change_what_they_should_and_nothing_else() -> None:
     velocity, rate, ahead = rng.normal(size=(3, 3))
     state = np.concatenate([turn.reshape(-1), velocity, rate, ahead])[None].astype(np.float32)
     images, expert = rng.integers(0, 251, (1, 4, 6)).astype(np.uint8), rng.normal(size=(1, 3, 10, 3)).astype(np.float32)
-    seen, known, taught = Looks(np.array([True]), np.zeros(1)).applied(images, state, expert)
+    seen, known, taught = InstantLooks(np.array([True]), np.zeros(1)).applied(images, state, expert)
     np.testing.assert_array_equal(seen[0], images[0, :, ::-1])
     # The mirrored vehicle rolls and turns to the other side, and pitches as before.
     np.testing.assert_allclose(known[0, :9].reshape(3, 3), to_matrix(from_euler(-0.3, -0.2, -1.1)), atol=1e-6)
     np.testing.assert_allclose(known[0, 9:12], velocity * [1.0, -1.0, 1.0], rtol=1e-6)
     np.testing.assert_allclose(known[0, 12:15], rate * [-1.0, 1.0, -1.0], rtol=1e-6)
     np.testing.assert_allclose(taught[..., 1], -expert[..., 1])
-    seen, known, taught = Looks(np.array([False]), np.array([0.7])).applied(images, state, expert)
+    seen, known, taught = InstantLooks(np.array([False]), np.array([0.7])).applied(images, state, expert)
     np.testing.assert_array_equal(seen, images)
     np.testing.assert_array_equal(taught, expert)
     np.testing.assert_allclose(known[0, :9].reshape(3, 3), to_matrix(from_euler(0.3, -0.2, 1.8)), atol=1e-6)

@@ -46,7 +46,13 @@ def method_for(name: str, student: Student, speed: float) -> NavigationMethod:
 
 
 def judged(student: Student, protocol: StudentProtocol, quiet: bool = True) -> list[dict[str, Any]]:
-    """Return what became of everybody's flights: a row per pilot, kind of place and speed."""
+    """Return what became of everybody's flights: a row per pilot, kind of place and speed.
+
+    Args:
+        student: What was learnt.
+        protocol: Who flies beside it, where, and at which speeds.
+        quiet: Show no progress.
+    """
     cells = [
         (name, scenario, speed)
         for speed in protocol.speeds

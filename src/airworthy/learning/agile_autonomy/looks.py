@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayU8
 
-__all__ = ["Looks"]
+__all__ = ["InstantLooks"]
 
 # Of the state: what a mirror across the plane of x and z leaves, and what it turns round. It turns a rate about an axis
 # that lies in the plane, and leaves one about the axis across it.
@@ -21,7 +21,7 @@ _STATE_SIGNS = np.concatenate([np.outer(_MIRROR, _MIRROR).reshape(-1), _MIRROR, 
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
+class InstantLooks:
     """Of n instants."""
 
     mirrored: ArrayBool
@@ -30,13 +30,13 @@ class Looks:
     """(n,) of the world about the vertical [rad]."""
 
     @classmethod
-    def drawn(cls, count: int, rng: np.random.Generator) -> Looks:
+    def drawn(cls, count: int, rng: np.random.Generator) -> InstantLooks:
         """Draw those of `count` instants: half of them mirrored, turned by any angle."""
         return cls(rng.random(count) < 0.5, rng.uniform(-np.pi, np.pi, count))
 
-    def some(self, which: slice | ArrayInt) -> Looks:
+    def some(self, which: slice | ArrayInt) -> InstantLooks:
         """Return those of some instants."""
-        return Looks(self.mirrored[which], self.turn[which])
+        return InstantLooks(self.mirrored[which], self.turn[which])
 
     def applied(self, images: ArrayU8, state: ArrayF32, expert: ArrayF32) -> tuple[ArrayU8, ArrayF32, ArrayF32]:
         """Return instants as they look then.

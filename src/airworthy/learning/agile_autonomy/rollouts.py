@@ -146,7 +146,7 @@ class LabellingPlanner(AgileAutonomy):
         self.unlabelled = self.decisions = self.helped = 0
 
     def check_ready(self) -> None:
-        """Nothing is missing: without a student the expert flies."""
+        """Accept a missing student: without one the expert flies."""
 
     def maps_for(self, mission: Mission, scenes: Any = None) -> DepthImages:
         """Return images, and the scenes' maps, which only labels are made by."""

@@ -16,7 +16,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_bytes, sha256, write_bytes
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.agile_autonomy.config import StudentOptions
-from airworthy.learning.agile_autonomy.looks import Looks
+from airworthy.learning.agile_autonomy.looks import InstantLooks
 from airworthy.learning.agile_autonomy.loss import score_loss, space_loss
 from airworthy.learning.agile_autonomy.network import StudentNet
 from airworthy.learning.agile_autonomy.rollouts import Instants, collected
@@ -170,7 +170,7 @@ class StudentTraining:
         taught = [(k, row) for k, batch in enumerate(self._batches) if not self._held_out(k) for row in range(len(batch))]
         rng = np.random.default_rng([o.seed, task.number, 2])
         chosen = np.array(taught)[rng.permutation(len(taught))]
-        looks = Looks.drawn(len(chosen), rng)
+        looks = InstantLooks.drawn(len(chosen), rng)
         sums = np.zeros(2)
         steps = [slice(k, k + o.batch) for k in range(0, len(chosen), o.batch)]
         before, weights = self.gradient_steps, self._copied()
@@ -188,7 +188,7 @@ class StudentTraining:
     def _held_out(self, batch: int) -> bool:
         return batch % _HELD_OUT == _HELD_OUT - 1
 
-    def _descend(self, rows: ArrayInt, looks: Looks) -> tuple[float, float]:
+    def _descend(self, rows: ArrayInt, looks: InstantLooks) -> tuple[float, float]:
         o = self.options
         for group in self._adam.param_groups:
             group["lr"] = o.learning_rate * learning_rate_share(self.gradient_steps, o.cycle)
@@ -204,7 +204,7 @@ class StudentTraining:
         self.gradient_steps += 1
         return float(space.detach()), float(score.detach())
 
-    def _losses(self, rows: ArrayInt, looks: Looks | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    def _losses(self, rows: ArrayInt, looks: InstantLooks | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Return both losses of instants, rows (m, 2) of a batch's number and the instant's in it, under other looks."""
         rows = rows[order := np.argsort(rows[:, 0], kind="stable")]
         parts = [(self._batches[k], rows[rows[:, 0] == k, 1]) for k in np.unique(rows[:, 0])]

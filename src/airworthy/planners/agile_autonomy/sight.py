@@ -61,7 +61,14 @@ class DepthImages:
         """How many have arrived, (n,)."""
 
     def update(self, flights: ArrayIndex, depth: ArrayLike, position: ArrayLike, attitude: ArrayLike) -> None:
-        """Take one image (k, H, W) [m] of each of some flights (k,); where the camera was is of no use here."""
+        """Take one image of each of some flights.
+
+        Args:
+            flights: Places in the batch, (k,), each at most once.
+            depth: (k, H, W) along the optical axis [m]; nothing returned is 0 or infinite.
+            position: (k, 3) of the camera, of no use here.
+            attitude: (k, 4), likewise.
+        """
         self.images[flights] = encoded(depth, self._reach)
         self.seen[flights] += 1
 
