@@ -177,6 +177,23 @@ def _avoid(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Res
     return _left(train_avoid(out, what, how, run.training_run, quiet=quiet))
 
 
+def _agile_autonomy(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy.learning.agile_autonomy import StudentOptions, StudentProtocol, StudentRunOptions
+
+    _unused("agile_autonomy", data, "flies in places that it draws itself")
+    given = dict(options)
+    # Those of learning have the plain names, as on the command line.
+    judged = {name: given.pop(f"judged_{name}") for name in ("scenarios", "vehicles") if f"judged_{name}" in given}
+    mine: dict[str, Any] = {name: given.pop(name) for name in ("speeds", "configurations", "baselines") if name in given}
+    judged |= mine
+    (how,) = configured("train agile_autonomy", judged, StudentProtocol)
+    what, run = configured("train agile_autonomy", given, StudentOptions, StudentRunOptions)
+    # Behind the checks: it loads torch.
+    from airworthy.learning.agile_autonomy.run import train_agile_autonomy
+
+    return _left(train_agile_autonomy(out, what, how, run.training_run, quiet=quiet))
+
+
 def _visuomotor(data: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
     from airworthy.learning.visuomotor import VisuomotorOptions, VisuomotorProtocol
 
@@ -267,6 +284,7 @@ KINDS: Mapping[str, Callable[[Any, Path, bool, Mapping[str, Any]], Result]] = {
     "distill": _distill,
     "race": _race,
     "avoid": _avoid,
+    "agile_autonomy": _agile_autonomy,
     "depth_navigation": _navigation("depth_navigation"),
     "lidar_navigation": _navigation("lidar_navigation"),
     "dce": _dce,

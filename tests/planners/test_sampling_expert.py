@@ -16,6 +16,7 @@ from airworthy.planners.common.tracking import PlannerPilot
 from airworthy.planners.mapping import maps_of_cells
 from airworthy.planners.sampling_expert import MAP_SETTINGS, SamplingExpert, SamplingSettings
 from airworthy.planners.sampling_expert.planner import find_route
+from airworthy.planners.sampling_expert.retimed import RetimedPaths
 from airworthy.planners.sampling_expert.sampling import (
     CONTACT,
     REACH,
@@ -185,9 +186,9 @@ def test_the_best_candidate_is_the_one_that_is_flown(monkeypatch: pytest.MonkeyP
     def sampled(*_: object) -> SimpleNamespace:
         return SimpleNamespace(samples=7, cost=np.array([next(costs)]), coefficients=np.array([[better, worse]]))
 
-    plain = SamplingExpert._path
+    plain = RetimedPaths.decide
     monkeypatch.setattr(module, "sample", sampled)
-    monkeypatch.setattr(SamplingExpert, "_path", lambda self, *given: asked.append(given[1]) or plain(self, *given))
+    monkeypatch.setattr(RetimedPaths, "decide", lambda self, *given: asked.append(given[1]) or plain(self, *given))
     expert = SamplingExpert(SamplingSettings(samples=32))
     expert.reset(mission())
     states = []
@@ -198,4 +199,4 @@ def test_the_best_candidate_is_the_one_that_is_flown(monkeypatch: pytest.MonkeyP
         states.append((told["state"].tolist(), told["replans"].tolist()))
     assert states == [([0], [1]), ([1], [0])]
     assert len(asked) == 1
-    np.testing.assert_array_equal(asked[0], better)
+    np.testing.assert_array_equal(asked[0], powers(TIMES, 8) @ better)

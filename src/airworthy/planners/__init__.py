@@ -1,4 +1,4 @@
-"""Planners for many flights at once - EGO, Fast-Planner, PGO, NavRL, a sampling expert, an oracle - and the maps they plan on.
+"""Planners for many flights at once - EGO, Fast-Planner, PGO, NavRL, Agile-Autonomy, an oracle - and the maps they plan on.
 
 A planner becomes a pilot by `PlannerPilot`, which brings its maps and a controller that follows its set-points.
 """
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.planners.agile_autonomy import AgileAutonomy, AgileAutonomySettings
     from airworthy.planners.common.depth_input import ComputeModel, OdometryErrors
     from airworthy.planners.common.interface import Airframes, Maps, MapSettings, MapView, Mission, Motion, Planner, Setpoints
     from airworthy.planners.common.tracking import PlannerPilot, TakeOff
@@ -37,9 +38,9 @@ else:
     # fmt: on
 
 __all__ = [
-    "Airframes", "CellMaps", "ComputeModel", "EgoConfig", "EgoPlanner", "FastPlanner", "FastSettings", "KinoSettings",
-    "KnownFreePlanner", "KnownFreeSettings",
-    "LocalMaps", "MapBoxes", "MapSettings", "MapView", "Maps", "Mission", "Motion", "NavRL", "NavRLSettings", "OdometryErrors",
+    "AgileAutonomy", "AgileAutonomySettings", "Airframes", "CellMaps", "ComputeModel", "EgoConfig", "EgoPlanner", "FastPlanner",
+    "FastSettings", "KinoSettings", "KnownFreePlanner", "KnownFreeSettings", "LocalMaps", "MapBoxes", "MapSettings", "MapView",
+    "Maps", "Mission", "Motion", "NavRL", "NavRLSettings", "OdometryErrors",
     "Oracle", "PgoPlanner", "PgoSettings", "Planner", "PlannerPilot", "RoadmapSettings", "SamplingExpert", "SamplingSettings",
     "Setpoints", "StraightFlight", "TakeOff", "backend_names", "camera_pose", "convert_weights", "map_boxes", "mapping_camera",
     "maps_of_cells", "maps_of_scene", "read_pixels", "register_backend",

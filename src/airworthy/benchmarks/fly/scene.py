@@ -16,6 +16,7 @@ from airworthy.benchmarks.navigation.methods import (
     BODY,
     NavigationMethod,
     check_ready,
+    is_learnt_planner,
     is_own_pilot,
     method_names,
     method_of,
@@ -304,7 +305,7 @@ def is_planner(specifier: str) -> bool:
 
 def finds_own_way(specifier: str) -> bool:
     """Return whether a pilot's word is of a planner of the benchmark's, or of a learnt policy that finds its own way."""
-    return specifier in method_names() or learnt_guide(specifier) != ""
+    return specifier in method_names() or is_learnt_planner(specifier) or learnt_guide(specifier) != ""
 
 
 def own_of(specifier: str, given: Any = None) -> NavigationMethod | None:
@@ -427,7 +428,10 @@ class GoalFlight:
         usual, settings = NavigationConfig(), planner.settings
         knows = who.privileged and settings is not None
         maps: Any = None
-        if knows:
+        if hasattr(planner, "maps_for"):
+            maps = planner.maps_for(self.mission, batch if knows else None)
+            self.sensors = {DEPTH: MountedSensor(depth_camera(usual, None))}
+        elif knows:
             maps = maps_of_scene(batch, self.mission, settings)
         elif settings is not None:
             maps = depth_maps(self.mission, settings, usual)

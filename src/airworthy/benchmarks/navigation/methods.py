@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from airworthy.bridges.remote.words import external_entry, is_external
 from airworthy.core.errors import AirworthyError, AssetError, telling_refusals, unknown_name
+from airworthy.core.files import sha256
 from airworthy.core.own_modules import load_with, own_digest
 from airworthy.pilots.containment import PilotFailure, contained, import_contained, stops_noted
 
@@ -19,6 +20,7 @@ __all__ = [
     "NavigationMethod",
     "check_ready",
     "external_method",
+    "is_learnt_planner",
     "is_own_pilot",
     "method_names",
     "method_of",
@@ -94,6 +96,8 @@ flies; those called published do so by their public configurations' 0.1 m."""
 BUILT_IN_PILOTS = tuple(_BUILT_IN)
 """Their names."""
 _PRIVILEGED = ("expert", "oracle")
+STUDENT = "agile_autonomy"
+"""Before the colon and the folder of a trained student of Agile-Autonomy."""
 _MADE: dict[str, NavigationMethod] = {}
 
 
@@ -106,6 +110,12 @@ def register(item: NavigationMethod) -> None:
     if item.name in _BUILT_IN or item.name in _MADE:
         raise AirworthyError(f"A pilot {item.name!r} is there already; choose another name.")
     _MADE[item.name] = item
+
+
+def is_learnt_planner(specifier: str) -> bool:
+    """Return whether a word is agile_autonomy:FOLDER, of a student that `airworthy train agile_autonomy` made."""
+    word, _, folder = specifier.partition(":")
+    return word == STUDENT and bool(folder)
 
 
 def is_own_pilot(specifier: str) -> bool:
@@ -165,12 +175,12 @@ def method_names() -> list[str]:
 
 
 def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
-    """Return a method by its word: a name, FILE.py:CLASS, or external:KIND[:WHERE]; `body` is the radius [m] for
-    which maps are inflated, where they are.
+    """Return a method by its word: a name, FILE.py:CLASS, external:KIND[:WHERE], or agile_autonomy:FOLDER; `body` is the
+    radius [m] for which maps are inflated, where they are.
 
     Raises:
         UnknownNameError: No such name.
-        AssetError: The file cannot be read.
+        AssetError: The file, or a student's folder, cannot be read.
         AirworthyError: It cannot be imported, or the class is none that can fly.
     """
     if specifier in _MADE:
@@ -182,7 +192,26 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
         return _from_file(Path(path), name)
     if is_external(specifier):
         return external_method(specifier)
-    raise unknown_name("pilot", specifier, method_names(), "One of your own is FILE.py:CLASS. A program's is external:KIND.")
+    if is_learnt_planner(specifier):
+        return _student(specifier)
+    raise unknown_name(
+        "pilot",
+        specifier,
+        method_names(),
+        "One of your own is FILE.py:CLASS. A program's is external:KIND. A trained student is agile_autonomy:FOLDER.",
+    )
+
+
+def _student(specifier: str) -> NavigationMethod:
+    """Return a student of Agile-Autonomy by its folder, which is read at once: what is damaged flies nowhere."""
+    from airworthy.pilots.network_files import WEIGHTS_FILE
+    from airworthy.planners.agile_autonomy import AgileAutonomy, read_student
+
+    folder = Path(specifier.partition(":")[2])
+    student = read_student(folder)
+    identity = {"weights": sha256((folder / WEIGHTS_FILE).read_bytes()), "blind": student.contract.blind}
+    title = f"Agile-Autonomy, {'blind ' if student.contract.blind else ''}student"
+    return NavigationMethod(specifier, lambda: AgileAutonomy(student=student), title=title, identity=identity)
 
 
 def _built_in(specifier: str, body: float) -> NavigationMethod:

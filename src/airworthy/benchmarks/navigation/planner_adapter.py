@@ -164,12 +164,15 @@ class PlannerGuide:
         def make() -> Any:
             return Timed(method.make(), config.decision_timeout) if method.own else method.make()
 
-        planner = Alone(make) if method.alone else made(make) if method.own else make()
+        planner: Any = Alone(make) if method.alone else made(make) if method.own else make()
         settings = planner.settings
         knows = method.privileged and settings is not None
-        self.camera = None if settings is None or knows else depth_camera(config, settings)
+        looks = hasattr(planner, "maps_for")
+        self.camera = None if settings is None or (knows and not looks) else depth_camera(config, None if looks else settings)
         maps: Any = None
-        if knows:
+        if looks:
+            maps = planner.maps_for(mission, scenes if knows else None)
+        elif knows:
             maps = maps_of_scene(scenes, mission, settings)
         elif settings is not None:
             maps = depth_maps(mission, settings, config)

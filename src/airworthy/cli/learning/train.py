@@ -116,6 +116,7 @@ KINDS = {
     "race": "a pilot that flies the AlphaPilot race by its estimates, without plan or solver, in minutes",
     "motor_command": "a policy for Aerial Gym's motor-command task as published, by reward, in minutes",
     "avoid": "a policy that sees a small depth image and flies fast through obstacles, from nothing, in minutes",
+    "agile_autonomy": "a student of the sampling expert: from a depth image to trajectories of one second, in half an hour",
     "depth_navigation": "a policy that flies through rooms of obstacles by a depth camera, by reward",
     "lidar_navigation": "the same by a LiDAR",
     "dce": "the Deep Collision Encoder that depth_navigation may read images by",
@@ -215,6 +216,10 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_avoid import main as train_avoid
 
         return train_avoid(argv[1:])
+    if kind_name == "agile_autonomy":
+        from airworthy.cli.learning.train_agile_autonomy import main as train_agile_autonomy
+
+        return train_agile_autonomy(argv[1:])
     if kind_name in ("depth_navigation", "lidar_navigation"):
         from airworthy.cli.learning.train_navigation import main as train_navigation
 
@@ -255,6 +260,7 @@ def _help() -> str:
         f"       {PROG} race [options]",
         f"       {PROG} motor_command [options]",
         f"       {PROG} avoid [options]",
+        f"       {PROG} agile_autonomy [options]",
         f"       {PROG} depth_navigation [options]",
         f"       {PROG} lidar_navigation [options]",
         f"       {PROG} dce [options]",

@@ -297,6 +297,8 @@ class Planner(Protocol):
     A planner may also say `searching`, flights (n,) that have no plan that they trust and try for one: at the time limit such a
     flight has found no path, instead of having stopped elsewhere. And it may have `check_ready()`, which raises an
     `AirworthyError` where something is missing that it cannot fly without, such as weights: it is called before anything flies.
+    One that looks at images itself has `maps_for(mission, scenes)`: it returns what is filled, by whole images, in the place of
+    maps; scenes are told to privileged planners only.
     """
 
     @property

@@ -6,6 +6,7 @@ Source: specification of the planners, sections 8.4 and 8.5. It is meant for map
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,22 @@ from airworthy.core.random import flight_key
 from airworthy.core.schema import check_fields
 from airworthy.geometry.grid_path import shortest_path
 from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
-from airworthy.planners.sampling_expert.sampling import DEGREE, POINTS, TIMES, Goal, constrained_fit, powers, sample
+from airworthy.planners.sampling_expert.retimed import RetimedPaths
+from airworthy.planners.sampling_expert.sampling import DEGREE, POINTS, TIMES, Goal, powers, sample
 
-__all__ = ["MAP_SETTINGS", "STATES", "Polyline", "SamplingExpert", "SamplingSettings", "find_route"]
+__all__ = [
+    "BRAKING",
+    "CEILING",
+    "FLOOR",
+    "MAP_SETTINGS",
+    "RATE",
+    "STATES",
+    "Polyline",
+    "SamplingExpert",
+    "SamplingSettings",
+    "find_route",
+    "reference_goal",
+]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # The expert's global reference: a way without collisions from start to goal, and how far along it a vehicle is.
@@ -35,6 +49,11 @@ SPACING, SMOOTHING = 0.2, 20
 # Ours: farther than is flown between two decisions at any speed here.
 _WINDOW = 4.0
 """A vehicle's position is looked for so far ahead of the last one [m]."""
+# Ours: m/s^2 at which speed falls before the goal.
+BRAKING = 2.0
+# Ours: a body of 0.3 m, and the error of tracking.
+FLOOR, CEILING = 0.5, 0.4
+"""From the floor and the ceiling, which the maps do not hold [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +130,44 @@ def _smoothed(maps: Any, flight: int, points: Array, clearance: float) -> Array:
     return points
 
 
+def reference_goal(
+    mission: Mission,
+    routes: Sequence[Polyline | None],
+    progress: Array,
+    ids: ArrayIndex,
+    position: Array,
+    velocity: Array,
+    speed: Array,
+) -> tuple[Goal, Array]:
+    """Return what some flights should do over the horizon: their route by arc length, slower where the goal is near.
+
+    Args:
+        mission: Of n flights.
+        routes: Their global references, n of them; those of `ids` are there.
+        progress: Arc lengths come to so far [m], (n,); moved on in place.
+        ids: Flights (k,).
+        position: From where, world [m], (k, 3).
+        velocity: How they fly there, world [m/s], (k, 3).
+        speed: At most, over the horizon [m/s], (k,).
+
+    Returns:
+        The reference, and its speeds (k,) [m/s].
+    """
+    speed = np.array(speed, np.float64)
+    points, speeds = np.empty((len(ids), POINTS, 3)), np.empty((len(ids), POINTS, 3))
+    for k, flight in enumerate(ids):
+        route = routes[flight]
+        assert route is not None
+        progress[flight] = route.progress(position[k], progress[flight])
+        rest = max(route.along[-1] - progress[flight], 0.0)
+        speed[k] = min(speed[k], np.sqrt(2.0 * BRAKING * rest))
+        along = progress[flight] + speed[k] * TIMES
+        points[k] = route.at(along)
+        speeds[k] = np.gradient(np.vstack([route.at(along[:1] - speed[k] * 0.1), points[k]]), 0.1, axis=0)[1:]
+    heights = np.stack([mission.lower[ids, 2], mission.upper[ids, 2]], axis=1)
+    return Goal(position, velocity, points, speeds, np.add(heights, (FLOOR, -CEILING))), speed
+
+
 # -----------------------------------------------------------------------------------------------------------------------------
 
 # Ours, because samples are judged by their distance from obstacles, which thicker cells would shorten.
@@ -120,20 +177,8 @@ RATE = 15.0
 """Decisions per second [Hz]."""
 STATES = ("following", "without a sample", "arrived")
 # Ours, in this order: a share of a decision's period, so that rounding of the clock loses no tick; any number, so that draws
-# differ from those of other parts with the same seed; metres from the goal, and m/s^2 at which speed falls before it.
-_EARLY, _TAG, _ARRIVED, _BRAKING = 0.05, 0x5A4D, 0.3, 2.0
-# Ours: beyond it the fitted start would no longer be where the vehicle is.
-_STRAY = 0.5
-"""Farther than this from its set-point a vehicle starts anew from where it is [m]."""
-# Ours: a body of 0.3 m, and the error of tracking.
-_FLOOR, _CEILING = 0.5, 0.4
-"""From the floor and the ceiling, which the maps do not hold [m]."""
-# Ours: 25 ms apart over the horizon of a second.
-_FINE = 41
-"""Points of a path by which it is re-timed."""
-# Source: spec/planners 8.5: fit degree 5 with 3rd-order continuity.
-EXECUTED = 5
-"""Degree of what is flown."""
+# differ from those of other parts with the same seed; metres from the goal.
+_EARLY, _TAG, _ARRIVED = 0.05, 0x5A4D, 0.3
 
 
 @dataclass(frozen=True)
@@ -153,20 +198,6 @@ class SamplingSettings:
         check_fields(self, "SamplingSettings.")
         if not (self.chains >= 1 and self.samples >= self.chains and self.kept >= 1 and self.speed_max > 0.0):
             raise AirworthyError(f"The sampling expert got {self}; expected positive numbers and no more chains than samples.")
-
-
-@dataclass(eq=False)
-class _Path:
-    """What one flight follows: points by arc length, and its speed."""
-
-    begun: float
-    along: Array
-    points: Array
-    tangent: Array
-    bend: Array
-    speed: float
-    target: float
-    acceleration: float
 
 
 class SamplingExpert:
@@ -189,11 +220,7 @@ class SamplingExpert:
         self._routes: list[Polyline | None] = [None] * count
         self._progress, self._tick = np.zeros(count), np.full(count, -1, np.int64)
         self._state = np.zeros(count, np.int64)
-        self._now: list[_Path | None] = [None] * count
-        self._next: list[_Path | None] = [None] * count
-        self._holds_from, self._decided = np.zeros(count), np.zeros(count, bool)
-        displacement = mission.goal - mission.start
-        self._yaw = np.arctan2(displacement[:, 1], displacement[:, 0])
+        self._decided, self._paths = np.zeros(count, bool), RetimedPaths(mission)
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
         """Decide where a tick of 15 Hz has passed.
@@ -224,16 +251,11 @@ class SamplingExpert:
 
     def adopt(self, delay: Array) -> None:
         """Let the last decisions hold after their compute."""
-        self._holds_from[self._decided] += delay[self._decided]
+        self._paths.delay(self._decided, delay)
 
     def setpoints(self, time: Array) -> Setpoints:
         """Return set-points along the path in force."""
-        rows = [self._row(flight, float(t)) for flight, t in enumerate(time)]
-        position, velocity, acceleration = (np.array([row[k] for row in rows]) for k in range(3))
-        # Ours, [m/s]: near rest the direction of flight is noise, and the nose would turn about.
-        fast = np.hypot(velocity[:, 0], velocity[:, 1]) > 0.3
-        self._yaw = np.where(fast, np.arctan2(velocity[:, 1], velocity[:, 0]), self._yaw)
-        return Setpoints(position, velocity, acceleration, self._yaw.copy(), np.zeros(len(time)))
+        return self._paths.setpoints(time)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
@@ -245,75 +267,16 @@ class SamplingExpert:
         good = np.isfinite(found.cost[:, 0])
         self._state[ids] = np.where(~far, 2, np.where(good, 0, 1))
         for k in np.flatnonzero(good):
-            flight, time = int(ids[k]), float(motion.time[ids[k]])
-            if self._next[flight] is not None and time >= self._holds_from[flight]:
-                self._now[flight] = self._next[flight]
-            self._next[flight] = self._path(flight, found.coefficients[k, 0], motion, float(cap[k]))
-            self._holds_from[flight], self._decided[flight] = time, True
-
-    def _begin(self, flight: int, motion: Motion) -> tuple[Array, Array, Array]:
-        """State that a trajectory starts from: the set-point, while the vehicle is near it, else where the vehicle is.
-
-        From odometry alone every decision would forgive the tracking error, and nothing would bring a height back.
-        """
-        wanted = self._row(flight, float(motion.time[flight]))
-        if self._next[flight] is not None and np.linalg.norm(wanted[0] - motion.position[flight]) < _STRAY:
-            return wanted
-        return motion.position[flight], motion.velocity[flight], np.zeros(3)
+            flight = int(ids[k])
+            points = powers(TIMES, DEGREE) @ found.coefficients[k, 0]
+            self._paths.decide(flight, points, motion, float(cap[k]))
+            self._decided[flight] = True
 
     def _goal(self, ids: ArrayIndex, motion: Motion) -> tuple[Goal, Array]:
-        """Return references by arc length at the speed that the next second may have, slower where the goal is near."""
-        begun = [self._begin(int(flight), motion) for flight in ids]
+        """Return references at the speed that the next second may have."""
+        begun = [self._paths.begin(int(flight), motion) for flight in ids]
         position, velocity = (np.array([row[k] for row in begun]) for k in range(2))
-        highest = np.minimum(self.options.speed_max, self._mission.speed[ids])
         # Source: spec/planners 8.5: min(|v| + 1, 7 m/s).
+        highest = np.minimum(self.options.speed_max, self._mission.speed[ids])
         speed = np.minimum(np.linalg.norm(velocity, axis=1) + 1.0, highest)
-        points, speeds = np.empty((len(ids), POINTS, 3)), np.empty((len(ids), POINTS, 3))
-        for k, flight in enumerate(ids):
-            route = self._routes[flight]
-            assert route is not None
-            self._progress[flight] = route.progress(position[k], self._progress[flight])
-            rest = max(route.along[-1] - self._progress[flight], 0.0)
-            speed[k] = min(speed[k], np.sqrt(2.0 * _BRAKING * rest))
-            along = self._progress[flight] + speed[k] * TIMES
-            points[k] = route.at(along)
-            speeds[k] = np.gradient(np.vstack([route.at(along[:1] - speed[k] * 0.1), points[k]]), 0.1, axis=0)[1:]
-        heights = np.stack([self._mission.lower[ids, 2], self._mission.upper[ids, 2]], axis=1)
-        return Goal(position, velocity, points, speeds, np.add(heights, (_FLOOR, -_CEILING))), speed
-
-    def _path(self, flight: int, coefficients: Array, motion: Motion, target: float) -> _Path:
-        """Return the polynomial that is flown: from the present set-point's acceleration on, by arc length."""
-        by_points, by_start = constrained_fit(EXECUTED, 3)
-        start = np.stack(self._begin(flight, motion))
-        chosen = by_points @ (powers(TIMES, DEGREE) @ coefficients) + by_start @ start
-        grid = np.linspace(0.0, TIMES[-1], _FINE)
-        points, slope, curve = (powers(grid, EXECUTED, d) @ chosen for d in range(3))
-        along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-        size = np.linalg.norm(slope, axis=1, keepdims=True)
-        tangent = slope / np.maximum(size, 1e-6)
-        # Ours, [m/s]: the curvature of a path that begins at rest is 0 / 0, and close to it huge.
-        bend = (curve - (curve * tangent).sum(axis=1, keepdims=True) * tangent) / np.maximum(size, 0.3) ** 2
-        limit = float(self._mission.acceleration[flight])
-        speed = float(np.linalg.norm(start[1]))
-        return _Path(float(motion.time[flight]), along, points, tangent, bend, speed, target, limit)
-
-    def _row(self, flight: int, time: float) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration of one flight: the speed goes over to its target and is constant then."""
-        ready = self._next[flight] is not None and time >= self._holds_from[flight]
-        path = self._next[flight] if ready else self._now[flight]
-        if path is None:
-            return self._mission.start[flight], np.zeros(3), np.zeros(3)
-        since = max(time - path.begun, 0.0)
-        change = path.target - path.speed
-        ramp = abs(change) / path.acceleration
-        inside = min(since, ramp)
-        pull = np.sign(change) * path.acceleration
-        speed = path.speed + pull * inside
-        along = path.speed * inside + 0.5 * pull * inside**2 + path.target * (since - inside)
-        if along >= path.along[-1]:
-            return path.points[-1], np.zeros(3), np.zeros(3)
-        point, tangent, bend = (
-            np.array([np.interp(along, path.along, rows[:, i]) for i in range(3)])
-            for rows in (path.points, path.tangent, path.bend)
-        )
-        return point, speed * tangent, speed**2 * bend + (pull if since < ramp else 0.0) * tangent
+        return reference_goal(self._mission, self._routes, self._progress, ids, position, velocity, speed)
