@@ -674,6 +674,17 @@ def test_an_evaluation_waits_as_long_as_it_is_told(loopback: None, tmp_path: Pat
         evaluate(config)
 
 
+def test_an_evaluation_without_its_betaflight_ends_as_it_does_without_any_other(
+    loopback: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # It is met in its first flight: over UDP nobody connects before.
+    given = ["--pilot", f"betaflight:{free_port()}", "--vehicle", "x500", "--course", "line", "--scene", "empty_room"]
+    short = ["--conditions", "baseline", "--flights", "1", "--wait", "0.3", "--no-report"]
+    assert main(["evaluate", *given, *short, "--out", str(tmp_path / "run")]) == 2
+    assert "The pilot betaflight cannot be flown: betaflight never answered within 0.3 s" in capsys.readouterr().err
+    assert not list((tmp_path / "run").rglob("*.parquet"))
+
+
 def test_an_evaluation_of_our_own_pilots_waits_for_nobody(tmp_path: Path) -> None:
     with pytest.raises(AirworthyError, match="--wait 3 changes nothing for pilots of which none is a program outside"):
         evaluate(EvaluateConfig(("mpc",), wait=3.0, out=tmp_path))

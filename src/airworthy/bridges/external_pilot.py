@@ -109,6 +109,8 @@ class ExternalPilot(ABC):
         self._stood: float | None = None
         self.exchanges = 0
         """Samples that were answered."""
+        self.absent = False
+        """Whether nobody was there: nothing ever came within the link's `wait`."""
 
     # ---- what a protocol does ---------------------------------------------------------------------------------------
 
@@ -191,7 +193,8 @@ class ExternalPilot(ABC):
             if reply is not None and until(reply):
                 return step / self.rate
             if time.monotonic() > deadline:
-                silent = "never answered" if reply is None else "did not arm"
+                self.absent = reply is None
+                silent = "never answered" if self.absent else "did not arm"
                 why = "" if reply is None else self.unarmed()
                 raise AutopilotFailure(
                     f"{self.name} {silent} within {self.settings.wait:g} s{why}; docs/howto/autopilots.md says how it does"

@@ -47,6 +47,7 @@ from airworthy.benchmarks.fly.scene import (
     with_course,
 )
 from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
+from airworthy.bridges.external_pilot import ExternalPilot
 from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.bridges.ros.flight_log import FLIGHT_LOG, FlightMcap
 from airworthy.control.allocation import PRIORITIES
@@ -198,7 +199,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
                 )
                 plan = replace(plan, watch=log.write)
             flown = fly(simulator, pilot, plan, quiet, mounted)
-            if isinstance(pilot, RemotePilot) and pilot.absent:
+            if isinstance(pilot, (RemotePilot, ExternalPilot)) and pilot.absent:
                 raise AirworthyError(f"The pilot {config.pilot} cannot be flown: {flown.pilot_error}.")
             flown = flown if goal is None else goal.scored(flown)
             try:

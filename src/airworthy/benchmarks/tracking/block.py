@@ -29,6 +29,7 @@ from airworthy.bridges.external_pilot import ExternalPilot
 from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
+from airworthy.core.errors import AirworthyError
 from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance
 from airworthy.geometry.distance import clearance
 from airworthy.optics.projections import Pinhole
@@ -368,6 +369,11 @@ def fly_block(
             pilot.inner.close()
     if flown.interrupted:
         return None
+    if isinstance(pilot.inner, (RemotePilot, ExternalPilot)) and pilot.inner.absent:
+        raise AirworthyError(
+            f"The pilot {method.name} cannot be flown: {flown.pilot_error}. Flights that were flown are kept, and the same"
+            " command goes on from there; --wait SECONDS waits longer."
+        )
     table = _table(flown, pilot, simulator, number)
     rows = _rows(block, setting, method, drones, flown, table, pilot, protocol, batch)
     carried = (item.device for item in sensors.values() if isinstance(item.device, Device))
