@@ -1,4 +1,4 @@
-"""A chain of six links learns by reward to hold its first link in place, whatever its shape, and is filmed.
+"""A chain of six links learns by reward to hold its first link in place, whatever its shape, and is filmed (half an hour).
 
 Stopped, it goes on where it was. Writes runs/25_chain_hover: the policy, report.html, film.
 """
