@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from airworthy.core.jobs.progress import WAITING_EVERY_S, progress, waiting
+from airworthy.core.jobs.progress import WAITING_EVERY_S, ProgressLine, progress, waiting
 
 
 def test_short_work_says_nothing_where_standard_error_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,6 +29,18 @@ def test_long_work_says_a_line_each_half_minute_where_there_is_no_terminal(
     # At 100, 120, 140 and 145 s the items 0 to 3 begin: as many are done.
     said = "Flying: 2 of 4 in 40 s, 40 s remaining\n" if total else "Flying: 2 in 40 s\n"
     assert err == ("" if quiet else said)
+
+
+def test_what_is_left_does_not_count_what_came_before_the_first_thing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Compiling and the first of a hundred take 200 s; then each takes one.
+    clock = iter([0.0, 200.0, 231.0, 232.0])
+    monkeypatch.setattr("airworthy.core.jobs.progress.time.monotonic", lambda: next(clock))
+    line = ProgressLine("Flying", 100)
+    for done in (1, 32, 33):
+        line.at(done)
+    assert capsys.readouterr().err == "Flying: 1 of 100 in 200 s\nFlying: 32 of 100 in 231 s, 68 s remaining\n"
 
 
 @pytest.mark.parametrize("total", [None, 3])

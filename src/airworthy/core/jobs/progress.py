@@ -178,6 +178,10 @@ def progress(iterable: Iterable[Item], text: str, total: int | None = None, *, q
     yield from (_shown if sys.stderr.isatty() else _told)(iterable, text, total)
 
 
+_TOLD_SHARE = 0.05
+"""Of the whole that the first part is at least, where the remaining time is told by it alone."""
+
+
 class ProgressLine:
     """Writes a line on standard error each half minute, where there is no terminal for a bar.
 
@@ -189,10 +193,13 @@ class ProgressLine:
     def __init__(self, text: str, total: int | None) -> None:
         self._text, self._total = text, total
         self._begun = self._last = time.monotonic()
+        self._first: tuple[float, int] | None = None
 
     def at(self, done: int) -> None:
         """Take that so many things are done, and say it if the last line is a while ago."""
         now = time.monotonic()
+        if self._first is None and done > 0:
+            self._first = (now, done)
         if now - self._last < TOLD_EVERY_S:
             return
         self._last, spent = now, now - self._begun
@@ -200,8 +207,20 @@ class ProgressLine:
             far = f"{done:,} in {spent:,.0f} s"
         else:
             far = f"{done:,} of {self._total:,} in {spent:,.0f} s"
-            far += f", {spent * (self._total - done) / done:,.0f} s remaining" if 0 < done < self._total else ""
+            far += self._remaining(now, done)
         print(f"{self._text}: {far}", file=sys.stderr, flush=True)
+
+    def _remaining(self, now: float, done: int) -> str:
+        """What is left, by the pace since the first thing was done: before it kernels are compiled, for a minute or two."""
+        if self._first is None or self._total is None or not 0 < done < self._total:
+            return ""
+        since, first = self._first
+        if done == first:
+            # All that there is to go by; of a small part it would be the compiling many times over.
+            since, first = self._begun, 0
+            if done < _TOLD_SHARE * self._total:
+                return ""
+        return f", {(now - since) * (self._total - done) / (done - first):,.0f} s remaining"
 
 
 @contextmanager
