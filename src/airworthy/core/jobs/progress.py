@@ -211,7 +211,7 @@ class ProgressLine:
         print(f"{self._text}: {far}", file=sys.stderr, flush=True)
 
     def _remaining(self, now: float, done: int) -> str:
-        """Return what is left, by the pace since the first thing was done: before it kernels are compiled, for a minute or two."""
+        """Return what is left, by the pace since the first thing was done: before it kernels are compiled."""
         if self._first is None or self._total is None or not 0 < done < self._total:
             return ""
         since, first = self._first
