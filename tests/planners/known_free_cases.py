@@ -70,7 +70,8 @@ class ConeMaps:
     def touched(self, flight: int) -> TouchedCells:
         """What the newest image changed."""
         side = np.array(self.worlds[flight].shape, np.int32)
-        return TouchedCells(self.odds[flight].reshape(-1), side, *self.bounds[flight], int(self.images[flight]))
+        first, last = self.bounds[flight]
+        return TouchedCells(self.odds[flight].reshape(-1), side, first, last, int(self.images[flight]))
 
     def view(self, flight: int) -> MapView:
         """All of it."""

@@ -121,8 +121,8 @@ def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCa
         share: Of its acceleration and jerk that may be asked for.
     """
     speed = float(np.linalg.norm(start[1]))
-    shortest = max(1.2 * speed / (share * limits.acceleration), 0.25)
-    duration = shortest * 1.25 ** np.arange(10)
+    shortest = max(1.2 * speed / (share * float(limits.acceleration)), 0.25)
+    duration: Array = shortest * 1.25 ** np.arange(10, dtype=np.float64)
     end = np.zeros((len(duration), 3, 3))
     end[:, 0] = start[0] + start[1] * (0.45 * duration[:, None]) + start[2] * (0.05 * duration[:, None] ** 2)
     found = quintics(start, end, duration)

@@ -318,7 +318,7 @@ def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least
     ]
     result = np.zeros(len(spaces), np.int32)
     ball, ring = spaces[0].ball, spaces[0].ring
-    arrays = [address, np.array(sizes, np.int32), np.stack([s.numbers for s in spaces]), ball, ring]
+    arrays: list[ArrayAny] = [address, np.array(sizes, np.int32), np.stack([s.numbers for s in spaces]), ball, ring]
     numbers = [len(ball), len(ring), known, least, most, hole]
     quiet_launch(merge_kernel(), len(spaces), [*(_send(a) for a in arrays), *numbers, _send(result)], "cpu")
     return result.astype(np.int64)

@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.planners.common.reference import evaluate_polynomial, quintic
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits
 
@@ -163,7 +163,7 @@ class StoppingPlans:
         """Return what a flight follows."""
         return StoppingTrajectory(self.coefficients[flight], self.duration[flight], float(self.begin[flight]))
 
-    def state(self, flights: Array, time: Array) -> tuple[Array, Array, Array]:
+    def state(self, flights: ArrayInt, time: Array) -> tuple[Array, Array, Array]:
         """Return position, velocity, acceleration (k, 3) of flights (k,) at times (k,), at rest behind the end."""
         since = np.maximum(time - self.begin[flights], 0.0)
         duration = self.duration[flights]

@@ -32,7 +32,7 @@ __all__ = ["KnownFreePlanner"]
 
 _CLOSE = 0.1
 """Between points of a trajectory that are certified [m]: balls of 0.31 m so far apart cover a body of 0.306 m."""
-_BATCH, _MOST = 6, 30
+_BATCH, _MOST = 6, 24
 """StoppingCandidates that are certified at once, and at most."""
 _RELAXED = (0.97, 0.93, 0.85, 0.7, 0.5, 0.25)
 """Shares of the body's radius: where a flight is nearer to something than it should be, it may come away from there."""
@@ -43,6 +43,8 @@ _STILL, _ALIGNED, _STEP = 0.08, 0.15, 0.35
 _GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
 """A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m];
 for so long at first nobody looks for another [s]."""
+_NIMBLE = 15.0
+"""Jerk from which on a vehicle follows as the spare for speed supposes [m/s^3]."""
 _FREE_LEVEL = -1.0
 """Log-odds at which a cell that was occupied is free again."""
 
@@ -360,15 +362,22 @@ class KnownFreePlanner:
         """Return the first of the candidates that is certified to its rest and costs no more than `most`."""
         c = self.config
         work["polynomials"][flight] += offered.tried
-        excess = np.maximum(offered.speed - c.spare_free_speed, 0.0)
+        # What follows slowly is farther beside its set-point at the same speed.
+        slow = min(max(_NIMBLE / float(self.limits.jerk[flight]), 1.0), 2.5)
+        excess = np.maximum(offered.speed - c.spare_free_speed / slow, 0.0) * slow
         late = min(0.5 * max(self._errors[flight] - 0.08, 0.0), 0.1)
         spare = np.minimum(c.spare + c.spare_per_speed * excess, c.spare_most) + late * np.minimum(excess, 1.0)
         count = min(int(np.searchsorted(offered.cost, most, side="right")), _MOST)
-        for begun in range(0, count, _BATCH):
-            part = range(begun, min(begun + _BATCH, count))
+        order = np.arange(count)
+        if not np.isfinite(most) and len(offered) > count:
+            # Where there is little room only what is slow fits, which stands last.
+            rest = count + np.argsort(offered.speed[count:], kind="stable")
+            order = np.concatenate([order, rest[: 2 * _BATCH]])
+        for begun in range(0, len(order), _BATCH):
+            part = order[begun : begun + _BATCH].tolist()
             made = [offered.trajectory(k, begin) for k in part]
             paths = [m.points(0.0, _CLOSE, float(offered.speed[k])) for m, k in zip(made, part, strict=True)]
-            wide = share * (c.body + spare[list(part)])
+            wide = share * (c.body + spare[part])
             first, _ = self._certified(flight, paths, wide, share * (c.body + 0.005), work)
             for k, path in enumerate(paths):
                 if first[k] == len(path):

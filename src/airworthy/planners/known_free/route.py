@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt, NDArray
+from airworthy.core.arrays import Array, ArrayAny, ArrayInt, NDArray
 from airworthy.core.native_kernel import native_kernel, quiet_launch
 from airworthy.planners.known_free.config import RouteSettings
 from airworthy.planners.known_free.known_space import BLOCKED, KNOWN, REFUSED, TAKEN, KnownSpace, _send, task_source
@@ -101,9 +101,16 @@ class RouteSearches:
             self._nodes, self._round = np.zeros(size, np.uint8), 0
         self._round += 1
         path, result = np.zeros(_LONGEST, np.int32), np.zeros(2, np.int32)
-        given = [space.address, space.cells, space.numbers, ends, limits, self.prices(space.resolution, goal_radius)]
+        given: list[ArrayAny] = [
+            space.address,
+            space.cells,
+            space.numbers,
+            ends,
+            limits,
+            self.prices(space.resolution, goal_radius),
+        ]
         numbers = [self._round, _WAITING, self.settings.expansions, _LONGEST]
-        arrays = [_send(a) for a in (*given, self._nodes, self._heap)]
+        arrays = [_send(a) for a in [*given, self._nodes, self._heap]]
         quiet_launch(route_kernel(), 1, [*arrays, *numbers, _send(path), _send(result)], "cpu")
         return Route(path[: result[0]].astype(np.int64), int(result[1]))
 
