@@ -14,6 +14,7 @@ from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.frames import from_euler, multiply
+from airworthy.pilots import policy_word
 from airworthy.planners.agile_autonomy import (
     AgileAutonomy,
     DepthImages,
@@ -268,6 +269,7 @@ def test_a_folder_is_a_pilot_of_fly_and_benchmark(tmp_path: Path) -> None:
     method = method_of(word)
     assert (method.name, method.kind, method.privileged) == (word, "planner", False)
     assert len(method.identity["weights"]) == 64
+    assert policy_word(tmp_path) == word
     assert isinstance(method.make(), AgileAutonomy)
     with pytest.raises(AssetError, match="nowhere"):
         method_of("agile_autonomy:nowhere")

@@ -42,6 +42,8 @@ EXTERNAL = "external"
 """Before the kind of any other program outside, with a colon: `airworthy.bridges.remote`."""
 LEARNT_PILOTS = (MOTOR, AVOID, NAVIGATION)
 """Words that a folder always follows: nothing of the kind is shipped."""
+STUDENT = "agile_autonomy"
+"""Kind and word of a student's folder, which a planner flies (`airworthy.planners.agile_autonomy`)."""
 _FOLDERS = "svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER"
 _OTHERS = {
     ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
@@ -97,6 +99,8 @@ def policy_word(folder: str | Path) -> str:
     kind = contract_kind(folder)
     if kind in (sees := {avoid.KIND: AVOID, navigation.KIND: NAVIGATION}):
         return f"{sees[kind]}:{folder}"
+    if kind == STUDENT:
+        return f"{STUDENT}:{folder}"
     return f"{MOTOR if kind == motor.KIND or _of_task(folder) else SVNET}:{folder}"
 
 

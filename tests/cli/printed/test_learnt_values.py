@@ -24,6 +24,7 @@ from airworthy.cli.learning import (
     synthesize,
     synthesize_gates,
     train,
+    train_agile_autonomy,
     train_avoid,
     train_boundary,
     train_hover,
@@ -191,6 +192,32 @@ def test_avoiding(told: Transcript, monkeypatch: Patch) -> None:
         for words in ("--iterations 5 --seed 3 --threads 2 --minutes 0.5 --speeds 4 6 --areas 3 --flights 7", "--json"):
             told.run(f"train avoid {words}: {name}", lambda words=words: train_avoid.main(words.split()))
     told.check(FILES / "avoiding.txt")
+
+
+def student(finished: bool = True) -> Any:
+    row = {
+        "pilot": "student",
+        "scenario": "forest",
+        "speed_m_s": 4.0,
+        "flights": 20,
+        "success": 15,
+        "success_interval_percent": [53.1, 88.8],
+        "collision": 4,
+        "mean_speed_m_s": 3.625,
+    }
+    figures = {"flights": [row, {**row, "pilot": "blanked", "success": 0, "mean_speed_m_s": None}], "training_wall_s": 123.4}
+    return Trained(folder=Path("out"), finished=finished, iteration=12, figures=figures if finished else {})
+
+
+def test_students(told: Transcript, monkeypatch: Patch) -> None:
+    from airworthy.learning.agile_autonomy import run as student_run
+
+    monkeypatch.setattr(train_agile_autonomy, "load_torch", lambda: None)
+    for name, done in (("whole", student()), ("out of time", student(False)), ("stopped", KeyboardInterrupt())):
+        monkeypatch.setattr(student_run, "train_agile_autonomy", told.fake("train_agile_autonomy", done))
+        for words in ("--rounds 2 --seed 3 --minutes 0.5 --speeds 4 6 --judged-scenarios maze --baselines ego", "--json"):
+            told.run(f"train agile_autonomy {words}: {name}", lambda words=words: train_agile_autonomy.main(words.split()))
+    told.check(FILES / "students.txt")
 
 
 def task_done(seed: int, finished: bool = True, **more: Any) -> Any:

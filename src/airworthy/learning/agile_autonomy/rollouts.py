@@ -173,6 +173,7 @@ class LabellingPlanner(AgileAutonomy):
         direction = reference_directions(position, mission.start[ids], mission.goal[ids], cap)
         state = state_rows(motion.attitude[ids], velocity, rate[ids], direction)
         self._hand_over(ids, position)
+        self._short: dict[int, bool] = {}
         kept = (self._tick[ids] + ids) % self._training.every == 0
         asked = kept | self._expert_flies[ids]
         labels = np.full((len(ids), LABELS, len(TIMES), 3), np.nan)
@@ -203,6 +204,8 @@ class LabellingPlanner(AgileAutonomy):
         for k, flight in enumerate(ids):
             route = self._routes[flight]
             assert route is not None
+            # Between labels nobody else looks how far along the reference the flight is.
+            self._progress[flight] = route.progress(position[k], self._progress[flight])
             away = float(np.linalg.norm(route.at(self._progress[flight : flight + 1])[0] - position[k]))
             limit = self._training.takeover * (_BACK if self._expert_flies[flight] else 1.0)
             self._expert_flies[flight] = away > limit
