@@ -196,7 +196,7 @@ def test_nobody_and_too_many_are_named(node: Callable[..., Any], tmp_path: Path)
     [
         ("external:ros2:lvel=velocity", "was given 'lvel=velocity'; expected KEY=VALUE with level, sees, domain, rate"),
         ("external:ros2:level=wrench", "Unknown control level of ROS 2 'wrench'"),
-        ("external:ros2:domain=x", "was given domain='x'; expected a number"),
+        ("external:ros2:domain=x", "was given domain='x'; expected a whole number of 0 or more"),
         ("external:ros2:domain=233", "The domain 233 of ROS 2 is none; expected 0 to 232"),
         ("external:zenoh:router=there", "'there' is no place to listen at"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from airworthy.core.arrays import Array, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import sha256, sha256_file
 from airworthy.core.random import Stream, flight_key, uniforms
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import Bound, check_fields
 from airworthy.pilots import Pilot
 from airworthy.pilots.catalogue import (
     AUTOPILOTS,
@@ -232,10 +232,13 @@ LEVEL = "rate_thrust"
 class Patience:
     """With programs outside [s]."""
 
-    reply: float | None = None
+    reply: Annotated[float | None, Bound(0.01, 3600.0, "s")] = None
     """How long a reply may take; None: as usual over its protocol."""
-    appear: float | None = None
+    appear: Annotated[float | None, Bound(0.01, 3600.0, "s")] = None
     """How long one may take to appear, and an autopilot again to arm; None: as usual."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Patience.")
 
     def of(self, kind: type[Any], **more: Any) -> Any:
         """Return settings of a protocol.
