@@ -2,22 +2,26 @@
 
 Run: python benchmarks/articulated.py [--rounds 5] [--envs 4096]
 
-MuJoCo is left out, with a line that says so, where it is not installed.
+MuJoCo and newton are left out, with a line that says so, where they are not installed (`pip install --no-deps newton`).
 """
 
 from __future__ import annotations
 
 import argparse
 import platform
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
 from airworthy.dynamics.articulated.batch import ArticulatedBatch
 from airworthy.vehicles import Disturbance, Vehicle, WrenchNoise, vehicle
-from airworthy.verification.mujoco_model import has_mujoco, mujoco_model
+from airworthy.verification.mujoco_model import has_mujoco, mujoco_model, mujoco_text
 
 STEP = 0.002
 CAVEATS = """\
@@ -25,7 +29,8 @@ Read with care: ours is float32 on lanes of 16, many environments with parameter
 without noise, IMU, control, containment and contact; "whole" is the simulator's step at level tracking, with law and
 allocation by the measured joints at every tenth physics step, stochastic wrench, pushes, IMU noise and containment. MuJoCo is
 float64, one environment, mj_step on one thread, constraints and contacts switched off, and no rotor lag. Both at a step of
-2 ms; rk4 of chains is unstable there and is left out."""
+2 ms; rk4 of chains is unstable there and is left out. newton is float32, 512 worlds, with gravity and springs alone; it gives
+massless links another inertia, and whether its motion is right was not looked at."""
 
 
 def free(name: str) -> Vehicle:
@@ -101,6 +106,33 @@ def theirs(craft: Vehicle, integrator: str) -> Callable[[], float]:
     return measure
 
 
+def newtons(craft: Vehicle, worlds: int = 512) -> Callable[[], float]:
+    """Return steps of worlds per processor second of newton's SolverFeatherstone: gravity, and what of joints it reads."""
+    import newton
+
+    one = newton.ModelBuilder()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.xml"
+        path.write_text(mujoco_text(craft, STEP, "implicitfast"))
+        one.add_mjcf(str(path))
+    many = newton.ModelBuilder()
+    many.replicate(one, worlds)
+    model = many.finalize(device="cpu")
+    solver, control, states = newton.solvers.SolverFeatherstone(model), model.control(), [model.state(), model.state()]
+
+    def measure() -> float:
+        count = 8
+        start = time.process_time()
+        for _ in range(count):
+            states[0].clear_forces()
+            solver.step(states[0], states[1], control, None, STEP)
+            states.reverse()
+        return worlds * count / (time.process_time() - start)
+
+    measure()  # compiles
+    return measure
+
+
 def main() -> None:
     """Print the table and what it is of."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -114,6 +146,7 @@ def main() -> None:
         print(f", MuJoCo {mujoco.__version__}")
     else:
         print("; MuJoCo is not installed and left out")
+    print(f"newton {version('newton')}" if find_spec("newton") else "newton is not installed and left out")
     print("| vehicle | side | thousand steps of environments per second, median | fastest |\n| --- | --- | --- | --- |")
     for name in ("morphy_linear", "snakey", "snakey6"):
         craft = free(name)
@@ -127,6 +160,8 @@ def main() -> None:
         }
         if has_mujoco():
             sides |= {f"MuJoCo, {k}": theirs(craft, k) for k in (("implicitfast", "RK4") if explicit else ("implicitfast",))}
+        if find_spec("newton") is not None:
+            sides["newton, Featherstone"] = newtons(craft)
         found: dict[str, list[float]] = {side: [] for side in sides}
         for _ in range(asked.rounds):
             for side, measure in sides.items():
@@ -138,6 +173,9 @@ def main() -> None:
             if f"MuJoCo, {other}" in found and mine in found:
                 ratio = np.median(found[mine]) / np.median(found[f"MuJoCo, {other}"])
                 print(f"| {name} | {mine} over {other} | {ratio:.4g} times | |")
+        if "newton, Featherstone" in found:
+            ratio = np.median(found["ours, semi_implicit"]) / np.median(found["newton, Featherstone"])
+            print(f"| {name} | ours, semi_implicit over newton's Featherstone | {ratio:.4g} times | |")
     print(CAVEATS)
 
 
