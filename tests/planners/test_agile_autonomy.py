@@ -291,9 +291,9 @@ def test_flies_through_the_benchmarks_camera_whatever_flies_beside_it(tmp_path: 
     config = NavigationConfig(protocol=NavigationProtocol(time_limit_s=1.5))
     method = method_of(f"agile_autonomy:{tmp_path}")
     both, alone = fly_flights(flights, method, config), fly_flights(flights[1:], method, config)
-    # The free course: a metre a second faster at every decision, level though the vehicle leans.
+    # The free course: a metre a second faster at every decision, off the ground though the vehicle leans.
     moved = both.position - both.mission.start
     assert (moved[:, 0] > 1.0).all()
-    assert (np.abs(moved[:, 2]) < 0.25).all()
+    assert (np.abs(moved[:, 2]) < 0.5).all()
     assert [int(n) for n in both.planner_log["replans"]] == [23, 23]
     assert both.trace[1] == alone.trace[0]
