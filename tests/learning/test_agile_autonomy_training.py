@@ -122,7 +122,7 @@ def test_instants_come_back_from_their_arrays() -> None:
 
 @pytest.mark.slow
 def test_the_expert_labels_where_it_flies() -> None:
-    options = StudentOptions(scenarios=("random_cylinder",), flights=1, samples=128, vehicles=("real_09",))
+    options = StudentOptions(scenarios=("random_cylinder",), flights=1, samples=128, vehicles=("real_03",))
     found = collected(options, 0, None)
     assert len(found) > 20
     assert found.figures["helped"] == found.figures["decisions"]

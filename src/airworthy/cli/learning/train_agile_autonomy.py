@@ -40,7 +40,7 @@ class TrainAgileAutonomyConfig(StudentOptions):
     """Kinds of places in which it is judged."""
     configurations: int = 10
     """Of each kind, the first ones of the benchmark's own layouts."""
-    judged_vehicles: tuple[str, ...] = ("real_09", "virt_05")
+    judged_vehicles: tuple[str, ...] = ("real_03", "virt_05")
     """Each flies in every configuration."""
     baselines: tuple[str, ...] = BASELINES
     """Who flies the same flights: expert, blanked (the student with empty images), straight, or pilots of the benchmark."""

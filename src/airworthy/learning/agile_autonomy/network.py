@@ -18,8 +18,10 @@ from airworthy.planners.agile_autonomy.layers import (
     NUMBERS,
     PATCH,
     POINTS,
+    SPACING,
     STATE_SLOPE,
     WIDTHS,
+    free_course,
 )
 
 __all__ = ["StudentNet"]
@@ -47,6 +49,9 @@ class StudentNet(nn.Module):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
                 if layer.bias is not None:
                     layer.bias.zero_()
+            # Untrained it flies the free course.
+            self.plan[-1].weight.mul_(0.1)
+            self.plan[-1].bias.zero_()
 
     def forward(self, images: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return scores (n, modes) and points (n, modes, 10, 3), body frame [m].
@@ -63,7 +68,10 @@ class StudentNet(nn.Module):
         seen = self.image_modes(_through(self.image, x, IMAGE_SLOPE, True)[:, None])
         moving = self.state_modes(_through(self.state, state, STATE_SLOPE, True)[:, None])
         out = _through(self.plan, torch.cat([seen, moving], dim=2), STATE_SLOPE, False)
-        return out[..., 0], out[..., 1:NUMBERS].unflatten(-1, (3, POINTS)).transpose(-1, -2)
+        points = out[..., 1:NUMBERS].unflatten(-1, (3, POINTS)).transpose(-1, -2)
+        first, second = free_course(state)
+        times = SPACING * torch.arange(1, POINTS + 1, dtype=state.dtype, device=state.device)[:, None]
+        return out[..., 0], points + (times * first[:, None] + times**2 * second[:, None])[:, None]
 
 
 def _layers(widths: tuple[int, ...]) -> nn.ModuleList:

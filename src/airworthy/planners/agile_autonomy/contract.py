@@ -37,8 +37,8 @@ INPUTS = (
 )
 """Name, numbers, unit and frame of the state, in order."""
 MEANING = (
-    "per mode: collision score, then x, y and z of 10 points from 0.1 s to 1.0 s ahead, metres from the vehicle in its body"
-    " frame; the mode whose score is nearest to zero is best"
+    "per mode: collision score, then x, y and z of 10 points from 0.1 s to 1.0 s ahead, metres in the body frame, told from"
+    " v t + ((|v| + 1) d - v) t^2 / 2 with velocity v and reference_direction d; the mode of the score nearest to zero is best"
 )
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "STATE_SLOPE",
     "WIDTHS",
     "StudentNetwork",
+    "free_course",
     "tensor_shapes",
 ]
 
@@ -53,6 +54,21 @@ WIDTHS = {
 IMAGE_SLOPE, STATE_SLOPE = 0.01, 0.5
 """Of the leaky rectifiers: behind an image, and behind state and plan."""
 _TAPS = 3
+
+
+def free_course(state: Any) -> tuple[Any, Any]:
+    """Return what the network's points are told from, as factors of time and of its square, (n, 3) each, body frame.
+
+    Within a second the present velocity becomes one toward the reference, a metre a second faster: what is flown where nothing
+    is in the way. The publication lets the network find that as well. From thousands of instants it does not: level flight in
+    the frame of a leaning body is a product of its inputs, and a decimetre of height decides.
+
+    Args:
+        state: (n, 18), an array or a tensor.
+    """
+    velocity, direction = state[:, 9:12], state[:, 15:18]
+    speed = (velocity**2).sum(-1)[:, None] ** 0.5
+    return velocity, 0.5 * ((speed + 1.0) * direction - velocity)
 
 
 def tensor_shapes(modes: int) -> dict[str, tuple[int, ...]]:
@@ -100,7 +116,10 @@ class StudentNetwork:
         # One flight at a time: a product of several would add in another order.
         rows = [self._one(image, row) for image, row in zip(images, np.asarray(state, self._dtype), strict=True)]
         out = np.array(rows, np.float64).reshape(len(rows), self.modes, NUMBERS)
-        return out[..., 0], out[..., 1:].reshape(len(rows), self.modes, 3, POINTS).swapaxes(-1, -2)
+        points = out[..., 1:].reshape(len(rows), self.modes, 3, POINTS).swapaxes(-1, -2)
+        first, second = free_course(np.asarray(state, np.float64))
+        times = SPACING * np.arange(1, POINTS + 1)[:, None]
+        return out[..., 0], points + (times * first[:, None] + times**2 * second[:, None])[:, None]
 
     def _one(self, image: ArrayU8, state: Array) -> Array:
         x = self._patches(image.astype(self._dtype) / self._dtype(127.5) - self._dtype(1.0))
