@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from tests.planners.known_free_cases import ConeMaps, box_world, clearance, fly, mission_of
 
+from airworthy.benchmarks.navigation.config import Flight, NavigationConfig
+from airworthy.benchmarks.navigation.fly_batch import fly_flights
+from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.interface import MapSettings
@@ -60,6 +63,22 @@ def test_a_slab_is_dived_under_with_the_floor_in_mind() -> None:
     assert under[:, 2].max() < 1.2
     assert flown.tracks[0][:, 2].min() > 0.4
     assert flown.blind == 0
+
+
+def test_a_wall_across_the_whole_area_is_flown_over() -> None:
+    world = box_world((20.0, 4.0, 5.0), (6.6, 7.0, 0.0, 4.0, 0.0, 2.4))
+    start, goal = np.array([[1.5, 2.0, 1.5]]), np.array([[18.5, 2.0, 1.5]])
+    flown = fly(KnownFreePlanner(), [world], mission_of([world], start, goal, ("real_12",)), 14.0)
+    assert flown.arrived.all()
+    assert flown.blind == 0
+    assert flown.tracks[0][:, 2].max() > 2.8
+
+
+@pytest.mark.slow
+def test_a_route_that_climbs_from_the_start_on_begins_flat() -> None:
+    """Urban 6: flights stood for good half a metre on, since no camera saw the upper edge of a body that climbs."""
+    flown = fly_flights([Flight("urban", 6, "real_12")], method_of("known_free"), NavigationConfig())
+    assert flown.watch.outcome[0] == "success"
 
 
 def test_flights_do_not_depend_on_the_batch() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from airworthy.planners.known_free.config import RouteSettings
 from airworthy.planners.known_free.known_space import CellSource, KnownSpace, ball_cells, merge, ring_nodes
-from airworthy.planners.known_free.path import SPACING, near_path
+from airworthy.planners.known_free.path import SPACING, eased, near_path
 from airworthy.planners.known_free.route import RouteSearches, route_twin
 
 KNOWN, LEAST, MOST = -100, -50, 50
@@ -94,3 +94,11 @@ def test_a_gap_that_was_not_seen_is_weighed_against_one_that_was() -> None:
     space = space_of(odds)
     points = space.room_of_nodes(RouteSearches(SETTINGS).find(space, START, GOAL, BOX, 0.15).nodes)
     assert points[np.argmin(np.abs(points[:, 0] - 3.1)), 1] > 2.8
+
+
+def test_an_eased_path_climbs_by_a_quarter_and_goes_where_the_other_goes() -> None:
+    points = np.array([[0.0, 0.0, 1.5], [0.3, 0.4, 1.4], [0.6, 0.8, 2.0], [0.6, 0.8, 2.5], [6.6, 8.8, 0.9]])
+    # Along the ground 0, 0.5, 1, 1, 11 m from a flight that is at 1.6 m: it may be 0, 0.125, 0.25, 0.25, 2.75 m above or below.
+    found = eased(points, np.array([0.0, 0.0, 1.6]))
+    np.testing.assert_allclose(found, [[0.0, 0.0, 1.6], [0.3, 0.4, 1.475], [0.6, 0.8, 1.85], [0.6, 0.8, 1.85], [6.6, 8.8, 0.9]])
+    assert points[2, 2] == 2.0

@@ -24,7 +24,7 @@ from airworthy.planners.known_free.heading import Headings
 from airworthy.planners.known_free.known_space import MET, CellSource, Certifier, KnownSpace, ball_cells, merge, ring_nodes
 from airworthy.planners.known_free.limits import limits_of
 from airworthy.planners.known_free.motion import StoppingPlans, StoppingTrajectory
-from airworthy.planners.known_free.path import SPACING, near_path
+from airworthy.planners.known_free.path import SPACING, eased, near_path
 from airworthy.planners.known_free.route import RouteSearches
 from airworthy.planners.mapping.boxes import UNIT, Rules, logit, map_boxes
 
@@ -231,6 +231,8 @@ class KnownFreePlanner:
             here = self._state(flight, begin)
         path = self._path[flight][: int(self.config.horizon / SPACING)]
         unsafe, share, first, why = self._look_along(flight, time, here, path, work)
+        if len(path) and first * SPACING < _STEP and first < len(path):
+            path, first, why = self._ease(flight, here, path, share, (first, why), work)
         if not len(path):
             self.stage[flight] = KnownFreeState.SEARCHING
             return self._brake(flight, begin, here, work) if unsafe else 0
@@ -341,6 +343,22 @@ class KnownFreePlanner:
         share = float(shares[np.argmax(fits)]) if fits.any() else float(shares[-1])
         first, why = self._certified(flight, [path], share * wide, share * sure, work)
         return unsafe, share, int(first[0]), int(why[0])
+
+    def _ease(
+        self, flight: int, here: Array, path: Array, share: float, known: tuple[int, int], work: dict[str, Array]
+    ) -> tuple[Array, int, int]:
+        """Fly flatter at first where a route climbs or sinks into what the camera cannot see from so near.
+
+        Returns:
+            The path, how many of its points are known to be free, and why no more are: as given, if that shows no more.
+        """
+        flat, wide = eased(path, here[0]), self.config.body + self.config.spare
+        first, why = self._certified(flight, [flat], share * wide, share * (self.config.body + 0.005), work)
+        if int(first[0]) <= known[0]:
+            return path, *known
+        whole = self._path[flight]
+        self._path[flight] = np.concatenate([flat, whole[len(path) :]])
+        return flat, int(first[0]), int(why[0])
 
     def _cost_of_plan(self, flight: int, begin: float, path: Array, last: int) -> float:
         """Until the end of what is free would be reached, if what is followed is followed on [s]; infinite: it is over soon."""
