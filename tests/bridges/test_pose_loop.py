@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import socket
 import struct
 import threading
@@ -313,7 +314,14 @@ def guarded(poses: list[tuple[float, Any]], volume: SafetyVolume | None = None) 
 def test_a_dropout_is_an_abort_each_time_anew() -> None:
     steady = [0.01 * k for k in range(20)]
     _, told = guarded([(t, (0, 0, 1)) for t in [*steady, 0.35, 0.36, 0.7, 0.71]])
-    assert [abort.cause for abort in told][:2] == ["no pose has come for 50 ms"] * 2
+    # 50 ms less the time by which a busy machine was late with the pose before; of one later than that its age is told.
+    assert len(told) >= 2
+    for abort in told[:2]:
+        waited = re.fullmatch(
+            r"no pose has come for (\d+) ms|the newest pose was \d+ ms old when it came, by its stamp", abort.cause
+        )
+        assert waited is not None
+        assert int(waited[1] or 0) <= 50
     assert all(abort.after >= 0.0 for abort in told)
 
 
