@@ -24,9 +24,9 @@ def resampled(points: Array, length: float) -> Array:
     return np.stack([np.interp(at, along, points[:, axis]) for axis in range(3)], 1)
 
 
-EASE = 0.25
+EASE = 0.1
 """Steepness of what is flown at first where little is seen: a camera that looks up by 29 degrees sees the upper edge of a body
-of 0.45 m only from 0.45 / (0.55 - steepness) metres before it, 1.5 m. Ours."""
+of 0.45 m only from 0.45 / (0.55 - steepness) metres before it, 1 m. Ours."""
 
 
 def eased(points: Array, start: Array) -> Array:
