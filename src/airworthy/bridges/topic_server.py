@@ -33,6 +33,7 @@ from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import yaw_of
+from airworthy.core.jobs.progress import waiting
 from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.pilots.flight_loop import COMMAND_MOST
 from airworthy.scenes import SceneBatch, scene
@@ -221,7 +222,8 @@ class _Served:
         names = [sensor_of(word)[0] for word in words]
         renderer = AsyncRenderer(PictureProcess(told), names, config.rate)
         stack.callback(renderer.close)
-        renderer.wait_ready()
+        with waiting("Waiting for the process that renders pictures"):
+            renderer.wait_ready()
         return renderer
 
     def _warm_up(self) -> None:
