@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import socket
 import struct
 import threading
@@ -311,18 +310,15 @@ def guarded(poses: list[tuple[float, Any]], volume: SafetyVolume | None = None) 
     return guard, told
 
 
-def test_a_dropout_is_an_abort_each_time_anew() -> None:
-    steady = [0.01 * k for k in range(20)]
-    _, told = guarded([(t, (0, 0, 1)) for t in [*steady, 0.35, 0.36, 0.7, 0.71]])
-    # 50 ms less the time by which a busy machine was late with the pose before; of one later than that its age is told.
-    assert len(told) >= 2
-    for abort in told[:2]:
-        waited = re.fullmatch(
-            r"no pose has come for (\d+) ms|the newest pose was \d+ ms old when it came, by its stamp", abort.cause
-        )
-        assert waited is not None
-        assert int(waited[1] or 0) <= 50
-    assert all(abort.after >= 0.0 for abort in told)
+def test_a_dropout_is_an_abort_each_time_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    # By a clock of its own: on a busy machine a script that sleeps comes late itself.
+    here = (0, 0, 1)
+    steady = [(0.01 * k, here) for k in range(20)]
+    dropouts = [(0.3, None), (0.35, here), (0.36, here), (0.5, None), (0.7, here), (0.71, here)]
+    told = ticked(Ticking([*steady, *dropouts]), monkeypatch)
+    assert [abort.cause for abort in told] == ["no pose has come for 50 ms"] * 2
+    # Stale 50 ms after the poses at 0.19 and 0.36 s.
+    assert [abort.after for abort in told] == pytest.approx([0.06, 0.09])
 
 
 def test_leaving_the_volume_is_an_abort_and_coming_back_none() -> None:
