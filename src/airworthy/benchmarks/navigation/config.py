@@ -244,6 +244,8 @@ class Perturbation:
     """Pillars that cross the area, per layout."""
     moving_speed: float = 1.0
     """Theirs [m/s]."""
+    gain_scale: float = 1.0
+    """Factor of all control gains, the same in every flight."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Perturbation.")
@@ -342,6 +344,7 @@ _MOST = {
     "motor_degradation": 0.9,
     "moving_speed": 20.0,
 }
+_GAIN_SCALE = (0.1, 10.0)
 
 
 def quick(config: NavigationConfig) -> NavigationConfig:
@@ -435,5 +438,8 @@ def check(config: NavigationConfig) -> None:
         value = getattr(config.perturb, name)
         if not (isfinite(value) and 0.0 <= value <= limit):
             raise AirworthyError(f"--perturb.{name.replace('_', '-')} is {value}; expected 0 to {limit:g}.")
+    low, high = _GAIN_SCALE
+    if not low <= config.perturb.gain_scale <= high:
+        raise AirworthyError(f"--perturb.gain-scale is {config.perturb.gain_scale}; expected {low:g} to {high:g}.")
     if not 0 <= config.perturb.moving_obstacles <= 200:
         raise AirworthyError(f"--perturb.moving-obstacles is {config.perturb.moving_obstacles}; expected 0 to 200.")

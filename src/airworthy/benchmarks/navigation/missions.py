@@ -68,7 +68,7 @@ def draws_of(flights: Sequence[Flight], seed: int, perturb: Perturbation) -> Fli
     return FlightDraws(
         JITTER_POSITION * spread[:, :2],
         JITTER_YAW * spread[:, 2],
-        1.0 + perturb.gain_error * spread[:, 3:7],
+        perturb.gain_scale * (1.0 + perturb.gain_error * spread[:, 3:7]),
         1.0 - perturb.motor_degradation * u[:, 7:23],
     )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,8 @@ _UNSAID = (
     "unknown",
 )
 """Fields that came later: where they are at their defaults, folders stay what they were."""
+_UNSAID_PERTURBATIONS = ("gain_scale",)
+"""The same of `Perturbation`."""
 WRITTEN = {"decision_timeout": "patience"}
 """Fields whose names in manifests are older than those here: folders stay what they were."""
 
@@ -87,6 +89,9 @@ def identity_of(config: NavigationConfig) -> dict[str, Any]:
     default = NavigationConfig()
     left = (*FREE, *(name for name in _UNSAID if getattr(config, name) == getattr(default, name)))
     chosen = {WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in left}
+    usual, perturb = asdict(default.perturb), asdict(config.perturb)
+    kept = {name: value for name, value in perturb.items() if name not in _UNSAID_PERTURBATIONS or value != usual[name]}
+    chosen |= {"perturb": kept}
     chosen |= {"vehicles": vehicle_names_of(config.vehicles), "scenarios": scenario_names(config.scenarios)}
     files = {name: sha256_file(name) for name in chosen["vehicles"] if is_file(name)}
     chosen |= {"vehicle_files": files} if files else {}

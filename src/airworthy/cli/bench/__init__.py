@@ -13,6 +13,11 @@ _ACTIONS: dict[str, tuple[str, str, str]] = {
         "main",
         "pilots x vehicles x scenarios -> flights and a report",
     ),
+    "sensitivity": (
+        "airworthy.cli.bench.sensitivity",
+        "main",
+        "the same flights with and without something worse -> what each pilot loses by it",
+    ),
     "gates": ("airworthy.cli.bench.gates", "main", "plans through gates, certified and flown -> evidence and a report"),
     "race": ("airworthy.cli.bench.race", "main", "pilots behind the sensors of 2019, refereed -> scores beside the teams'"),
     "report": ("airworthy.cli.bench.report", "main", "write the report of a folder again"),
