@@ -21,6 +21,7 @@ _ACTIONS: dict[str, tuple[str, str, str]] = {
     "gates": ("airworthy.cli.bench.gates", "main", "plans through gates, certified and flown -> evidence and a report"),
     "race": ("airworthy.cli.bench.race", "main", "pilots behind the sensors of 2019, refereed -> scores beside the teams'"),
     "report": ("airworthy.cli.bench.report", "main", "write the report of a folder again"),
+    "arena": ("airworthy.cli.bench.arena", "main", "rank the pilots of folders over places, vehicles and speed, on one page"),
     "replay": ("airworthy.cli.bench.replay", "main", "fly one row of a folder again, compare every byte, and look at it"),
     "timing": ("airworthy.cli.bench.timing", "main", "how long planners think on this machine, beside what was published"),
     "smoke": ("airworthy.cli.bench.navigation", "smoke", "four vehicles, one layout of each scenario: under two minutes"),

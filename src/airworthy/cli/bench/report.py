@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,12 @@ from tyro.conf import Positional
 from airworthy.benchmarks.navigation.report.tables import INDICATOR_LABELS, flip_rows, pair_row, planning, trends, trends_within
 from airworthy.cli.bench.navigation import show_scores
 from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.core.errors import AirworthyError
 
-_DESCRIPTION = "Write report.html of a folder that `airworthy bench navigation` wrote, from its results alone."
+_DESCRIPTION = (
+    "Write report.html of a folder that `airworthy bench navigation` or `airworthy bench sensitivity` wrote, from its results"
+    " alone."
+)
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class ReportConfig:
     """Of which folder."""
 
     folder: Positional[Path]
-    """A folder of `airworthy bench navigation`."""
+    """A folder of `airworthy bench navigation`, or of `airworthy bench sensitivity`."""
     why: bool = False
     """Print why flights failed, by pilot and scenario: causes, where, on which vehicles, in which layouts; write nothing."""
     pictures: bool = True
@@ -34,8 +39,12 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     config = run_tyro(ReportConfig, argv, "airworthy bench report", _DESCRIPTION)
     from airworthy.benchmarks.navigation.report.text import titles_of
+    from airworthy.benchmarks.navigation.sensitivity.study import STUDY_FILE
     from airworthy.benchmarks.navigation.store import read_manifest, read_rows
 
+    if (config.folder / STUDY_FILE).is_file():
+        _study(config)
+        return 0
     manifest, rows = read_manifest(config.folder), read_rows(config.folder)
     titles = titles_of(manifest)
     if config.why:
@@ -77,6 +86,23 @@ def _report(
         "", ("Time of planning", *_TIMES), [(row["title"], *(row[name] for name in _TIMES.values())) for row in thinking]
     )
     print(f"Report: {path}")
+
+
+def _study(config: ReportConfig) -> None:
+    """Write the page of a sensitivity study, and print its table."""
+    from airworthy.benchmarks.navigation.sensitivity.study import report_study
+    from airworthy.cli.bench.sensitivity import show_study, told_idle
+
+    for given, option in ((config.why, "--why"), (not config.pictures, "--no-pictures")):
+        if given:
+            raise AirworthyError(f"{option} changes nothing for a sensitivity study, whose report has neither: leave it out.")
+    done = report_study(config.folder)
+    for line in told_idle(done.summary):
+        print(line, file=sys.stderr)
+    if config.json:
+        emit_json({"report": str(done.report), **done.summary})
+    else:
+        show_study(done)
 
 
 _TIMES = {

@@ -14,8 +14,9 @@ from airworthy.cli.common import emit_json, flown_exit, gathered, interrupted, r
 LISTS = ("--pilots", "--axes", "--vehicles", "--scenarios", "--configurations")
 _DESCRIPTION = (
     "Fly the same flights of the navigation benchmark, draw for draw, with and without one thing that is worse: gains,"
-    " controllers, motors, depth, delay, drift, moving obstacles. Success with Wilson intervals, paired differences, smoothness,"
-    " tracking and latency, per pilot and level. A stopped run goes on where it was; more axes and pilots may join a folder."
+    " controllers, motors, depth, delay, drift, moving obstacles. Success with Wilson intervals, paired differences,"
+    " smoothness, tracking and latency, per pilot and level. A stopped run goes on where it was; more axes and pilots may join"
+    " a folder."
 )
 
 

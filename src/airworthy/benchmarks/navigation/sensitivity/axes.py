@@ -15,7 +15,7 @@ from airworthy.benchmarks.navigation.config import NavigationConfig, Perturbatio
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.planners.common.tracking_backends import backend_names
 
-__all__ = ["AXES", "IDEAL", "MOVERS", "Axis", "StudyPoint", "axis_names", "points_of"]
+__all__ = ["AXES", "IDEAL", "MOVERS", "Axis", "StudyPoint", "points_of", "spelled"]
 
 IDEAL = "ideal"
 """Name of the point in which nothing is worse: what the others are compared with."""
@@ -87,11 +87,6 @@ class StudyPoint:
 def spelled(level: float | str) -> str:
     """Return a level as it is typed."""
     return level if isinstance(level, str) else f"{level:g}"
-
-
-def axis_names() -> tuple[str, ...]:
-    """Return what `--axes` may name."""
-    return tuple(AXES)
 
 
 def points_of(words: Sequence[str]) -> tuple[StudyPoint, ...]:

@@ -51,7 +51,7 @@ def effects_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def idle_points(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return points and pilots of which no single flight came out otherwise than without: what was made worse reached nobody."""
+    """Return points and pilots of which no flight came out otherwise than without: what was made worse reached nobody."""
     names = ("point", "axis", "level", "pilot", "pairs")
     return [{name: entry[name] for name in names} for entry in entries if entry["pairs"] and not entry["changed"]]
 

@@ -26,18 +26,27 @@ from airworthy.benchmarks.navigation.config import (
 )
 from airworthy.benchmarks.navigation.flight_records import COLUMNS
 from airworthy.benchmarks.navigation.job import run_benchmark
-from airworthy.benchmarks.navigation.sensitivity.axes import AXES, IDEAL, StudyPoint, points_of
+from airworthy.benchmarks.navigation.sensitivity.axes import AXES, IDEAL, StudyPoint, points_of, spelled
 from airworthy.benchmarks.navigation.sensitivity.effects import effects_of, idle_points
-from airworthy.benchmarks.navigation.store import RESULTS_FILE, ROWS_MAX, read_manifest, read_rows
+from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, ROWS_MAX, read_manifest, read_rows
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_bytes, write_bytes, write_json
 from airworthy.core.idle_options import refuse_idle
 from airworthy.core.jobs import progress
 from airworthy.core.jobs.block_job import SUMMARY_FILE, describe_machine, refuse_unknown_figures
-from airworthy.core.jobs.block_store import ManifestKind, Row, arrow_kinds, differences, digest_of, parse_table, plain, table_bytes
+from airworthy.core.jobs.block_store import (
+    ManifestKind,
+    Row,
+    arrow_kinds,
+    differences,
+    digest_of,
+    parse_table,
+    plain,
+    table_bytes,
+)
 from airworthy.core.schema import SEED, check_fields
 
-__all__ = ["POINTS", "STUDY_FILE", "SensitivityConfig", "Studied", "read_study", "run_study", "study_rows"]
+__all__ = ["POINTS", "STUDY_FILE", "SensitivityConfig", "Studied", "read_study", "report_study", "run_study", "study_rows"]
 
 STUDY_FILE, POINTS = "sensitivity.json", "points"
 _KIND = ManifestKind(STUDY_FILE, "a sensitivity study", 1, ("identity", "points", "pilots"))
@@ -116,26 +125,40 @@ def run_study(config: SensitivityConfig, quiet: bool = True) -> Studied:
             interrupted = run_benchmark(chosen, quiet).interrupted
             if interrupted:
                 break
-        manifest["pilots"] |= _pilots(Path(folder), manifest["points"])
+        manifest["pilots"] = _pilots(Path(folder), manifest)
         rows = _gathered(Path(folder), manifest["points"])
         write_json(Path(folder) / STUDY_FILE, manifest)
         write_bytes(Path(folder) / RESULTS_FILE, table_bytes(rows, STUDY_COLUMNS, {"digest": manifest["digest"]}))
         summary = summarized(rows, manifest)
         write_json(Path(folder) / SUMMARY_FILE, summary)
-        report = None
-        if config.report and rows:
-            from airworthy.benchmarks.navigation.sensitivity.page import write_study_page
-
-            report = write_study_page(folder)
+        report = _reported(Path(folder)) if config.report and rows else None
     return Studied(Path(config.out), summary, interrupted, report)
+
+
+def report_study(folder: str | Path) -> Studied:
+    """Write summary and report of a study's folder again, from its rows alone.
+
+    Raises:
+        AssetError: The folder is none, or damaged.
+    """
+    manifest, rows = read_study(folder), study_rows(folder)
+    with lock_folder(folder):
+        summary = summarized(rows, manifest)
+        write_json(Path(folder) / SUMMARY_FILE, summary)
+        return Studied(Path(folder), summary, False, _reported(Path(folder)))
+
+
+def _reported(folder: Path) -> Path:
+    from airworthy.benchmarks.navigation.sensitivity.page import write_study_page
+
+    return write_study_page(folder)
 
 
 def summarized(rows: Sequence[Row], manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return every number of the report, and what reached nobody."""
     entries = effects_of(rows)
-    sample = manifest["identity"]["config"]
-    counts = {name: len(sample[name]) for name in ("scenarios", "configurations", "vehicles")}
-    return {"entries": entries, "idle": idle_points(entries), "flights": len(rows), "sample": {**counts, **sample}}
+    sample = dict(manifest["identity"]["config"])
+    return {"entries": entries, "idle": idle_points(entries), "flights": len(rows), "sample": sample}
 
 
 def read_study(folder: str | Path) -> dict[str, Any]:
@@ -228,15 +251,15 @@ def _opened(config: SensitivityConfig, points: Sequence[StudyPoint]) -> dict[str
     return manifest
 
 
-def _pilots(folder: Path, points: Mapping[str, Any]) -> dict[str, Any]:
-    """Return pilots of all points that have a folder, as their manifests describe them.
+def _pilots(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return pilots of all points, as the folder and those of its points describe them.
 
     Raises:
         AirworthyError: A pilot is not the same at two points, so that they cannot be compared.
     """
-    found: dict[str, Any] = {}
-    for name in points:
-        if not (folder / POINTS / name / "benchmark.json").is_file():
+    found = dict(manifest["pilots"])
+    for name in manifest["points"]:
+        if not (folder / POINTS / name / MANIFEST_FILE).is_file():
             continue
         for pilot, item in read_manifest(folder / POINTS / name)["pilots"].items():
             if found.setdefault(pilot, item) != item:
@@ -247,15 +270,14 @@ def _pilots(folder: Path, points: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _gathered(folder: Path, points: Mapping[str, Any]) -> list[Row]:
-    """Return the rows of every point that has any, in order."""
+    """Return the rows of every point that has any, in order; of points whose folders are gone those of the table before."""
+    before = study_rows(folder) if (folder / RESULTS_FILE).is_file() else []
     found: list[Row] = []
     for name, point in points.items():
         where = folder / POINTS / name
         if (where / RESULTS_FILE).is_file():
-            head = {"point": name, "axis": point["axis"], "level": StudyPoint(point["axis"], point["level"]).level}
-            found += [{**head, "level": _text(head["level"]), **row} for row in read_rows(where)]
+            head = {"point": name, "axis": point["axis"], "level": spelled(point["level"])}
+            found += [{**head, **row} for row in read_rows(where)]
+        else:
+            found += [row for row in before if row["point"] == name]
     return found
-
-
-def _text(level: Any) -> str:
-    return level if isinstance(level, str) else f"{level:g}"

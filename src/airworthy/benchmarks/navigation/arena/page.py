@@ -1,0 +1,269 @@
+"""`arena.html`: pilots ranked over places, vehicles and speed, from committed rows only, readable offline."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from airworthy.benchmarks.navigation.arena.drawing import SpeedPoint, rate_line, speed_figure
+from airworthy.benchmarks.navigation.arena.entries import League, found_folders, leagues_of
+from airworthy.benchmarks.navigation.arena.ranking import (
+    AGILE,
+    VEHICLE_CLASSES,
+    WEAK,
+    Comparison,
+    Standing,
+    ranked,
+    success,
+    vehicle_class,
+)
+from airworthy.benchmarks.navigation.score import score_table, timed_scores, timed_success
+from airworthy.benchmarks.navigation.store import RESULTS_FILE
+from airworthy.core.files import write_text
+from airworthy.reports.page import DASH, card, fixed, markup, page_of, share_interval
+
+__all__ = ["ARENA_FILE", "arena_page", "write_arena"]
+
+ARENA_FILE = "arena.html"
+COLOURS = 8
+"""That pilots have on the page, in the order of the rows; more pilots begin anew."""
+_CLASS_WORDS = {
+    "weak": f"thrust to weight below {WEAK:g}",
+    "middle": f"{WEAK:g} to {AGILE:g}",
+    "agile": f"{AGILE:g} and more",
+}
+Row = Mapping[str, Any]
+
+
+def write_arena(paths: Sequence[str | Path], out: str | Path) -> tuple[Path, list[str]]:
+    """Write the page of some folders; what was left out, a sentence each.
+
+    Args:
+        paths: Folders of `airworthy bench navigation`, or folders of these.
+        out: The page.
+
+    Raises:
+        AssetError: There is no such folder, or one is damaged.
+        AirworthyError: Nothing is left to be ranked.
+    """
+    page, left_out = arena_page(paths, Path(out).parent)
+    return write_text(out, page), left_out
+
+
+def arena_page(paths: Sequence[str | Path], beside: Path) -> tuple[str, list[str]]:
+    """Return the page, the same for the same rows, and what was left out.
+
+    Args:
+        paths: As of `write_arena`.
+        beside: Folder of the page, from which its links lead to the rows.
+    """
+    leagues, left_out = leagues_of(found_folders(paths))
+    shown = [_league(league, beside) for league in leagues]
+    flights = sum(item["count"] for item in shown)
+    title = f"{shown[0]['pilots']} pilots in {shown[0]['place_count']} places, on {shown[0]['vehicle_count']} vehicles"
+    content = {
+        "title": title,
+        "leagues": shown,
+        "cards": [*shown[0]["cards"], card("flights", f"{flights:,}", below="every one a row that can be flown again")],
+        "verdict": shown[0]["verdict"],
+        "left_out": left_out,
+        "class_words": _CLASS_WORDS,
+    }
+    return page_of("airworthy.benchmarks.navigation.arena", "arena.html.j2", **content), left_out
+
+
+def _league(league: League, beside: Path) -> dict[str, Any]:
+    """Return everything that the page says of a league."""
+    rows, titles = league.rows, league.titles
+    colours = {pilot: f"p{k % COLOURS}" for k, pilot in enumerate(league.pilots)}
+    overall, duels = ranked(rows)
+    order = [item.pilot for item in overall]
+    timed, _ = ranked(rows, partial(timed_success, protocol=league.protocol))
+    speed, _ = ranked(rows, _speed, arrived=True)
+    scores = {item.pilot: item for item in score_table(rows)}
+    with_time = timed_scores(rows, league.protocol)
+    places = list(dict.fromkeys(row["scenario"] for row in rows))
+    classes = [name for name in VEHICLE_CLASSES if any(vehicle_class(row) == name for row in rows)]
+    return {
+        "limit": f"{league.acceleration:g} m/s\N{SUPERSCRIPT TWO}",
+        "key": f"a{league.acceleration:g}".replace(".", "_"),
+        "count": len(rows),
+        "pilots": len(order),
+        "place_count": len(places),
+        "vehicle_count": len({row["vehicle"] for row in rows}),
+        "verdict": _verdict(overall, titles),
+        "cards": _cards(overall, titles),
+        "table": [
+            {
+                **_cell(item),
+                "title": titles.get(item.pilot, item.pilot),
+                "colour": colours[item.pilot],
+                "bar": markup(rate_line(item.value, item.low, item.high, colours[item.pilot])),
+                "score": fixed(scores[item.pilot].score, 1),
+                "final": fixed(scores[item.pilot].final, 1),
+                "reference": scores[item.pilot].reference_only,
+                "timed": fixed(with_time[item.pilot], 1),
+                "tied": ", ".join(titles.get(name, name) for name in _tied(item.pilot, duels)),
+            }
+            for item in overall
+        ],
+        "places": _matrix(rows, order, titles, colours, places, lambda row: str(row["scenario"]), "vehicle"),
+        "vehicles": _matrix(rows, order, titles, colours, classes, vehicle_class, "scenario"),
+        "class_counts": {name: len({r["vehicle"] for r in rows if vehicle_class(r) == name}) for name in classes},
+        "speed": _speeds(timed, speed, titles, colours),
+        "figure": markup(speed_figure(_points(speed, overall, titles, colours))),
+        "duels": _duels(duels, order, titles),
+        "sources": [
+            {
+                "folder": _link(entry.folder, beside),
+                "rows": _link(entry.folder / RESULTS_FILE, beside),
+                "report": _link(entry.folder / "report.html", beside) if (entry.folder / "report.html").is_file() else "",
+                "name": entry.folder.name,
+                "pilots": ", ".join(titles.get(name, name) for name in entry.pilots),
+                "flights": f"{entry.flights:,}",
+                "version": entry.version,
+                "digest": entry.digest,
+                "command": entry.command,
+            }
+            for entry in league.entries
+        ],
+    }
+
+
+def _speed(row: Row) -> float:
+    """Return the mean speed of a flight [m/s]."""
+    return float(row["speed_mean_m_s"])
+
+
+def _link(path: Path, beside: Path) -> str:
+    """Return a path as an address from a folder."""
+    return Path(os.path.relpath(path, beside)).as_posix()
+
+
+def _cell(item: Standing, digits: int = 1, scale: float = 100.0) -> dict[str, Any]:
+    """Return how a standing is written: its rank, with "=" where it is shared, its value and interval."""
+    part = "" if item.flights == item.of else f"{item.flights:,} of {item.of:,} flights"
+    spread = share_interval(item.low, item.high) if scale == 100.0 else _interval(item.low, item.high, digits)
+    return {
+        "rank": f"{item.rank}{'=' if item.shared else ''}",
+        "first": item.rank == 1,
+        "value": fixed(scale * item.value, digits),
+        "share": max(0.0, min(100.0, 100.0 * item.value)) if scale == 100.0 else 0.0,
+        "interval": spread,
+        "flights": f"{item.flights:,}",
+        "part": part,
+    }
+
+
+def _interval(low: float, high: float, digits: int) -> str:
+    return f"{low:.{digits}f} {DASH} {high:.{digits}f}" if isfinite(low) and isfinite(high) else ""
+
+
+def _matrix(
+    rows: Sequence[Row],
+    order: Sequence[str],
+    titles: Mapping[str, str],
+    colours: Mapping[str, str],
+    names: Sequence[str],
+    of: Any,
+    stratum: str,
+) -> dict[str, Any]:
+    """Return a table of pilots by places or kinds of vehicles, each column a ranking of its own."""
+    columns = {}
+    for name in names:
+        standings, _ = ranked([row for row in rows if of(row) == name], success, stratum)
+        columns[name] = {item.pilot: _cell(item, 0) for item in standings}
+    return {
+        "heads": [name.replace("_", " ") for name in names],
+        "names": list(names),
+        "rows": [
+            {
+                "title": titles.get(pilot, pilot),
+                "colour": colours[pilot],
+                "cells": [columns[name].get(pilot) for name in names],
+            }
+            for pilot in order
+        ],
+    }
+
+
+def _speeds(
+    timed: Sequence[Standing], speed: Sequence[Standing], titles: Mapping[str, str], colours: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return rows of the table of speed, by the rank with time."""
+    fast = {item.pilot: item for item in speed}
+    found = []
+    for item in timed:
+        own = fast.get(item.pilot)
+        found.append(
+            {
+                "title": titles.get(item.pilot, item.pilot),
+                "colour": colours[item.pilot],
+                "timed": _cell(item),
+                "bar": markup(rate_line(item.value, item.low, item.high, colours[item.pilot])),
+                "speed": None if own is None else _cell(own, 2, 1.0),
+            }
+        )
+    return found
+
+
+def _points(
+    speed: Sequence[Standing], overall: Sequence[Standing], titles: Mapping[str, str], colours: Mapping[str, str]
+) -> list[SpeedPoint]:
+    by_pilot = {item.pilot: item for item in overall}
+    return [SpeedPoint(titles.get(item.pilot, item.pilot), colours[item.pilot], item, by_pilot[item.pilot]) for item in speed]
+
+
+def _tied(pilot: str, duels: Sequence[Comparison]) -> list[str]:
+    """Return whom the flights do not tell from a pilot."""
+    return [d.second if d.first == pilot else d.first for d in duels if pilot in (d.first, d.second) and not d.ahead]
+
+
+def _duels(duels: Sequence[Comparison], order: Sequence[str], titles: Mapping[str, str]) -> dict[str, Any]:
+    """Return the table of every pilot less every other, in points."""
+    found = {(d.first, d.second): d for d in duels}
+    rows = []
+    for pilot in order:
+        cells: list[dict[str, str] | None] = []
+        for other in order:
+            straight, turned = found.get((pilot, other)), found.get((other, pilot))
+            if straight is None and turned is None:
+                cells.append(None)
+                continue
+            value, low, high = (
+                (straight.value, straight.low, straight.high)
+                if straight is not None
+                else (-turned.value, -turned.high, -turned.low)  # type: ignore[union-attr]
+            )
+            tone = "ahead" if low > 0.0 else "behind" if high < 0.0 else "tied"
+            spread = f"{100 * low:+.0f} to {100 * high:+.0f}" if isfinite(low) and isfinite(high) else ""
+            cells.append({"value": fixed(100.0 * value, 1, DASH, "+"), "interval": spread, "tone": tone})
+        rows.append({"title": titles.get(pilot, pilot), "cells": cells})
+    return {"heads": [titles.get(pilot, pilot) for pilot in order], "rows": rows}
+
+
+def _verdict(overall: Sequence[Standing], titles: Mapping[str, str]) -> str:
+    """Return the ranking in one line; between pilots of one rank stands "="."""
+    words = []
+    for rank in dict.fromkeys(item.rank for item in overall):
+        words.append(" = ".join(titles.get(item.pilot, item.pilot) for item in overall if item.rank == rank))
+    said = " > ".join(words)
+    tie = " (=: tied, other layouts might turn it round)" if " = " in said else ""
+    return f"{said[0].upper()}{said[1:]}{tie}"
+
+
+def _cards(overall: Sequence[Standing], titles: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return cards of the first four pilots."""
+    return [
+        card(
+            f"{item.rank}{'=' if item.shared else ''}  {titles.get(item.pilot, item.pilot)}",
+            f"{100 * item.value:.1f}",
+            "%",
+            f"{share_interval(item.low, item.high)} on other layouts",
+        )
+        for item in overall[:4]
+    ]
