@@ -94,9 +94,11 @@ TAIL = """
 | `airworthy fly` | `--speed`, `--acceleration` | for a course with its own times, which is slower already |
 | `airworthy fly` | `--randomize drag=`, `lag=` | where no vehicle has drag, or rotors that lag; in semi-kinematic dynamics |
 | `airworthy bench smoke` | `--quick` | always: it is quick by itself |
+| `airworthy bench sensitivity` | `--axes` | for pilots to whom what an axis makes worse is nothing (as of `navigation`) |
+| `airworthy bench report` | `--why`, `--no-pictures` | of a sensitivity study, whose report has neither |
 
-`airworthy film`, `tune`, `train motor_command`, `train adaptation`, `bench timing`, `synthesize check`, `card` and
-`export`, and `capture marker` and `export` have no option that others could make idle.
+`airworthy film`, `tune`, `train motor_command`, `train adaptation`, `bench timing`, `bench arena`, `synthesize check`,
+`card` and `export`, and `capture marker` and `export` have no option that others could make idle.
 """
 
 

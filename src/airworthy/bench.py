@@ -1,4 +1,4 @@
-"""Benchmarks, one call each: `aw.bench.navigation(...)`, and so `gates`, `race` and `tracking`."""
+"""Benchmarks, one call each: `aw.bench.navigation(...)`, and so `sensitivity`, `gates`, `race` and `tracking`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airworthy.results import Result
 from airworthy.scenes.record import Scene
 from airworthy.vehicles import Vehicle
 
-__all__ = ["gates", "navigation", "race", "tracking"]
+__all__ = ["gates", "navigation", "race", "sensitivity", "tracking"]
 
 tracking = evaluate
 
@@ -45,6 +45,32 @@ def navigation(
     given = {"pilots": pilots, "vehicles": vehicles, "scenes": scenes, **options}
     (config,) = configured("bench.navigation", given, NavigationConfig, records=("vehicles", "scenes"))
     done = run_benchmark(config, quiet)
+    return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "results.parquet",))
+
+
+@raises_in_keywords
+def sensitivity(
+    axes: str | Sequence[str] = "all", pilots: str | Sequence[str] = (), *, quiet: bool = True, **options: Any
+) -> Result:
+    """Fly the same flights with and without something that is worse than ideal, and say what each planner loses by it.
+
+    Args:
+        axes: What is made worse ("latency", or "latency:0.05,0.2" for levels of your own), or all.
+        pilots: Words, as of `navigation`; none: known_free, fast, ego and pgo.
+        quiet: Show no progress.
+        options: Fields of `benchmarks.navigation.SensitivityConfig`.
+
+    Returns:
+        Its frame has a row per flight, with point, axis and level.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be flown, changes nothing, or an option is unknown.
+    """
+    from airworthy.benchmarks.navigation import SensitivityConfig, run_study
+
+    chosen = {"pilots": pilots} if pilots else {}
+    (config,) = configured("bench.sensitivity", {"axes": axes, **chosen, **options}, SensitivityConfig)
+    done = run_study(config, quiet)
     return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "results.parquet",))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from airworthy.benchmarks.navigation.arena.entries import found_folders, leagues_of
 from airworthy.benchmarks.navigation.arena.page import arena_page, write_arena
-from airworthy.benchmarks.navigation.arena.ranking import Comparison, ranked, ranks_of, vehicle_class
+from airworthy.benchmarks.navigation.arena.ranking import Duel, ranked, ranks_of, vehicle_class
 from airworthy.benchmarks.navigation.store import parquet_bytes, read_manifest, read_rows
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
@@ -63,8 +63,8 @@ def test_who_is_ahead_has_the_better_rank_and_ties_share_one() -> None:
 
 
 def test_ties_that_are_not_transitive_never_lift_a_pilot_over_a_better_one() -> None:
-    def duel(a: str, b: str, ahead: bool) -> Comparison:
-        return Comparison(a, b, 0.1, 0.01 if ahead else -0.01, 0.2)
+    def duel(a: str, b: str, ahead: bool) -> Duel:
+        return Duel(a, b, 0.1, 0.01 if ahead else -0.01, 0.2)
 
     # a is ahead of b, and c, which is worse than b, is tied with both.
     chain = [duel("a", "b", True), duel("a", "c", False), duel("b", "c", False)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation, check
+from airworthy.benchmarks.navigation.fly_batch import NOT_SETTLED
 from airworthy.benchmarks.navigation.missions import draws_of
 from airworthy.benchmarks.navigation.replay import config_of
 from airworthy.benchmarks.navigation.sensitivity.axes import AXES, IDEAL, MOVERS, StudyPoint, points_of
@@ -106,7 +107,7 @@ def test_gains_that_control_nothing_are_refused(scale: float) -> None:
 def flights(point: StudyPoint, arrived: set[int], trace: str = "", **changes: Any) -> list[dict[str, Any]]:
     """Twelve flights of a pilot at a point, of which some arrive."""
     common = {
-        "point": point.name, "axis": point.axis, "level": str(point.level), "pilot": "ego", "scenario": "forest",
+        "point": point.name, "axis": point.axis, "level": str(point.level), "pilot": "ego", "scenario": "forest", "cause": "",
         "vehicle": "v", "repeat": 0, "seed": 0, "layouts": 0, "time_s": 4.0, "jerk_integral": 36.0,
         "tracking_rmse_m": 0.1, "latency_p95_s": 0.001, **changes,
     }  # fmt: skip
@@ -149,6 +150,20 @@ def test_a_point_that_changes_nothing_is_told() -> None:
 def test_flights_without_a_counterpart_are_left_out() -> None:
     (_, late) = effects_of([*flights(IDEALLY, {1})[:5], *flights(LATE, {1})])
     assert (late["flights"], late["pairs"]) == (12, 5)
+
+
+def test_what_was_lost_before_the_goal_is_counted() -> None:
+    lost = {"outcome": "diverged", "cause": NOT_SETTLED, "success": 0, "tracking_rmse_m": float("nan")}
+    rows = flights(LATE, {1})
+    (late,) = effects_of([*rows[:10], *({**row, **lost} for row in rows[10:])])
+    assert (late["unsettled"], late["crashes"]) == (2, 0)
+
+
+def test_a_measure_that_nobody_has_is_told_from_flights_that_never_arrived() -> None:
+    rows = [*flights(IDEALLY, {1, 2}), *flights(LATE, {1, 2}, "x", tracking_rmse_m=float("nan"))]
+    _, late = effects_of(rows)
+    assert (late["arrived"], late["effects"]["tracking_rmse_m"]["pairs"]) == (2, 0)
+    assert late["effects"]["jerk_rms_m_s3"]["pairs"] == 2
 
 
 # ---- Folders ----------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from airworthy.benchmarks.navigation.arena.ranking import (
     AGILE,
     VEHICLE_CLASSES,
     WEAK,
-    Comparison,
+    Duel,
     Standing,
     ranked,
     success,
@@ -218,12 +218,12 @@ def _points(
     return [SpeedPoint(titles.get(item.pilot, item.pilot), colours[item.pilot], item, by_pilot[item.pilot]) for item in speed]
 
 
-def _tied(pilot: str, duels: Sequence[Comparison]) -> list[str]:
+def _tied(pilot: str, duels: Sequence[Duel]) -> list[str]:
     """Return whom the flights do not tell from a pilot."""
     return [d.second if d.first == pilot else d.first for d in duels if pilot in (d.first, d.second) and not d.ahead]
 
 
-def _duels(duels: Sequence[Comparison], order: Sequence[str], titles: Mapping[str, str]) -> dict[str, Any]:
+def _duels(duels: Sequence[Duel], order: Sequence[str], titles: Mapping[str, str]) -> dict[str, Any]:
     """Return the table of every pilot less every other, in points."""
     found = {(d.first, d.second): d for d in duels}
     rows = []

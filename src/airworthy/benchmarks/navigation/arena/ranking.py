@@ -15,7 +15,7 @@ from typing import Any
 from airworthy.benchmarks.navigation.intervals import layout_difference, stratified_rate
 from airworthy.evaluation.statistics import Estimate
 
-__all__ = ["AGILE", "VEHICLE_CLASSES", "WEAK", "Comparison", "Standing", "ranked", "ranks_of", "success", "vehicle_class"]
+__all__ = ["AGILE", "VEHICLE_CLASSES", "WEAK", "Duel", "Standing", "ranked", "ranks_of", "success", "vehicle_class"]
 
 Row = Mapping[str, Any]
 Measure = Callable[[Row], float]
@@ -25,7 +25,7 @@ VEHICLE_CLASSES = ("weak", "middle", "agile")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Duel:
     """One pilot less another, on flights that both flew."""
 
     first: str
@@ -67,7 +67,7 @@ def success(row: Row) -> float:
     return float(row["success"])
 
 
-def ranks_of(pilots: Sequence[str], comparisons: Sequence[Comparison]) -> dict[str, int]:
+def ranks_of(pilots: Sequence[str], comparisons: Sequence[Duel]) -> dict[str, int]:
     """Return ranks from 1 on.
 
     Args:
@@ -93,7 +93,7 @@ def ranks_of(pilots: Sequence[str], comparisons: Sequence[Comparison]) -> dict[s
 
 def ranked(
     rows: Sequence[Row], measure: Measure = success, stratum: str = "scenario", *, arrived: bool = False
-) -> tuple[list[Standing], list[Comparison]]:
+) -> tuple[list[Standing], list[Duel]]:
     """Return pilots by rank and then by value, and every comparison of two.
 
     Args:
@@ -134,9 +134,9 @@ def _measured(row: Row, value: float, pooled: bool) -> dict[str, Any]:
     return found | ({"scenario": "", "configuration": (row["scenario"], row["configuration"])} if pooled else {})
 
 
-def _compared(a: str, b: str, flown: Mapping[str, Sequence[Row]]) -> Comparison:
+def _compared(a: str, b: str, flown: Mapping[str, Sequence[Row]]) -> Duel:
     found = layout_difference(flown[a], flown[b])
-    return Comparison(a, b, found.value, found.low, found.high)
+    return Duel(a, b, found.value, found.low, found.high)
 
 
 def _estimate(rows: Sequence[Row], stratum: str, is_rate: bool) -> Estimate:

@@ -41,14 +41,14 @@ AXES: dict[str, Axis] = {
     for item in (
         Axis("gain_scale", "control gains", "times", (0.5, 0.75, 1.25, 1.5)),
         Axis("controller", "controller", "", ("dfbc_indi", "nmpc")),
-        Axis("motor_degradation", "thrust lost per rotor, up to", "of full", (0.1, 0.3)),
+        Axis("motor_degradation", "thrust lost per rotor", "of full at most", (0.1, 0.3)),
         Axis("depth_noise", "noise of depth", "of range", (0.02, 0.05)),
         Axis("depth_dropout", "depth pixels without a return", "of all", (0.3, 0.7)),
         Axis("latency", "delay of depth images", "s", (0.05, 0.2)),
         Axis("drift", "drift of the estimated position", "m/\N{SQUARE ROOT}s", (0.02, 0.1)),
         Axis("moving_obstacles", "pillars that cross the area at 1 m/s", "", (4, 12)),
         Axis("moving_speed", f"speed of {MOVERS} pillars that cross the area", "m/s", (0.5, 2.0)),
-        Axis("gain_error", "error of each flight's gains, up to", "of each", (0.3,)),
+        Axis("gain_error", "error of each flight's gains", "of each at most", (0.3,)),
     )
 }
 _COUNTS = ("moving_obstacles",)

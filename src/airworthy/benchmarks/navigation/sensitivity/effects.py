@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.benchmarks.navigation.fly_batch import NOT_SETTLED
 from airworthy.benchmarks.navigation.sensitivity.axes import IDEAL
 from airworthy.evaluation.paired import paired_median_difference, paired_rate_difference
 from airworthy.evaluation.statistics import wilson_interval
@@ -38,10 +39,11 @@ def effects_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
     Returns:
         Each with point, axis, level, pilot, flights, successes, value with low and high (Wilson, 95 %), crashes (flights lost
-        to the pilot itself), pairs (flights that are there with and without), and of these: changed (whose traces differ),
-        ideal (rate without), difference with its low and high (Newcombe's paired interval), gained and lost (that succeed only
-        with, only without), and `EFFECTS` of pairs that arrive both times: pairs, medians without and with, median difference
-        with the interval of the sign test. The ideal point has no pairs.
+        to the pilot itself), unsettled (lost before the goal was issued), pairs (flights that are there with and without), and
+        of these: changed (whose traces differ), ideal (rate without), difference with its low and high (Newcombe's paired
+        interval), gained and lost (that succeed only with, only without), arrived (that succeed both times), and `EFFECTS` of
+        those: pairs that have the measure, medians without and with, median difference with the interval of the sign test.
+        The ideal point has no pairs.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -64,9 +66,10 @@ def _entry(rows: Sequence[Row], without: Mapping[tuple[Any, ...], Row]) -> dict[
     successes = sum(row["success"] for row in rows)
     head = {name: rows[0][name] for name in ("point", "axis", "level", "pilot")}
     crashes = sum(row["outcome"] == "planner_crash" for row in rows)
+    unsettled = sum(row["outcome"] == "diverged" and row["cause"] == NOT_SETTLED for row in rows)
     found = {**head, "flights": len(rows), "successes": successes, **asdict(wilson_interval(successes, len(rows)))}
     pairs = [(row, without[_key(row)]) for row in rows if _key(row) in without]
-    return {**found, "crashes": crashes, "pairs": len(pairs), **(_compared(pairs) if pairs else {})}
+    return {**found, "crashes": crashes, "unsettled": unsettled, "pairs": len(pairs), **(_compared(pairs) if pairs else {})}
 
 
 def _compared(pairs: Sequence[tuple[Row, Row]]) -> dict[str, Any]:
@@ -81,6 +84,7 @@ def _compared(pairs: Sequence[tuple[Row, Row]]) -> dict[str, Any]:
         "difference_high": change.high,
         "gained": sum(a and not b for a, b in zip(with_it, before, strict=True)),
         "lost": sum(b and not a for a, b in zip(with_it, before, strict=True)),
+        "arrived": len(arrived),
         "effects": {name: _effect(arrived, name) for name in EFFECTS},
     }
 

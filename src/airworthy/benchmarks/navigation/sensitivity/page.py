@@ -12,7 +12,7 @@ from airworthy.benchmarks.navigation.sensitivity.axes import AXES, IDEAL, StudyP
 from airworthy.benchmarks.navigation.sensitivity.effects import EFFECTS
 from airworthy.benchmarks.navigation.sensitivity.study import read_study, study_rows, summarized
 from airworthy.core.files import write_text
-from airworthy.reports.page import DASH, card, fact, fixed, markup, page_of, share_interval
+from airworthy.reports.page import card, fact, fixed, markup, page_of, share_interval
 from airworthy.reports.svg import TEXT
 
 __all__ = ["REPORT_FILE", "study_page", "write_study_page"]
@@ -44,7 +44,7 @@ def study_page(folder: str | Path) -> str:
     flights = max((entry["flights"] for entry in entries), default=0)
     worse = len([point for point in points if point != IDEAL])
     content = {
-        "title": f"{len(pilots)} pilots, {worse} ways to be worse than ideal",
+        "title": f"{len(pilots)} pilot{'s' * (len(pilots) != 1)}, {worse} way{'s' * (worse != 1)} to be worse than ideal",
         "verdict": _verdict(entries, titles),
         "cards": [*_cards(entries, titles, worse), card("flights", f"{len(rows):,}", below=f"{flights} per pilot and point")],
         "heads": [titles.get(pilot, pilot) for pilot in pilots],
@@ -85,7 +85,7 @@ def _success(entry: Entry | None) -> dict[str, Any] | None:
     if entry["pairs"]:
         low, high = entry["difference_low"], entry["difference_high"]
         cell["tone"] = "ahead" if low > 0.0 else "behind" if high < 0.0 else "tied"
-        cell["change"] = f"{100 * entry['difference']:+.0f} ({100 * low:+.0f} to {100 * high:+.0f})"
+        cell["change"] = f"{signed(100 * entry['difference'])} ({signed(100 * low)} to {signed(100 * high)})"
     return cell
 
 
@@ -103,19 +103,28 @@ def _effect_table(name: str, points: Sequence[str], pilots: Sequence[str], found
 
 def _effect(entry: Entry | None, name: str, factor: float, digits: int) -> dict[str, Any] | None:
     """Return the median with a point and the median change of pairs that arrived both times; None where there is no pair."""
-    if entry is None or not entry["pairs"] or not entry["effects"][name]["pairs"]:
+    if entry is None or not entry["pairs"]:
         return None
+    if not entry["effects"][name]["pairs"]:
+        return {"nothing": "not measured" if entry["arrived"] else "no pair arrived"}
     effect = entry["effects"][name]
     low, high = factor * effect["low"], factor * effect["high"]
     known = isfinite(low) and isfinite(high)
     tone = "tied" if not known else "behind" if low > 0.0 else "ahead" if high < 0.0 else "tied"
     return {
         "value": fixed(factor * effect["with"], digits),
-        "change": fixed(factor * effect["difference"], digits, DASH, "+"),
-        "interval": f"{low:+.{digits}f} to {high:+.{digits}f}" if known else "too few pairs for an interval",
+        "change": signed(factor * effect["difference"], digits),
+        "interval": f"{signed(low, digits)} to {signed(high, digits)}" if known else "too few pairs for an interval",
         "pairs": effect["pairs"],
         "tone": tone,
+        "nothing": "",
     }
+
+
+def signed(value: float, digits: int = 0) -> str:
+    """Write a change with its sign; one that rounds to nothing has none."""
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0.0 else text
 
 
 def _detail(entry: Entry, titles: Mapping[str, str]) -> list[str]:
@@ -124,17 +133,18 @@ def _detail(entry: Entry, titles: Mapping[str, str]) -> list[str]:
     head = [point["axis"], point["level"], titles.get(entry["pilot"], entry["pilot"])]
     counts = [f"{entry['successes']} of {entry['flights']}", share_interval(entry["low"], entry["high"])]
     if not entry["pairs"]:
-        return [*head, *counts, "", "", "", "", "", "", str(entry["crashes"])]
+        return [*head, *counts, *[""] * 6, str(entry["unsettled"]), str(entry["crashes"])]
     low, high = entry["difference_low"], entry["difference_high"]
     return [
         *head,
         *counts,
         str(entry["pairs"]),
-        f"{100 * entry['difference']:+.1f}",
-        f"{100 * low:+.0f} to {100 * high:+.0f}",
+        signed(100 * entry["difference"], 1),
+        f"{signed(100 * low)} to {signed(100 * high)}",
         str(entry["gained"]),
         str(entry["lost"]),
         f"{entry['changed']} of {entry['pairs']}",
+        str(entry["unsettled"]),
         str(entry["crashes"]),
     ]
 
@@ -150,7 +160,7 @@ def _verdict(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
             continue
         most = min(lost, key=lambda entry: entry["difference"])
         point = _point(most, most["point"])
-        said.append(f"{name} loses most by {point['axis']}, {point['level']}: {100 * most['difference']:+.0f} points.")
+        said.append(f"{name} loses most by {point['axis']} ({point['level']}): {signed(100 * most['difference'])} points.")
     return " ".join(f"{part[0].upper()}{part[1:]}" for part in said)
 
 
@@ -176,8 +186,8 @@ def _facts(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 # ---- The change of success at every point, pilots beside each other ---------------------------------------------------------
 
-_ROW, _LABEL, _WIDTH = 21.0, 330.0, 1040.0
-_GAP = 26.0
+_ROW, _LABEL, _WIDTH = 21.0, 290.0, 1040.0
+_GAP = 44.0
 
 
 def _picture(points: Sequence[str], pilots: Sequence[str], found: Mapping[Any, Entry], titles: Mapping[str, str]) -> str:
@@ -195,7 +205,7 @@ def _picture(points: Sequence[str], pilots: Sequence[str], found: Mapping[Any, E
             x = left + wide * (share + 1.0) / 1.6
             colour = "axis" if share == 0.0 else "grid"
             parts.append(f'<path d="M{x:.1f} 24V{height - 24:.1f}" stroke="var(--{colour})"/>')
-            parts.append(f'<text x="{x:.1f}" y="{height - 8:.1f}" text-anchor="middle" {TEXT}>{100 * share:+.0f}</text>')
+            parts.append(f'<text x="{x:.1f}" y="{height - 8:.1f}" text-anchor="middle" {TEXT}>{signed(100 * share)}</text>')
         for row, point in enumerate(rows):
             entry = found.get((point, pilot))
             if entry is not None and entry["pairs"]:
