@@ -83,6 +83,17 @@ def test_speed_is_compared_where_both_arrived() -> None:
     assert [item.pilot for item in never] == ["bold", "calm"]
 
 
+def test_who_flew_a_part_is_not_ranked() -> None:
+    part = [row for row in flown("part", 10) if row["configuration"] <= 2]
+    standings, duels = ranked([*part, *flown("whole", 5), *flown("half", 0)])
+    assert [(item.pilot, item.rank, item.cells) for item in standings] == [("whole", 1, 40), ("half", 2, 40), ("part", 0, 8)]
+    assert standings[2].cells_wanted == 40
+    assert len(duels) == 3
+    twice = [{**row, "repeat": k} for row in flown("twice", 5) for k in (0, 1)]
+    again, _ = ranked([*twice, *flown("once", 5)])
+    assert [(item.pilot, item.rank, item.flights) for item in again] == [("once", 1, 40), ("twice", 1, 80)]
+
+
 def test_vehicles_are_called_by_their_thrust_to_weight() -> None:
     assert [vehicle_class({"twr": twr}) for twr in (1.9, 2.0, 2.9, 3.0)] == ["weak", "middle", "middle", "agile"]
 

@@ -16,7 +16,7 @@ _ACROSS = "mean speed of flights that arrived [m/s]"
 _BAR = (150.0, 16.0)
 """Width and height of a bar of the table."""
 _WIDE, _HIGH = 1040.0, 360.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 18.0, 14.0, 42.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 18.0, 26.0, 42.0
 
 
 def rate_line(value: float, low: float, high: float, colour: str) -> str:

@@ -105,9 +105,8 @@ def _league(league: League, beside: Path) -> dict[str, Any]:
                 "bar": markup(rate_line(item.value, item.low, item.high, colours[item.pilot])),
                 "score": fixed(scores[item.pilot].score, 1),
                 "final": fixed(scores[item.pilot].final, 1),
-                "reference": scores[item.pilot].reference_only,
                 "timed": fixed(with_time[item.pilot], 1),
-                "tied": ", ".join(titles.get(name, name) for name in _tied(item.pilot, duels)),
+                "tied": ", ".join(titles.get(name, name) for name in _tied(item, overall, duels)),
             }
             for item in overall
         ],
@@ -146,10 +145,10 @@ def _link(path: Path, beside: Path) -> str:
 
 def _cell(item: Standing, digits: int = 1, scale: float = 100.0) -> dict[str, Any]:
     """Return how a standing is written: its rank, with "=" where it is shared, its value and interval."""
-    part = "" if item.flights == item.of else f"{item.flights:,} of {item.of:,} flights"
+    part = "" if item.rank else f"a part: {item.cells:,} of {item.cells_wanted:,}"
     spread = share_interval(item.low, item.high) if scale == 100.0 else _interval(item.low, item.high, digits)
     return {
-        "rank": f"{item.rank}{'=' if item.shared else ''}",
+        "rank": _rank(item),
         "first": item.rank == 1,
         "value": fixed(scale * item.value, digits),
         "share": max(0.0, min(100.0, 100.0 * item.value)) if scale == 100.0 else 0.0,
@@ -157,6 +156,11 @@ def _cell(item: Standing, digits: int = 1, scale: float = 100.0) -> dict[str, An
         "flights": f"{item.flights:,}",
         "part": part,
     }
+
+
+def _rank(item: Standing) -> str:
+    """Return a rank as it is written: "=" where it is shared, a dash of who is there for reference only."""
+    return f"{item.rank}{'=' if item.shared else ''}" if item.rank else DASH
 
 
 def _interval(low: float, high: float, digits: int) -> str:
@@ -218,9 +222,11 @@ def _points(
     return [SpeedPoint(titles.get(item.pilot, item.pilot), colours[item.pilot], item, by_pilot[item.pilot]) for item in speed]
 
 
-def _tied(pilot: str, duels: Sequence[Duel]) -> list[str]:
-    """Return whom the flights do not tell from a pilot."""
-    return [d.second if d.first == pilot else d.first for d in duels if pilot in (d.first, d.second) and not d.ahead]
+def _tied(item: Standing, overall: Sequence[Standing], duels: Sequence[Duel]) -> list[str]:
+    """Return whom the flights do not tell from a pilot, of those that are ranked."""
+    ranked_pilots = {other.pilot for other in overall if other.rank}
+    mine = [d for d in duels if item.pilot in (d.first, d.second) and {d.first, d.second} <= ranked_pilots]
+    return [d.second if d.first == item.pilot else d.first for d in mine if not d.ahead]
 
 
 def _duels(duels: Sequence[Duel], order: Sequence[str], titles: Mapping[str, str]) -> dict[str, Any]:
@@ -249,21 +255,22 @@ def _duels(duels: Sequence[Duel], order: Sequence[str], titles: Mapping[str, str
 def _verdict(overall: Sequence[Standing], titles: Mapping[str, str]) -> str:
     """Return the ranking in one line; between pilots of one rank stands "="."""
     words = []
-    for rank in dict.fromkeys(item.rank for item in overall):
+    for rank in dict.fromkeys(item.rank for item in overall if item.rank):
         words.append(" = ".join(titles.get(item.pilot, item.pilot) for item in overall if item.rank == rank))
-    said = " > ".join(words)
+    said = " > ".join(words) or "nobody flew all of it"
     tie = " (=: tied, other layouts might turn it round)" if " = " in said else ""
-    return f"{said[0].upper()}{said[1:]}{tie}"
+    rest = ", ".join(titles.get(item.pilot, item.pilot) for item in overall if not item.rank)
+    return f"{said[0].upper()}{said[1:]}{tie}{f'; for reference only: {rest}' if rest else ''}"
 
 
 def _cards(overall: Sequence[Standing], titles: Mapping[str, str]) -> list[dict[str, str]]:
     """Return cards of the first four pilots."""
     return [
         card(
-            f"{item.rank}{'=' if item.shared else ''}  {titles.get(item.pilot, item.pilot)}",
+            f"{_rank(item)}  {titles.get(item.pilot, item.pilot)}",
             f"{100 * item.value:.1f}",
             "%",
             f"{share_interval(item.low, item.high)} on other layouts",
         )
-        for item in overall[:4]
+        for item in [item for item in overall if item.rank][:4]
     ]

@@ -47,14 +47,17 @@ class Standing:
 
     pilot: str
     rank: int
+    """From 1 on; 0 of a pilot that flew a part and stands here for reference only."""
     shared: bool
     """Whether others have the same rank."""
     value: float
     low: float
     high: float
     flights: int
-    of: int
-    """Flights of whoever has most here: a pilot with fewer flew a part."""
+    """Measured."""
+    cells: int
+    """Vehicles in layouts of places that it flew, of `cells_wanted`, which is what all pilots together flew."""
+    cells_wanted: int
 
 
 def vehicle_class(row: Row) -> str:
@@ -94,7 +97,7 @@ def ranks_of(pilots: Sequence[str], comparisons: Sequence[Duel]) -> dict[str, in
 def ranked(
     rows: Sequence[Row], measure: Measure = success, stratum: str = "scenario", *, arrived: bool = False
 ) -> tuple[list[Standing], list[Duel]]:
-    """Return pilots by rank and then by value, and every comparison of two.
+    """Return pilots by rank and then by value, those that flew a part last, and every comparison of two.
 
     Args:
         rows: Flights of all pilots.
@@ -104,21 +107,26 @@ def ranked(
     """
     kept = [row for row in rows if row["success"]] if arrived else rows
     by_pilot: dict[str, list[dict[str, Any]]] = {row["pilot"]: [] for row in rows}
+    cells: dict[str, set[Any]] = {pilot: set() for pilot in by_pilot}
+    for row in rows:
+        cells[row["pilot"]].add((row["scenario"], row["configuration"], row["vehicle"]))
     for row in kept:
         by_pilot[row["pilot"]].append(_measured(row, measure(row), pooled=arrived))
     flown = {pilot: mine for pilot, mine in by_pilot.items() if mine}
     comparisons = [_compared(a, b, flown) for a, b in combinations(flown, 2)]
     values = {pilot: _estimate(mine, stratum, measure is success) for pilot, mine in flown.items()}
-    ranks = ranks_of(sorted(flown, key=lambda pilot: (-values[pilot].value, pilot)), comparisons)
+    wanted = len(set().union(*cells.values()))
+    # Who flew the easy half alone would stand above those who flew all of it.
+    whole = [pilot for pilot in flown if len(cells[pilot]) == wanted]
+    ranks = ranks_of(sorted(whole, key=lambda pilot: (-values[pilot].value, pilot)), comparisons)
     counts = list(ranks.values())
-    most = max((len(mine) for mine in flown.values()), default=0)
-    found = [
-        Standing(
-            pilot, ranks[pilot], counts.count(ranks[pilot]) > 1, value.value, value.low, value.high, len(flown[pilot]), most
-        )
-        for pilot, value in values.items()
-    ]
-    return sorted(found, key=lambda item: (item.rank, -item.value, item.pilot)), comparisons
+    found = []
+    for pilot, value in values.items():
+        rank = ranks.get(pilot, 0)
+        shared = counts.count(rank) > 1
+        bounds = value.value, value.low, value.high
+        found.append(Standing(pilot, rank, shared, *bounds, len(flown[pilot]), len(cells[pilot]), wanted))
+    return sorted(found, key=lambda item: (item.rank or len(found) + 1, -item.value, item.pilot)), comparisons
 
 
 _COLUMNS = ("scenario", "configuration", "vehicle", "repeat", "seed", "layouts")
