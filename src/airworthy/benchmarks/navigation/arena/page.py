@@ -24,7 +24,7 @@ from airworthy.benchmarks.navigation.arena.ranking import (
 from airworthy.benchmarks.navigation.score import score_table, timed_scores, timed_success
 from airworthy.benchmarks.navigation.store import RESULTS_FILE
 from airworthy.core.files import write_text
-from airworthy.reports.page import DASH, card, fixed, markup, page_of, share_interval
+from airworthy.reports.page import DASH, card, fixed, interval, markup, page_of, share_interval
 
 __all__ = ["ARENA_FILE", "arena_page", "write_arena"]
 
@@ -146,7 +146,7 @@ def _link(path: Path, beside: Path) -> str:
 def _cell(item: Standing, digits: int = 1, scale: float = 100.0) -> dict[str, Any]:
     """Return how a standing is written: its rank, with "=" where it is shared, its value and interval."""
     part = "" if item.rank else f"a part: {item.cells:,} of {item.cells_wanted:,}"
-    spread = share_interval(item.low, item.high) if scale == 100.0 else _interval(item.low, item.high, digits)
+    spread = share_interval(item.low, item.high) if scale == 100.0 else interval(item.low, item.high, digits)
     return {
         "rank": _rank(item),
         "first": item.rank == 1,
@@ -161,10 +161,6 @@ def _cell(item: Standing, digits: int = 1, scale: float = 100.0) -> dict[str, An
 def _rank(item: Standing) -> str:
     """Return a rank as it is written: "=" where it is shared, a dash of who is there for reference only."""
     return f"{item.rank}{'=' if item.shared else ''}" if item.rank else DASH
-
-
-def _interval(low: float, high: float, digits: int) -> str:
-    return f"{low:.{digits}f} {DASH} {high:.{digits}f}" if isfinite(low) and isfinite(high) else ""
 
 
 def _matrix(
@@ -231,25 +227,22 @@ def _tied(item: Standing, overall: Sequence[Standing], duels: Sequence[Duel]) ->
 
 def _duels(duels: Sequence[Duel], order: Sequence[str], titles: Mapping[str, str]) -> dict[str, Any]:
     """Return the table of every pilot less every other, in points."""
-    found = {(d.first, d.second): d for d in duels}
+    found = {(d.first, d.second): d for duel in duels for d in (duel, duel.turned)}
     rows = []
     for pilot in order:
-        cells: list[dict[str, str] | None] = []
-        for other in order:
-            straight, turned = found.get((pilot, other)), found.get((other, pilot))
-            if straight is None and turned is None:
-                cells.append(None)
-                continue
-            value, low, high = (
-                (straight.value, straight.low, straight.high)
-                if straight is not None
-                else (-turned.value, -turned.high, -turned.low)  # type: ignore[union-attr]
-            )
-            tone = "ahead" if low > 0.0 else "behind" if high < 0.0 else "tied"
-            spread = f"{100 * low:+.0f} to {100 * high:+.0f}" if isfinite(low) and isfinite(high) else ""
-            cells.append({"value": fixed(100.0 * value, 1, DASH, "+"), "interval": spread, "tone": tone})
+        cells = [_duel(found.get((pilot, other))) for other in order]
         rows.append({"title": titles.get(pilot, pilot), "cells": cells})
     return {"heads": [titles.get(pilot, pilot) for pilot in order], "rows": rows}
+
+
+def _duel(duel: Duel | None) -> dict[str, str] | None:
+    """Return how a difference is written; None of a pilot against itself."""
+    if duel is None:
+        return None
+    tone = "tied" if not duel.ahead else "ahead" if duel.ahead == duel.first else "behind"
+    known = isfinite(duel.low) and isfinite(duel.high)
+    spread = f"{100 * duel.low:+.0f} to {100 * duel.high:+.0f}" if known else ""
+    return {"value": fixed(100.0 * duel.value, 1, DASH, "+"), "interval": spread, "tone": tone}
 
 
 def _verdict(overall: Sequence[Standing], titles: Mapping[str, str]) -> str:

@@ -40,6 +40,11 @@ class Duel:
         # Also where a bound is NaN: of a single layout nothing follows for others.
         return self.first if self.low > 0.0 else self.second if self.high < 0.0 else ""
 
+    @property
+    def turned(self) -> Duel:
+        """The other less the one."""
+        return Duel(self.second, self.first, -self.value, -self.high, -self.low)
+
 
 @dataclass(frozen=True)
 class Standing:
