@@ -25,7 +25,7 @@ from airworthy.benchmarks.navigation.store import identity_of
 from airworthy.cli.bench.sensitivity import told_idle
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError
-from airworthy.core.files import read_json, write_json
+from airworthy.core.files import json_text, read_json, write_json
 
 # ---- Points -----------------------------------------------------------------------------------------------------------------
 
@@ -199,6 +199,15 @@ def test_a_study_is_flown_gone_on_with_and_grown(tmp_path: Path) -> None:
     assert written(config.out) == grown
     with pytest.raises(AirworthyError, match="configurations: 1 2 before, 3 now"):
         run_study(dataclasses.replace(config, configurations=(3,)))
+
+
+def test_the_committed_page_is_what_the_command_makes_of_the_committed_rows() -> None:
+    folder = Path(__file__).parents[2] / "docs" / "results" / "sensitivity"
+    assert study_page(folder) == (folder / "report.html").read_text(encoding="utf-8"), (
+        "airworthy bench report docs/results/sensitivity makes its report.html again"
+    )
+    entries = effects_of(study_rows(folder))
+    assert json_text({"entries": entries}) == json_text({"entries": read_json(folder / "summary.json")["entries"]})
 
 
 def test_what_reaches_no_pilot_is_refused_before_anything_flies(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def _opened(config: SensitivityConfig, points: Sequence[StudyPoint]) -> dict[str
         "points": known,
         "pilots": pilots,
         "axes": axes,
-        "command": progress.command_line("airworthy bench sensitivity", asked, leave_out=("json", "workers", "report"),
+        "command": progress.command_line("airworthy bench sensitivity", asked, leave_out=("json", "workers", "report", "out"),
                                          short_numbers=True),
         "hardware": describe_machine(),
     }  # fmt: skip
