@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Per
 from airworthy.benchmarks.navigation.fly_batch import NOT_SETTLED
 from airworthy.benchmarks.navigation.missions import draws_of
 from airworthy.benchmarks.navigation.replay import config_of
+from airworthy.benchmarks.navigation.sensitivity import study
 from airworthy.benchmarks.navigation.sensitivity.axes import AXES, IDEAL, MOVERS, StudyPoint, points_of
 from airworthy.benchmarks.navigation.sensitivity.effects import effects_of, idle_points
 from airworthy.benchmarks.navigation.sensitivity.page import study_page
 from airworthy.benchmarks.navigation.sensitivity.study import (
     SensitivityConfig,
+    read_study,
     report_study,
     run_study,
     study_rows,
@@ -199,6 +202,26 @@ def test_a_study_is_flown_gone_on_with_and_grown(tmp_path: Path) -> None:
     assert written(config.out) == grown
     with pytest.raises(AirworthyError, match="configurations: 1 2 before, 3 now"):
         run_study(dataclasses.replace(config, configurations=(3,)))
+
+
+def test_a_study_that_is_stopped_keeps_what_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fly, flown = study.run_benchmark, []
+
+    def stopped(config: NavigationConfig, quiet: bool) -> Any:
+        flown.append(config.out.name)
+        done = fly(config, quiet) if len(flown) == 1 else None
+        return SimpleNamespace(interrupted=done is None)
+
+    config = dataclasses.replace(SMALL, out=tmp_path / "study")
+    with monkeypatch.context() as patched:
+        patched.setattr(study, "run_benchmark", stopped)
+        done = run_study(config)
+    assert (done.interrupted, flown) == (True, [IDEAL, "gain_scale_0.5"])
+    assert [entry["point"] for entry in done.summary["entries"]] == [IDEAL]
+    assert "gain_scale_0.5" in read_study(config.out)["points"]
+    whole = run_study(config)
+    assert not whole.interrupted
+    assert [entry["point"] for entry in whole.summary["entries"]] == [IDEAL, "gain_scale_0.5"]
 
 
 def test_the_committed_page_is_what_the_command_makes_of_the_committed_rows() -> None:

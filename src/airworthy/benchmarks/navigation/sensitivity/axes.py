@@ -13,6 +13,7 @@ from typing import Any
 
 from airworthy.benchmarks.navigation.config import NavigationConfig, Perturbation
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import check_fields
 from airworthy.planners.common.tracking_backends import backend_names
 
 __all__ = ["AXES", "IDEAL", "MOVERS", "Axis", "StudyPoint", "points_of", "spelled"]
@@ -61,6 +62,9 @@ class StudyPoint:
     axis: str = ""
     level: float | str = ""
 
+    def __post_init__(self) -> None:
+        check_fields(self, "StudyPoint.")
+
     @property
     def name(self) -> str:
         """Unique in a study, and good for a folder's name."""
@@ -78,7 +82,7 @@ class StudyPoint:
             return config
         if self.axis == "controller":
             return replace(config, controller=str(self.level))
-        changed: dict[str, Any] = {self.axis: self.level}
+        changed: dict[str, Any] = {self.axis: int(self.level) if self.axis in _COUNTS else self.level}
         if self.axis == "moving_speed":
             changed["moving_obstacles"] = MOVERS
         return replace(config, perturb=replace(config.perturb, **changed))
@@ -130,7 +134,7 @@ def _level(name: str, text: str) -> float | str:
     # Pillars at the usual speed are still pillars, which the ideal has none of.
     if name != "moving_speed" and value == getattr(Perturbation(), name):
         raise AirworthyError(f"--axes {name}:{text} is the ideal itself, which is flown in any case: leave it out.")
-    return int(value) if name in _COUNTS else value
+    return value
 
 
 def _example(name: str) -> str:
