@@ -3,8 +3,8 @@
     python benchmarks/fleet_avoid.py --policies runs/virtual_identified_0 runs/virtual_none_0 --out runs/fleet.jsonl
 
 Folders of `airworthy train avoid --vehicles virtual|real`. A policy that identifies its vehicle flies twice, once told it. Each
-flight has its own forest, and the same vehicle, start and goal for every policy; rows that are in the file are not flown again.
-Printed: success of each, and the differences to policies that know nothing, of the same fleet and seed, with intervals for pairs.
+flight has a forest of its own, and the same vehicle, start and goal for all; what is in the file is not flown again. Printed:
+success of each, and the differences to policies that know nothing, of the same fleet and seed, with intervals for pairs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WEAK = 2.0
 
 
 def flyers(folders: list[Path]) -> Iterator[tuple[str, str, int, AvoidPolicy]]:
-    """Condition, fleet, seed and policy of each; of those that identify, both."""
+    """Yield condition, fleet, seed and policy of each; of those that identify, both."""
     for folder in folders:
         policy = read_avoid_policy(folder)
         fleet = policy.contract.fleet
@@ -61,12 +61,12 @@ def flown(policy: AvoidPolicy, fleet: str, protocol: AvoidProtocol, speed: float
 
 
 def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
-    """What makes two rows the same flights."""
+    """Return what makes two rows the same flights."""
     return tuple(row[name] for name in ("learnt", "training_seed", "speed_m_s", "area_m2", "flights", "seed"))
 
 
 def successes(row: dict[str, Any]) -> np.ndarray:
-    """Which flights came through, (n,)."""
+    """Return which flights came through, (n,)."""
     return np.array([letter == "s" for letter in row["outcomes"]])
 
 

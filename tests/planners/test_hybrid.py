@@ -95,7 +95,7 @@ def test_a_good_proposal_flies_and_is_counted() -> None:
 
 
 def test_counts_are_those_of_the_work_that_is_told() -> None:
-    planner, told = HybridPlanner(Stub(_to_the_goal)), {name: 0.0 for name in (*COUNTS, "policy_inferences")}
+    planner, told = HybridPlanner(Stub(_to_the_goal)), dict.fromkeys((*COUNTS, "policy_inferences"), 0.0)
     inner = planner.update
 
     def update(motion: Motion, maps: Any, active: ArrayBool) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from airworthy.pilots.avoid_policy.pilot import AvoidPilot, AvoidPolicy, read_av
 from airworthy.pilots.avoid_policy.sight import RATE
 from airworthy.pilots.avoid_policy.wide_view import WideView
 from airworthy.pilots.pilot import SENSOR, Observation
-from airworthy.simulation.sensor_state import Sample
 from airworthy.planners.common.interface import Airframes, Mission
 from airworthy.planners.mapping.boxes import MODES
+from airworthy.simulation.sensor_state import Sample
 
 __all__ = ["AvoidNavigationPilot", "known_vehicles"]
 

@@ -250,7 +250,9 @@ def _hybrid(specifier: str, body: float) -> NavigationMethod:
     proposer = read_proposer(folder)
     identity = {"weights": sha256((folder / WEIGHTS_FILE).read_bytes()), "proposer": proposer.name, "settings": {"body": body}}
     title = f"known free space, offered proposals of {proposer.title}"
-    return NavigationMethod(specifier, lambda: HybridPlanner.for_body(body, read_proposer(folder)), title=title, identity=identity)
+    return NavigationMethod(
+        specifier, lambda: HybridPlanner.for_body(body, read_proposer(folder)), title=title, identity=identity
+    )
 
 
 def _built_in(specifier: str, body: float) -> NavigationMethod:

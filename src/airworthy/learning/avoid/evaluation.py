@@ -245,7 +245,12 @@ def judged(policy: AvoidPolicy, protocol: AvoidProtocol) -> list[dict[str, Any]]
     make = policy_guide(policy)
     fleet = "" if policy.contract.fleet is None else unseen(policy.contract.fleet.vehicles)
     return [
-        {"speed_m_s": speed, "area_m2": area, **fly_forests(make, protocol, speed, area, fleet=fleet).figures}
+        {
+            "speed_m_s": speed,
+            "area_m2": area,
+            **({"vehicles": fleet} if fleet else {}),
+            **fly_forests(make, protocol, speed, area, fleet=fleet).figures,
+        }
         for speed in protocol.speeds
         for area in protocol.areas
     ]

@@ -148,8 +148,6 @@ def _cards(found: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _curves(found: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    # Behind the gradient steps nothing is learnt but to identify vehicles, whose cost is another.
-    metrics = [row for row in metrics if row["iteration"] <= found["options"]["iterations"]]
     minutes = [row["wall_s"] / 60.0 for row in metrics]
 
     def drawn(title: str, curves: Sequence[Line], logarithmic: bool = False) -> tuple[str, str]:

@@ -103,27 +103,33 @@ class AvoidTraining:
         else:
             self.skipped += 1
         self.parts["gradient_norm"] = norm
+        if self.net.identify is not None and isinstance(flights, FleetFlights):
+            # Of whoever takes every vehicle for the middle one, until it is learnt.
+            self.parts["identification"] = float(flights.features.square().mean())
         flights.detach(torch.stack([t.velocity for t in ticks]))
         self.iteration += 1
         return float(cost.detach())
 
     def _identify(self, noise: torch.Generator, rng: np.random.Generator) -> float:
-        """Fly a window by what is identified, and learn to identify from it; returns the mean squared error of features."""
+        """Fly a window by what is identified, and learn to identify from it; returns the window's cost."""
         flights, net = self.flights, self.net.identify
-        assert isinstance(flights, FleetFlights) and net is not None
+        assert isinstance(flights, FleetFlights)
+        assert net is not None
         flights.identifier = net
-        histories, velocities = [], []
+        ticks, histories = [], []
         with torch.no_grad():
             for _ in range(self.options.window):
-                velocities.append(flights.tick(self.net, noise, rng).velocity)
+                ticks.append(flights.tick(self.net, noise, rng))
                 histories.append(flights.history)
+            cost, self.parts = window_loss(ticks, flights.before, self.options.collision_weight, self.options.nearness_weight)
         for group in self._adam.param_groups:
             group["lr"] = IDENTIFIER_RATE
-        cost = identifier_step(net, self._adam, torch.stack(histories), flights.features)
-        self.parts = {"identification": cost}
-        flights.detach(torch.stack(velocities))
+        # The policy stays as it is.
+        self.parts["gradient_norm"] = 0.0
+        self.parts["identification"] = identifier_step(net, self._adam, torch.stack(histories), flights.features)
+        flights.detach(torch.stack([t.velocity for t in ticks]))
         self.iteration += 1
-        return cost
+        return float(cost)
 
     def _renew(self) -> None:
         """Rate the flights whose time has come, and begin them anew."""

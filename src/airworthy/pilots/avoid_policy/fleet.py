@@ -73,7 +73,9 @@ def feature_rows(thrust_to_weight: ArrayLike, alpha_xy: ArrayLike, alpha_z: Arra
     """
     rows = np.stack([np.asarray(x, np.float64).reshape(-1) for x in (thrust_to_weight, alpha_xy, alpha_z)], 1)
     if not (np.isfinite(rows) & (rows > 0.0)).all():
-        raise AirworthyError("A vehicle's thrust to weight and accelerations are not all above 0: it cannot be told to a policy.")
+        raise AirworthyError(
+            "A vehicle's thrust to weight and accelerations are not all above 0: it cannot be told to a policy."
+        )
     middle = np.array([MIDDLE_RATIO, _MIDDLE_ALPHA_XY, _MIDDLE_ALPHA_Z])
     return np.asarray(np.log(rows / middle) * np.array([1.0, _ALPHA_SCALE, _ALPHA_SCALE]))
 

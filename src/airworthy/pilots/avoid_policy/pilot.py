@@ -175,9 +175,7 @@ class AvoidPilot:
     level = "acceleration"
     observes = ("position", "velocity", "attitude", SENSOR + CAMERA)
 
-    def __init__(
-        self, policy: AvoidPolicy, goal: Any, speed: Array, vehicles: Sequence[Vehicle] | KnownVehicles | None = None
-    ):
+    def __init__(self, policy: AvoidPolicy, goal: Any, speed: Array, vehicles: Sequence[Vehicle] | KnownVehicles | None = None):
         self.policy, self._goal, self.speed = policy, goal, np.asarray(speed, np.float64)
         self._throttle = _throttle(policy, vehicles, len(self.speed))
         count, hidden = len(self.speed), policy.contract.hidden
@@ -298,9 +296,7 @@ class _Throttle:
         return np.asarray(given)
 
 
-def _throttle(
-    policy: AvoidPolicy, vehicles: Sequence[Vehicle] | KnownVehicles | None, count: int
-) -> _Throttle | None:
+def _throttle(policy: AvoidPolicy, vehicles: Sequence[Vehicle] | KnownVehicles | None, count: int) -> _Throttle | None:
     if policy.contract.fleet is None:
         return None
     if isinstance(vehicles, KnownVehicles):

@@ -1,9 +1,9 @@
 """An avoiding policy behind another camera: images of a level pinhole camera, as its own tilted one would see them.
 
-The navigation benchmark's camera looks straight ahead, to 5 m; a policy's looks up by 20 degrees. Each ray of the policy's image
-is looked up in the camera's: the nearest of 4 x 4 rays per pixel, as its own camera keeps the nearest return. What lies above or
-beside the camera's image is taken from its last row or column, at the same distance ahead: most things stand upright. What
-returns nothing is as far as the policy's reach.
+The navigation benchmark's camera looks straight ahead, to 5 m; a policy's looks up by 20 degrees. Each ray of the policy's
+image is looked up in the camera's: the nearest of 4 x 4 rays per pixel, as its own camera keeps the nearest return. What lies
+above or beside the camera's image is taken from its last row or column, at the same distance ahead: most things stand upright.
+What returns nothing is as far as the policy's reach.
 """
 
 from __future__ import annotations

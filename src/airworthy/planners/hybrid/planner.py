@@ -68,9 +68,7 @@ class HybridPlanner(KnownFreePlanner):
 
     name = "hybrid"
 
-    def __init__(
-        self, proposer: Proposer, settings: KnownFreeSettings | None = None, options: HybridSettings | None = None
-    ):
+    def __init__(self, proposer: Proposer, settings: KnownFreeSettings | None = None, options: HybridSettings | None = None):
         super().__init__(settings)
         self.proposer, self.options = proposer, options or HybridSettings()
         self._at: tuple[Array, Array, int] | None = None
