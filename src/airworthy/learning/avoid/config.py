@@ -5,10 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.machine import SEED_MAX, TrainingOptions, TrainingRunOptions
 
-__all__ = ["AvoidOptions", "AvoidRunOptions"]
+__all__ = ["IDLE_RULES", "AvoidOptions", "AvoidRunOptions"]
+
+IDLE_RULES = (
+    IdleRule(
+        ("condition", "identify_steps"),
+        lambda asked: not asked.vehicles,
+        "without --vehicles, of which something could be known",
+        "name a fleet",
+    ),
+    IdleRule(
+        ("identify_steps",),
+        lambda asked: asked.condition != "identified",
+        "for a policy that identifies nothing",
+        "give --condition identified",
+    ),
+)
+"""Options that change nothing beside the others."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +70,7 @@ class AvoidOptions(TrainingOptions):
 
     def __post_init__(self) -> None:
         check_fields(self, "AvoidOptions.")
+        refuse_idle(self, IDLE_RULES)
 
     @property
     def steps(self) -> int:

@@ -223,12 +223,12 @@ def proposed_trajectories(
     speed = np.linalg.norm(velocity, axis=2, keepdims=True)
     # A direction is proposed; nobody proposes to be faster than the mission and the vehicle allow.
     velocity = velocity * np.minimum(1.0, limits.speed / np.maximum(speed, 1e-9))
-    end = np.zeros((*shape, 3, 3))
-    end[..., 0, :] = where[:, :, None, None]
-    end[..., 1, :] = velocity[:, :, None, None] * np.array(_SPEEDS)[:, None, None]
+    every = np.zeros((*shape, 3, 3))
+    every[..., 0, :] = where[:, :, None, None]
+    every[..., 1, :] = velocity[:, :, None, None] * np.array(_SPEEDS)[:, None, None]
     left = np.array([TIMES[k] - since for k in ends])
     duration = np.broadcast_to(left[:, None, None] * np.array(_STRETCH), shape).reshape(-1).copy()
-    end = end.reshape(-1, 3, 3)
+    end: Array = every.reshape(-1, 3, 3)
     found = quintics(start, end, duration)
     keeps, fastest = within_limits(found, duration, limits) if len(found) else (np.zeros(0, bool), np.zeros(0))
     away = np.linalg.norm(path[None] - end[:, None, 0], axis=2)
