@@ -11,8 +11,20 @@ from tests.planners.known_free_cases import ConeMaps, box_world, clearance, fly,
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.pilots.avoid_policy.contract import AvoidContract, FleetTold, tensor_shapes
+from airworthy.pilots.avoid_policy.pilot import AvoidPolicy
+from airworthy.planners.agile_autonomy import Student, StudentContract
+from airworthy.planners.agile_autonomy.layers import tensor_shapes as student_shapes
+from airworthy.planners.agile_autonomy.sight import encoded, reference_directions, state_rows
 from airworthy.planners.common.interface import Mission, Motion
-from airworthy.planners.hybrid import HybridPlanner, HybridSettings, MapsAndImages, read_proposer
+from airworthy.planners.hybrid import (
+    AvoidProposer,
+    HybridPlanner,
+    HybridSettings,
+    MapsAndImages,
+    StudentProposer,
+    read_proposer,
+)
 from airworthy.planners.hybrid.planner import COUNTS, proposed_trajectories
 from airworthy.planners.hybrid.proposers import TIMES
 from airworthy.planners.known_free import KnownFreePlanner, KnownFreeSettings
@@ -160,3 +172,44 @@ def test_what_cannot_be_flown_is_refused(tmp_path: Path) -> None:
         HybridSettings(loss=-1.0)
     with pytest.raises(AirworthyError, match="depth images"):
         MapsAndImages(planner.settings, mission).update([0], np.ones((1, 7, 9)), START, np.array([[0.0, 0, 0, 1]]))
+
+
+def _still(yaw: float = 0.0) -> Motion:
+    turned = np.array([[0.0, 0.0, np.sin(0.5 * yaw), np.cos(0.5 * yaw)]])
+    return Motion(np.zeros(1), START.copy(), np.array([[1.0, 0.0, 0.0]]), turned)
+
+
+def test_a_student_proposes_its_modes_by_their_scores() -> None:
+    contract = StudentContract()
+    rng = np.random.default_rng(0)
+    weights = {k: (0.05 * rng.normal(size=shape)).astype(np.float32) for k, shape in student_shapes(contract.modes).items()}
+    student = Student(contract, weights)
+    proposer = StudentProposer(student)
+    proposer.reset(mission_of([OPEN], START, GOAL, ("virt_05",)))
+    motion, images = _still(), np.full((1, 240, 320), 3.0, np.float32)
+    proposer.update(motion)
+    found = proposer.propose(np.array([0]), motion, images)
+    assert found.shape == (1, contract.modes, 10, 3)
+    direction = reference_directions(START, START, GOAL, np.array([4.0]))
+    state = state_rows(motion.attitude, motion.velocity, np.zeros((1, 3)), direction)
+    score, local = student(encoded(images, contract.reach), state)
+    best = int(np.abs(score[0]).argmin())
+    np.testing.assert_allclose(found[0, 0], START[0] + local[0, best], atol=1e-6)
+
+
+def test_an_avoiding_policy_proposes_where_its_acceleration_leads() -> None:
+    """Of zeros it asks for nothing: straight on, whatever its heading; told a fleet, within the vehicle's thrust."""
+    for fleet in (None, FleetTold("identified", "virtual")):
+        contract = AvoidContract(8, fleet=fleet)
+        weights = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(contract).items()}
+        weights["out.bias"] = np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0], np.float32)
+        proposer = AvoidProposer(AvoidPolicy(contract, weights))
+        proposer.reset(mission_of([OPEN], START, GOAL, ("real_09",)))
+        images = np.full((1, 240, 320), 3.0, np.float32)
+        found = proposer.propose(np.array([0]), _still(np.pi / 2.0), images)
+        assert found.shape == (1, 1, 10, 3)
+        # Four metres per second squared to the left of a nose along y, for half a second.
+        np.testing.assert_allclose(found[0, 0, 4], START[0], atol=1e-6)
+        np.testing.assert_allclose(found[0, 0, 9], START[0] + [-0.5, 0.0, 0.0], atol=1e-6)
+    with pytest.raises(AirworthyError, match="does not tell"):
+        proposer.reset(mission_of([OPEN], START, GOAL))
