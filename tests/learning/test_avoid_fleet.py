@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 
+import airworthy as aw
+from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.jobs.checkpoints import Checkpoints
 from airworthy.learning.avoid import AvoidOptions, AvoidProtocol, train_avoid
@@ -229,7 +231,7 @@ def test_a_training_resumes_to_the_same_bits_across_both_stages(tmp_path: Path) 
 
 
 def test_who_identifies_has_the_policy_of_who_was_told() -> None:
-    told, other = AvoidTraining(replace(TINY, condition="told"), 1), AvoidTraining(TINY, 1)
+    told, other = AvoidTraining(replace(TINY, condition="told", identify_steps=150), 1), AvoidTraining(TINY, 1)
     while not told.finished:
         told.step()
     while not other.finished:
@@ -242,8 +244,8 @@ def test_who_identifies_has_the_policy_of_who_was_told() -> None:
 
 
 def test_a_checkpoint_without_a_fleet_is_refused() -> None:
-    plain = AvoidTraining(replace(TINY, vehicles=""), 1)
-    fleet = AvoidTraining(replace(TINY, condition="none"), 1)
+    plain = AvoidTraining(replace(TINY, vehicles="", condition="told", identify_steps=150), 1)
+    fleet = AvoidTraining(replace(TINY, condition="none", identify_steps=150), 1)
     with pytest.raises(AirworthyError, match="without a fleet"):
         fleet.flights.restore(plain.flights.arrays())
 
@@ -292,3 +294,32 @@ def test_a_training_of_a_half_is_judged_on_the_other(tmp_path: Path) -> None:
     assert done.iteration == 4
     again = train_avoid(tmp_path / "run", TINY, QUICK, ONE)
     assert again.figures["flights"] == done.figures["flights"]
+
+
+def test_options_without_a_fleet_change_nothing_and_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AirworthyError, match="without --vehicles"):
+        AvoidOptions(condition="none")
+    with pytest.raises(AirworthyError, match="identifies nothing"):
+        AvoidOptions(vehicles="real", identify_steps=3)
+    assert main(["train", "avoid", "--condition", "none", "--out", str(tmp_path / "x")]) == 2
+    assert "--condition none changes nothing" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "x").exists()
+
+
+def _learnt(out: Path) -> Any:
+    return aw.train(
+        "avoid", out=out, vehicles="virtual", condition="none", iterations=1, env_count=4, window=2, hidden=8,
+        place_count=1, flights=1, speeds=(4.0,), areas=(20.0,), threads=1,
+    )  # fmt: skip
+
+
+def test_python_learns_for_a_fleet(tmp_path: Path) -> None:
+    assert _learnt(tmp_path / "p").summary["flights"][0]["vehicles"] == "real"
+
+
+@pytest.mark.slow
+def test_what_is_learnt_for_a_fleet_flies_to_a_goal(tmp_path: Path) -> None:
+    _learnt(tmp_path / "p")
+    words = ["fly", "--scene", "forest:3", "--vehicle", "real_09", "--speed", "2", "--time-limit", "1"]
+    assert main([*words, "--pilot", f"avoid:{tmp_path / 'p'}", "--out", str(tmp_path / "flight")]) == 0
+    assert main([*words, "--pilot", f"hybrid:{tmp_path / 'p'}", "--out", str(tmp_path / "hybrid")]) == 0
