@@ -31,6 +31,10 @@ WEAK = 2.0
 """Thrust to weight below which a vehicle is weak (the issue's acceptance)."""
 
 
+_DRAWS = 2000
+"""Of a bootstrap."""
+
+
 def flyers(folders: list[Path]) -> Iterator[tuple[str, str, int, AvoidPolicy]]:
     """Yield condition, fleet, seed and policy of each; of those that identify, both."""
     for folder in folders:
@@ -84,7 +88,7 @@ def shares(rows: list[dict[str, Any]]) -> str:
         lines.append(
             (
                 row["learnt"],
-                row["training_seed"],
+                str(row["training_seed"]),
                 f"{row['speed_m_s']:g}",
                 f"{row['area_m2']:g}",
                 row["knows"],
@@ -97,24 +101,40 @@ def shares(rows: list[dict[str, Any]]) -> str:
     return table("On the half that was not learnt with", head, lines)
 
 
+def by_vehicle(gaps: np.ndarray, vehicles: np.ndarray) -> tuple[float, float]:
+    """Return the bootstrap interval of the mean difference in per cent when vehicles are drawn again, not flights.
+
+    Args:
+        gaps: Of pairs of flights, (n,).
+        vehicles: Their names, (n,).
+    """
+    means = np.array([gaps[vehicles == name].mean() for name in np.unique(vehicles)])
+    drawn = np.random.default_rng(0).integers(0, len(means), (_DRAWS, len(means)))
+    low, high = np.percentile(means[drawn].mean(1), [2.5, 97.5])
+    return 100.0 * float(low), 100.0 * float(high)
+
+
 def differences(rows: list[dict[str, Any]]) -> str:
     """Return the table of differences to policies that know nothing, by half and seed, and over all."""
-    pairs: dict[tuple[Any, ...], list[tuple[np.ndarray, np.ndarray]]] = {}
+    pairs: dict[tuple[Any, ...], list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
     for row in rows:
         for other in rows:
             if row["knows"] != "none" and other["knows"] == "none" and key_of(row) == key_of(other):
-                both = successes(row), successes(other)
-                for group in ((row["learnt"], row["training_seed"]), (row["learnt"], "all"), ("both", "all")):
+                names = np.array(fleet_names(unseen(row["learnt"])))
+                both = successes(row), successes(other), names[np.arange(row["flights"]) % len(names)]
+                cap = f"all, {row['speed_m_s']:g} m/s"
+                for group in ((row["learnt"], row["training_seed"]), (row["learnt"], "all"), ("both", cap), ("both", "all")):
                     pairs.setdefault((row["knows"], *group), []).append(both)
     lines = []
     for (knows, learnt, seed), found in sorted(pairs.items(), key=lambda item: tuple(map(str, item[0]))):
-        ours, theirs = (np.concatenate([pair[k] for pair in found]) for k in range(2))
+        ours, theirs, vehicles = (np.concatenate([pair[k] for pair in found]) for k in range(3))
         gap = paired_rate_difference(ours, theirs)
         interval = f"{100.0 * gap.value:+.1f} ({100.0 * gap.low:+.1f} to {100.0 * gap.high:+.1f})"
+        low, high = by_vehicle(ours.astype(float) - theirs, vehicles)
         verdict = "beats it" if gap.low > 0.0 else "loses to it" if gap.high < 0.0 else "open"
         share = f"{100.0 * ours.mean():.1f} and {100.0 * theirs.mean():.1f}"
-        lines.append((knows, learnt, str(seed), f"{len(ours):,}", share, interval, verdict))
-    head = ("knows", "learnt on", "seed", "flights", "success [%], and of none", "difference, pairs", "verdict")
+        lines.append((knows, learnt, str(seed), f"{len(ours):,}", share, interval, f"{low:+.1f} to {high:+.1f}", verdict))
+    head = ("knows", "learnt on", "seed", "flights", "success [%], and of none", "difference, pairs", "by vehicle", "verdict")
     return table("Against policies that know nothing, on the same flights", head, lines)
 
 
