@@ -48,8 +48,8 @@ class HybridSettings:
     beside: Annotated[float, Bound(0.0, 100.0, "m")] = 1.5
     """It ends no farther from the planner's route."""
     loss: Annotated[float, Bound(0.0, 1e3)] = 0.5
-    """Share of its own time by which the end of what is free may be reached later than by the planner's best guess of its own:
-    who stands loses all of it, and might stand for ever."""
+    """Share of the time that a proposal is for by which the end of what is free may be reached later than by the planner's best
+    guess of its own, or by what is flown: who stands loses all of it, and might stand for ever."""
     near_goal: Annotated[float, Bound(0.0, 100.0, "m")] = 2.0
     """Nearer to the goal the planner flies alone: policies did not learn to stop."""
 
@@ -172,7 +172,8 @@ class HybridPlanner(KnownFreePlanner):
         at, self._at = self._at, None
         if at is None:
             return super()._choose(flight, offered, begin, share, work, most)
-        found = self._certified_proposal(flight, at, offered, begin, share, work)
+        best = min(float(offered.cost[0]) if len(offered) else np.inf, most)
+        found = self._certified_proposal(flight, at, best, begin, share, work)
         if found is None:
             found = super()._choose(flight, offered, begin, share, work, most)
             self.counts["plans_flown"][flight] += found is not None
@@ -182,7 +183,7 @@ class HybridPlanner(KnownFreePlanner):
         self,
         flight: int,
         at: tuple[Array, Array, int],
-        offered: StoppingCandidates,
+        best: float,
         begin: float,
         share: float,
         work: dict[str, Array],
@@ -193,7 +194,6 @@ class HybridPlanner(KnownFreePlanner):
         if points is None or near or not np.isfinite(points).all():
             return None
         self.counts["proposals"][flight] += 1
-        best = float(offered.cost[0]) if len(offered) else np.inf
         made = proposed_trajectories(
             here, points, begin - float(self._made[flight]), path[: last + 1], self.limits.of(flight), self.options, best
         )
@@ -205,7 +205,8 @@ class HybridPlanner(KnownFreePlanner):
 def proposed_trajectories(
     start: Array, points: Array, since: float, path: Array, limits: MotionLimits, options: HybridSettings, best: float
 ) -> StoppingCandidates:
-    """Return trajectories to where proposals lead, each with a stop behind it, in the order in which they are to be tried.
+    """Return trajectories to where proposals lead, each with a stop behind it, in the order in which they are to be tried: of
+    each proposal, one after the other, the quickest first.
 
     Args:
         start: Where the flight will be when one begins: position, velocity, acceleration, (3, 3).
@@ -214,7 +215,7 @@ def proposed_trajectories(
         path: The part of the route that is known to be free, `SPACING` apart, (m, 3) [m].
         limits: Of the flight.
         options: What is asked of a proposal beside its certificate.
-        best: When the end of the path would be reached by the planner's best [s].
+        best: When the end of the path would be reached otherwise [s].
     """
     ends = [k for k in _ENDS if TIMES[k] - since >= _SHORTEST]
     shape = (len(points), len(ends), len(_SPEEDS), len(_STRETCH))
@@ -235,7 +236,10 @@ def proposed_trajectories(
     nearest = away.argmin(1)
     way = (len(path) - 1 - nearest) * SPACING + away[np.arange(len(end)), nearest]
     cost = duration + time_left(way, np.linalg.norm(end[:, 1], axis=1), limits)
-    taken = np.flatnonzero(keeps & (away.min(1) <= options.beside) & (cost <= best + options.loss * duration))
+    mode, _, _, _ = (index.reshape(-1) for index in np.indices(shape))
+    proposed = np.broadcast_to(left[:, None, None], shape).reshape(-1)
+    order = np.lexsort((cost, mode))
+    taken = order[(keeps & (away.min(1) <= options.beside) & (cost <= best + options.loss * proposed))[order]]
     stop, time = stopping(end[taken, 0], end[taken, 1], limits)
     both = np.stack([found[taken], stop], 1), np.stack([duration[taken], time], 1)
     return StoppingCandidates(*both, fastest[taken], cost[taken], len(found))
