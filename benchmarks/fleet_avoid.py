@@ -2,7 +2,8 @@
 
     python benchmarks/fleet_avoid.py --policies runs/virtual_identified_0 runs/virtual_none_0 --out runs/fleet.jsonl
 
-Folders of `airworthy train avoid --vehicles virtual|real`. A policy that identifies its vehicle flies twice, once told it. Each
+Folders of `airworthy train avoid --vehicles virtual|real`. A policy that identifies its vehicle flies twice, once told it;
+with `--decoded` a third time, told it for its throttles alone, while its network is told the middle vehicle. Each
 flight has a forest of its own, and the same vehicle, start and goal for all; what is in the file is not flown again. Printed:
 success of each, and the differences to policies that know nothing, of the same fleet and seed, with intervals for pairs.
 """
@@ -13,6 +14,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ _DRAWS = 2000
 """Of a bootstrap."""
 
 
-def flyers(folders: list[Path]) -> Iterator[tuple[str, str, int, AvoidPolicy]]:
+def flyers(folders: list[Path], decoded: bool) -> Iterator[tuple[str, str, int, AvoidPolicy]]:
     """Yield condition, fleet, seed and policy of each; of those that identify, both."""
     for folder in folders:
         policy = read_avoid_policy(folder)
@@ -46,6 +48,12 @@ def flyers(folders: list[Path]) -> Iterator[tuple[str, str, int, AvoidPolicy]]:
         yield fleet.condition, fleet.vehicles, seed, policy
         if fleet.condition == "identified":
             yield "told", fleet.vehicles, seed, policy.told()
+        if decoded and fleet.sees:
+            # Features are kept within bounds, here of no width, before the network is told them.
+            told, middle = policy.told(), (0.0,) * len(fleet.least)
+            assert told.contract.fleet is not None
+            narrow = replace(told.contract, fleet=replace(told.contract.fleet, least=middle, most=middle))
+            yield "decoded", fleet.vehicles, seed, AvoidPolicy(narrow, told.weights)
 
 
 def flown(policy: AvoidPolicy, fleet: str, protocol: AvoidProtocol, speed: float, area: float) -> dict[str, Any]:
@@ -146,12 +154,13 @@ def main() -> int:
     parser.add_argument("--areas", type=float, nargs="+", default=[10.0])
     parser.add_argument("--flights", type=int, default=90, help="of each policy, speed and density; a multiple of 18 is fair")
     parser.add_argument("--seed", type=int, default=7919, help="of forests, starts and noise")
+    parser.add_argument("--decoded", action="store_true", help="also told for throttles alone")
     parser.add_argument("--out", type=Path, default=Path("runs/fleet_avoid.jsonl"))
     options = parser.parse_args()
     names = ("knows", "learnt", "training_seed", "speed_m_s", "area_m2", "flights", "seed")
     kept = RowFile(options.out, names)
     print(machine_line())
-    for knows, learnt, seed, policy in flyers(options.policies):
+    for knows, learnt, seed, policy in flyers(options.policies, options.decoded):
         for speed in options.speeds:
             for area in options.areas:
                 key = (knows, learnt, seed, speed, area, options.flights, options.seed)
