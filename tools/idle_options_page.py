@@ -31,6 +31,7 @@ from airworthy.core.idle_options import IdleRule, option_name
 from airworthy.gates.benchmark.config import IDLE_RULES as GATES_RULES
 from airworthy.gates.labels.config import IDLE_RULES as LABEL_RULES
 from airworthy.gates.training.options import IDLE_RULES as BOUNDARY_RULES
+from airworthy.learning.avoid.config import IDLE_RULES as AVOID_RULES
 from airworthy.learning.datasets.config import IDLE_RULES as DATASET_RULES
 from airworthy.learning.datasets.job import CLUSTER_WORKS
 from airworthy.learning.gradient.config import IDLE_RULES as HOVER_RULES
@@ -54,6 +55,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy train hover": (*HOVER_RULES, *ROTORS_RULES),
     "airworthy train motor_command": MOTOR_COMMAND_RULES,
     "airworthy train race": RACE_POLICY_RULES,
+    "airworthy train avoid": AVOID_RULES,
     "airworthy train visuomotor": VISUOMOTOR_RULES,
     "airworthy train TASK": (*TASK_CONFIG_RULES, *TASK_RULES),
     "airworthy train svnet": (*SVNET_RULES, *RUN_RULES),

@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def avoiding(folder: Path) -> Path:
     """A policy that sees, of zeros: it asks for nothing, and is held in the air by its pilot's least lift alone."""
-    shapes = tensor_shapes(8)
+    shapes = tensor_shapes(AvoidContract(8))
     return write_avoid_folder(folder, AvoidContract(8), {name: np.zeros(shape, np.float32) for name, shape in shapes.items()})
 
 

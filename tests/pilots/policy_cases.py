@@ -36,7 +36,7 @@ def navigation_policy(**fields: Any) -> NavigationPolicy:
 
 def avoid_policy(**fields: Any) -> AvoidPolicy:
     contract = AvoidContract(**({"hidden": 9, "margin": 0.35} | fields))
-    return AvoidPolicy(contract, drawn(tensor_shapes(contract.hidden)))
+    return AvoidPolicy(contract, drawn(tensor_shapes(contract)))
 
 
 def task_policy(**fields: Any) -> TaskPolicy:

@@ -56,7 +56,7 @@ def _weights(case: str) -> Any:
     contract = CASES[case][0]
     if case == "task":
         return list(task_policy(path=(0.1,)).weights)
-    shapes = avoid_files.tensor_shapes(contract.hidden) if case == "avoid" else contract.shapes()
+    shapes = avoid_files.tensor_shapes(contract) if case == "avoid" else contract.shapes()
     return {name: np.abs(x) + np.float32(0.1) if name == "seen.deviation" else x for name, x in drawn(shapes).items()}
 
 

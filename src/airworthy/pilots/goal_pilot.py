@@ -22,6 +22,7 @@ class OwnWayPilot:
         policy: Decides.
         goal: World [m], (env, 3).
         speed: Cap, (env,) [m/s].
+        more: What else the pilot takes.
     """
 
     rate: float
@@ -29,8 +30,8 @@ class OwnWayPilot:
     speed: Array
     """Cap, (env,) [m/s]."""
 
-    def __init__(self, policy: Any, goal: Array, speed: Array):
-        super().__init__(policy, goal, speed)  # type: ignore[call-arg]
+    def __init__(self, policy: Any, goal: Array, speed: Array, *more: Any):
+        super().__init__(policy, goal, speed, *more)  # type: ignore[call-arg]
         count = len(self.speed)
         self.causes, self.failed, self.over = [""] * count, np.zeros(count, bool), np.zeros(count, bool)
 

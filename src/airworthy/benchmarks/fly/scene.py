@@ -384,14 +384,14 @@ class GoalFlight:
             self.mission = _mission(config, vehicles, self.radius, scene)
             # A policy never says that it looks for a way.
             self._searcher: Any = None
-            self._set_policy(config)
+            self._set_policy(config, vehicles)
         else:
             self._set_planner(config, vehicles, scene, batch, own)
         self._rules = NavigationProtocol(time_limit_s=config.time_limit)
         mission = self.mission
         self._watch = GoalWatch(mission.goal, mission.lower, mission.upper, self.radius, self._rules)
 
-    def _set_policy(self, config: FlyConfig) -> None:
+    def _set_policy(self, config: FlyConfig, vehicles: Sequence[Vehicle]) -> None:
         from airworthy.pilots.avoid_policy.pilot import GoalPilot, check_speed, read_avoid_policy
         from airworthy.pilots.avoid_policy.sight import CAMERA, avoid_camera
         from airworthy.pilots.navigation_policy import pilot as navigation
@@ -407,7 +407,7 @@ class GoalFlight:
         avoiding = read_avoid_policy(folder)
         check_speed(avoiding.contract, float(self.mission.speed.max()))
         self.sensors = {CAMERA: MountedSensor(avoid_camera())}
-        self.pilot = GoalPilot(avoiding, self.mission.goal, self.mission.speed)
+        self.pilot = GoalPilot(avoiding, self.mission.goal, self.mission.speed, vehicles)
 
     def _set_planner(
         self,

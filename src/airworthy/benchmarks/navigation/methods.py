@@ -20,6 +20,7 @@ __all__ = [
     "NavigationMethod",
     "check_ready",
     "external_method",
+    "is_learnt_pilot",
     "is_learnt_planner",
     "is_own_pilot",
     "method_names",
@@ -96,8 +97,9 @@ flies; those called published do so by their public configurations' 0.1 m."""
 BUILT_IN_PILOTS = tuple(_BUILT_IN)
 """Their names."""
 _PRIVILEGED = ("expert", "oracle")
-STUDENT = "agile_autonomy"
-"""Before the colon and the folder of a trained student of Agile-Autonomy."""
+STUDENT, AVOID, HYBRID = "agile_autonomy", "avoid", "hybrid"
+"""Before the colon and the folder of a trained network: a student of Agile-Autonomy, an avoiding policy, and the planner of
+known free space that is offered what either proposes."""
 _MADE: dict[str, NavigationMethod] = {}
 
 
@@ -113,9 +115,16 @@ def register(item: NavigationMethod) -> None:
 
 
 def is_learnt_planner(specifier: str) -> bool:
-    """Return whether a word is agile_autonomy:FOLDER, of a student that `airworthy train agile_autonomy` made."""
+    """Return whether a word is agile_autonomy:FOLDER, of a student that `airworthy train agile_autonomy` made, or
+    hybrid:FOLDER."""
     word, _, folder = specifier.partition(":")
-    return word == STUDENT and bool(folder)
+    return word in (STUDENT, HYBRID) and bool(folder)
+
+
+def is_learnt_pilot(specifier: str) -> bool:
+    """Return whether a word is avoid:FOLDER, of a policy that `airworthy train avoid` made."""
+    word, _, folder = specifier.partition(":")
+    return word == AVOID and bool(folder)
 
 
 def is_own_pilot(specifier: str) -> bool:
@@ -175,8 +184,8 @@ def method_names() -> list[str]:
 
 
 def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
-    """Return a method by its word: a name, FILE.py:CLASS, external:KIND[:WHERE], or agile_autonomy:FOLDER; `body` is the
-    radius [m] for which maps are inflated, where they are.
+    """Return a method by its word: a name, FILE.py:CLASS, external:KIND[:WHERE], agile_autonomy:FOLDER, avoid:FOLDER or
+    hybrid:FOLDER; `body` is the radius [m] for which maps are inflated, where they are.
 
     Raises:
         UnknownNameError: No such name.
@@ -193,12 +202,15 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
     if is_external(specifier):
         return external_method(specifier)
     if is_learnt_planner(specifier):
-        return _student(specifier)
+        return _hybrid(specifier, body) if specifier.startswith(f"{HYBRID}:") else _student(specifier)
+    if is_learnt_pilot(specifier):
+        return _avoiding(specifier)
     raise unknown_name(
         "pilot",
         specifier,
         method_names(),
-        "One of your own is FILE.py:CLASS. A program's is external:KIND. A trained student is agile_autonomy:FOLDER.",
+        "One of your own is FILE.py:CLASS. A program's is external:KIND. A trained network is agile_autonomy:FOLDER,"
+        " avoid:FOLDER or hybrid:FOLDER.",
     )
 
 
@@ -212,6 +224,35 @@ def _student(specifier: str) -> NavigationMethod:
     identity = {"weights": sha256((folder / WEIGHTS_FILE).read_bytes()), "blind": student.contract.blind}
     title = f"Agile-Autonomy, {'blind ' if student.contract.blind else ''}student"
     return NavigationMethod(specifier, lambda: AgileAutonomy(student=student), title=title, identity=identity)
+
+
+def _avoiding(specifier: str) -> NavigationMethod:
+    """Return an avoiding policy by its folder, which is read at once."""
+    from airworthy.benchmarks.navigation.avoid_pilot import AvoidNavigationPilot
+    from airworthy.pilots.avoid_policy.pilot import read_avoid_policy
+    from airworthy.pilots.network_files import WEIGHTS_FILE
+
+    folder = Path(specifier.partition(":")[2])
+    policy = read_avoid_policy(folder)
+    fleet = policy.contract.fleet
+    knows = "" if fleet is None else f", {fleet.vehicles} fleet, {fleet.condition}"
+    identity = {"weights": sha256((folder / WEIGHTS_FILE).read_bytes()), "blind": policy.contract.blind, "knows": knows}
+    title = f"avoiding policy{', blind' if policy.contract.blind else ''}{knows}"
+    return NavigationMethod(specifier, lambda: AvoidNavigationPilot(policy), "pilot", title=title, identity=identity)
+
+
+def _hybrid(specifier: str, body: float) -> NavigationMethod:
+    """Return the planner of known free space that is offered what a network of a folder proposes."""
+    from airworthy.pilots.network_files import WEIGHTS_FILE
+    from airworthy.planners.hybrid import HybridPlanner, read_proposer
+
+    folder = Path(specifier.partition(":")[2])
+    proposer = read_proposer(folder)
+    identity = {"weights": sha256((folder / WEIGHTS_FILE).read_bytes()), "proposer": proposer.name, "settings": {"body": body}}
+    title = f"known free space, offered proposals of {proposer.title}"
+    return NavigationMethod(
+        specifier, lambda: HybridPlanner.for_body(body, read_proposer(folder)), title=title, identity=identity
+    )
 
 
 def _built_in(specifier: str, body: float) -> NavigationMethod:

@@ -10,7 +10,15 @@ from typing import Any
 
 from tyro.conf import Positional
 
-from airworthy.benchmarks.navigation.report.tables import INDICATOR_LABELS, flip_rows, pair_row, planning, trends, trends_within
+from airworthy.benchmarks.navigation.report.tables import (
+    INDICATOR_LABELS,
+    flip_rows,
+    pair_row,
+    planning,
+    proposals,
+    trends,
+    trends_within,
+)
 from airworthy.cli.bench.navigation import show_scores
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError
@@ -67,10 +75,11 @@ def _report(
         write_summary(config.folder, summary)
     within = trends_within(summary, titles)
     trend, thinking = trends(summary, titles), planning(summary, rows, titles, manifest["identity"]["config"]["compute"])
+    offered = proposals(rows, titles)
     if config.json:
         keys = ("scores", "scenarios", "correlations", "correlations_by_category", "paired", "flips")
         scores = {name: summary[name] for name in keys}
-        emit_json({"report": str(path), **scores, "planning": thinking})
+        emit_json({"report": str(path), **scores, "planning": thinking, "proposals": offered})
         return
     show_scores(summary)
     heads = ("Rank correlation of success with", *INDICATOR_LABELS.values())
@@ -85,6 +94,10 @@ def _report(
     show_table(
         "", ("Time of planning", *_TIMES), [(row["title"], *(row[name] for name in _TIMES.values())) for row in thinking]
     )
+    if offered:
+        columns = ("title", "flights", "proposals", "proposals_flown", "plans_flown", "share")
+        heads = ("Hybrids", "flights", "proposals", "of them flown", "plans flown", "proposals of what was flown [%]")
+        show_table("", heads, [tuple(row[name] for name in columns) for row in offered])
     print(f"Report: {path}")
 
 

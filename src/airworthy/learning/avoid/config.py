@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.machine import SEED_MAX, TrainingOptions, TrainingRunOptions
 
-__all__ = ["AvoidOptions", "AvoidRunOptions"]
+__all__ = ["IDLE_RULES", "AvoidOptions", "AvoidRunOptions"]
+
+IDLE_RULES = (
+    IdleRule(
+        ("condition", "identify_steps"),
+        lambda asked: not asked.vehicles,
+        "without --vehicles, of which something could be known",
+        "name a fleet",
+    ),
+    IdleRule(
+        ("identify_steps",),
+        lambda asked: asked.condition != "identified",
+        "for a policy that identifies nothing",
+        "give --condition identified",
+    ),
+)
+"""Options that change nothing beside the others."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +60,22 @@ class AvoidOptions(TrainingOptions):
     """Of being nearer than half a metre to it."""
     blind: bool = False
     """Learn with the image blanked: the baseline of what seeing is worth."""
+    vehicles: Literal["", "virtual", "real", "all"] = ""
+    """Fleet whose vehicles are flown, of the navigation benchmark's: a half, or all; "": none, accelerations are commanded. A
+    policy of a fleet commands thrust as a share of the largest, and is judged on the other half."""
+    condition: Literal["none", "told", "identified"] = "told"
+    """What a policy of a fleet knows of its vehicle: nothing, its indicators, or what it makes of its last half second."""
+    identify_steps: Annotated[int, Bound(1, 1_000_000)] = 150
+    """Windows in which a policy that is told learns to identify vehicles, behind the gradient steps."""
 
     def __post_init__(self) -> None:
         check_fields(self, "AvoidOptions.")
+        refuse_idle(self, IDLE_RULES)
+
+    @property
+    def steps(self) -> int:
+        """Windows in all."""
+        return self.iterations + (self.identify_steps if self.vehicles and self.condition == "identified" else 0)
 
 
 @dataclass(frozen=True)

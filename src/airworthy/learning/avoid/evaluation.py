@@ -15,12 +15,14 @@ import numpy as np
 
 from airworthy.benchmarks.navigation import NavigationConfig, Perturbation
 from airworthy.benchmarks.navigation.methods import method_of
+from airworthy.benchmarks.navigation.missions import flown_vehicle
 from airworthy.benchmarks.navigation.planner_adapter import PlannerGuide
 from airworthy.benchmarks.navigation.sensing import DEPTH
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.native_kernel import thread_limit
 from airworthy.core.schema import SEED, Bound, Length, check_fields
 from airworthy.evaluation import wilson_interval
+from airworthy.learning.avoid.fleet import fleet_names, unseen
 from airworthy.learning.avoid.forests import AROUND, CEILING, FOREST_LENGTH, FOREST_WIDTH, forest_scene
 from airworthy.pilots.avoid_policy.pilot import AvoidPilot, AvoidPolicy
 from airworthy.pilots.avoid_policy.sight import CAMERA, avoid_camera
@@ -107,8 +109,8 @@ class _PolicyGuide:
     level = "acceleration"
     sensor = CAMERA
 
-    def __init__(self, policy: AvoidPolicy, mission: Mission, noise: float):
-        self.pilot = AvoidPilot(policy, mission.goal, mission.speed)
+    def __init__(self, policy: AvoidPolicy, mission: Mission, vehicles: Sequence[Vehicle], noise: float):
+        self.pilot = AvoidPilot(policy, mission.goal, mission.speed, vehicles)
         self.camera = avoid_camera(noise)
 
     def configured(self, config: SimulatorConfig) -> SimulatorConfig:
@@ -128,7 +130,7 @@ GuideMaker = Callable[[Mission, Sequence[Vehicle], float], Any]
 
 def policy_guide(policy: AvoidPolicy) -> GuideMaker:
     """Return who flies by a policy."""
-    return lambda mission, vehicles, noise: _PolicyGuide(policy, mission, noise)
+    return lambda mission, vehicles, noise: _PolicyGuide(policy, mission, vehicles, noise)
 
 
 def planner_guide(name: str) -> GuideMaker:
@@ -141,7 +143,9 @@ def planner_guide(name: str) -> GuideMaker:
     return made
 
 
-def fly_forests(make: GuideMaker, protocol: AvoidProtocol, speed: float, area: float, only: int | None = None) -> ForestFlights:
+def fly_forests(
+    make: GuideMaker, protocol: AvoidProtocol, speed: float, area: float, only: int | None = None, fleet: str = ""
+) -> ForestFlights:
     """Fly, one flight in each forest.
 
     Args:
@@ -150,12 +154,16 @@ def fly_forests(make: GuideMaker, protocol: AvoidProtocol, speed: float, area: f
         speed: Top speed [m/s].
         area: Per tree [m^2].
         only: Fly all flights in the forest of this number instead, from their own starts.
+        fleet: Whose vehicles fly, one after the other, with the body of the navigation benchmark, a sphere of 0.3 m; "": one.
+
+    Raises:
+        UnknownNameError: There is no such fleet.
     """
     count = protocol.flights
     numbers = range(count) if only is None else [only] * count
     batch = SceneBatch([forest_scene(protocol.seed, k, area) for k in numbers], count, threads=thread_limit())
     mission = _mission(protocol, speed)
-    vehicles = [vehicle(VEHICLE)] * count
+    vehicles = flown_vehicles(fleet, count)
     guide = make(mission, vehicles, protocol.depth_noise)
     base = SimulatorConfig(
         physics_rate=PHYSICS_RATE, control_rate=CONTROL_RATE, level=guide.level, contact=Contact(mode="freeze")
@@ -168,6 +176,18 @@ def fly_forests(make: GuideMaker, protocol: AvoidProtocol, speed: float, area: f
     guide.attach(simulator, mounted)
     simulator.reset(position=mission.start)
     return _flown(simulator, guide, mounted, mission)
+
+
+def flown_vehicles(fleet: str, count: int) -> list[Vehicle]:
+    """Return who flies so many flights: the vehicles of a fleet one after the other, or `VEHICLE` where there is none.
+
+    Raises:
+        UnknownNameError: There is no such fleet.
+    """
+    if not fleet:
+        return [vehicle(VEHICLE)] * count
+    names = fleet_names(fleet)
+    return [flown_vehicle(names[k % len(names)], "sphere") for k in range(count)]
 
 
 def _mission(protocol: AvoidProtocol, speed: float) -> Mission:
@@ -223,8 +243,14 @@ def _flown(simulator: Simulator, guide: Any, mounted: MountedSensors | None, mis
 def judged(policy: AvoidPolicy, protocol: AvoidProtocol) -> list[dict[str, Any]]:
     """Return what became of a policy's flights, a row per speed and density."""
     make = policy_guide(policy)
+    fleet = "" if policy.contract.fleet is None else unseen(policy.contract.fleet.vehicles)
     return [
-        {"speed_m_s": speed, "area_m2": area, **fly_forests(make, protocol, speed, area).figures}
+        {
+            "speed_m_s": speed,
+            "area_m2": area,
+            **({"vehicles": fleet} if fleet else {}),
+            **fly_forests(make, protocol, speed, area, fleet=fleet).figures,
+        }
         for speed in protocol.speeds
         for area in protocol.areas
     ]

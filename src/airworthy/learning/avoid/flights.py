@@ -59,6 +59,8 @@ class AvoidFlights:
         threads: Most threads of the kernel.
     """
 
+    margins = MARGINS
+
     def __init__(
         self, count: int, places: Places, hidden: int, fastest: float, blind: bool = False, threads: int | None = None
     ):
@@ -102,7 +104,7 @@ class AvoidFlights:
         # Speeds are spread over the flights once and for all, so that each speed has levels of its own.
         share = (ids + rng.random(n)) / self.count
         self._put("speed", ids, (SLOWEST + (self.fastest + 0.5 - SLOWEST) * share)[:, None])
-        self._put("margin", ids, rng.uniform(*MARGINS, (n, 1)))
+        self._put("margin", ids, rng.uniform(*self.margins, (n, 1)))
         self._put("tilt", ids, np.radians(TILT_DEG + rng.normal(0.0, 1.0, (n, 1))))
         self._draw_bodies(ids, rng)
         place, way = self._starts(ids, rng)
@@ -200,12 +202,12 @@ class AvoidFlights:
         clearance = near[:, :, 0] + (near[:, :, 1:] * (ahead - ahead.detach())).sum(2) - self.margin
         # In the heading's frame what is seen and what is known turn together: one policy for all directions.
         felt = self._turned(self.v)
-        state = torch.cat([felt + _VELOCITY_NOISE * normal(3), self._turned(wanted), self._turned(up), self.margin], 1)
+        sensed, lean = felt + _VELOCITY_NOISE * normal(3), self._turned(up)
+        state = torch.cat([sensed, self._turned(wanted), lean, self.margin, *self._known(sensed.detach(), lean)], 1)
         out, self.memory = net(image, state, self.memory)
         asked = self._turned(GAIN * out[:, :3] - out[:, 3:], back=True)
         self.gust = _GUST_KEEP * self.gust + _GUST * math.sqrt(1.0 - _GUST_KEEP**2) * normal(3)
-        # The limit of the pilot that will fly it: nothing is learnt that it would cut off.
-        thrust = limited(asked, torch) * (1.0 + _THRUST_NOISE * normal(1))
+        thrust = self._acting(asked, _THRUST_NOISE * normal(1))
         p, v, a, act = advance(self.p, self.v, self.a, self.act, thrust, self.gust, self.body, dt, torch)
         self.p, self.v, self.a, self.act = _fading(p), _fading(v), a, act
         with torch.no_grad():
@@ -214,6 +216,25 @@ class AvoidFlights:
             self.progress += (v * direction).sum(1) * dt[:, 0]
             self._next_goals((length[:, 0] < REACHED_M).numpy(), rng)
         return AvoidTick(self.v, wanted, clearance, asked, act, out[:, 3:] - felt.detach())
+
+    def _known(self, felt: Tensor, up: Tensor) -> list[Tensor]:
+        """Return what else the policy knows, (env, any) each: nothing.
+
+        Args:
+            felt: Velocity as it is known, heading frame [m/s], (env, 3).
+            up: Of the body, heading frame, (env, 3).
+        """
+        return []
+
+    def _acting(self, asked: Tensor, noise: Tensor) -> Tensor:
+        """Return the acceleration (env, 3) that the vehicle is commanded when the policy asks for one [m/s^2].
+
+        Args:
+            asked: World, net of gravity, (env, 3).
+            noise: Relative, (env, 1).
+        """
+        # The limit of the pilot that will fly it: nothing is learnt that it would cut off.
+        return limited(asked, torch) * (1.0 + noise)
 
     def _look(self, share: Tensor) -> Tensor:
         """Fill images and clearances; returns the thrust's direction, world, (env, 3)."""

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from airworthy.learning.avoid.identifier import Identifier
+
 __all__ = ["HIDDEN", "OUTPUTS", "PIXELS", "SLOPE", "STATE", "AvoidNet"]
 
 # Source: specification, learning by reward, 7.2: 12 x 16 cells, state of 10, six outputs; published layers have 192, ours 128.
@@ -24,11 +26,12 @@ SLOPE = 0.05
 class AvoidNet(nn.Module):
     """See the module."""
 
-    def __init__(self, hidden: int = HIDDEN):
+    def __init__(self, hidden: int = HIDDEN, told: int = 0, identifies: bool = False):
         super().__init__()
         self.hidden = hidden
         self.image = nn.Linear(PIXELS, hidden)
-        self.state = nn.Linear(STATE, hidden, bias=False)
+        # What is told of a vehicle stands behind the state.
+        self.state = nn.Linear(STATE + told, hidden, bias=False)
         self.input = nn.Linear(hidden, 3 * hidden)
         self.memory = nn.Linear(hidden, 3 * hidden)
         self.out = nn.Linear(hidden, OUTPUTS)
@@ -38,13 +41,15 @@ class AvoidNet(nn.Module):
             # An untrained policy asks for almost nothing: it hovers, and the first windows are flights, not falls.
             self.out.weight.mul_(0.01)
             self.out.bias.zero_()
+        # Last: with and without it a seed draws the same policy.
+        self.identify = Identifier() if identifies else None
 
     def forward(self, image: Tensor, state: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Return outputs (env, 6) and the memory (env, hidden) after them.
 
         Args:
             image: (env, 192).
-            state: (env, 10).
+            state: (env, 10), and what is told.
             memory: (env, hidden).
         """
         seen: Any = F.leaky_relu(self.image(image) + self.state(state), SLOPE)

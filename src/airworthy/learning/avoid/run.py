@@ -19,6 +19,7 @@ from typing import Any
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.avoid.config import AvoidOptions
 from airworthy.learning.avoid.evaluation import AvoidProtocol, fly_forests, judged, policy_guide
+from airworthy.learning.avoid.fleet import unseen
 from airworthy.learning.avoid.forests import draw_trunks
 from airworthy.learning.avoid.report import FILM_FLIGHTS, FilmedForest, write_avoid_report
 from airworthy.learning.avoid.trainer import AvoidTraining
@@ -58,7 +59,10 @@ class _AvoidFolder(TorchFolder[AvoidPolicy]):
     protocol: AvoidProtocol
 
     def begin(self, folder: Path, machine: Machine) -> TimedTraining[Any]:
-        return self.timed(AvoidTraining(self.options, machine.threads), _line(self.options.iterations))
+        return self.timed(AvoidTraining(self.options, machine.threads), _line(self.options.steps))
+
+    def steps_left(self, work: TimedTraining[Any]) -> int | None:
+        return self.options.steps - work.training.iteration
 
     def write(self, folder: Path, work: TimedTraining[Any]) -> None:
         write_avoid_folder(folder, work.training.contract, work.training.weights)
@@ -127,7 +131,8 @@ def _film(policy: AvoidPolicy, protocol: AvoidProtocol) -> FilmedForest:
     """Fly some of the protocol's starts through the first of its forests of the middle density, at the largest speed."""
     few = replace(protocol, flights=min(FILM_FLIGHTS, protocol.flights))
     speed, area = max(protocol.speeds), sorted(protocol.areas)[len(protocol.areas) // 2]
-    flown = fly_forests(policy_guide(policy), few, speed, area, only=0)
+    fleet = "" if policy.contract.fleet is None else unseen(policy.contract.fleet.vehicles)
+    flown = fly_forests(policy_guide(policy), few, speed, area, only=0, fleet=fleet)
     return FilmedForest(speed, area, draw_trunks(protocol.seed, 0, area), flown)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ import torch
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.avoid.config import AvoidOptions
+from airworthy.learning.avoid.fleet import FLEET_MARGIN, FleetFlights
 from airworthy.learning.avoid.flights import SLOWEST, AvoidFlights
+from airworthy.learning.avoid.identifier import IDENTIFIER_RATE, identifier_step
 from airworthy.learning.avoid.loss import AvoidTick, window_loss
 from airworthy.learning.avoid.network import AvoidNet
 from airworthy.learning.avoid.places import draw_places
 from airworthy.learning.machine import ModelState
-from airworthy.pilots.avoid_policy.contract import AvoidContract
+from airworthy.pilots.avoid_policy.contract import AvoidContract, FleetTold
+from airworthy.pilots.avoid_policy.fleet import FEATURES
 from airworthy.pilots.avoid_policy.sight import RATE
 
 __all__ = ["FLOWN_MARGIN", "AvoidTraining"]
@@ -47,11 +50,17 @@ class AvoidTraining:
         self.options, self.iteration, self.skipped = options, 0, 0
         # Only torch's first weights ask it: everything later draws from generators of this training.
         torch.manual_seed(options.seed % (1 << 63))
-        self.net = AvoidNet(options.hidden)
+        told = len(FEATURES) if options.vehicles and options.condition != "none" else 0
+        self.net = AvoidNet(options.hidden, told, identifies=options.steps > options.iterations)
         self._adam = torch.optim.AdamW(self.net.parameters(), options.learning_rate, weight_decay=_WEIGHT_DECAY)
         self._state = ModelState(self.net, torch.device("cpu"))
         places = draw_places(options.place_count, options.seed)
-        self.flights = AvoidFlights(options.env_count, places, options.hidden, options.fastest, options.blind, threads)
+        flown = (options.env_count, places, options.hidden, options.fastest)
+        self.flights = (
+            FleetFlights(*flown, options.vehicles, options.condition, options.blind, threads)
+            if options.vehicles
+            else AvoidFlights(*flown, options.blind, threads)
+        )
         self.flights.begin(np.arange(options.env_count), self._rng(0))
         self.parts: dict[str, float] = {}
         """Of the last window's cost, before their weights."""
@@ -59,7 +68,7 @@ class AvoidTraining:
     @property
     def finished(self) -> bool:
         """Whether all is learnt."""
-        return self.iteration >= self.options.iterations
+        return self.iteration >= self.options.steps
 
     @property
     def env_steps(self) -> int:
@@ -78,6 +87,8 @@ class AvoidTraining:
         noise.manual_seed(int(rng.integers(1 << 62)))
         if self.iteration:
             self._renew()
+        if self.iteration >= o.iterations:
+            return self._identify(noise, rng)
         for group in self._adam.param_groups:
             group["lr"] = o.learning_rate * self._rate_share()
         ticks: list[AvoidTick] = [flights.tick(self.net, noise, rng) for _ in range(o.window)]
@@ -92,9 +103,33 @@ class AvoidTraining:
         else:
             self.skipped += 1
         self.parts["gradient_norm"] = norm
+        if self.net.identify is not None and isinstance(flights, FleetFlights):
+            # Of whoever takes every vehicle for the middle one, until it is learnt.
+            self.parts["identification"] = float(flights.features.square().mean())
         flights.detach(torch.stack([t.velocity for t in ticks]))
         self.iteration += 1
         return float(cost.detach())
+
+    def _identify(self, noise: torch.Generator, rng: np.random.Generator) -> float:
+        """Fly a window by what is identified, and learn to identify from it; returns the window's cost."""
+        flights, net = self.flights, self.net.identify
+        assert isinstance(flights, FleetFlights)
+        assert net is not None
+        flights.identifier = net
+        ticks, histories = [], []
+        with torch.no_grad():
+            for _ in range(self.options.window):
+                ticks.append(flights.tick(self.net, noise, rng))
+                histories.append(flights.history)
+            cost, self.parts = window_loss(ticks, flights.before, self.options.collision_weight, self.options.nearness_weight)
+        for group in self._adam.param_groups:
+            group["lr"] = IDENTIFIER_RATE
+        # The policy stays as it is.
+        self.parts["gradient_norm"] = 0.0
+        self.parts["identification"] = identifier_step(net, self._adam, torch.stack(histories), flights.features)
+        flights.detach(torch.stack([t.velocity for t in ticks]))
+        self.iteration += 1
+        return float(cost)
 
     def _renew(self) -> None:
         """Rate the flights whose time has come, and begin them anew."""
@@ -136,7 +171,12 @@ class AvoidTraining:
     def contract(self) -> AvoidContract:
         """What the policy learnt for, and how far it came."""
         told = {"iterations": self.iteration, "env_steps": self.env_steps, "options": asdict(self.options)}
-        return AvoidContract(self.options.hidden, FLOWN_MARGIN, self.options.fastest, self.options.blind, told)
+        plain = (self.options.hidden, FLOWN_MARGIN, self.options.fastest, self.options.blind, told)
+        if not isinstance(self.flights, FleetFlights):
+            return AvoidContract(*plain)
+        low, high = self.flights.fleet.told_bounds
+        fleet = FleetTold(self.options.condition, self.options.vehicles, low, high)
+        return replace(AvoidContract(*plain, fleet), margin=FLEET_MARGIN)
 
     def save(self) -> Checkpoint:
         """Return everything that the next step depends on."""
@@ -149,3 +189,5 @@ class AvoidTraining:
         self._state.restore_moments(checkpoint.arrays, dict(self.net.named_parameters()), self._adam)
         self.flights.restore(checkpoint.arrays)
         self.iteration, self.skipped = checkpoint.number, int(checkpoint.notes["skipped"])
+        if self.iteration > self.options.iterations and isinstance(self.flights, FleetFlights):
+            self.flights.identifier = self.net.identify

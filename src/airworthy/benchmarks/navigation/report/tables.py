@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -23,6 +25,7 @@ __all__ = [
     "number",
     "pair_row",
     "planning",
+    "proposals",
     "score_row",
     "span",
     "trends",
@@ -323,6 +326,39 @@ def planning(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[st
             }
         )
     return found
+
+
+PROPOSAL_COUNTS = ("proposals", "proposals_flown", "plans_flown")
+"""As `airworthy.planners.hybrid.planner.COUNTS`, which would bring the planners along."""
+
+
+def proposals(rows: Sequence[Row], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return how often hybrids flew what was proposed and what was planned, per pilot that counts it.
+
+    Args:
+        rows: Of the flights, whose counted work says so.
+        titles: What pilots are called, by name.
+    """
+    found: dict[str, Counter[str]] = {}
+    for row in rows:
+        work = json.loads(row.get("work") or "{}")
+        if "proposals" in work:
+            count = found.setdefault(row["pilot"], Counter())
+            count.update({name: int(work.get(name, 0)) for name in PROPOSAL_COUNTS})
+            count["flights"] += 1
+    return [
+        {
+            "title": titles.get(pilot, pilot),
+            "flights": count["flights"],
+            **{name: count[name] for name in PROPOSAL_COUNTS},
+            "share": _percent(count["proposals_flown"], count["proposals_flown"] + count["plans_flown"]),
+        }
+        for pilot, count in found.items()
+    ]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100.0 * part / whole:.1f}" if whole else ""
 
 
 def _seconds(rows: Sequence[Row], pilot: str, took: Mapping[str, float]) -> str:
