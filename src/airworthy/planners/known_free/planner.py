@@ -21,11 +21,21 @@ from airworthy.planners.common.reference import evaluate_polynomial
 from airworthy.planners.known_free.candidates import StoppingCandidates, brakes, candidates, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings, KnownFreeState
 from airworthy.planners.known_free.heading import Headings
-from airworthy.planners.known_free.known_space import MET, CellSource, Certifier, KnownSpace, ball_cells, merge, ring_nodes
-from airworthy.planners.known_free.limits import limits_of
+from airworthy.planners.known_free.known_space import (
+    MET,
+    UNSEEN,
+    CellSource,
+    Certifier,
+    KnownSpace,
+    ball_cells,
+    merge,
+    ring_nodes,
+)
+from airworthy.planners.known_free.limits import MotionLimits, limits_of
 from airworthy.planners.known_free.motion import StoppingPlans, StoppingTrajectory
 from airworthy.planners.known_free.path import SPACING, eased, near_path
-from airworthy.planners.known_free.route import RouteSearches
+from airworthy.planners.known_free.route import Route, RouteSearches
+from airworthy.planners.known_free.trails import Trails
 from airworthy.planners.mapping.boxes import UNIT, Rules, logit, map_boxes
 
 __all__ = ["KnownFreePlanner"]
@@ -43,6 +53,11 @@ _STILL, _ALIGNED, _STEP = 0.08, 0.15, 0.35
 _GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
 """A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m];
 for so long at first nobody looks for another [s]."""
+_ON = 15
+"""So many points of a route are near: from there on it is compared with another; along them things decide how gently it is flown."""
+_BACK, _BACK_MOST, _BACK_TIME = 2.0, 12.0, 8.0
+"""Who stands before what its camera cannot show from there goes back so far, the second time at a place twice as far and so on, at
+most so far [m]; for so long at most [s]."""
 _NIMBLE = 15.0
 """Jerk from which on a vehicle follows as the spare for speed supposes [m/s^3]."""
 _FREE_LEVEL = -1.0
@@ -106,6 +121,8 @@ class KnownFreePlanner:
         self._images, self._thought = np.full(n, -1, np.int64), np.full(n, -np.inf)
         self._routed, self._idle = np.full(n, -np.inf), np.zeros(n)
         self._refusals, self._refused_at = np.zeros(n, np.int64), np.full((n, 3), np.inf)
+        self._trails, self._back_until = Trails(mission.start), np.full(n, -np.inf)
+        self._faced = np.zeros((n, 3))
         self._busy, self._asked, self._begins = np.full(n, -np.inf), np.full(n, -np.inf), np.full(n, np.inf)
         self._errors = np.zeros(n)
 
@@ -225,13 +242,16 @@ class KnownFreePlanner:
         if rests and np.linalg.norm(here[0] - goal) < 0.25:
             self.stage[flight] = KnownFreeState.WAITING
             return 0
+        self._trails.note(flight, here[0])
+        if self._goes_back(flight) and (time >= self._back_until[flight] or (rests and self._is_back(flight, here[0]))):
+            self._end_retreat(flight)
         if self._needs_route(flight, time, here[0]):
             self._find_route(flight, time, here[0], work)
             begin = time + self.config.lead + self._seconds(work, flight)
             here = self._state(flight, begin)
         path = self._path[flight][: int(self.config.horizon / SPACING)]
         unsafe, share, first, why = self._look_along(flight, time, here, path, work)
-        if len(path) and first * SPACING < _STEP and first < len(path):
+        if len(path) and first * SPACING < _STEP and first < len(path) and not self._goes_back(flight):
             path, first, why = self._ease(flight, here, path, share, (first, why), work)
         if not len(path):
             self.stage[flight] = KnownFreeState.SEARCHING
@@ -260,6 +280,8 @@ class KnownFreePlanner:
 
     def _needs_route(self, flight: int, time: float, here: Array) -> bool:
         self._trim(flight, here)
+        if self._goes_back(flight):
+            return False
         path, space = self._path[flight], self._spaces[flight]
         assert space is not None
         since = time - self._routed[flight]
@@ -282,14 +304,39 @@ class KnownFreePlanner:
         assert space is not None
         self._routed[flight] = time
         room = bool(space.has_room(goal[None])[0])
-        found = self._searches.find(space, here, goal, self._room[flight], 0.15 if room else 1.5)
-        work["route_expansions"][flight] += found.expansions
+        found = self._search(flight, here, room, work)
         if not len(found.nodes):
             # Dead ends may not have been ones: all that was only refused is tried again.
             space.pardon()
             self._path[flight] = np.zeros((0, 3))
             return
-        self._path[flight], self._ends[flight] = near_path(space, found.nodes, here, goal, c.horizon + 2.0, room)
+        path, ends = near_path(space, found.nodes, here, goal, c.horizon + 2.0, room)
+        self._path[flight], self._ends[flight] = self._flown_on(flight, path, found.cost, room, work) or (path, ends)
+
+    def _search(self, flight: int, start: Array, room: bool, work: dict[str, Array]) -> Route:
+        space, goal = self._spaces[flight], np.asarray(self._mission.goal[flight], np.float64)
+        assert space is not None
+        found = self._searches.find(space, start, goal, self._room[flight], 0.15 if room else 1.5)
+        work["route_expansions"][flight] += found.expansions
+        return found
+
+    def _flown_on(self, flight: int, path: Array, cost: float, room: bool, work: dict[str, Array]) -> tuple[Array, bool] | None:
+        """Return the route that is flown, gone on with, and whether it ends; None where a path (m, 3) is the same or much better.
+
+        Who turns round for every guess about what nobody has seen flies all of them.
+        """
+        c, space, flown = self.config, self._spaces[flight], self._path[flight]
+        assert space is not None
+        if len(flown) <= _ON or np.linalg.norm(path[: 2 * _ON] - flown[_ON], axis=1).min() < _BESIDE:
+            return None
+        if not space.has_room(flown[4 : _ON + 1]).all():
+            return None
+        found = self._search(flight, flown[_ON], room, work)
+        if not len(found.nodes) or cost + c.route.loyalty < _ON * SPACING + found.cost:
+            return None
+        goal = np.asarray(self._mission.goal[flight], np.float64)
+        on, ends = near_path(space, found.nodes, flown[_ON], goal, c.horizon + 2.0 - _ON * SPACING, room)
+        return np.concatenate([flown[:_ON], on]), ends
 
     # ---- the plan ------------------------------------------------------------------------------------------------------
 
@@ -303,7 +350,7 @@ class KnownFreePlanner:
             kept = np.inf if unsafe else self._cost_of_plan(flight, begin, path, last)
             if np.isfinite(kept) and begin - self._plans.begin[flight] < _FRESH:
                 return 0
-            offered = candidates(here, path, last, self.limits.of(flight), ends)
+            offered = candidates(here, path, last, self._limits_along(flight, path[: last + 1]), ends)
             found = self._choose(flight, offered, begin, share, work, kept - _GAIN)
             if found is None and np.isfinite(kept):
                 self.stage[flight] = KnownFreeState.FLYING
@@ -320,6 +367,12 @@ class KnownFreePlanner:
             return self._brake(flight, begin, here, work)
         self._wait(flight, here, path, last, why)
         return 0
+
+    def _limits_along(self, flight: int, path: Array) -> MotionLimits:
+        """Return what a flight may be asked for on a path (m, 3) [m]: gentle where something is near its first part."""
+        space, limits = self._spaces[flight], self.limits.of(flight)
+        assert space is not None
+        return limits.gentle() if (space.nearness(path[:_ON]) == 2).any() else limits
 
     def _look_along(
         self, flight: int, time: float, here: Array, path: Array, work: dict[str, Array]
@@ -418,16 +471,20 @@ class KnownFreePlanner:
     # ---- looking and waiting -------------------------------------------------------------------------------------------
 
     def _look(self, flight: int, here: Array, last: int) -> None:
-        """Look to where the route leaves what is known, or to where it leads in a while."""
+        """Look to where the route leaves what is known, or to where it leads in a while; going back, to what was not seen."""
+        if self._goes_back(flight):
+            away = self._faced[flight] - here
+            self._heading.look(flight, float(np.arctan2(away[1], away[0])))
+            return
         path = self._path[flight]
         at = min(last + 4, int(self.config.look_ahead / SPACING))
-        away = path[max(at, 0) : 40 + max(at, 0), :2] - here[:2]
-        far = np.flatnonzero((away**2).sum(1) > 0.16)
+        ways = path[max(at, 0) : 40 + max(at, 0), :2] - here[:2]
+        far = np.flatnonzero((ways**2).sum(1) > 0.16)
         if len(far):
-            self._heading.look(flight, float(np.arctan2(away[far[0], 1], away[far[0], 0])))
+            self._heading.look(flight, float(np.arctan2(ways[far[0], 1], ways[far[0], 0])))
 
     def _wait(self, flight: int, here: Array, path: Array, last: int, why: int) -> None:
-        """At rest before what is not known to be free: after a while of looking at it, it counts as blocked."""
+        """At rest before what is not known to be free: after a while of looking at it, go back to see it, or take it as blocked."""
         self.stage[flight] = KnownFreeState.BLOCKED
         if np.linalg.norm(here[1]) > _STILL or self._heading.off(flight) > _ALIGNED:
             return
@@ -441,6 +498,37 @@ class KnownFreePlanner:
         self._refusals[flight] = self._refusals[flight] + 1 if again else 1
         self._refused_at[flight] = here[0]
         where = path[min(max(last, 0) + 4, len(path) - 1)]
+        if self._goes_back(flight):
+            self._end_retreat(flight)
+        elif why == UNSEEN and last * SPACING < _STEP and self._refusals[flight] % 2 and self._go_back(flight, here[0], where):
+            return
         known = why == MET or last * SPACING >= _STEP or self._refusals[flight] > 2
         space.refuse(where, min(0.25 * 1.4 ** float(self._refusals[flight] - 1), 1.0), known, here[0])
-        self._routed[flight] = -np.inf
+        self._forget_route(flight)
+
+    # ---- going back ----------------------------------------------------------------------------------------------------
+
+    def _goes_back(self, flight: int) -> bool:
+        return bool(np.isfinite(self._back_until[flight]))
+
+    def _is_back(self, flight: int, here: Array) -> bool:
+        path = self._path[flight]
+        return not len(path) or bool(np.linalg.norm(path[-1] - here) < _STEP) and self._heading.off(flight) < _ALIGNED
+
+    def _go_back(self, flight: int, here: Array, where: Array) -> bool:
+        """Let a flight go back to where it came from, looking to a point (3,); whether it came from anywhere."""
+        length = min(_BACK * 2.0 ** float(self._refusals[flight] // 2), _BACK_MOST)
+        way = self._trails.back(flight, here, length)
+        if not len(way):
+            return False
+        self._path[flight], self._ends[flight] = way, True
+        self._back_until[flight], self._faced[flight] = self._thought[flight] + _BACK_TIME, where
+        return True
+
+    def _end_retreat(self, flight: int) -> None:
+        self._back_until[flight] = -np.inf
+        self._idle[flight] = 0.0
+        self._forget_route(flight)
+
+    def _forget_route(self, flight: int) -> None:
+        self._path[flight], self._routed[flight] = np.zeros((0, 3)), -np.inf
