@@ -46,8 +46,8 @@ class RouteSettings:
     column: float = 8.0
     """Not seen yet, above or below something that was: most things stand upright."""
     blind: float = 4.0
-    """More where it is not seen yet within `blind_radius`: a camera that sees 29 degrees up and down shows the upper and lower edges of
-    a body of 0.31 m only from 0.56 m on, and those of one that climbs by 27 degrees from farther."""
+    """More where it is not seen yet within `blind_radius`: a camera that sees 29 degrees up and down shows the upper and lower
+    edges of a body of 0.31 m only from 0.56 m on, and those of one that climbs by 27 degrees from farther."""
     escape: float = 10.0
     """Nearer to something than the body allows, around the start alone."""
     weight: float = 1.25
@@ -61,8 +61,8 @@ class RouteSettings:
     blind_radius: float = 1.2
     """[m]"""
     loyalty: float = 8.0
-    """By so much a route elsewhere must be shorter than the one that is flown [m in the open]: who turns round for every guess about
-    what nobody has seen flies all of them."""
+    """By so much a route elsewhere must be shorter than the one that is flown [m in the open]: who turns round for every guess
+    about what nobody has seen flies all of them."""
     expansions: int = 1_000_000
     """Nodes at most."""
 
