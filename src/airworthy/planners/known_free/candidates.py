@@ -131,8 +131,8 @@ def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCa
     # Nobody brakes less for being too fast already; and what is proved part by part may be asked for nearly whole.
     parts, time = pieces(found, duration, _PARTS)
     keeps, most = within_limits(parts, time, replace(limits, speed=np.array(np.inf)), share)
-    keeps, most = keeps.reshape(-1, _PARTS).all(1), most.reshape(-1, _PARTS).max(1)
-    order = np.concatenate([np.flatnonzero(keeps), np.flatnonzero(~keeps)[-1:]])
+    good, most = np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
+    order = np.concatenate([np.flatnonzero(good), np.flatnonzero(~good)[-1:]])
     return _with_stops(found[order], duration[order], end[order], most[order], duration[order], limits)
 
 
