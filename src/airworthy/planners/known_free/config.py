@@ -45,8 +45,8 @@ class RouteSettings:
     """Not seen yet."""
     column: float = 8.0
     """Not seen yet, above or below something that was: most things stand upright."""
-    blind: float = 4.0
-    """More where it is not seen yet within `blind_radius`: a camera that sees 29 degrees up and down shows the upper and lower
+    blind: float = 2.0
+    """Added where it is not seen yet within `blind_radius`: a camera that sees 29 degrees up and down shows the upper and lower
     edges of a body of 0.31 m only from 0.56 m on, and those of one that climbs by 27 degrees from farther."""
     escape: float = 10.0
     """Nearer to something than the body allows, around the start alone."""

@@ -210,7 +210,7 @@ def _rates(space: KnownSpace, s: RouteSettings, first: tuple[int, ...]) -> tuple
     away, distant = (square > (radius / space.resolution) ** 2 for radius in (s.escape_radius, s.blind_radius))
     open_rate = np.where(crowd & 0xFFFF, s.near, np.where(crowd > 0, s.wide, 1.0))
     rate = np.where(blocked >= 4, s.escape, np.where(blocked > 0, s.partly, open_rate))
-    unseen = np.where(unknown & (space.column[..., None] > 0), s.column, s.unknown) * np.where(distant, 1.0, s.blind)
-    rate = rate * np.where(dim, unseen, 1.0)
+    unseen = rate * np.where(unknown & (space.column[..., None] > 0), s.column, s.unknown) + np.where(distant, 0.0, s.blind)
+    rate = np.where(dim, unseen, rate)
     shut = ((node & REFUSED) > 0) | ((blocked >= 4) & (away | (taken > 0)))
     return np.where(shut, -1.0, rate), dim

@@ -83,7 +83,7 @@ struct RouteSearch {
     if (!dim(i, j, k, at)) return r;
     if (upright) return -1.0;
     r *= unknown(v) && space.column[(size_t)i * space.m[1] + j] ? price[4] : price[3];
-    return away > blind ? r : r * price[7];
+    return away > blind ? r : r + price[7];
   }
   INLINE double ahead(int i, int j, int k, const int* goal) const {
     const double dx = 2.0 * (i - goal[0]), dy = 2.0 * (j - goal[1]), dz = k - goal[2];
