@@ -73,7 +73,7 @@ def test_a_wall_that_rises_before_a_flight_is_looked_at_from_farther_away_and_fl
     world = box_world((20.0, 4.0, 5.0))
     start, goal = np.array([[1.5, 2.0, 0.8]]), np.array([[18.5, 2.0, 0.8]])
     planner, maps = KnownFreePlanner(), Rising([world])
-    flown = fly(planner, [world], mission_of([world], start, goal, ("virt_05",)), 40.0, maps=maps)
+    flown = fly(planner, [world], mission_of([world], start, goal, ("real_12",)), 40.0, maps=maps)
     assert flown.arrived.all()
     assert planner.retreats.count[0] >= 1
     over = flown.tracks[0][(flown.tracks[0][:, 0] > 7.8) & (flown.tracks[0][:, 0] < 8.2)]
