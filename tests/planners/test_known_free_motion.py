@@ -10,7 +10,7 @@ from airworthy.planners.known_free.candidates import brakes, candidates, stoppin
 from airworthy.planners.known_free.config import KnownFreeSettings
 from airworthy.planners.known_free.heading import Headings
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits, limits_of
-from airworthy.planners.known_free.motion import StoppingPlans, hulls, quintics, stopping, within_limits
+from airworthy.planners.known_free.motion import StoppingPlans, hulls, pieces, quintics, stopping, within_limits
 from airworthy.vehicles import vehicle
 
 NAMES = ("real_09", "real_12", "virt_05")
@@ -35,6 +35,23 @@ def test_weak_vehicles_are_asked_for_less() -> None:
     ratio = Airframes.of([vehicle(name) for name in NAMES]).thrust_to_weight
     np.testing.assert_allclose(found.thrust, 0.85 * GRAVITY * ratio)
     assert (found.thrust > GRAVITY).all()
+
+
+def test_yaw_has_what_rotors_that_hover_at_little_have_left() -> None:
+    """With six times the weight in thrust rotors hover at a sixth of it, and no more than that can be taken from them."""
+    found, frames = limits(("real_04",)), Airframes.of([vehicle("real_04")])
+    hover = 1.0 / frames.thrust_to_weight[0]
+    assert hover < 0.2
+    np.testing.assert_allclose(found.yaw_acceleration[0], 0.4 * 2.0 * hover * frames.alpha_z[0])
+
+
+def test_near_things_less_is_asked_for_and_nothing_else_changes() -> None:
+    found = limits()
+    gentle = found.gentle()
+    for name in ("acceleration", "jerk", "braking"):
+        np.testing.assert_allclose(getattr(gentle, name), 0.7 * getattr(found, name))
+    for name in ("speed", "thrust", "least", "yaw_rate", "yaw_acceleration"):
+        assert getattr(gentle, name) is getattr(found, name)
 
 
 def test_hulls_hold_every_derivative() -> None:
@@ -106,6 +123,34 @@ def test_brakes_come_to_rest() -> None:
     assert 0.5 < end[0, 0] < 4.0
     assert not rest.any()
     assert not pull.any()
+
+
+def test_parts_are_the_whole_and_their_hulls_are_tighter() -> None:
+    rng = np.random.default_rng(3)
+    found, duration = rng.normal(size=(5, 6, 3)), rng.uniform(0.5, 2.0, 5)
+    parts, time = pieces(found, duration, 4)
+    np.testing.assert_allclose(time, np.repeat(duration / 4, 4))
+    for k in range(5):
+        for part in range(4):
+            inside = 0.3 * time[4 * k + part]
+            whole = evaluate_polynomial(found[k : k + 1], np.array([part * duration[k] / 4 + inside]), 2)
+            alone = evaluate_polynomial(parts[4 * k + part][None], np.array([inside]), 2)
+            np.testing.assert_allclose(alone, whole, rtol=1e-9, atol=1e-9)
+    # A stop: its acceleration is 6 v / t s (1 - s), of cubic Bernstein coefficients 0, 2, 2, 0 v / t: a third above its most.
+    stop, time = stopping(np.zeros((1, 3)), np.array([[3.0, 0.0, 0.0]]), limits(("virt_05",)).of(0))
+    peak = 1.5 * 3.0 / time[0]
+    np.testing.assert_allclose(np.abs(hulls(stop, time)[2]).max(), peak * 4.0 / 3.0)
+    assert peak - 1e-9 <= np.abs(hulls(*pieces(stop, time, 4))[2]).max() < 1.05 * peak
+
+
+def test_who_is_faster_than_allowed_or_speeds_up_brakes_as_hard_as_who_is_not() -> None:
+    one = limits(("virt_05",)).of(0)
+    slow, fast = (brakes(np.array([[0, 0, 1], [v, 0, 0], [a, 0, 0]], float), one, 1.3) for v, a in ((3.8, 0.0), (3.9, 1.0)))
+    assert fast.duration[0, 0] < 1.1 * slow.duration[0, 0]
+    peak = np.abs(
+        evaluate_polynomial(np.repeat(slow.coefficients[:1, 0], 50, 0), np.linspace(0, slow.duration[0, 0], 50), 2)
+    ).max()
+    assert 0.8 * 1.3 * one.acceleration < peak <= 1.3 * one.acceleration + 1e-9
 
 
 def test_quintics_within_limits_are_told_from_others() -> None:

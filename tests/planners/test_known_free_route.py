@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from airworthy.planners.known_free.config import RouteSettings
+from airworthy.planners.known_free.config import KnownFreeSettings, RouteSettings
 from airworthy.planners.known_free.known_space import CellSource, KnownSpace, ball_cells, merge, ring_nodes
-from airworthy.planners.known_free.path import SPACING, eased, near_path
+from airworthy.planners.known_free.path import SPACING, eased, near_path, resampled
 from airworthy.planners.known_free.route import RouteSearches, route_twin
+from airworthy.planners.known_free.routes import FollowedRoutes
 
 KNOWN, LEAST, MOST = -100, -50, 50
 CELLS = np.array([60, 40, 20], np.int32)
@@ -102,3 +105,74 @@ def test_an_eased_path_climbs_by_a_tenth_and_goes_where_the_other_goes() -> None
     found = eased(points, np.array([0.0, 0.0, 1.6]))
     np.testing.assert_allclose(found, [[0.0, 0.0, 1.6], [0.3, 0.4, 1.55], [0.6, 0.8, 1.7], [0.6, 0.8, 1.7], [6.6, 8.8, 0.9]])
     assert points[2, 2] == 2.0
+
+
+def test_the_cost_of_a_route_is_its_length_in_the_open() -> None:
+    space = space_of(np.full(CELLS, LEAST, np.int16))
+    near, far = np.array([1.0, 2.0, 1.0]), np.array([5.0, 2.0, 1.0])
+    found = RouteSearches(SETTINGS).find(space, near, far, BOX, 0.05)
+    assert found.cost == pytest.approx(4.0, abs=0.01)
+    assert route_twin(space, SETTINGS, near, far, BOX, 0.05).cost == pytest.approx(found.cost, rel=1e-12)
+
+
+def test_what_is_seen_is_flown_before_what_no_camera_shows_from_near() -> None:
+    """A cone of sight that opens from the start on, and a goal above it: level to where the cone has room, then up."""
+    x, z = np.arange(60)[:, None] * 0.1, (np.arange(20) + 0.5)[None] * 0.1
+    seen = np.abs(z - 0.5) < 0.2 + 0.55 * np.maximum(x - 0.6, 0.0)
+    odds = np.where(np.broadcast_to(seen[:, None], CELLS), LEAST, KNOWN - 1).astype(np.int16)
+    space, start, goal = space_of(odds), np.array([0.7, 2.0, 0.5]), np.array([3.6, 2.0, 1.6])
+
+    def climbed_after(blind: float) -> float:
+        nodes = RouteSearches(replace(SETTINGS, blind=blind)).find(space, start, goal, BOX, 0.15).nodes
+        points = space.room_of_nodes(nodes)
+        return float(points[np.flatnonzero(points[:, 2] > 0.75)[0], 0])
+
+    assert climbed_after(4.0) > climbed_after(0.01) + 0.2
+
+
+def test_the_floor_is_nothing_that_stands() -> None:
+    odds = np.full(CELLS, KNOWN - 1, np.int16)
+    odds[:, :, 0] = MOST + 1
+    floor = space_of(odds)
+    assert not floor.column.any()
+    odds[20:22, 20:22, :3] = MOST + 1
+    assert space_of(odds).column[10, 10] == 1
+
+
+def test_a_route_that_is_flown_is_kept_unless_another_is_much_shorter() -> None:
+    """Two gaps, on the line and 1.4 m beside it, a fence between them, and a flight on its way to the one that is farther."""
+    odds = np.full(CELLS, LEAST, np.int16)
+    odds[30:32] = MOST + 1
+    odds[30:32, 15:25] = odds[30:32, 29:39] = LEAST
+    odds[16:30, 26:28] = MOST + 1
+    space, here = space_of(odds), np.array([1.0, 2.0, 1.0])
+
+    def followed(loyalty: float) -> float:
+        settings = KnownFreeSettings(route=replace(SETTINGS, loyalty=loyalty))
+        routes = FollowedRoutes(GOAL[None], BOX[None], settings, RouteSearches(settings.route))
+        way = resampled(np.array([here, [1.2, 3.2, 1.0], [2.9, 3.4, 1.0]]), 10.0)
+        routes.follow(0, way, False)
+        spent = routes.find(0, 0.0, here, space)
+        assert spent > 0
+        path = routes.path(0)
+        return float(path[np.argmin(np.abs(path[:, 0] - 3.1)), 1])
+
+    assert followed(0.1) < 2.2
+    assert followed(2.0) > 3.1
+
+
+def test_a_route_is_searched_when_it_is_old_blocked_or_short() -> None:
+    space, settings = space_of(walled()), KnownFreeSettings()
+    routes = FollowedRoutes(GOAL[None], BOX[None], settings, RouteSearches(SETTINGS))
+    assert routes.due(0, 0.0, space)
+    routes.find(0, 0.0, START, space)
+    assert routes.ends[0]
+    assert not routes.due(0, 0.3, space)
+    assert routes.due(0, settings.route_every, space)
+    straight = np.column_stack([np.linspace(0.6, 5.0, 45), np.full(45, 2.0), np.ones(45)])
+    routes.follow(0, straight, False)  # through the wall
+    assert routes.due(0, 0.3, space)
+    routes.follow(0, routes.path(0)[:20], False)  # up to it, but it goes on
+    assert routes.due(0, 0.3, space)
+    routes.trim(0, np.array([1.5, 2.0, 1.0]))
+    np.testing.assert_allclose(routes.path(0)[0], [1.5, 2.0, 1.0])

@@ -7,13 +7,13 @@ be reached.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.planners.known_free.limits import MotionLimits
-from airworthy.planners.known_free.motion import StoppingTrajectory, quintics, stopping, within_limits
+from airworthy.planners.known_free.motion import StoppingTrajectory, pieces, quintics, stopping, within_limits
 
 __all__ = ["StoppingCandidates", "brakes", "candidates", "stopping_speed", "time_left"]
 
@@ -22,6 +22,8 @@ _PLACES = np.array([1.0, 0.8, 0.62, 0.47, 0.34, 0.24, 0.15])
 _SPEEDS = np.array([1.0, 0.85, 0.65, 0.4, 0.0])
 _STRETCH = np.array([1.0, 1.35, 2.0, 3.5])
 _EVEN = np.array([0.97, 1.0, 1.08])
+_PARTS = 4
+"""Of a stop, each of which is proved by itself."""
 _AVERAGE = 0.6
 """Mean acceleration over the largest of a smooth change of speed."""
 _LEAST = 0.1
@@ -126,8 +128,11 @@ def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCa
     end = np.zeros((len(duration), 3, 3))
     end[:, 0] = start[0] + start[1] * (0.45 * duration[:, None]) + start[2] * (0.05 * duration[:, None] ** 2)
     found = quintics(start, end, duration)
-    keeps, most = within_limits(found, duration, limits, share)
-    order = np.concatenate([np.flatnonzero(keeps), np.flatnonzero(~keeps)[-1:]])
+    # Nobody brakes less for being too fast already; and what is proved part by part may be asked for nearly whole.
+    parts, time = pieces(found, duration, _PARTS)
+    keeps, most = within_limits(parts, time, replace(limits, speed=np.array(np.inf)), share)
+    good, most = np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
+    order = np.concatenate([np.flatnonzero(good), np.flatnonzero(~good)[-1:]])
     return _with_stops(found[order], duration[order], end[order], most[order], duration[order], limits)
 
 

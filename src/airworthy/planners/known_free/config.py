@@ -45,6 +45,9 @@ class RouteSettings:
     """Not seen yet."""
     column: float = 8.0
     """Not seen yet, above or below something that was: most things stand upright."""
+    blind: float = 2.0
+    """Added where it is not seen yet within `blind_radius`: a camera that sees 29 degrees up and down shows the upper and lower
+    edges of a body of 0.31 m only from 0.56 m on, and those of one that climbs by 27 degrees from farther."""
     escape: float = 10.0
     """Nearer to something than the body allows, around the start alone."""
     weight: float = 1.25
@@ -55,6 +58,11 @@ class RouteSettings:
     """[m]"""
     escape_radius: float = 0.6
     """[m]"""
+    blind_radius: float = 1.2
+    """[m]"""
+    loyalty: float = 8.0
+    """By so much a route elsewhere must be shorter than the one that is flown [m in the open]: who turns round for every guess
+    about what nobody has seen flies all of them."""
     expansions: int = 1_000_000
     """Nodes at most."""
 
@@ -90,9 +98,9 @@ class KnownFreeSettings:
     """Kept from floor and ceiling beyond the body [m]."""
     speed: float = 3.8
     """Fastest [m/s]."""
-    acceleration: float = 4.0
+    acceleration: float = 5.5
     """Most, whatever vehicle and mission allow [m/s^2]: a camera that looks ahead is to go on seeing where it flies to."""
-    jerk: float = 30.0
+    jerk: float = 45.0
     """Most [m/s^3]."""
     horizon: float = 6.0
     """How far a route is looked along [m]."""

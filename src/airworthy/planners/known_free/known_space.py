@@ -39,6 +39,8 @@ STATES = (UNKNOWN, FREE, OCCUPIED)
 _STATE, _COUNT = 3, 4
 BLOCKED, KNOWN, TAKEN, REFUSED = 0, 3, 6, 1 << 9
 """Where a node holds its counts of blocked, free and occupied cells, three bits each; the bit of one that is refused."""
+FLOOR = 2
+"""Layers at the bottom of an area that hold its floor: what stands on it is more than they."""
 HOLE = 18
 """Free neighbours of 26 that make an unknown cell free, where none is occupied: a ray's width, never a surface's."""
 UNSEEN, MET, OUTSIDE = 2, 3, 4
@@ -49,7 +51,8 @@ def known_space_source() -> str:
     """Return the native text of `struct KnownSpace`."""
     folder = files("airworthy.planners.known_free").joinpath("native")
     text = folder.joinpath("known_space.h").read_text()
-    return "\n".join([shared_source("prelude.h"), f"enum {{ UNSEEN = {UNSEEN}, MET = {MET}, OUTSIDE = {OUTSIDE} }};", text])
+    numbers = f"enum {{ UNSEEN = {UNSEEN}, MET = {MET}, OUTSIDE = {OUTSIDE}, FLOOR = {FLOOR} }};"
+    return "\n".join([shared_source("prelude.h"), numbers, text])
 
 
 def task_source(name: str) -> str:
@@ -213,7 +216,7 @@ class KnownSpace:
 
     @property
     def column(self) -> ArrayInt:
-        """Occupied nodes above one another, (mx, my)."""
+        """Occupied nodes above one another, without the floor, (mx, my)."""
         return self._column.reshape(self.nodes[:2]).astype(np.int64)
 
     def cell_at(self, points: Array) -> ArrayInt:
@@ -429,7 +432,7 @@ class KnownSpaceTwin:
 
     def column(self) -> ArrayInt:
         """Return what `KnownSpace.column` holds."""
-        return (self._by_node(self.state == OCCUPIED) > 0).sum(2)
+        return (self._by_node(self.state == OCCUPIED) > 0)[:, :, FLOOR:].sum(2)
 
     def meets(self, point: Array, wide: float, sure: float) -> int:
         """Return why a ball around a point (3,) is not free; 0: it is.

@@ -7,7 +7,7 @@ sqrt(a g alpha) / 2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -19,12 +19,14 @@ __all__ = ["MotionLimits", "limits_of"]
 
 GRAVITY = 9.81
 # Ours: shares of what a vehicle can do that plans may ask for; what is left is for its controller, wind and wear.
-SIDEWAYS, THRUST, TURN, YAW = 0.4, 0.85, 0.3, 0.3
+SIDEWAYS, THRUST, TURN, YAW = 0.4, 0.85, 0.3, 0.4
 """Of sideways acceleration; of the largest thrust; of roll and of yaw acceleration."""
 LEAST_THRUST = 0.45
 """Of the weight, always kept: rotors that idle turn nothing."""
 BRAKING = 0.75
 """Share of the acceleration that is counted on for stopping."""
+GENTLE = 0.7
+"""Share of acceleration and jerk near things."""
 LEAST_ACCELERATION, LEAST_JERK = 0.6, 2.0
 """What is planned with even where a vehicle has less to spare [m/s^2], [m/s^3]."""
 YAW_RATE = 2.2
@@ -56,6 +58,15 @@ class MotionLimits:
         """Return those of one flight, without the axis."""
         return MotionLimits(**{item.name: getattr(self, item.name)[flight] for item in fields(self)})
 
+    def gentle(self) -> MotionLimits:
+        """Return what is asked for near things, where a controller has no room to be late."""
+        return replace(
+            self,
+            acceleration=GENTLE * self.acceleration,
+            braking=GENTLE * self.braking,
+            jerk=GENTLE * self.jerk,
+        )
+
     def scaled(self, flights: ArrayInt, share: Array) -> MotionLimits:
         """Return the same with less speed, acceleration and jerk for flights (k,), by shares (k,)."""
         made = {item.name: getattr(self, item.name).copy() for item in fields(self)}
@@ -70,7 +81,8 @@ def limits_of(mission: Mission, settings: KnownFreeSettings) -> MotionLimits:
     vehicle = mission.vehicle or _strong(count)
     hover = 1.0 / np.maximum(vehicle.thrust_to_weight, 1.0)
     # A rotor that hovers at the share h of its most can be changed by the lesser of h and 1 - h.
-    alpha = TURN * 2.0 * np.minimum(hover, 1.0 - hover) * vehicle.alpha_xy
+    left = 2.0 * np.minimum(hover, 1.0 - hover)
+    alpha = TURN * left * vehicle.alpha_xy
     acceleration = np.minimum.reduce(
         [np.broadcast_to(mission.acceleration, count), np.full(count, settings.acceleration), SIDEWAYS * vehicle.acceleration]
     )
@@ -84,7 +96,7 @@ def limits_of(mission: Mission, settings: KnownFreeSettings) -> MotionLimits:
         jerk=jerk,
         braking=BRAKING * acceleration,
         yaw_rate=np.full(count, YAW_RATE),
-        yaw_acceleration=np.clip(YAW * vehicle.alpha_z, 0.8, 6.0),
+        yaw_acceleration=np.clip(YAW * left * vehicle.alpha_z, 0.8, 6.0),
     )
 
 

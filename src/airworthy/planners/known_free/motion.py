@@ -18,7 +18,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.planners.common.reference import evaluate_polynomial, quintic
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits
 
-__all__ = ["StoppingPlans", "StoppingTrajectory", "hulls", "stopping", "within_limits"]
+__all__ = ["StoppingPlans", "StoppingTrajectory", "hulls", "pieces", "stopping", "within_limits"]
 
 
 @cache
@@ -68,6 +68,24 @@ def within_limits(coefficients: Array, duration: Array, limits: MotionLimits, sh
         & (_longest(jerk) <= share * limits.jerk)
     )
     return keeps, speed
+
+
+def pieces(coefficients: Array, duration: Array, count: int) -> tuple[Array, Array]:
+    """Cut polynomials (k, 6, 3) into equal parts, (k count, 6, 3), and their durations; hulls of parts are much tighter.
+
+    Args:
+        coefficients: Ascending powers of time.
+        duration: (k,) [s]
+        count: Of the parts of each.
+    """
+    begin = duration[:, None] * (np.arange(count) / count)
+    powers = begin[..., None] ** np.arange(6)
+    parts = np.zeros((*begin.shape, 6, 3))
+    for power in range(6):
+        for lower in range(power + 1):
+            scale = comb(power, lower) * powers[..., power - lower]
+            parts[:, :, lower] += scale[..., None] * coefficients[:, None, power]
+    return parts.reshape(-1, 6, 3), np.repeat(duration / count, count)
 
 
 def _longest(vectors: Array) -> Array:

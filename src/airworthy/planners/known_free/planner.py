@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
-from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.depth_input import recorded_costs
 from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
 from airworthy.planners.common.reference import evaluate_polynomial
 from airworthy.planners.known_free.candidates import StoppingCandidates, brakes, candidates, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings, KnownFreeState
 from airworthy.planners.known_free.heading import Headings
-from airworthy.planners.known_free.known_space import MET, CellSource, Certifier, KnownSpace, ball_cells, merge, ring_nodes
-from airworthy.planners.known_free.limits import limits_of
+from airworthy.planners.known_free.known_space import MET, UNSEEN, Certifier
+from airworthy.planners.known_free.limits import MotionLimits, limits_of
+from airworthy.planners.known_free.memories import Memories, levels_of
 from airworthy.planners.known_free.motion import StoppingPlans, StoppingTrajectory
-from airworthy.planners.known_free.path import SPACING, eased, near_path
+from airworthy.planners.known_free.path import SPACING, eased
+from airworthy.planners.known_free.retreats import Retreats
 from airworthy.planners.known_free.route import RouteSearches
-from airworthy.planners.mapping.boxes import UNIT, Rules, logit, map_boxes
+from airworthy.planners.known_free.routes import NEAR_POINTS, FollowedRoutes
 
 __all__ = ["KnownFreePlanner"]
 
@@ -36,8 +37,6 @@ _BATCH, _MOST = 6, 24
 """StoppingCandidates that are certified at once, and at most."""
 _RELAXED = (0.97, 0.93, 0.85, 0.7, 0.5, 0.25)
 """Shares of the body's radius: where a flight is nearer to something than it should be, it may come away from there."""
-_THINK = 0.1
-"""Without new images a flight thinks this often [s]."""
 _STILL, _ALIGNED, _STEP = 0.08, 0.15, 0.35
 """At rest [m/s], looking where it should [rad], with so little of its route before it [m]."""
 _GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
@@ -45,8 +44,6 @@ _GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
 for so long at first nobody looks for another [s]."""
 _NIMBLE = 15.0
 """Jerk from which on a vehicle follows as the spare for speed supposes [m/s^3]."""
-_FREE_LEVEL = -1.0
-"""Log-odds at which a cell that was occupied is free again."""
 
 
 class KnownFreePlanner:
@@ -60,13 +57,8 @@ class KnownFreePlanner:
 
     def __init__(self, settings: KnownFreeSettings | None = None):
         self.config = settings or KnownFreeSettings()
-        rules = Rules.of(self.config.maps)
-        self._levels = rules.least, round(_FREE_LEVEL * UNIT), rules.occupied
+        levels_of(self.config)
         self._searches, self._certifier = RouteSearches(self.config.route), Certifier()
-        if self._levels[1] < rules.least or logit(self.config.maps.hit) + logit(self.config.maps.least) <= logit(0.5):
-            raise AirworthyError(
-                "The maps' probabilities leave no room between free and occupied: raise `hit` or lower `least`."
-            )
 
     @classmethod
     def for_body(cls, radius: float) -> KnownFreePlanner:
@@ -87,27 +79,23 @@ class KnownFreePlanner:
         """Begin n flights."""
         c, n = self.config, len(mission.start)
         self._mission, self.limits = mission, limits_of(mission, c)
-        self._boxes = map_boxes(mission, c.maps)
         side = c.body + 0.05
         lower, upper = np.array(mission.lower, float), np.array(mission.upper, float)
         box = np.stack([lower + side, upper - side], 1)
         spare = np.minimum(c.height_spare, np.maximum(0.5 * (upper - lower)[:, 2] - c.body - 0.05, 0.0))
         box[:, 0, 2], box[:, 1, 2] = lower[:, 2] + c.body + spare, upper[:, 2] - c.body - spare
         self._room = box
-        self._ball = ball_cells(c.body, c.maps.resolution)
-        self._ring = ring_nodes(c.route.near_radius, c.route.wide_radius, c.maps.resolution)
-        self._spaces: list[KnownSpace | None] = [None] * n
+        self._memories = Memories(mission, c)
+        self._routes = FollowedRoutes(mission.goal, box, c, self._searches)
+        self.retreats = Retreats(mission.start)
         self._plans = StoppingPlans(mission.start)
         away = np.asarray(mission.goal) - np.asarray(mission.start)
         self._heading = Headings(np.arctan2(away[:, 1], away[:, 0]), self.limits)
         self.stage = np.full(n, int(KnownFreeState.WAITING), np.int64)
         self.emergencies, self.late = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self._path, self._ends = [np.zeros((0, 3)) for _ in range(n)], np.zeros(n, bool)
-        self._images, self._thought = np.full(n, -1, np.int64), np.full(n, -np.inf)
-        self._routed, self._idle = np.full(n, -np.inf), np.zeros(n)
-        self._refusals, self._refused_at = np.zeros(n, np.int64), np.full((n, 3), np.inf)
+        self._idle, self._refusals, self._refused_at = np.zeros(n), np.zeros(n, np.int64), np.full((n, 3), np.inf)
         self._busy, self._asked, self._begins = np.full(n, -np.inf), np.full(n, -np.inf), np.full(n, np.inf)
-        self._errors = np.zeros(n)
+        self._errors, self._stops = np.zeros(n), np.zeros(n, bool)
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
         """Think, at 100 Hz, about what new images show.
@@ -126,12 +114,11 @@ class KnownFreePlanner:
         self._plans.settle(motion.time)
         self._asked[:] = -np.inf
         self._begins[:] = np.inf
-        for flight in np.flatnonzero(~active):
-            self._spaces[flight] = None
+        self._memories.forget(np.flatnonzero(~active))
         free = np.flatnonzero(active & (motion.time >= self._busy - 1e-9))
-        self._note_errors(free, motion)
-        due = self._see(free, motion, maps)
-        for flight in due.tolist():
+        self._note_errors(free[self._memories.exist()[free]], motion)
+        self._begin(free, motion)
+        for flight in self._memories.see(free, motion.time, maps).tolist():
             self._asked[flight] = motion.time[flight]
             replans[flight] = self._think(flight, float(motion.time[flight]), work)
         return {"work": work, "replans": replans, "state": self.stage.copy()}
@@ -153,71 +140,25 @@ class KnownFreePlanner:
         yaw, rate = self._heading.turn(now)
         return Setpoints(position, velocity, acceleration, yaw, rate)
 
-    # ---- seeing --------------------------------------------------------------------------------------------------------
+    # ---- beginning --------------------------------------------------------------------------------------------------------
 
     def _note_errors(self, flights: ArrayInt, motion: Motion) -> None:
         """How far vehicles are from where they should be, falling with a time constant of a second."""
-        known = np.array([self._spaces[f] is not None for f in flights.tolist()], bool)
-        flights = flights[known]
         if flights.size:
             wanted = self._plans.state(flights, motion.time[flights])[0]
             off = np.linalg.norm(motion.position[flights] - wanted, axis=1)
             self._errors[flights] = np.maximum(off, 0.99 * self._errors[flights])
 
-    def _see(self, flights: ArrayInt, motion: Motion, maps: Maps) -> ArrayInt:
-        """Put new images into the memories; flights that have something to think about."""
-        known, least, most = self._levels
-        due, spaces, sources = [], [], []
-        for flight in flights.tolist():
-            space = self._spaces[flight]
-            if space is None:
-                space = self._begin(flight, motion)
-            late = motion.time[flight] - self._thought[flight] >= _THINK - 1e-9
-            source, images = self._source(maps, flight, late)
-            fresh = images != self._images[flight]
-            if source is not None and (fresh or images < 0):
-                spaces.append(space)
-                sources.append(source)
-            self._images[flight] = images
-            if (fresh or late) and images != 0:
-                due.append(flight)
-                self._thought[flight] = motion.time[flight]
-        merge(spaces, sources, known, least, most)
-        return np.array(due, np.int64)
-
-    def _begin(self, flight: int, motion: Motion) -> KnownSpace:
-        """Give a flight a memory of nothing but the ball in which it came to rest."""
-        c, boxes = self.config, self._boxes
-        space = KnownSpace(boxes.origin[flight], boxes.cells[flight], boxes.resolution, self._ball, self._ring)
-        self._spaces[flight] = space
-        here = motion.position[flight]
-        self._plans.rest(flight, self._mission.start[flight])
-        self._plans.begin[flight] = motion.time[flight]
-        self._heading.begin(flight, motion.attitude[flight])
-        known, least, most = self._levels
-        merge([space], [space.source_of_ball(here, c.seen_at_start, known)], known, least, most)
-        return space
-
-    def _source(self, maps: Any, flight: int, late: bool) -> tuple[CellSource | None, int]:
-        """Return what a map shows, and how many images are in it.
-
-        By its own arrays where it gives them, else, when it is time to think, by its view; -1 where it counts no images.
-        """
-        known, _, most = self._levels
-        if hasattr(maps, "touched"):
-            odds, side, first, last, images = maps.touched(flight)
-            return CellSource(odds, side, np.zeros(3, np.int32), first, last), images
-        if not late:
-            return None, int(self._images[flight])
-        view = maps.view(flight)
-        source = CellSource.of_view(view, self._boxes.origin[flight], self._boxes.cells[flight], (known, most + 1))
-        return source, view.images or -1
+    def _begin(self, flights: ArrayInt, motion: Motion) -> None:
+        """Begin flights where they came to rest."""
+        for flight in self._memories.begin(flights, motion.position).tolist():
+            self._plans.rest(flight, self._mission.start[flight])
+            self._plans.begin[flight] = motion.time[flight]
+            self._heading.begin(flight, motion.attitude[flight])
 
     # ---- thinking ------------------------------------------------------------------------------------------------------
 
     def _think(self, flight: int, time: float, work: dict[str, Array]) -> int:
-        space = self._spaces[flight]
-        assert space is not None
         begin = time + self.config.lead
         here = self._state(flight, begin)
         goal = np.asarray(self._mission.goal[flight], np.float64)
@@ -225,13 +166,19 @@ class KnownFreePlanner:
         if rests and np.linalg.norm(here[0] - goal) < 0.25:
             self.stage[flight] = KnownFreeState.WAITING
             return 0
-        if self._needs_route(flight, time, here[0]):
-            self._find_route(flight, time, here[0], work)
+        self.retreats.note(flight, here[0])
+        back = self.retreats.goes_back(flight)
+        if back and (self.retreats.is_late(flight, time) or (rests and self._is_back(flight, here[0]))):
+            back = self._go_on(flight)
+        self._routes.trim(flight, here[0])
+        space = self._memories.of(flight)
+        if not back and self._routes.due(flight, time, space):
+            work["route_expansions"][flight] += self._routes.find(flight, time, here[0], space)
             begin = time + self.config.lead + self._seconds(work, flight)
             here = self._state(flight, begin)
-        path = self._path[flight][: int(self.config.horizon / SPACING)]
+        path = self._routes.path(flight)[: int(self.config.horizon / SPACING)]
         unsafe, share, first, why = self._look_along(flight, time, here, path, work)
-        if len(path) and first * SPACING < _STEP and first < len(path):
+        if len(path) and first * SPACING < _STEP and first < len(path) and not back:
             path, first, why = self._ease(flight, here, path, share, (first, why), work)
         if not len(path):
             self.stage[flight] = KnownFreeState.SEARCHING
@@ -251,45 +198,8 @@ class KnownFreePlanner:
     def _certified(
         self, flight: int, paths: list[Array], wide: Any, sure: Any, work: dict[str, Array]
     ) -> tuple[ArrayInt, ArrayInt]:
-        space = self._spaces[flight]
-        assert space is not None
         work["certificates"][flight] += sum(len(p) for p in paths)
-        return self._certifier.check(space, self._room[flight], paths, wide, sure)
-
-    # ---- the route -----------------------------------------------------------------------------------------------------
-
-    def _needs_route(self, flight: int, time: float, here: Array) -> bool:
-        self._trim(flight, here)
-        path, space = self._path[flight], self._spaces[flight]
-        assert space is not None
-        since = time - self._routed[flight]
-        if since >= self.config.route_every:
-            return True
-        if not len(path) or since < _THINK - 1e-9:
-            return False
-        return bool((~space.has_room(path[4:])).any()) or (len(path) * SPACING < 3.0 and not self._ends[flight])
-
-    def _trim(self, flight: int, here: Array) -> None:
-        """Let the path begin where the flight is."""
-        path = self._path[flight]
-        if not len(path):
-            return
-        near = int(np.argmin(((path[:40] - here) ** 2).sum(1)))
-        self._path[flight] = path[near:]
-
-    def _find_route(self, flight: int, time: float, here: Array, work: dict[str, Array]) -> None:
-        c, space, goal = self.config, self._spaces[flight], np.asarray(self._mission.goal[flight], np.float64)
-        assert space is not None
-        self._routed[flight] = time
-        room = bool(space.has_room(goal[None])[0])
-        found = self._searches.find(space, here, goal, self._room[flight], 0.15 if room else 1.5)
-        work["route_expansions"][flight] += found.expansions
-        if not len(found.nodes):
-            # Dead ends may not have been ones: all that was only refused is tried again.
-            space.pardon()
-            self._path[flight] = np.zeros((0, 3))
-            return
-        self._path[flight], self._ends[flight] = near_path(space, found.nodes, here, goal, c.horizon + 2.0, room)
+        return self._certifier.check(self._memories.of(flight), self._room[flight], paths, wide, sure)
 
     # ---- the plan ------------------------------------------------------------------------------------------------------
 
@@ -299,11 +209,11 @@ class KnownFreePlanner:
         unsafe, share, last, why = known
         found = None
         if last >= 1:
-            ends = bool(self._ends[flight]) and last == len(self._path[flight]) - 1
+            ends = bool(self._routes.ends[flight]) and last == len(self._routes.path(flight)) - 1
             kept = np.inf if unsafe else self._cost_of_plan(flight, begin, path, last)
             if np.isfinite(kept) and begin - self._plans.begin[flight] < _FRESH:
                 return 0
-            offered = candidates(here, path, last, self.limits.of(flight), ends)
+            offered = candidates(here, path, last, self._limits_along(flight, path[: last + 1]), ends)
             found = self._choose(flight, offered, begin, share, work, kept - _GAIN)
             if found is None and np.isfinite(kept):
                 self.stage[flight] = KnownFreeState.FLYING
@@ -320,6 +230,11 @@ class KnownFreePlanner:
             return self._brake(flight, begin, here, work)
         self._wait(flight, here, path, last, why)
         return 0
+
+    def _limits_along(self, flight: int, path: Array) -> MotionLimits:
+        """Return what a flight may be asked for on a path (m, 3) [m]: gentle where something is near its first part."""
+        limits, near = self.limits.of(flight), self._memories.of(flight).nearness(path[:NEAR_POINTS]) == 2
+        return limits.gentle() if near.any() else limits
 
     def _look_along(
         self, flight: int, time: float, here: Array, path: Array, work: dict[str, Array]
@@ -356,8 +271,8 @@ class KnownFreePlanner:
         first, why = self._certified(flight, [flat], share * wide, share * (self.config.body + 0.005), work)
         if int(first[0]) <= known[0]:
             return path, *known
-        whole = self._path[flight]
-        self._path[flight] = np.concatenate([flat, whole[len(path) :]])
+        rest = self._routes.path(flight)[len(path) :]
+        self._routes.follow(flight, np.concatenate([flat, rest]), bool(self._routes.ends[flight]))
         return flat, int(first[0]), int(why[0])
 
     def _cost_of_plan(self, flight: int, begin: float, path: Array, last: int) -> float:
@@ -403,23 +318,32 @@ class KnownFreePlanner:
         return None
 
     def _brake(self, flight: int, begin: float, here: Array, work: dict[str, Array]) -> int:
-        """Stop for what is met on the way: as is certified, else as hard as the vehicle can."""
+        """Stop for what is met on the way: as is certified, else as hard as the vehicle can; how many plans were made.
+
+        A stop goes on as it was begun: one that begins anew with every image never gets to brake hard.
+        """
+        self.stage[flight] = KnownFreeState.BLOCKED
+        if self._stops[flight] and float(np.linalg.norm(here[1])) > _STILL:
+            return 0
         self.emergencies[flight] += 1
         limits = self.limits.of(flight)
         found = self._choose(flight, brakes(here, limits, 1.3), begin, 0.95, work)
         self._offer(flight, found or brakes(here, limits, 1.3).trajectory(0, begin))
-        self.stage[flight] = KnownFreeState.BLOCKED
+        self._stops[flight] = True
         return 1
 
     def _offer(self, flight: int, plan: StoppingTrajectory) -> None:
         self._plans.put(flight, plan)
-        self._begins[flight] = plan.begin
+        self._begins[flight], self._stops[flight] = plan.begin, False
 
     # ---- looking and waiting -------------------------------------------------------------------------------------------
 
     def _look(self, flight: int, here: Array, last: int) -> None:
-        """Look to where the route leaves what is known, or to where it leads in a while."""
-        path = self._path[flight]
+        """Look to where the route leaves what is known, or to where it leads in a while; going back, to what was not seen."""
+        if self.retreats.goes_back(flight):
+            self._heading.look(flight, self.retreats.heading(flight, here))
+            return
+        path = self._routes.path(flight)
         at = min(last + 4, int(self.config.look_ahead / SPACING))
         away = path[max(at, 0) : 40 + max(at, 0), :2] - here[:2]
         far = np.flatnonzero((away**2).sum(1) > 0.16)
@@ -427,20 +351,50 @@ class KnownFreePlanner:
             self._heading.look(flight, float(np.arctan2(away[far[0], 1], away[far[0], 0])))
 
     def _wait(self, flight: int, here: Array, path: Array, last: int, why: int) -> None:
-        """At rest before what is not known to be free: after a while of looking at it, it counts as blocked."""
+        """At rest before what is not known to be free: after a while of looking at it go back to see it, or take it as blocked.
+
+        What is unseen so near is looked at from farther away first, then taken as blocked, then from twice as far and so on.
+        """
         self.stage[flight] = KnownFreeState.BLOCKED
         if np.linalg.norm(here[1]) > _STILL or self._heading.off(flight) > _ALIGNED:
             return
         self._idle[flight] += 0.05
         if self._idle[flight] < self.config.patience:
             return
-        space = self._spaces[flight]
-        assert space is not None
         self._idle[flight] = 0.0
         again = np.linalg.norm(self._refused_at[flight] - here[0]) < 1.0
         self._refusals[flight] = self._refusals[flight] + 1 if again else 1
         self._refused_at[flight] = here[0]
         where = path[min(max(last, 0) + 4, len(path) - 1)]
+        blind = why == UNSEEN and last * SPACING < _STEP
+        if self.retreats.goes_back(flight):
+            self._go_on(flight)
+        elif blind and self._refusals[flight] % 2 and self._go_back(flight, here[0], where):
+            return
         known = why == MET or last * SPACING >= _STEP or self._refusals[flight] > 2
-        space.refuse(where, min(0.25 * 1.4 ** float(self._refusals[flight] - 1), 1.0), known, here[0])
-        self._routed[flight] = -np.inf
+        radius = min(0.25 * 1.4 ** float(self._refusals[flight] - 1), 1.0)
+        self._memories.of(flight).refuse(where, radius, known, here[0])
+        self._routes.forget(flight)
+
+    # ---- going back ----------------------------------------------------------------------------------------------------
+
+    def _is_back(self, flight: int, here: Array) -> bool:
+        path = self._routes.path(flight)
+        if not len(path):
+            return True
+        return bool(np.linalg.norm(path[-1] - here) < _STEP) and self._heading.off(flight) < _ALIGNED
+
+    def _go_back(self, flight: int, here: Array, where: Array) -> bool:
+        """Let a flight go back to where it came from, looking to a point (3,); whether it came from anywhere."""
+        tries = int(self._refusals[flight]) // 2
+        way = self.retreats.begin(flight, float(self._memories.thought[flight]), here, where, tries)
+        if len(way):
+            self._routes.follow(flight, way, True)
+        return bool(len(way))
+
+    def _go_on(self, flight: int) -> bool:
+        """Let a flight that went back search anew; False: it goes back no more."""
+        self.retreats.end(flight)
+        self._idle[flight] = 0.0
+        self._routes.forget(flight)
+        return False

@@ -1,7 +1,8 @@
 """Routes to the goal through what is known to be free, and through what nobody has seen: `find_routes`, and its readable twin.
 
 A* on nodes of 2 x 2 x 1 cells, 26 neighbours. A metre costs more near things, more where only part of a node has room, more in
-the unknown, and most where the unknown lies above or below something that was seen. Where a body reaches into the unknown a
+the unknown, still more where that is so near that a camera that looks ahead will not show it from here, and most where the
+unknown lies above or below something that was seen. Where a body reaches into the unknown a
 route neither climbs nor sinks by more than one layer per node along, since no camera that looks ahead sees steeper. So the way
 to a frontier and from there, straight, to the goal is weighed against that by every other frontier; what turned out to be
 blocked stays so.
@@ -38,6 +39,8 @@ class Route:
     """Numbers of its nodes from start to goal, (k,); none where there is no way."""
     expansions: int
     """Nodes taken from the open set: the work."""
+    cost: float
+    """Of the route [m in the open]."""
 
 
 _ARGUMENTS = """
@@ -46,7 +49,7 @@ _ARGUMENTS = """
     numbers: float64[]  # (k, 4)
     ends: int32[]  # (k, 2, 3) nodes of start and goal
     limits: int32[]  # (k, 2, 3) lowest and last node
-    prices: float64[]  # (9,) see `RouteSettings`
+    prices: float64[]  # (11,) see `RouteSettings`
     # work memory
     nodes: uint8[]
     heap: uint8[]
@@ -56,6 +59,7 @@ _ARGUMENTS = """
     longest: int
     # output
     path: int32[]  # (k, longest)
+    costs: float64[]  # (k,) [m]
     result: int32[]  # (k, 2) nodes of the route, expansions
 """
 
@@ -80,10 +84,10 @@ class RouteSearches:
         self._heap = np.empty(_WAITING * _ITEM_BYTES, np.uint8)
 
     def prices(self, resolution: float, goal_radius: float) -> Array:
-        """Return what kernels ask: prices, weight, and squares [cells^2] of the radii of escape and goal; (9,)."""
+        """Return what kernels ask: prices, and squares [cells^2] of the radii of escape, blindness and goal; (11,)."""
         s = self.settings
-        squares = (s.escape_radius / resolution) ** 2, (goal_radius / resolution) ** 2
-        return np.array([s.near, s.wide, s.partly, s.unknown, s.column, s.escape, s.weight, *squares])
+        squares = [(radius / resolution) ** 2 for radius in (s.escape_radius, s.blind_radius, goal_radius)]
+        return np.array([s.near, s.wide, s.partly, s.unknown, s.column, s.escape, s.weight, s.blind, *squares])
 
     def find(self, space: KnownSpace, start: Array, goal: Array, box: Array, goal_radius: float) -> Route:
         """Find the cheapest route of one flight.
@@ -100,7 +104,7 @@ class RouteSearches:
         if size > len(self._nodes):
             self._nodes, self._round = np.zeros(size, np.uint8), 0
         self._round += 1
-        path, result = np.zeros(_LONGEST, np.int32), np.zeros(2, np.int32)
+        path, cost, result = np.zeros(_LONGEST, np.int32), np.zeros(1), np.zeros(2, np.int32)
         given: list[ArrayAny] = [
             space.address,
             space.cells,
@@ -111,8 +115,8 @@ class RouteSearches:
         ]
         numbers = [self._round, _WAITING, self.settings.expansions, _LONGEST]
         arrays = [_send(a) for a in [*given, self._nodes, self._heap]]
-        quiet_launch(route_kernel(), 1, [*arrays, *numbers, _send(path), _send(result)], "cpu")
-        return Route(path[: result[0]].astype(np.int64), int(result[1]))
+        quiet_launch(route_kernel(), 1, [*arrays, *numbers, _send(path), _send(cost), _send(result)], "cpu")
+        return Route(path[: result[0]].astype(np.int64), int(result[1]), float(cost[0]))
 
 
 def ends_of(space: KnownSpace, start: Array, goal: Array, box: Array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -171,7 +175,7 @@ def route_twin(space: KnownSpace, settings: RouteSettings, start: Array, goal: A
             way = [node]
             while way[-1] != first:
                 way.append(came[way[-1]])
-            return Route(np.array([number(n) for n in way[::-1]], np.int64), len(closed))
+            return Route(np.array([number(n) for n in way[::-1]], np.int64), len(closed), cost[node] * space.resolution)
         for step in _STEPS:
             there = (node[0] + step[0], node[1] + step[1], node[2] + step[2])
             if (
@@ -187,7 +191,7 @@ def route_twin(space: KnownSpace, settings: RouteSettings, start: Array, goal: A
             if through < cost.get(there, np.inf):
                 cost[there], came[there] = through, node
                 heapq.heappush(queue, (through + settings.weight * np.sqrt(gap(there)), number(there), there))
-    return Route(np.zeros(0, np.int64), len(closed))
+    return Route(np.zeros(0, np.int64), len(closed), 0.0)
 
 
 def _rates(space: KnownSpace, s: RouteSettings, first: tuple[int, ...]) -> tuple[Array, Any]:
@@ -202,9 +206,11 @@ def _rates(space: KnownSpace, s: RouteSettings, first: tuple[int, ...]) -> tuple
             beside[(*(slice(None),) * axis, slice(-sign, None) if sign > 0 else slice(None, -sign))] = False
             dim |= beside
     index = np.stack(np.meshgrid(*(np.arange(m) for m in node.shape), indexing="ij"), -1) - np.array(first)
-    away = ((index * np.array([2, 2, 1])) ** 2).sum(-1) > (s.escape_radius / space.resolution) ** 2
+    square = ((index * np.array([2, 2, 1])) ** 2).sum(-1)
+    away, distant = (square > (radius / space.resolution) ** 2 for radius in (s.escape_radius, s.blind_radius))
     open_rate = np.where(crowd & 0xFFFF, s.near, np.where(crowd > 0, s.wide, 1.0))
     rate = np.where(blocked >= 4, s.escape, np.where(blocked > 0, s.partly, open_rate))
-    rate = rate * np.where(dim, np.where(unknown & (space.column[..., None] > 0), s.column, s.unknown), 1.0)
+    unseen = rate * np.where(unknown & (space.column[..., None] > 0), s.column, s.unknown) + np.where(distant, 0.0, s.blind)
+    rate = np.where(dim, unseen, rate)
     shut = ((node & REFUSED) > 0) | ((blocked >= 4) & (away | (taken > 0)))
     return np.where(shut, -1.0, rate), dim

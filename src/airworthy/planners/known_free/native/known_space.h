@@ -8,7 +8,7 @@ struct KnownSpace {
   unsigned short* cell;
   unsigned short* node;
   unsigned int* crowd;     // occupied nodes near each node, and in a wider circle
-  unsigned short* column;  // occupied nodes above and below each other
+  unsigned short* column;  // occupied nodes above and below each other, without the floor
   int n[3], m[3];          // cells and nodes along x, y, z
   double origin[3], h;
 
@@ -45,7 +45,7 @@ struct KnownSpace {
     const int before = occupied(held);
     held = (unsigned short)(held + sign * NODE_OCCUPIED);
     if (sign > 0 ? before != 0 : before != 1) return;
-    column[(size_t)i * m[1] + j] = (unsigned short)(column[(size_t)i * m[1] + j] + sign);
+    if (z >= FLOOR) column[(size_t)i * m[1] + j] = (unsigned short)(column[(size_t)i * m[1] + j] + sign);
     for (int r = 0; r < ring_count; ++r) {
       const int u = i + ring[4 * r], v = j + ring[4 * r + 1], w = z + ring[4 * r + 2];
       if (u < 0 || v < 0 || w < 0 || u >= m[0] || v >= m[1] || w >= m[2]) continue;

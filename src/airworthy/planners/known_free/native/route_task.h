@@ -19,10 +19,10 @@ struct RouteSearch {
   RouteNode* nodes;
   RouteItem* heap;
   int round, open, capacity;
-  const double* price;  // near, wide, partly blocked, unknown, unknown above or below something, escaping, weight of the estimate
+  const double* price;  // near, wide, partly blocked, unknown, unknown above or below something, escaping, weight of the estimate, blind
   const int* limit;     // lowest and last node along each axis
   int first[3];
-  double escape;
+  double escape, blind;
 
   INLINE bool push(double estimate, long long node) {
     if (open >= capacity) return false;
@@ -68,9 +68,10 @@ struct RouteSearch {
     const unsigned short v = space.node[at];
     if (v & KnownSpace::NODE_REFUSED) return -1.0;
     double r = 1.0;
+    const double dx = 2.0 * (i - first[0]), dy = 2.0 * (j - first[1]), dz = k - first[2];
+    const double away = dx * dx + dy * dy + dz * dz;
     if (KnownSpace::blocked(v) >= 4) {
-      const double dx = 2.0 * (i - first[0]), dy = 2.0 * (j - first[1]), dz = k - first[2];
-      if (KnownSpace::occupied(v) || dx * dx + dy * dy + dz * dz > escape) return -1.0;
+      if (KnownSpace::occupied(v) || away > escape) return -1.0;
       r = price[5];
     } else if (KnownSpace::blocked(v)) {
       r = price[2];
@@ -81,7 +82,8 @@ struct RouteSearch {
     }
     if (!dim(i, j, k, at)) return r;
     if (upright) return -1.0;
-    return r * (unknown(v) && space.column[(size_t)i * space.m[1] + j] ? price[4] : price[3]);
+    r *= unknown(v) && space.column[(size_t)i * space.m[1] + j] ? price[4] : price[3];
+    return away > blind ? r : r + price[7];
   }
   INLINE double ahead(int i, int j, int k, const int* goal) const {
     const double dx = 2.0 * (i - goal[0]), dy = 2.0 * (j - goal[1]), dz = k - goal[2];
@@ -94,8 +96,9 @@ RouteSearch search = {space, (RouteNode*)nodes.data, (RouteItem*)heap.data, roun
 const int* const from = ends.data + 6 * (size_t)task;
 const int* const goal = from + 3;
 for (int a = 0; a < 3; ++a) search.first[a] = from[a];
-search.escape = prices.data[7];
-const double near_goal = prices.data[8];
+search.escape = prices.data[8];
+search.blind = prices.data[9];
+const double near_goal = prices.data[10];
 const size_t start = space.node_at(from[0], from[1], from[2]);
 int expansions = 0, length = 0;
 long long reached = -1;
@@ -151,5 +154,6 @@ if (reached >= 0) {
     at -= ((long long)(d / 9 - 1) * space.m[1] + (d / 3 % 3 - 1)) * space.m[2] + (d % 3 - 1);
   }
 }
+costs.data[task] = reached >= 0 ? search.nodes[reached].cost * space.h : 0.0;
 result.data[2 * task] = length;
 result.data[2 * task + 1] = expansions;

@@ -1,0 +1,80 @@
+"""Ways back: trails that never cross themselves, and flights that go back to see what they stand before."""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.planners.known_free_cases import ConeMaps, box_world, fly, mission_of
+
+from airworthy.core.arrays import Array
+from airworthy.planners.known_free import KnownFreePlanner
+from airworthy.planners.known_free.path import SPACING
+from airworthy.planners.known_free.retreats import Retreats
+from airworthy.planners.known_free.trails import Trails
+
+
+def noted(*points: tuple[float, float]) -> Trails:
+    trails = Trails(np.zeros((1, 3)))
+    for x, y in points:
+        trails.note(0, np.array([x, y, 0.0]))
+    return trails
+
+
+def test_a_way_back_is_the_way_that_was_flown() -> None:
+    trails = noted((0.1, 0.0), (0.3, 0.0), (0.6, 0.0), (0.9, 0.0), (0.9, 0.3), (0.9, 0.6))
+    way = trails.back(0, np.array([0.9, 0.7, 0.0]), 10.0)
+    np.testing.assert_allclose(way[[0, -1]], [[0.9, 0.7, 0.0], [0.0, 0.0, 0.0]])
+    assert len(way) == round((0.7 + 0.9) / SPACING) + 1
+    np.testing.assert_allclose(trails.back(0, np.array([0.9, 0.7, 0.0]), 1.0)[-1], [0.6, 0.0, 0.0], atol=1e-9)
+
+
+def test_a_trail_that_comes_back_to_itself_loses_the_loop() -> None:
+    loop = noted((0.3, 0.0), (0.6, 0.0), (0.9, 0.0), (0.9, 0.3), (0.6, 0.3), (0.35, 0.25), (0.35, 0.1))
+    way = loop.back(0, np.array([0.35, 0.1, 0.0]), 10.0)
+    assert way[:, 0].max() < 0.4
+    np.testing.assert_allclose(way[-1], 0.0, atol=1e-9)
+
+
+def test_who_came_from_nowhere_has_no_way_back() -> None:
+    assert Trails(np.zeros((1, 3))).back(0, np.array([0.2, 0.0, 0.0]), 5.0).shape == (0, 3)
+    retreats = Retreats(np.zeros((2, 3)))
+    assert not len(retreats.begin(1, 0.0, np.array([0.2, 0.0, 0.0]), np.ones(3), 0))
+    assert not retreats.goes_back(1)
+    assert retreats.count.sum() == 0
+
+
+def test_each_time_it_goes_back_twice_as_far_and_looks_to_what_it_did_not_see() -> None:
+    retreats = Retreats(np.zeros((1, 3)))
+    for x in np.arange(0.3, 30.0, 0.3):
+        retreats.note(0, np.array([x, 0.0, 0.0]))
+    here, lengths = np.array([29.9, 0.0, 0.0]), []
+    for tries in range(5):
+        way = retreats.begin(0, 5.0, here, np.array([29.9, 1.0, 0.0]), tries)
+        lengths.append(float(np.linalg.norm(way[-1] - way[0])))
+        assert retreats.goes_back(0)
+        np.testing.assert_allclose(retreats.heading(0, np.array([28.9, 0.0, 0.0])), np.pi / 4)
+    np.testing.assert_allclose(lengths, [2.0, 4.0, 8.0, 12.0, 12.0], atol=1e-9)
+    assert retreats.count[0] == 5
+    assert not retreats.is_late(0, 12.9)
+    assert retreats.is_late(0, 13.1)
+    retreats.end(0)
+    assert not retreats.goes_back(0)
+
+
+class Rising(ConeMaps):
+    """A wall across the whole area rises 4.5 m before a flight: its camera sees no upper edge of it."""
+
+    def see(self, flight: int, position: Array, yaw: float) -> None:
+        if position[0] > 3.3:
+            self.worlds[0][78:82, :, :39] = True
+        super().see(flight, position, yaw)
+
+
+def test_a_wall_that_rises_before_a_flight_is_looked_at_from_farther_away_and_flown_over() -> None:
+    world = box_world((20.0, 4.0, 5.0))
+    start, goal = np.array([[1.5, 2.0, 0.8]]), np.array([[18.5, 2.0, 0.8]])
+    planner, maps = KnownFreePlanner(), Rising([world])
+    flown = fly(planner, [world], mission_of([world], start, goal, ("real_12",)), 40.0, maps=maps)
+    assert flown.arrived.all()
+    assert planner.retreats.count[0] >= 1
+    over = flown.tracks[0][(flown.tracks[0][:, 0] > 7.8) & (flown.tracks[0][:, 0] < 8.2)]
+    assert over[:, 2].min() > 4.15
