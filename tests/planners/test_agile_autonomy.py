@@ -129,7 +129,7 @@ def test_numbers_of_a_flight_do_not_depend_on_others() -> None:
 
 def test_points_are_told_from_the_free_course() -> None:
     state = np.zeros((1, STATE))
-    state[0, 9:12], state[0, 15:18] = [2.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+    state[0, [0, 4, 8]], state[0, 9:12], state[0, 15:18] = 1.0, [2.0, 0.0, 0.0], [0.0, 1.0, 0.0]
     points = StudentNetwork(free_weights(), 3)(np.zeros((1, IMAGE, IMAGE), np.uint8), state)[1]
     np.testing.assert_allclose(points[0, 1, 9], [1.0, 1.5, 0.0])
     np.testing.assert_allclose(points[0, 2, 0], [0.2 - 0.01, 0.015, 0.0])
@@ -138,7 +138,7 @@ def test_points_are_told_from_the_free_course() -> None:
 def test_weights_that_do_not_fit_are_refused() -> None:
     weights = random_weights()
     weights["cells.bias"] = np.zeros(3)
-    with pytest.raises(AirworthyError, match=r"'cells.bias' of shape \(3,\); expected \(32,\)"):
+    with pytest.raises(AirworthyError, match=r"'cells.bias' of shape \(3,\); expected \(48,\)"):
         StudentNetwork(weights, 3)
 
 
@@ -159,6 +159,7 @@ def test_folder_holds_the_student_and_tells_what_is_wrong(tmp_path: Path) -> Non
 def test_a_blind_student_sees_nothing() -> None:
     rng = np.random.default_rng(2)
     images, state = rng.integers(0, 251, (2, IMAGE, IMAGE)).astype(np.uint8), np.zeros((2, STATE))
+    state[:, [0, 4, 8]] = 1.0
     sees, blind = (Student(StudentContract(blind=flag), random_weights()) for flag in (False, True))
     assert not np.array_equal(sees(images, state)[1][0], sees(images, state)[1][1])
     np.testing.assert_array_equal(blind(images, state)[1][0], blind(images, state)[1][1])

@@ -39,6 +39,9 @@ _NEAR = 1.5
 _EASING = 2.0
 # Ours, [1/s]: speed over distance at most. By braking alone a vehicle would pass a goal at half a metre per second for ever.
 _SETTLING = 2.0
+# Ours, [m/s]: who stands still sees nothing new.
+_CAREFUL = 1.0
+"""Caution never makes it slower."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class AgileAutonomySettings:
     # Source: spec/planners 8.5: others are sent if best / alpha > 0.9.
     score_ratio: Annotated[float, Bound(0.0, 1.0)] = 0.9
     """A mode is chosen among only if the best score over its own is above this."""
+    # Ours: costs near zero are told with an error, and their ratio says nothing.
+    score_slack: Annotated[float, Bound(0.0, 4.0)] = 0.05
+    """Or if its score is farther from zero than the best by less than this."""
+    # Ours: what cannot be flown around at one speed can at another; the publication never slows.
+    caution: Annotated[float, Bound(0.0, 100.0, "m/s")] = 0.0
+    """So much slower per unit of collision cost that is told of what is flown [m/s]."""
 
     def __post_init__(self) -> None:
         check_fields(self, "AgileAutonomySettings.")
@@ -102,7 +111,9 @@ class BodyRates:
         return self._rate
 
 
-def chosen_mode(score: Array, points: Array, previous: Array | None, elapsed: float, ratio: float) -> int:
+def chosen_mode(
+    score: Array, points: Array, previous: Array | None, elapsed: float, ratio: float, slack: float = 0.0
+) -> int:
     """Return which mode of one flight is executed.
 
     The best score is nearest to zero. Modes that are about as good are chosen among by their squared distance to what was
@@ -113,12 +124,13 @@ def chosen_mode(score: Array, points: Array, previous: Array | None, elapsed: fl
         points: (modes, 10, 3), world [m].
         previous: (10, 3) decided before; None: nothing was.
         elapsed: Since then [s].
-        ratio: A mode counts if best / its own score is above this.
+        ratio: A mode counts if best / its own score is above this,
+        slack: or if its score is farther from zero than the best by less than this.
     """
     size = np.abs(score)
     best = int(size.argmin())
     # Of equal scores, two of exactly zero among them, the ratio is one.
-    good = (size[best] > ratio * size) | (size == size[best])
+    good = (size[best] > ratio * size) | (size == size[best]) | (size < size[best] + slack)
     left = TIMES[TIMES + elapsed <= TIMES[-1] + 1e-9]
     if previous is None or not left.size or good.sum() == 1:
         return best
@@ -243,11 +255,15 @@ class AgileAutonomy:
         mission, time = self._mission, float(motion.time[flight])
         before = self._before[flight]
         elapsed, previous = (0.0, None) if before is None else (time - before[0], before[1])
-        chosen = points[chosen_mode(score, points, previous, elapsed, self.options.score_ratio)].copy()
+        rules = self.options.score_ratio, self.options.score_slack
+        mode = chosen_mode(score, points, previous, elapsed, *rules)
+        chosen = points[mode].copy()
         position, velocity, _ = self._paths.begin(flight, motion)
         rest = float(np.linalg.norm(mission.goal[flight] - position))
         # Source: spec/planners 8.5: min(|v| + 1, 7 m/s); slower where the goal is near, as the expert flies.
-        target = min(float(np.linalg.norm(velocity)) + 1.0, cap, float(np.sqrt(2.0 * BRAKING * rest)), _SETTLING * rest)
+        now = float(np.linalg.norm(velocity)) + 1.0
+        slower = max(now - self.options.caution * abs(float(score[mode])), min(now, _CAREFUL))
+        target = min(slower, cap, float(np.sqrt(2.0 * BRAKING * rest)), _SETTLING * rest)
         self._state[flight] = 2 if rest < _NEAR else 0
         if rest < _NEAR:
             share = np.minimum(TIMES * target / max(rest, 1e-9), 1.0)
