@@ -133,7 +133,9 @@ def test_stored_fields_keep_every_second_cell_where_it_was() -> None:
     assert cells.shape == (20, 4, 4)
     middles = corner[0] + 0.2 * (np.arange(20) + 0.5)
     np.testing.assert_allclose(middles, 2.0 + x[::2])
-    np.testing.assert_allclose((cells[:, 0, 0].astype(int) - FIELD_ZERO) * FIELD_STEP, np.clip(x[::2] - 1.0, -0.77, FARTHEST), atol=0.005)
+    np.testing.assert_allclose(
+        (cells[:, 0, 0].astype(int) - FIELD_ZERO) * FIELD_STEP, np.clip(x[::2] - 1.0, -0.77, FARTHEST), atol=0.005
+    )
 
 
 def test_joined_instants_stay_in_their_own_places() -> None:

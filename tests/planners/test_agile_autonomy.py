@@ -13,14 +13,17 @@ from airworthy.benchmarks.navigation.config import Flight
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import sha256
 from airworthy.core.frames import from_euler, multiply
 from airworthy.pilots import policy_word
 from airworthy.planners.agile_autonomy import (
     AgileAutonomy,
+    AgileAutonomySettings,
     DepthImages,
     Student,
     StudentContract,
     read_student,
+    shipped_student,
     write_student_folder,
 )
 from airworthy.planners.agile_autonomy.layers import IMAGE, STATE, StudentNetwork, tensor_shapes
@@ -186,6 +189,10 @@ def test_of_modes_as_good_the_one_nearest_to_the_previous_is_flown() -> None:
     # The second is worse by more than a tenth: it does not count, however near.
     assert chosen_mode(np.array([0.85, 1.0, 3.0]), points, straight(-1.0)[0] - [0.2, -0.1, 0.0], 0.1, 0.9) == 0
     assert chosen_mode(np.zeros(3), points, straight(0.0)[0] - [0.2, 0.0, 0.0], 0.1, 0.9) == 2
+    # A score that is hardly worse is as good, whatever their ratio.
+    small, before = np.array([0.001, 0.03, 3.0]), straight(-1.0)[0] - [0.2, -0.1, 0.0]
+    assert chosen_mode(small, points, before, 0.1, 0.9) == 0
+    assert chosen_mode(small, points, before, 0.1, 0.9, 0.05) == 1
     # Nothing of what was flown before is about a moment to come.
     assert chosen_mode(score, points, straight(-1.0)[0], 1.5, 0.9) == 0
 
@@ -260,9 +267,29 @@ def test_arrives_slowly_and_at_the_goal() -> None:
     assert speeds[-50:].max() < 0.4
 
 
+def test_caution_slows_by_the_cost_that_is_told_and_never_to_a_stand() -> None:
+    class Wary(FixedStudent):
+        cost = 1.0
+
+        def __call__(self, images: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return np.full((len(state), 3), self.cost), super().__call__(images, state)[1]
+
+    speeds = {}
+    for caution, cost in ((0.0, 4.0), (2.0, 0.0), (2.0, 1.0), (2.0, 4.0)):
+        student = Wary(straight(0.0, 0.0, 0.0))
+        student.cost = cost
+        planner = AgileAutonomy(AgileAutonomySettings(caution=caution), student)
+        planner.reset(mission())
+        speeds[caution, cost] = followed(planner, [-6.0, 0.0, 1.5], [2.0, 0.0, 0.0], 0.6)[1][-1]
+    assert speeds[0.0, 4.0] == pytest.approx(speeds[2.0, 0.0])
+    assert speeds[2.0, 0.0] > 3.0
+    assert speeds[2.0, 1.0] < 2.0
+    assert speeds[2.0, 4.0] == pytest.approx(1.0, abs=0.1)
+
+
 def test_needs_a_student_and_images() -> None:
-    with pytest.raises(AirworthyError, match="agile_autonomy:FOLDER"):
-        AgileAutonomy().check_ready()
+    with pytest.raises(AssetError, match="nowhere"):
+        AgileAutonomy(folder="nowhere").check_ready()
     planner = AgileAutonomy(student=FixedStudent(straight(0.0, 1.0, -1.0)))
     planner.reset(mission())
     with pytest.raises(AirworthyError, match="sees depth images and was given dict"):
@@ -276,7 +303,7 @@ def test_a_folder_is_a_pilot_of_fly_and_benchmark(tmp_path: Path) -> None:
     write_student_folder(tmp_path, StudentContract(), random_weights())
     word = f"agile_autonomy:{tmp_path}"
     assert finds_own_way(word)
-    assert not finds_own_way("agile_autonomy")
+    assert finds_own_way("agile_autonomy")
     method = method_of(word)
     assert (method.name, method.kind, method.privileged) == (word, "planner", False)
     assert len(method.identity["weights"]) == 64
@@ -284,6 +311,14 @@ def test_a_folder_is_a_pilot_of_fly_and_benchmark(tmp_path: Path) -> None:
     assert isinstance(method.make(), AgileAutonomy)
     with pytest.raises(AssetError, match="nowhere"):
         method_of("agile_autonomy:nowhere")
+
+
+def test_a_shipped_student_flies_by_its_name_alone() -> None:
+    method = method_of("agile_autonomy")
+    assert (method.name, method.kind, method.privileged) == ("agile_autonomy", "planner", False)
+    assert method.identity["weights"] == sha256((shipped_student() / "weights.safetensors").read_bytes())
+    assert (shipped_student() / "weights.safetensors").stat().st_size < 2_000_000
+    assert not AgileAutonomy().student.contract.blind
 
 
 def test_flies_through_the_benchmarks_camera_whatever_flies_beside_it(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ class StudentOptions(TrainingOptions):
     flights: Annotated[int, Bound(1, 256)] = 8
     """Flights in a batch, of drawn vehicles."""
     posed: Annotated[int, Bound(0, 10_000)] = 0
-    """Batches of drawn poses before the first flight."""
-    poses: Annotated[int, Bound(1, 1_000_000)] = 1200
+    """Batches of drawn poses, in place of the flights of the first round; 0: the expert flies it, as published."""
+    poses: Annotated[int, Bound(1, 1_000_000)] = 2000
     """Instants that are drawn in each of them."""
     epochs: Annotated[int, Bound(1, 10_000)] = 4
     """Over all data so far, behind each round but the last."""
@@ -86,8 +86,9 @@ class StudentOptions(TrainingOptions):
 
     @property
     def iterations(self) -> int:
-        """Steps of the training in all: batches of flights, and epochs."""
-        return self.rounds * self.batches + (self.rounds - 1) * self.epochs + self.last_epochs
+        """Steps of the training in all: batches of flights or poses, and epochs."""
+        flown = (self.posed or self.batches) + (self.rounds - 1) * self.batches
+        return flown + (self.rounds - 1) * self.epochs + self.last_epochs
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,7 @@ MIRROR = np.array([1.0, -1.0, 1.0])
 _STATE_SIGNS = np.concatenate([np.outer(MIRROR, MIRROR).reshape(-1), MIRROR, -MIRROR, MIRROR])
 
 
-def mirrored(
-    which: ArrayBool, views: ArrayU8, state: ArrayF32, expert: ArrayF32
-) -> tuple[ArrayU8, ArrayF32, ArrayF32]:
+def mirrored(which: ArrayBool, views: ArrayU8, state: ArrayF32, expert: ArrayF32) -> tuple[ArrayU8, ArrayF32, ArrayF32]:
     """Return instants of which some (n,) look as in a mirror across the plane of nose and height.
 
     Args:

@@ -29,7 +29,15 @@ from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.mapping import maps_of_scene
 from airworthy.planners.mapping.boxes import CAMERA_OFFSET
 from airworthy.planners.sampling_expert import MAP_SETTINGS
-from airworthy.planners.sampling_expert.planner import CEILING, FLOOR, FreeWay, Polyline, free_way, reference_goal, smoothed_routes
+from airworthy.planners.sampling_expert.planner import (
+    CEILING,
+    FLOOR,
+    FreeWay,
+    Polyline,
+    free_way,
+    reference_goal,
+    smoothed_routes,
+)
 from airworthy.planners.sampling_expert.sampling import GRAVITY
 from airworthy.scenes.batch import SceneBatch
 from airworthy.sensors.camera import Camera
@@ -99,7 +107,13 @@ def posed(options: StudentOptions, number: int, alive: Callable[[], None] = lamb
         )
     cells, corners = stored_fields(maps, range(len(flights)))
     arrays = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
-    figures = {"flights": 0, "success": 0, "unlabelled": share * len(flights) - len(arrays["state"]), "helped": 0, "decisions": 0}
+    figures = {
+        "flights": 0,
+        "success": 0,
+        "unlabelled": share * len(flights) - len(arrays["state"]),
+        "helped": 0,
+        "decisions": 0,
+    }
     return Instants(**arrays, fields=cells, corners=corners, figures=figures)
 
 
@@ -129,7 +143,9 @@ def _drawn(maps: Any, mission: Mission, k: int, count: int, options: StudentOpti
     speed = (options.fastest + 1.0) * rng.uniform(0.0, 1.0, count) ** 0.8
     course = np.arctan2(direction[:, 1], direction[:, 0]) + _ASKEW * rng.normal(size=count)
     climb = _CLIMBING * rng.normal(size=count)
-    velocity = speed[:, None] * np.stack([np.cos(climb) * np.cos(course), np.cos(climb) * np.sin(course), np.sin(climb)], axis=1)
+    velocity = speed[:, None] * np.stack(
+        [np.cos(climb) * np.cos(course), np.cos(climb) * np.sin(course), np.sin(climb)], axis=1
+    )
     nose = course + _NOSE * rng.normal(size=count)
     c, s, zero = np.cos(course), np.sin(course), np.zeros(count)
     ahead, left, up = np.array(_PUSHED)[:, None] * rng.normal(size=(3, count))
@@ -193,9 +209,7 @@ def _ways(maps: Any, mission: Mission, k: int, drawn: _Drawn) -> list[Polyline |
     return made
 
 
-def _labelled(
-    maps: Any, mission: Mission, k: int, drawn: _Drawn, key: Any, options: StudentOptions
-) -> dict[str, Any]:
+def _labelled(maps: Any, mission: Mission, k: int, drawn: _Drawn, key: Any, options: StudentOptions) -> dict[str, Any]:
     count = len(drawn.position)
     routes = _ways(maps, mission, k, drawn)
     ids = np.array([n for n, route in enumerate(routes) if route is not None], np.int64)

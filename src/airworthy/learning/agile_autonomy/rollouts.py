@@ -273,9 +273,7 @@ def stored_fields(maps: Any, flights: Sequence[int]) -> tuple[tuple[ArrayU8, ...
     return tuple(cells for cells, _ in made), np.array([corner for _, corner in made])
 
 
-def expert_points(
-    maps: Any, flights: ArrayInt, goal: Goal, key: ArrayU32, tick: ArrayInt, options: StudentOptions
-) -> Array:
+def expert_points(maps: Any, flights: ArrayInt, goal: Goal, key: ArrayU32, tick: ArrayInt, options: StudentOptions) -> Array:
     """Return what the expert would do, (n, 3, 10, 3), world [m]: the first again where it found fewer, NaN where none.
 
     Args:

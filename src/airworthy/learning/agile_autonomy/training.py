@@ -68,9 +68,12 @@ class _Task:
 
 
 def _tasks(options: StudentOptions) -> list[_Task]:
-    found, epoch = [_Task("pose", 0, k) for k in range(options.posed)], 0
+    found: list[_Task] = []
+    batch = epoch = 0
     for k in range(options.rounds):
-        found += [_Task("fly", k, options.posed + k * options.batches + b) for b in range(options.batches)]
+        kind, count = ("pose", options.posed) if k == 0 and options.posed else ("fly", options.batches)
+        found += [_Task(kind, k, batch + number) for number in range(count)]
+        batch += count
         for _ in range(options.epochs if k < options.rounds - 1 else options.last_epochs):
             found.append(_Task("learn", k, epoch))
             epoch += 1
@@ -96,7 +99,9 @@ class StudentTraining:
         self._files: list[dict[str, Any]] = []
         self._folder: Path | None = None
         self._joined: dict[bool, Instants] = {}
-        self._parts: dict[str, float | None] = dict.fromkeys(f"{which}{name}" for which in ("", "held_out_") for name in _LOSSES)
+        self._parts: dict[str, float | None] = dict.fromkeys(
+            f"{which}{name}" for which in ("", "held_out_") for name in _LOSSES
+        )
 
     @property
     def finished(self) -> bool:

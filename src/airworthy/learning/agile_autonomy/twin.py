@@ -9,7 +9,17 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 
-__all__ = ["NEAR", "SCORE_WEIGHT", "SPACE_WEIGHT", "TOUCHED", "WINNER_WEIGHT", "clearance_loss", "collision_costs", "score_loss", "space_loss"]
+__all__ = [
+    "NEAR",
+    "SCORE_WEIGHT",
+    "SPACE_WEIGHT",
+    "TOUCHED",
+    "WINNER_WEIGHT",
+    "clearance_loss",
+    "collision_costs",
+    "score_loss",
+    "space_loss",
+]
 
 # Source: spec/planners 8.3: squared error, mean x 10; winner 0.95; cost loss 2 * MSE; distances of 0.3 and 0.8 m.
 SPACE_WEIGHT, WINNER_WEIGHT, SCORE_WEIGHT, TOUCHED, NEAR = 10.0, 0.95, 2.0, 0.3, 0.8

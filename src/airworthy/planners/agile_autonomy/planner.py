@@ -16,7 +16,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayIndex, ArrayU
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, to_matrix, to_rotation_vector
 from airworthy.core.schema import Bound, check_fields
-from airworthy.planners.agile_autonomy.contract import StudentContract, read_student_folder
+from airworthy.planners.agile_autonomy.contract import StudentContract, read_student_folder, shipped_student
 from airworthy.planners.agile_autonomy.layers import POINTS, RATE, StudentNetwork
 from airworthy.planners.agile_autonomy.sight import STEPS, DepthImages, reference_directions, state_rows
 from airworthy.planners.common.interface import MapSettings, Mission, Motion, Setpoints
@@ -111,9 +111,7 @@ class BodyRates:
         return self._rate
 
 
-def chosen_mode(
-    score: Array, points: Array, previous: Array | None, elapsed: float, ratio: float, slack: float = 0.0
-) -> int:
+def chosen_mode(score: Array, points: Array, previous: Array | None, elapsed: float, ratio: float, slack: float = 0.0) -> int:
     """Return which mode of one flight is executed.
 
     The best score is nearest to zero. Modes that are about as good are chosen among by their squared distance to what was
@@ -165,15 +163,10 @@ class AgileAutonomy:
         """The network.
 
         Raises:
-            AirworthyError: There is none, or it is damaged.
+            AssetError: There is none, or it is damaged.
         """
         if self._student is None:
-            if self._folder is None:
-                raise AirworthyError(
-                    "Agile-Autonomy needs a student: name its folder as agile_autonomy:FOLDER; `airworthy train"
-                    " agile_autonomy` makes one."
-                )
-            self._student = read_student(self._folder)
+            self._student = read_student(shipped_student() if self._folder is None else self._folder)
         return self._student
 
     def check_ready(self) -> None:

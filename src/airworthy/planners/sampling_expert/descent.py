@@ -131,7 +131,12 @@ def _terms(
     scale, up = np.sqrt(_LIMIT * CONTACT), np.zeros_like(points)
     up[..., 2] = np.where(beyond != 0.0, -scale, 0.0)
     rows = [(near, touching), (scale * beyond, up)]
-    cost = sum((weight * (error**2).sum(axis=-1) for weight, error in zip(
-        (WEIGHTS["position"], WEIGHTS["velocity"], _PUSH), off, strict=True)), np.zeros(away.shape))
+    cost = sum(
+        (
+            weight * (error**2).sum(axis=-1)
+            for weight, error in zip((WEIGHTS["position"], WEIGHTS["velocity"], _PUSH), off, strict=True)
+        ),
+        np.zeros(away.shape),
+    )
     cost = cost + sum((value**2 for value, _ in rows), np.zeros(away.shape))
     return np.asarray(cost.mean(axis=-1)), off, rows
