@@ -7,10 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from airworthy.core.frames import from_euler, to_matrix  # noqa: E402
 from airworthy.learning.agile_autonomy import twin  # noqa: E402
 from airworthy.learning.agile_autonomy.loss import clearance_loss, score_loss, space_loss  # noqa: E402
 from airworthy.learning.agile_autonomy.network import StudentNet  # noqa: E402
-from airworthy.core.frames import from_euler, to_matrix  # noqa: E402
 from airworthy.planners.agile_autonomy.layers import IMAGE, STATE, STEPS, StudentNetwork, tensor_shapes  # noqa: E402
 from airworthy.planners.agile_autonomy.level import level_views  # noqa: E402
 

@@ -1,7 +1,7 @@
 """Instants without flights: vehicles set down in a place at drawn poses and speeds, with what the expert would do from there.
 
-A flight's instants resemble one another, and those of an expert tell nothing of what to do where it never comes. Drawn ones cost
-a third, differ all, and hold what a student meets when it errs: speeds askew to the line, trunks straight ahead, bodies that lean.
+A flight's instants resemble one another, and those of an expert tell nothing of what to do where it never comes. Drawn ones
+cost less, differ all, and hold what a student meets when it errs: courses askew to the line, trunks straight ahead, bodies that lean.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _drawn(maps: Any, mission: Mission, k: int, count: int, options: StudentOpti
 
 
 def _places(maps: Any, mission: Mission, k: int, count: int, rng: np.random.Generator) -> Array:
-    """Return positions (count, 3) around the line of a mission that are off everything; those that find none are left near it."""
+    """Return positions (at most count, 3) around the line of a mission that are off everything."""
     start, goal, lower, upper = (getattr(mission, name)[k] for name in ("start", "goal", "lower", "upper"))
     way = (goal - start)[:2] / np.linalg.norm((goal - start)[:2])
     side, out, open_ = np.array([-way[1], way[0]]), np.tile(start, (count, 1)), np.ones(count, bool)

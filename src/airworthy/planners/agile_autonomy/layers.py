@@ -3,8 +3,8 @@
 Source: specification of the planners, section 8.2, with other layers before the points. MobileNetV1 begins with weights of
 ImageNet, which are not downloaded here, and its 569 million multiply-adds per image would take a core of a laptop 40 ms in
 flight and hours to train. Ours learn from nothing, 2 million multiply-adds, of images that are turned level (`level`) and of a
-state in the same level frame, in which the points are told, too: leaning is undone in closed form before anything is learnt. Over
-one instant a convolution along time is a matrix, which is what is written here.
+state in the same level frame, in which the points are told, too: leaning is undone in closed form before anything is learnt.
+Over one instant a convolution along time is a matrix, which is what is written here.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def flown_shapes() -> Array:
     """
     times = SPACING * np.arange(1, POINTS + 1)
     powers = times[:, None] ** np.arange(2, _FLOWN + 1)
-    return powers @ np.linalg.pinv(powers)
+    return np.asarray(powers @ np.linalg.pinv(powers), np.float64)
 
 
 def level_state(state: Any, axes: Any) -> list[Any]:

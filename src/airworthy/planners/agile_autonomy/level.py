@@ -35,7 +35,7 @@ _AHEAD = 0.1
 
 @cache
 def _directions() -> Array:
-    """Unit vectors (rows * columns, 3) of a view's cells, level frame: x along the nose, z up."""
+    """Return unit vectors (rows * columns, 3) of a view's cells, level frame: x along the nose, z up."""
     azimuth = np.radians(_SIDE * (1.0 - 2.0 * (np.arange(COLUMNS) + 0.5) / COLUMNS))
     elevation = np.radians(_TOP + (_BOTTOM - _TOP) * (np.arange(ROWS) + 0.5) / ROWS)
     level = np.cos(elevation)[:, None]

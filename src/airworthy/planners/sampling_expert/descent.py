@@ -1,8 +1,8 @@
 """What was sampled, brought to the nearest least cost: a few hundred samples are far from the best of fifty thousand.
 
 A sample of the walk wavers about its reference by as much as it was drawn off it. To fly the best of some does no harm, for 15
-times a second another is drawn; a student that learns from them learns the noise. From each kept sample the same cost is descended
-by Gauss and Newton with Levenberg's damping, over polynomials of degree 5 that begin as the vehicle flies.
+times a second another is drawn; a student that learns from them learns the noise. From each kept sample the same cost is
+descended by Gauss and Newton with Levenberg's damping, over polynomials of degree 5 that begin as the vehicle flies.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.planners.sampling_expert.sampling import (
     CONTACT,
     GRAVITY,
@@ -29,8 +29,8 @@ __all__ = ["DESCENT_DEGREE", "descended", "descent_cost"]
 DESCENT_DEGREE = 5
 """As what is flown, whose two lowest powers are given by place and velocity."""
 _FREE = DESCENT_DEGREE - 1
-# Ours: the squared vector part of the quaternion between two attitudes is a quarter of their squared angle, which is acceleration
-# over gravity where it is small.
+# Ours: the squared vector part of the quaternion between two attitudes is a quarter of their squared angle, which is
+# acceleration over gravity where it is small.
 _PUSH = 0.25 * WEIGHTS["attitude"] / GRAVITY**2
 _LIMIT = 2.0
 """Weight of a height outside of its limits, over that of contact [1/m^2]."""
@@ -72,9 +72,9 @@ def descended(maps: Any, flights: ArrayInt, goal: Goal, points: Array, steps: in
         steps: Of descent.
     """
     n, m = points.shape[:2]
-    base, speed_base, _ = _bases()
+    base = _bases()[0]
     free = goal.position[:, None] + TIMES[:, None] * goal.velocity[:, None]
-    there = np.isfinite(points).all(axis=(2, 3))
+    there: ArrayBool = np.isfinite(points).all(axis=(2, 3))
     begun = np.where(there[..., None, None], points - free[:, None], 0.0)
     x = np.einsum("kt,nmtj->nmkj", np.linalg.pinv(base), begun)
     cost, slope, bend = _model(maps, flights, goal, free, x)
@@ -95,7 +95,7 @@ def descended(maps: Any, flights: ArrayInt, goal: Goal, points: Array, steps: in
 
 
 def _model(maps: Any, flights: ArrayInt, goal: Goal, free: Array, x: Array) -> tuple[Array, Array, Array]:
-    """Return cost (n, m), gradient (n, m, 12) and the Hessian's Gauss-Newton part (n, m, 12, 12) of coefficients (n, m, 4, 3)."""
+    """Return cost (n, m), its gradient (n, m, 12) and Gauss-Newton Hessian (n, m, 12, 12) at coefficients (n, m, 4, 3)."""
     bases = _bases()
     points, speeds, pushes = (np.einsum("tk,nmkj->nmtj", basis, x) for basis in bases)
     points, speeds = points + free[:, None], speeds + goal.velocity[:, None, None]
