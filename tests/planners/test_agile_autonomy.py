@@ -18,7 +18,6 @@ from airworthy.core.frames import from_euler, multiply
 from airworthy.pilots import policy_word
 from airworthy.planners.agile_autonomy import (
     AgileAutonomy,
-    AgileAutonomySettings,
     DepthImages,
     Student,
     StudentContract,
@@ -265,26 +264,6 @@ def test_arrives_slowly_and_at_the_goal() -> None:
     assert states[-1] == 2
     assert np.linalg.norm(flown[-1] - mission().goal[0]) < 0.2
     assert speeds[-50:].max() < 0.4
-
-
-def test_caution_slows_by_the_cost_that_is_told_and_never_to_a_stand() -> None:
-    class Wary(FixedStudent):
-        cost = 1.0
-
-        def __call__(self, images: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return np.full((len(state), 3), self.cost), super().__call__(images, state)[1]
-
-    speeds = {}
-    for caution, cost in ((0.0, 4.0), (2.0, 0.0), (2.0, 1.0), (2.0, 4.0)):
-        student = Wary(straight(0.0, 0.0, 0.0))
-        student.cost = cost
-        planner = AgileAutonomy(AgileAutonomySettings(caution=caution), student)
-        planner.reset(mission())
-        speeds[caution, cost] = followed(planner, [-6.0, 0.0, 1.5], [2.0, 0.0, 0.0], 0.6)[1][-1]
-    assert speeds[0.0, 4.0] == pytest.approx(speeds[2.0, 0.0])
-    assert speeds[2.0, 0.0] > 3.0
-    assert speeds[2.0, 1.0] < 2.0
-    assert speeds[2.0, 4.0] == pytest.approx(1.0, abs=0.1)
 
 
 def test_needs_a_student_and_images() -> None:

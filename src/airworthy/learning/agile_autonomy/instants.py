@@ -100,7 +100,9 @@ class Instants:
         corner = np.empty((*inside.shape, 2, 2, 2))
         for offset in product((0, 1), repeat=3):
             x, y, z = np.moveaxis(np.clip(base + np.array(offset), 0, shape - 1), -1, 0)
-            corner[..., *offset] = flat[begins[place][:, None] + (x * shape[..., 1] + y) * shape[..., 2] + z]
+            corner[..., offset[0], offset[1], offset[2]] = flat[
+                begins[place][:, None] + (x * shape[..., 1] + y) * shape[..., 2] + z
+            ]
         value, slope = trilinear((corner - FIELD_ZERO) * FIELD_STEP, scaled - base, FIELD_CELL)
         value = np.where(inside, value, FARTHEST)
         slope = np.einsum("nji,nmj->nmi", turn, np.where(inside[..., None], slope, 0.0))
@@ -138,7 +140,9 @@ class Instants:
 
 def joined(parts: Sequence[Instants]) -> Instants:
     """Return the instants of some batches one after the other, each in its own places."""
-    found = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PLAIN if name != "place"}
+    found: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in _PLAIN if name != "place"
+    }
     first = np.cumsum([0, *(len(part.fields) for part in parts[:-1])])
     place = np.concatenate([part.place + begin for part, begin in zip(parts, first, strict=True)])
     return Instants(**found, place=place, fields=tuple(cells for part in parts for cells in part.fields))

@@ -1,7 +1,8 @@
 """Instants without flights: vehicles set down in a place at drawn poses and speeds, with what the expert would do from there.
 
 A flight's instants resemble one another, and those of an expert tell nothing of what to do where it never comes. Drawn ones
-cost less, differ all, and hold what a student meets when it errs: courses askew to the line, trunks straight ahead, bodies that lean.
+cost less, differ all, and hold what a student meets when it errs: courses askew to the line, trunks straight ahead, bodies that
+lean.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from airworthy.benchmarks.navigation.config import NavigationConfig, Perturbation
 from airworthy.benchmarks.navigation.missions import draws_of, mission_of, scene_of
 from airworthy.benchmarks.navigation.sensing import depth_camera
-from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.core.arrays import Array, ArrayIndex, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_matrix
 from airworthy.core.native_kernel import thread_limit
@@ -23,7 +24,7 @@ from airworthy.core.random import flight_key
 from airworthy.learning.agile_autonomy.config import StudentOptions
 from airworthy.learning.agile_autonomy.instants import Instants
 from airworthy.learning.agile_autonomy.rollouts import LABEL_SPEED, expert_points, plan_of, stored_fields
-from airworthy.planners.agile_autonomy.level import level_views
+from airworthy.planners.agile_autonomy.level import COLUMNS, ROWS, level_views
 from airworthy.planners.agile_autonomy.sight import STEPS, encoded, reference_directions, state_rows
 from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.mapping import maps_of_scene
@@ -137,8 +138,9 @@ class _Drawn:
 
 def _drawn(maps: Any, mission: Mission, k: int, count: int, options: StudentOptions, rng: np.random.Generator) -> _Drawn:
     position = _places(maps, mission, k, count, rng)
-    ends = (np.tile(end[k], (count, 1)) for end in (mission.start, mission.goal))
-    direction = reference_directions(position, *ends, rng.uniform(options.slowest, options.fastest, count))
+    count = len(position)
+    start, goal = (np.tile(end[k], (count, 1)) for end in (mission.start, mission.goal))
+    direction = reference_directions(position, start, goal, rng.uniform(options.slowest, options.fastest, count))
     # Slow ones among them, as at the start of a flight.
     speed = (options.fastest + 1.0) * rng.uniform(0.0, 1.0, count) ** 0.8
     course = np.arctan2(direction[:, 1], direction[:, 0]) + _ASKEW * rng.normal(size=count)
@@ -204,8 +206,8 @@ def _ways(maps: Any, mission: Mission, k: int, drawn: _Drawn) -> list[Polyline |
             found[int(n)] = way
     made: list[Polyline | None] = [None] * len(tries)
     if found:
-        for n, route in zip(found, smoothed_routes(maps, k, list(found.values())), strict=True):
-            made[n] = route
+        for number, route in zip(found, smoothed_routes(maps, k, list(found.values())), strict=True):
+            made[number] = route
     return made
 
 
@@ -222,12 +224,12 @@ def _labelled(maps: Any, mission: Mission, k: int, drawn: _Drawn, key: Any, opti
     return {"rows": ids[good], "points": points[good]}
 
 
-def _seen(batch: SceneBatch, camera: Camera, k: int, part: dict[str, Any], reach: float) -> dict[str, Array]:
+def _seen(batch: SceneBatch, camera: Camera, k: int, part: dict[str, Any], reach: float) -> dict[str, Any]:
     rows = part["rows"]
     drawn: _Drawn = part["drawn"].some(rows)
     state = state_rows(drawn.attitude, drawn.velocity, drawn.rate, drawn.direction)
     turn = state[:, :9].reshape(-1, 3, 3)
-    views = np.empty((0,))
+    views: ArrayU8 = np.empty((0, ROWS, COLUMNS), np.uint8)
     if len(rows):
         eye = drawn.position + turn @ np.array(CAMERA_OFFSET)
         draw = Draw(part["key"][rows], np.full(len(rows), k, np.uint32), camera.number)

@@ -269,7 +269,8 @@ def stored_fields(maps: Any, flights: Sequence[int]) -> tuple[tuple[ArrayU8, ...
         maps: With a distance field.
         flights: One of each place.
     """
-    made = [stored_field(*maps.field(k), MAP_SETTINGS.resolution) for k in flights]
+    found = [maps.field(k) for k in flights]
+    made = [stored_field(away, corner, MAP_SETTINGS.resolution) for away, corner in found]
     return tuple(cells for cells, _ in made), np.array([corner for _, corner in made])
 
 

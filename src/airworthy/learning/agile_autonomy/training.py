@@ -194,7 +194,8 @@ class StudentTraining:
             self._restore(weights)
             self.gradient_steps = before
             raise
-        self._parts = {name: float(total / len(chosen)) for name, total in zip(_LOSSES, sums, strict=True)} | self._looked_at()
+        learnt = {name: float(total / len(chosen)) for name, total in zip(_LOSSES, sums, strict=True)}
+        self._parts = {**learnt, **self._looked_at()}
 
     def _rows(self, held_out: bool) -> Instants:
         """Return all instants that are held out, or all others; raises AirworthyError where there is none to learn from."""

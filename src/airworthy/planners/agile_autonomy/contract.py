@@ -41,8 +41,9 @@ INPUTS = (
 """Name, numbers, unit and frame of the state, in order."""
 VIEW_MEANING = (
     "nearness by level distance, 1 at contact and 0 from 1.25 times the reach on or where nothing returned, of the nearest of"
-    " 2 x 2 pixels; and a plane that is 1 where the camera does not look. Rows from 38 to -46 degrees of elevation, columns from 48"
-    " degrees of azimuth left of the nose to 48 right of it, turned level by the rotation; camera of the navigation benchmark"
+    " 2 x 2 pixels; and a plane that is 1 where the camera does not look. Rows from 38 to -46 degrees of elevation,"
+    " columns from 48 degrees of azimuth left of the nose to 48 right of it, turned level by the rotation; of the navigation"
+    " benchmark's camera"
 )
 MEANING = (
     "per mode: collision score, then x, y and z of 10 points from 0.1 s to 1.0 s ahead, metres in the body frame, told from"

@@ -39,9 +39,6 @@ _NEAR = 1.5
 _EASING = 2.0
 # Ours, [1/s]: speed over distance at most. By braking alone a vehicle would pass a goal at half a metre per second for ever.
 _SETTLING = 2.0
-# Ours, [m/s]: who stands still sees nothing new.
-_CAREFUL = 1.0
-"""Caution never makes it slower."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +54,6 @@ class AgileAutonomySettings:
     # Ours: costs near zero are told with an error, and their ratio says nothing.
     score_slack: Annotated[float, Bound(0.0, 4.0)] = 0.05
     """Or if its score is farther from zero than the best by less than this."""
-    # Ours: what cannot be flown around at one speed can at another; the publication never slows.
-    caution: Annotated[float, Bound(0.0, 100.0, "m/s")] = 0.0
-    """So much slower per unit of collision cost that is told of what is flown [m/s]."""
 
     def __post_init__(self) -> None:
         check_fields(self, "AgileAutonomySettings.")
@@ -254,9 +248,7 @@ class AgileAutonomy:
         position, velocity, _ = self._paths.begin(flight, motion)
         rest = float(np.linalg.norm(mission.goal[flight] - position))
         # Source: spec/planners 8.5: min(|v| + 1, 7 m/s); slower where the goal is near, as the expert flies.
-        now = float(np.linalg.norm(velocity)) + 1.0
-        slower = max(now - self.options.caution * abs(float(score[mode])), min(now, _CAREFUL))
-        target = min(slower, cap, float(np.sqrt(2.0 * BRAKING * rest)), _SETTLING * rest)
+        target = min(float(np.linalg.norm(velocity)) + 1.0, cap, float(np.sqrt(2.0 * BRAKING * rest)), _SETTLING * rest)
         self._state[flight] = 2 if rest < _NEAR else 0
         if rest < _NEAR:
             share = np.minimum(TIMES * target / max(rest, 1e-9), 1.0)

@@ -74,7 +74,7 @@ def descended(maps: Any, flights: ArrayInt, goal: Goal, points: Array, steps: in
     n, m = points.shape[:2]
     base = _bases()[0]
     free = goal.position[:, None] + TIMES[:, None] * goal.velocity[:, None]
-    there: ArrayBool = np.isfinite(points).all(axis=(2, 3))
+    there: ArrayBool = np.asarray(np.isfinite(points).all(axis=(2, 3)))
     begun = np.where(there[..., None, None], points - free[:, None], 0.0)
     x = np.einsum("kt,nmtj->nmkj", np.linalg.pinv(base), begun)
     cost, slope, bend = _model(maps, flights, goal, free, x)
