@@ -251,7 +251,7 @@ def test_learning_rate_falls_by_cosines_that_begin_again() -> None:
 @pytest.mark.slow
 def test_learns_to_turn_where_it_is_free_and_blind_ones_do_not(flown: list[tuple[int, bool]]) -> None:
     # One mode, which cannot be on both sides at once.
-    how: dict[str, Any] = {"rounds": 1, "batches": 2, "last_epochs": 80, "batch": 10, "modes": 1}
+    how: dict[str, Any] = {"rounds": 1, "batches": 2, "last_epochs": 80, "batch": 10, "modes": 1, "clearance": 0.0}
     seeing, blind = (StudentTraining(StudentOptions(**how, blind=flag)) for flag in (False, True))
     for work in (seeing, blind):
         while not work.finished:
