@@ -7,10 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from airworthy.core.frames import from_euler, to_matrix  # noqa: E402
 from airworthy.learning.agile_autonomy import twin  # noqa: E402
-from airworthy.learning.agile_autonomy.loss import score_loss, space_loss  # noqa: E402
+from airworthy.learning.agile_autonomy.loss import clearance_loss, score_loss, space_loss  # noqa: E402
 from airworthy.learning.agile_autonomy.network import StudentNet  # noqa: E402
-from airworthy.planners.agile_autonomy.layers import IMAGE, STATE, StudentNetwork, tensor_shapes  # noqa: E402
+from airworthy.planners.agile_autonomy.layers import IMAGE, STATE, STEPS, StudentNetwork, tensor_shapes  # noqa: E402
+from airworthy.planners.agile_autonomy.level import level_views  # noqa: E402
 
 
 def test_collision_costs_by_hand() -> None:
@@ -49,6 +51,31 @@ def test_score_loss_by_hand() -> None:
     assert float(score_loss(torch.tensor(score), torch.tensor(cost))) == pytest.approx(1.0)
 
 
+def test_clearance_loss_by_hand() -> None:
+    # Missing to 0.8 m: 0.3, nothing, and 1.0 inside of something.
+    distance = np.array([[[0.5, 2.0, -0.2, 0.8]]])
+    expected = 10.0 * (0.09 + 1.0) / 4.0
+    assert twin.clearance_loss(distance) == pytest.approx(expected)
+    points = torch.zeros((1, 1, 4, 3), dtype=torch.float64)
+    assert float(clearance_loss(points, torch.tensor(distance), torch.zeros_like(points))) == pytest.approx(expected)
+
+
+def test_clearance_loss_leads_off_things_as_fast_as_distances_grow() -> None:
+    # A wall at x = 1 and what is free before it: the distance of a point is 1 - x.
+    rng = np.random.default_rng(2)
+    points = rng.uniform(-1.0, 2.0, (2, 3, 10, 3))
+    tensor, slope = torch.tensor(points, requires_grad=True), np.zeros_like(points)
+    slope[..., 0] = -1.0
+    clearance_loss(tensor, torch.tensor(1.0 - points[..., 0]), torch.tensor(slope)).backward()
+    assert tensor.grad is not None
+    for index in np.ndindex(2, 3, 10):
+        step = np.zeros((2, 3, 10))
+        step[index] = 1e-5
+        up, down = (twin.clearance_loss(1.0 - points[..., 0] - sign * step) for sign in (1.0, -1.0))
+        assert float(tensor.grad[*index, 0]) == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-8)
+    assert float(tensor.grad[..., 1:].abs().max()) == 0.0
+
+
 @pytest.mark.parametrize("modes", [1, 2, 3, 5])
 def test_space_loss_is_its_twin(modes: int) -> None:
     rng = np.random.default_rng(modes)
@@ -79,8 +106,9 @@ def test_network_that_learns_is_the_one_that_flies(modes: int) -> None:
     assert {name: value.shape for name, value in weights.items()} == tensor_shapes(modes)
     rng = np.random.default_rng(5)
     images, state = rng.integers(0, 251, (4, IMAGE, IMAGE)).astype(np.uint8), rng.normal(size=(4, STATE))
+    state[:, :9] = np.asarray(to_matrix(np.asarray(from_euler(*rng.normal(0.0, 0.5, (3, 4)))))).reshape(4, 9)
     with torch.no_grad():
-        score, points = net(torch.tensor(images), torch.tensor(state))
+        score, points = net(torch.tensor(level_views(images, state, STEPS)), torch.tensor(state))
     flown = StudentNetwork(weights, modes, np.float64)(images, state)
     np.testing.assert_allclose(flown[0], score.numpy(), atol=1e-10)
     np.testing.assert_allclose(flown[1], points.numpy(), atol=1e-10)

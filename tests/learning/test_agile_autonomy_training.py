@@ -14,38 +14,48 @@ torch = pytest.importorskip("torch")
 from airworthy.core.errors import AirworthyError  # noqa: E402
 from airworthy.core.frames import from_euler, to_matrix  # noqa: E402
 from airworthy.learning.agile_autonomy import StudentOptions, StudentProtocol, run, training  # noqa: E402
-from airworthy.learning.agile_autonomy.looks import InstantLooks  # noqa: E402
-from airworthy.learning.agile_autonomy.rollouts import FIELD_STEP, Instants, collected, plan_of  # noqa: E402
+from airworthy.learning.agile_autonomy.instants import (  # noqa: E402
+    FARTHEST,
+    FIELD_STEP,
+    FIELD_ZERO,
+    Instants,
+    joined,
+    stored_field,
+)
+from airworthy.learning.agile_autonomy.looks import mirrored  # noqa: E402
+from airworthy.learning.agile_autonomy.poses import posed  # noqa: E402
+from airworthy.learning.agile_autonomy.rollouts import collected, plan_of  # noqa: E402
 from airworthy.learning.agile_autonomy.training import StudentTraining, learning_rate_share  # noqa: E402
 from airworthy.learning.timed_training import StepStopped  # noqa: E402
 from airworthy.planners.agile_autonomy import read_student  # noqa: E402
-from airworthy.planners.agile_autonomy.layers import IMAGE  # noqa: E402
+from airworthy.planners.agile_autonomy.layers import STEPS, StudentNetwork, tensor_shapes  # noqa: E402
+from airworthy.planners.agile_autonomy.level import COLUMNS, ROWS, UNSEEN, level_views  # noqa: E402
 from airworthy.planners.sampling_expert.sampling import TIMES  # noqa: E402
 
 SMALL = StudentOptions(rounds=2, batches=3, flights=2, epochs=1, last_epochs=2, batch=4, cycle=10)
 
 
 def instants(number: int, count: int = 10) -> Instants:
-    """Instants whose expert turns to the side on which their image is far."""
+    """Instants whose expert turns to the side on which their view is free; a wall stands behind y = 0."""
     rng = np.random.default_rng(number)
     left = rng.random(count) < 0.5
-    images = np.full((count, IMAGE, IMAGE), 250, np.uint8)
-    images[left, :, 112:], images[~left, :, :112] = 60, 60
+    views = np.zeros((count, ROWS, COLUMNS), np.uint8)
+    views[left, :, COLUMNS // 2 :], views[~left, :, : COLUMNS // 2] = 200, 200
     state = np.zeros((count, 18), np.float32)
     state[:, [0, 4, 8]], state[:, 9], state[:, 15] = 1.0, 3.0, 1.0
     side = np.where(left, 1.0, -1.0)
     expert = np.zeros((count, 3, 10, 3), np.float32)
     expert[..., 0] = 3.0 * TIMES
     expert[..., 1] = side[:, None, None] * TIMES**2 * np.array([1.0, 1.1, 0.9])[:, None]
-    far = np.full((40, 40, 20), 255, np.uint8)
-    far[:, :20] = 25
+    away = np.broadcast_to(FIELD_ZERO + np.clip((1.0 - 0.2 * np.arange(20)) / FIELD_STEP, -96, 159), (40, 20))
+    wall = np.repeat(away.astype(np.uint8)[..., None], 20, axis=2)
     return Instants(
-        images,
+        views,
         state,
         expert,
         np.full((count, 3), (0.0, 0.0, 1.0), np.float32),
         np.zeros(count, np.int64),
-        (far,),
+        (wall,),
         np.array([[-1.0, -2.0, 0.0]]),
         {"flights": 2, "success": number % 3, "unlabelled": 0, "helped": 0, "decisions": count},
     )
@@ -96,14 +106,47 @@ def test_options_that_cannot_be_used_are_told() -> None:
         run.train_agile_autonomy("nowhere", StudentOptions(), StudentProtocol(baselines=("nobody",)))
 
 
-def test_distances_are_those_of_the_cells_in_which_points_lie() -> None:
+def test_distances_are_interpolated_and_their_slopes_in_the_body_frame() -> None:
     item = instants(0, 2)
-    # The second vehicle is turned to +y: its x axis points along world y.
+    # The second vehicle is turned to +y: its x axis points along world y, along which the distance falls by 1 per metre.
     item.state[1, :9] = [0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-    points = np.array([[[1.0, 0.55, 0.0], [1.0, -0.55, 0.0]], [[-0.55, 0.0, 0.0], [50.0, 0.0, 0.0]]])
-    found = item.distances(np.array([0, 1]), points)
-    # Behind y = 0 something is a tenth of a metre away; farther than the map nothing is known to be near.
-    np.testing.assert_allclose(found, [[255 * FIELD_STEP, 25 * FIELD_STEP], [25 * FIELD_STEP, 255 * FIELD_STEP]])
+    points = np.array([[[1.0, -0.55, 0.0], [1.0, -1.05, 0.1]], [[-0.55, 0.0, 0.0], [50.0, 0.0, 0.0]]])
+    found, slope = item.distances(np.array([0, 1]), points)
+    # The first cell's middle lies at y = -1.9, a metre off; farther than the map nothing is known to be near.
+    at = np.array([[-0.55, -1.05], [-0.55, 50.0]])
+    expected = np.where(at < 10.0, 1.0 - (at + 1.9), FARTHEST)
+    np.testing.assert_allclose(found, expected, atol=FIELD_STEP)
+    np.testing.assert_allclose(slope[0, :, 1], -1.0, atol=0.05)
+    np.testing.assert_allclose(slope[1, 0], [-1.0, 0.0, 0.0], atol=0.05)
+    assert (slope[1, 1] == 0.0).all()
+    for axis in range(3):
+        step = np.zeros(3)
+        step[axis] = 1e-4
+        ends = [item.distances(np.array([0, 1]), points + sign * step)[0] for sign in (1.0, -1.0)]
+        np.testing.assert_allclose((ends[0] - ends[1]) / 2e-4, slope[..., axis], atol=1e-6)
+
+
+def test_stored_fields_keep_every_second_cell_where_it_was() -> None:
+    x = 0.1 * (np.arange(40) + 0.5)
+    away = np.broadcast_to((x - 1.0)[:, None, None], (40, 8, 8))
+    cells, corner = stored_field(away, np.array([2.0, 0.0, 0.0]), 0.1)
+    assert cells.shape == (20, 4, 4)
+    middles = corner[0] + 0.2 * (np.arange(20) + 0.5)
+    np.testing.assert_allclose(middles, 2.0 + x[::2])
+    np.testing.assert_allclose(
+        (cells[:, 0, 0].astype(int) - FIELD_ZERO) * FIELD_STEP, np.clip(x[::2] - 1.0, -0.77, FARTHEST), atol=0.005
+    )
+
+
+def test_joined_instants_stay_in_their_own_places() -> None:
+    parts = [instants(1, 4), instants(2, 6)]
+    parts[1].fields[0][:] = 0
+    whole, points = joined(parts), np.full((10, 1, 3), (1.0, -1.0, 0.0))
+    found = whole.distances(np.arange(10), points)[0]
+    np.testing.assert_array_equal(found[:4], parts[0].distances(np.arange(4), points[:4])[0])
+    np.testing.assert_allclose(found[4:], -FIELD_ZERO * FIELD_STEP)
+    np.testing.assert_array_equal(whole.views[4:], parts[1].views)
+    assert len(parts[0].none()) == 0
 
 
 def test_instants_come_back_from_their_arrays() -> None:
@@ -129,30 +172,69 @@ def test_the_expert_labels_where_it_flies() -> None:
     # Ahead, within what is flown in a second, and off everything by the expert's own margin, to a cell.
     assert (found.expert[:, 0, -1, 0] > 0.0).mean() > 0.9
     assert np.linalg.norm(found.expert[:, 0, -1], axis=1).max() < 10.0
-    assert found.distances(np.arange(len(found)), found.expert[:, 0]).min() > 0.1
+    assert found.distances(np.arange(len(found)), found.expert[:, 0])[0].min() > 0.1
     again = collected(options, 0, None)
-    np.testing.assert_array_equal(again.images, found.images)
+    np.testing.assert_array_equal(again.views, found.views)
     np.testing.assert_array_equal(again.expert, found.expert)
 
 
-def test_a_mirror_and_a_turn_change_what_they_should_and_nothing_else() -> None:
+@pytest.mark.slow
+def test_poses_are_drawn_off_everything_and_the_expert_knows_a_way() -> None:
+    options = StudentOptions(scenarios=("forest",), flights=1, samples=64, poses=40)
+    found = posed(options, 0)
+    assert 10 < len(found) <= 40
+    rows = np.arange(len(found))
+    assert found.distances(rows, np.zeros((len(found), 1, 3)))[0].min() > 0.3
+    assert found.distances(rows, found.expert[:, 0])[0].min() > 0.2
+    assert (found.views == UNSEEN).any()
+    assert (found.views[found.views != UNSEEN] > 0).any()
+    speed = np.linalg.norm(found.state[:, 9:12], axis=1)
+    assert speed.max() <= options.fastest + 1.0
+    assert np.ptp(speed) > 3.0
+    again = posed(options, 0)
+    for name, value in found.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[name], value)
+
+
+def test_a_mirror_changes_what_it_should_and_nothing_else() -> None:
     rng = np.random.default_rng(4)
     turn = np.asarray(to_matrix(from_euler(0.3, -0.2, 1.1)))
     velocity, rate, ahead = rng.normal(size=(3, 3))
     state = np.concatenate([turn.reshape(-1), velocity, rate, ahead])[None].astype(np.float32)
-    images, expert = rng.integers(0, 251, (1, 4, 6)).astype(np.uint8), rng.normal(size=(1, 3, 10, 3)).astype(np.float32)
-    seen, known, taught = InstantLooks(np.array([True]), np.zeros(1)).applied(images, state, expert)
-    np.testing.assert_array_equal(seen[0], images[0, :, ::-1])
+    views, expert = rng.integers(0, 251, (1, 4, 6)).astype(np.uint8), rng.normal(size=(1, 3, 10, 3)).astype(np.float32)
+    seen, known, taught = mirrored(np.array([True]), views, state, expert)
+    np.testing.assert_array_equal(seen[0], views[0, :, ::-1])
     # The mirrored vehicle rolls and turns to the other side, and pitches as before.
     np.testing.assert_allclose(known[0, :9].reshape(3, 3), to_matrix(from_euler(-0.3, -0.2, -1.1)), atol=1e-6)
     np.testing.assert_allclose(known[0, 9:12], velocity * [1.0, -1.0, 1.0], rtol=1e-6)
     np.testing.assert_allclose(known[0, 12:15], rate * [-1.0, 1.0, -1.0], rtol=1e-6)
     np.testing.assert_allclose(taught[..., 1], -expert[..., 1])
-    seen, known, taught = InstantLooks(np.array([False]), np.array([0.7])).applied(images, state, expert)
-    np.testing.assert_array_equal(seen, images)
-    np.testing.assert_array_equal(taught, expert)
-    np.testing.assert_allclose(known[0, :9].reshape(3, 3), to_matrix(from_euler(0.3, -0.2, 1.8)), atol=1e-6)
-    np.testing.assert_array_equal(known[0, 9:], state[0, 9:])
+    for same, given in zip(mirrored(np.array([False]), views, state, expert), (views, state, expert), strict=True):
+        np.testing.assert_array_equal(same, given)
+
+
+def test_a_mirrored_place_looks_like_the_mirrored_view() -> None:
+    # The camera's middle is not quite its image's: at most two columns from an edge between near and far may differ.
+    image = np.full((1, 224, 224), STEPS, np.uint8)
+    image[:, 40:150, 30:70] = 100
+    turn = np.asarray(to_matrix(np.asarray(from_euler(0.4, 0.2, -0.7))))
+    other = np.asarray(to_matrix(np.asarray(from_euler(-0.4, 0.2, 0.7))))
+    states = np.zeros((2, 1, 18))
+    states[0, 0, :9], states[1, 0, :9] = turn.reshape(-1), other.reshape(-1)
+    plain, mirror = level_views(image, states[0], STEPS), level_views(image[:, :, ::-1], states[1], STEPS)
+    assert (plain == mirror[:, :, ::-1]).mean() > 0.95
+
+
+def test_what_the_network_is_told_does_not_turn_with_the_world() -> None:
+    rng = np.random.default_rng(3)
+    weights = {name: rng.normal(size=shape) / np.sqrt(max(1, np.prod(shape[1:]))) for name, shape in tensor_shapes(3).items()}
+    network, view = StudentNetwork(weights, 3, np.float64), rng.integers(0, 256, (1, ROWS, COLUMNS)).astype(np.uint8)
+    rows = []
+    for yaw in (0.2, 2.0):
+        state = np.concatenate([np.asarray(to_matrix(np.asarray(from_euler(0.3, -0.2, yaw)))).reshape(-1), np.arange(9.0)])
+        rows.append(network.of_views(view, state[None]))
+    np.testing.assert_allclose(rows[0][0], rows[1][0], atol=1e-12)
+    np.testing.assert_allclose(rows[0][1], rows[1][1], atol=1e-12)
 
 
 # ---- learning ---------------------------------------------------------------------------------------------------------------
@@ -169,7 +251,7 @@ def test_learning_rate_falls_by_cosines_that_begin_again() -> None:
 @pytest.mark.slow
 def test_learns_to_turn_where_it_is_free_and_blind_ones_do_not(flown: list[tuple[int, bool]]) -> None:
     # One mode, which cannot be on both sides at once.
-    how: dict[str, Any] = {"rounds": 1, "batches": 2, "last_epochs": 80, "batch": 10, "modes": 1}
+    how: dict[str, Any] = {"rounds": 1, "batches": 2, "last_epochs": 80, "batch": 10, "modes": 1, "clearance": 0.0}
     seeing, blind = (StudentTraining(StudentOptions(**how, blind=flag)) for flag in (False, True))
     for work in (seeing, blind):
         while not work.finished:
@@ -178,11 +260,8 @@ def test_learns_to_turn_where_it_is_free_and_blind_ones_do_not(flown: list[tuple
     assert blind.contract.blind
     assert not seeing.contract.blind
     item = instants(7)
-    rows = np.stack([np.zeros(10, np.int64), np.arange(10)], axis=1)
-    for work in (seeing, blind):
-        work._batches[0] = item
     with torch.no_grad():
-        errors = [float(work._losses(rows)[0]) for work in (seeing, blind)]
+        errors = [float(work._losses(item, np.arange(10), np.zeros(10, bool))[0]) for work in (seeing, blind)]
     assert errors[0] < 0.3 * errors[1]
 
 

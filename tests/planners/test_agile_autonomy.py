@@ -13,6 +13,7 @@ from airworthy.benchmarks.navigation.config import Flight
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import sha256
 from airworthy.core.frames import from_euler, multiply
 from airworthy.pilots import policy_word
 from airworthy.planners.agile_autonomy import (
@@ -21,6 +22,7 @@ from airworthy.planners.agile_autonomy import (
     Student,
     StudentContract,
     read_student,
+    shipped_student,
     write_student_folder,
 )
 from airworthy.planners.agile_autonomy.layers import IMAGE, STATE, StudentNetwork, tensor_shapes
@@ -129,7 +131,7 @@ def test_numbers_of_a_flight_do_not_depend_on_others() -> None:
 
 def test_points_are_told_from_the_free_course() -> None:
     state = np.zeros((1, STATE))
-    state[0, 9:12], state[0, 15:18] = [2.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+    state[0, [0, 4, 8]], state[0, 9:12], state[0, 15:18] = 1.0, [2.0, 0.0, 0.0], [0.0, 1.0, 0.0]
     points = StudentNetwork(free_weights(), 3)(np.zeros((1, IMAGE, IMAGE), np.uint8), state)[1]
     np.testing.assert_allclose(points[0, 1, 9], [1.0, 1.5, 0.0])
     np.testing.assert_allclose(points[0, 2, 0], [0.2 - 0.01, 0.015, 0.0])
@@ -138,7 +140,7 @@ def test_points_are_told_from_the_free_course() -> None:
 def test_weights_that_do_not_fit_are_refused() -> None:
     weights = random_weights()
     weights["cells.bias"] = np.zeros(3)
-    with pytest.raises(AirworthyError, match=r"'cells.bias' of shape \(3,\); expected \(32,\)"):
+    with pytest.raises(AirworthyError, match=r"'cells.bias' of shape \(3,\); expected \(48,\)"):
         StudentNetwork(weights, 3)
 
 
@@ -159,6 +161,7 @@ def test_folder_holds_the_student_and_tells_what_is_wrong(tmp_path: Path) -> Non
 def test_a_blind_student_sees_nothing() -> None:
     rng = np.random.default_rng(2)
     images, state = rng.integers(0, 251, (2, IMAGE, IMAGE)).astype(np.uint8), np.zeros((2, STATE))
+    state[:, [0, 4, 8]] = 1.0
     sees, blind = (Student(StudentContract(blind=flag), random_weights()) for flag in (False, True))
     assert not np.array_equal(sees(images, state)[1][0], sees(images, state)[1][1])
     np.testing.assert_array_equal(blind(images, state)[1][0], blind(images, state)[1][1])
@@ -185,6 +188,10 @@ def test_of_modes_as_good_the_one_nearest_to_the_previous_is_flown() -> None:
     # The second is worse by more than a tenth: it does not count, however near.
     assert chosen_mode(np.array([0.85, 1.0, 3.0]), points, straight(-1.0)[0] - [0.2, -0.1, 0.0], 0.1, 0.9) == 0
     assert chosen_mode(np.zeros(3), points, straight(0.0)[0] - [0.2, 0.0, 0.0], 0.1, 0.9) == 2
+    # A score that is hardly worse is as good, whatever their ratio.
+    small, before = np.array([0.001, 0.03, 3.0]), straight(-1.0)[0] - [0.2, -0.1, 0.0]
+    assert chosen_mode(small, points, before, 0.1, 0.9) == 0
+    assert chosen_mode(small, points, before, 0.1, 0.9, 0.05) == 1
     # Nothing of what was flown before is about a moment to come.
     assert chosen_mode(score, points, straight(-1.0)[0], 1.5, 0.9) == 0
 
@@ -260,8 +267,8 @@ def test_arrives_slowly_and_at_the_goal() -> None:
 
 
 def test_needs_a_student_and_images() -> None:
-    with pytest.raises(AirworthyError, match="agile_autonomy:FOLDER"):
-        AgileAutonomy().check_ready()
+    with pytest.raises(AssetError, match="nowhere"):
+        AgileAutonomy(folder="nowhere").check_ready()
     planner = AgileAutonomy(student=FixedStudent(straight(0.0, 1.0, -1.0)))
     planner.reset(mission())
     with pytest.raises(AirworthyError, match="sees depth images and was given dict"):
@@ -275,7 +282,7 @@ def test_a_folder_is_a_pilot_of_fly_and_benchmark(tmp_path: Path) -> None:
     write_student_folder(tmp_path, StudentContract(), random_weights())
     word = f"agile_autonomy:{tmp_path}"
     assert finds_own_way(word)
-    assert not finds_own_way("agile_autonomy")
+    assert finds_own_way("agile_autonomy")
     method = method_of(word)
     assert (method.name, method.kind, method.privileged) == (word, "planner", False)
     assert len(method.identity["weights"]) == 64
@@ -283,6 +290,14 @@ def test_a_folder_is_a_pilot_of_fly_and_benchmark(tmp_path: Path) -> None:
     assert isinstance(method.make(), AgileAutonomy)
     with pytest.raises(AssetError, match="nowhere"):
         method_of("agile_autonomy:nowhere")
+
+
+def test_a_shipped_student_flies_by_its_name_alone() -> None:
+    method = method_of("agile_autonomy")
+    assert (method.name, method.kind, method.privileged) == ("agile_autonomy", "planner", False)
+    assert method.identity["weights"] == sha256((shipped_student() / "weights.safetensors").read_bytes())
+    assert (shipped_student() / "weights.safetensors").stat().st_size < 2_000_000
+    assert not AgileAutonomy().student.contract.blind
 
 
 def test_flies_through_the_benchmarks_camera_whatever_flies_beside_it(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from airworthy.planners.common.interface import Mission
 from airworthy.planners.common.tracking import PlannerPilot
 from airworthy.planners.mapping import maps_of_cells
 from airworthy.planners.sampling_expert import MAP_SETTINGS, SamplingExpert, SamplingSettings
-from airworthy.planners.sampling_expert.planner import find_route
+from airworthy.planners.sampling_expert.descent import descended, descent_cost
+from airworthy.planners.sampling_expert.planner import find_route, free_way, smoothed_routes
 from airworthy.planners.sampling_expert.retimed import RetimedPaths
 from airworthy.planners.sampling_expert.sampling import (
     CONTACT,
@@ -134,6 +135,45 @@ def test_walk_finds_a_way_past_and_stops_early_where_it_may() -> None:
     assert np.array_equal(again.coefficients[1], found.coefficients[0])
 
 
+# ---- descent --------------------------------------------------------------------------------------------------------------
+
+
+def test_descent_of_noise_comes_to_the_reference_where_nothing_is_near() -> None:
+    goal, rng = goal_past(), np.random.default_rng(6)
+    begun = goal.points[:, None] + 0.3 * rng.normal(size=(1, 3, 10, 3))
+    begun[0, 2] = np.nan
+    found = descended(maps_with([]), np.zeros(1, np.int64), goal, begun, 15)
+    np.testing.assert_allclose(found[0, :2], np.broadcast_to(goal.points[0], (2, 10, 3)), atol=1e-3)
+    assert np.isnan(found[0, 2]).all()
+
+
+def test_descent_costs_less_agrees_with_itself_and_gives_way() -> None:
+    settings, flight = SimpleNamespace(samples=256, chains=16, kept=3), np.zeros(1, np.int64)
+    maps = maps_with([(-0.3, 0.25)], radius=0.4)
+    ends, begun = [], []
+    for number in range(3):
+        found = sample(maps, flight, goal_past(), flight_key(3, np.array([number]), 9), flight, settings)
+        best = np.einsum("tk,nmkj->nmtj", powers(TIMES, 8), found.coefficients[:, :1])
+        begun.append(best[0, 0])
+        ends.append(descended(maps, flight, goal_past(), best, 25)[0, 0])
+    assert np.std(begun, axis=0).max() > 5.0 * np.std(ends, axis=0).max()
+    assert maps.distance(flight, np.array(ends)[:1])[0].min() > 0.5
+    basis = [powers(TIMES, 5, d)[:, 2:] for d in range(3)]
+    free = goal_past().position + TIMES[:, None] * goal_past().velocity
+
+    def cost(coefficients: np.ndarray) -> float:
+        points, speeds, pushes = (rows @ coefficients for rows in basis)
+        moving = (points + free, speeds + goal_past().velocity, pushes)
+        return float(descent_cost(maps, flight, goal_past(), *(part[None, None] for part in moving))[0, 0])
+
+    least = np.linalg.pinv(basis[0]) @ (ends[0] - free)
+    for index in np.ndindex(least.shape):
+        for sign in (1.0, -1.0):
+            moved = least.copy()
+            moved[index] += sign * 0.05
+            assert cost(moved) > cost(least)
+
+
 # ---- route and flight -----------------------------------------------------------------------------------------------------
 
 
@@ -148,6 +188,17 @@ def test_route_keeps_its_distance_and_joins_the_ends() -> None:
     assert route.progress(route.at(np.array(3.0)), 2.0) == pytest.approx(3.0, abs=0.11)
     walled = maps_with([(0.0, y) for y in np.arange(-4.0, 4.1, 0.5)])
     assert not find_route(walled, 0, start, goal, 0.1).found
+
+
+def test_ways_smoothed_together_are_those_smoothed_alone() -> None:
+    maps = maps_with([(0.0, 0.0), (2.0, 0.6)])
+    field, lower = maps.field(0)
+    starts = mission().start[0] + np.array([[0.0, 0.0, 0.0], [3.0, -0.5, 0.2]])
+    ways = [free_way(field, lower, start, mission().goal[0], 0.1) for start in starts]
+    assert all(way is not None for way in ways)
+    together = smoothed_routes(maps, 0, [way for way in ways if way is not None])
+    for start, route in zip(starts, together, strict=True):
+        np.testing.assert_array_equal(route.points, find_route(maps, 0, start, mission().goal[0], 0.1).points)
 
 
 def test_it_flies_around_a_pillar_and_stops_at_the_goal() -> None:

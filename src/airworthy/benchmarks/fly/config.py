@@ -246,8 +246,9 @@ class FlyConfig:
     avoids; navigation:FOLDER, one that flies through rooms; px4, ardupilot, betaflight, an autopilot outside
     (docs/howto/autopilots.md); external:KIND[:WHERE], any program outside (docs/howto/external_pilots.md). Or a planner, which
     finds its way from start to goal by itself: ego, fast, pgo, known_free, navrl, straight, oracle, expert
-    (docs/benchmarks/navigation.md), agile_autonomy:FOLDER (docs/howto/agile_autonomy.md), hybrid:FOLDER (docs/howto/fleet.md).
-    Or FILE.py:CLASS, a pilot or planner of your own."""
+    (docs/benchmarks/navigation.md), agile_autonomy, the shipped student, agile_autonomy:FOLDER, a trained one
+    (docs/howto/agile_autonomy.md), hybrid:agile_autonomy or hybrid:FOLDER (docs/howto/fleet.md). Or FILE.py:CLASS, a pilot or
+    planner of your own."""
     latency: Annotated[float, Bound(0.0, 2.0, "s")] = 0.0
     """From what the pilot sees until its command acts [s]."""
     envs: Annotated[int, Bound(1, 1_000_000)] = 1

@@ -262,9 +262,10 @@ class NavigationConfig:
 
     pilots: tuple[str, ...] = ("straight",)
     """Pilots: straight, ego, fast, pgo (also ego_published, fast_published, pgo_published), known_free, navrl, navrl_full_3d,
-    expert, or FILE.py:CLASS for one of your own, agile_autonomy:FOLDER for a student (docs/howto/agile_autonomy.md),
-    avoid:FOLDER for an avoiding policy and hybrid:FOLDER for known_free that is offered what either proposes
-    (docs/howto/fleet.md), external:KIND[:WHERE] for a program outside (docs/howto/external_pilots.md)."""
+    expert, agile_autonomy, or FILE.py:CLASS for one of your own, agile_autonomy:FOLDER for a student of your own
+    (docs/howto/agile_autonomy.md), avoid:FOLDER for an avoiding policy and hybrid:FOLDER or hybrid:agile_autonomy for
+    known_free that is offered what either proposes (docs/howto/fleet.md), external:KIND[:WHERE] for a program outside
+    (docs/howto/external_pilots.md)."""
     vehicles: tuple[str, ...] = ("all",)
     """Vehicles of the catalogue, or TOML files; all, real and virtual name the benchmark's 36 and its halves."""
     scenarios: tuple[str, ...] = ("all",)

@@ -90,6 +90,7 @@ _BUILT_IN: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "expert": ("airworthy.planners.sampling_expert:SamplingExpert", "sampling expert", {}),
     "oracle": ("airworthy.planners.oracle:Oracle", "oracle, knows the place", {}),
     "known_free": ("airworthy.planners.known_free:KnownFreePlanner", "flight in known free space", {"body": BODY}),
+    "agile_autonomy": ("airworthy.planners.agile_autonomy:AgileAutonomy", "Agile-Autonomy, the shipped student", {}),
     "navrl_full_3d": ("airworthy.planners.navrl:NavRL", "NavRL, full 3D", {"wrapper": "full_3d"}),
 }
 """Name -> where its class is, title, settings that differ from the class's own. Planners inflate their maps for the body that
@@ -98,8 +99,8 @@ BUILT_IN_PILOTS = tuple(_BUILT_IN)
 """Their names."""
 _PRIVILEGED = ("expert", "oracle")
 STUDENT, AVOID, HYBRID = "agile_autonomy", "avoid", "hybrid"
-"""Before the colon and the folder of a trained network: a student of Agile-Autonomy, an avoiding policy, and the planner of
-known free space that is offered what either proposes."""
+"""A student of Agile-Autonomy, the shipped one alone and one of one's own before a colon and its folder; before the colon and the
+folder of a trained network: an avoiding policy, and the planner of known free space that is offered what either proposes."""
 _MADE: dict[str, NavigationMethod] = {}
 
 
@@ -194,6 +195,8 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
     """
     if specifier in _MADE:
         return _MADE[specifier]
+    if specifier == STUDENT or is_learnt_planner(specifier):
+        return _hybrid(specifier, body) if specifier.startswith(f"{HYBRID}:") else _student(specifier)
     if specifier in _BUILT_IN:
         return _built_in(specifier, body)
     if is_own_pilot(specifier):
@@ -201,8 +204,6 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
         return _from_file(Path(path), name)
     if is_external(specifier):
         return external_method(specifier)
-    if is_learnt_planner(specifier):
-        return _hybrid(specifier, body) if specifier.startswith(f"{HYBRID}:") else _student(specifier)
     if is_learnt_pilot(specifier):
         return _avoiding(specifier)
     raise unknown_name(
@@ -215,14 +216,15 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
 
 
 def _student(specifier: str) -> NavigationMethod:
-    """Return a student of Agile-Autonomy by its folder, which is read at once: what is damaged flies nowhere."""
+    """Return a student of Agile-Autonomy, which is read at once: what is damaged flies nowhere."""
     from airworthy.pilots.network_files import WEIGHTS_FILE
-    from airworthy.planners.agile_autonomy import AgileAutonomy, read_student
+    from airworthy.planners.agile_autonomy import AgileAutonomy, read_student, shipped_student
 
-    folder = Path(specifier.partition(":")[2])
+    folder = Path(specifier.partition(":")[2] or shipped_student())
     student = read_student(folder)
     identity = {"weights": sha256((folder / WEIGHTS_FILE).read_bytes()), "blind": student.contract.blind}
-    title = f"Agile-Autonomy, {'blind ' if student.contract.blind else ''}student"
+    kind = "blind" if student.contract.blind else "shipped" if specifier == STUDENT else ""
+    title = f"Agile-Autonomy, {kind} student".replace("  ", " ")
     return NavigationMethod(specifier, lambda: AgileAutonomy(student=student), title=title, identity=identity)
 
 
@@ -244,9 +246,11 @@ def _avoiding(specifier: str) -> NavigationMethod:
 def _hybrid(specifier: str, body: float) -> NavigationMethod:
     """Return the planner of known free space that is offered what a network of a folder proposes."""
     from airworthy.pilots.network_files import WEIGHTS_FILE
+    from airworthy.planners.agile_autonomy import shipped_student
     from airworthy.planners.hybrid import HybridPlanner, read_proposer
 
-    folder = Path(specifier.partition(":")[2])
+    whose = specifier.partition(":")[2]
+    folder = Path(shipped_student() if whose == STUDENT else whose)
     proposer = read_proposer(folder)
     identity = {"weights": sha256((folder / WEIGHTS_FILE).read_bytes()), "proposer": proposer.name, "settings": {"body": body}}
     title = f"known free space, offered proposals of {proposer.title}"

@@ -32,6 +32,10 @@ class StudentOptions(TrainingOptions):
     """Batches of flights in each round, every one in layouts of its own."""
     flights: Annotated[int, Bound(1, 256)] = 8
     """Flights in a batch, of drawn vehicles."""
+    posed: Annotated[int, Bound(0, 10_000)] = 0
+    """Batches of drawn poses, in place of the flights of the first round; 0: the expert flies it, as published."""
+    poses: Annotated[int, Bound(1, 1_000_000)] = 2000
+    """Instants that are drawn in each of them."""
     epochs: Annotated[int, Bound(1, 10_000)] = 4
     """Over all data so far, behind each round but the last."""
     last_epochs: Annotated[int, Bound(1, 10_000)] = 16
@@ -42,12 +46,16 @@ class StudentOptions(TrainingOptions):
     """Of Adam, at its largest; it falls by cosines that begin again, each half as long again and three quarters as high."""
     cycle: Annotated[int, Bound(1, 100_000_000)] = 2000
     """Gradient steps of the first cosine; 50,000 as published."""
+    clearance: Annotated[float, Bound(0.0, 1000.0)] = 1.0
+    """Weight of the distance that the student's own points lack to what is near; 0: only the expert teaches, as published."""
     modes: Annotated[int, Bound(1, 16)] = 3
     """Trajectories that it gives at once."""
     reach: Annotated[float, Bound(0.5, 100.0, "m")] = 5.0
     """Depth beyond which its images are all alike: the benchmark's cameras see no farther; 20 as published."""
     samples: Annotated[int, Bound(16, 1_000_000)] = 512
     """Trajectories that the expert looks at per decision; 50,000 as published."""
+    descent: Annotated[int, Bound(0, 1000)] = 15
+    """Steps by which each of its trajectories is brought to the nearest least cost before it is learnt; 0: as sampled."""
     every: Annotated[int, Bound(1, 100)] = 3
     """Of its flights every so many-th decision is kept to learn from."""
     scenarios: tuple[str, ...] = ("forest", "random_cylinder", "urban", "perlin")
@@ -78,8 +86,9 @@ class StudentOptions(TrainingOptions):
 
     @property
     def iterations(self) -> int:
-        """Steps of the training in all: batches of flights, and epochs."""
-        return self.rounds * self.batches + (self.rounds - 1) * self.epochs + self.last_epochs
+        """Steps of the training in all: batches of flights or poses, and epochs."""
+        flown = (self.posed or self.batches) + (self.rounds - 1) * self.batches
+        return flown + (self.rounds - 1) * self.epochs + self.last_epochs
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from airworthy.learning.agile_autonomy.twin import SCORE_WEIGHT, SPACE_WEIGHT, WINNER_WEIGHT
+from airworthy.learning.agile_autonomy.twin import NEAR, SCORE_WEIGHT, SPACE_WEIGHT, WINNER_WEIGHT
 
-__all__ = ["score_loss", "space_loss"]
+__all__ = ["clearance_loss", "score_loss", "space_loss"]
 
 
 def space_loss(points: Tensor, expert: Tensor) -> Tensor:
@@ -38,3 +38,20 @@ def space_loss(points: Tensor, expert: Tensor) -> Tensor:
 def score_loss(score: Tensor, cost: Tensor) -> Tensor:
     """Return the error of scores (n, modes) as estimates of collision costs (n, modes), which carry no gradient."""
     return SCORE_WEIGHT * ((score - cost) ** 2).mean()
+
+
+def clearance_loss(points: Tensor, distance: Tensor, slope: Tensor) -> Tensor:
+    """Return the mean squared distance that is missing to `NEAR`, as the error of places is weighed.
+
+    Ours: what lies around is known where a place was generated, and says of a trajectory of the student's own which way it
+    should give, which no trajectory of the expert says.
+
+    Args:
+        points: (n, modes, 10, 3), body frame [m].
+        distance: Of these points to the nearest thing [m], (n, modes, 10); carries no gradient.
+        slope: Its gradient there, body frame, (n, modes, 10, 3).
+    """
+    missing = torch.clamp(NEAR - distance, min=0.0)
+    # Its value, with the gradient of distances that were looked up and not computed.
+    moved = (slope * (points - points.detach())).sum(dim=-1)
+    return SPACE_WEIGHT * (missing**2 - 2.0 * missing * moved).mean()

@@ -8,7 +8,7 @@ Source: specification of the planners, sections 8.3 and 8.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,105 +16,36 @@ import numpy as np
 from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import NavigationMethod
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex, ArrayInt, ArrayU8
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayInt, ArrayU8, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
 from airworthy.core.random import flight_key
 from airworthy.learning.agile_autonomy.config import StudentOptions
-from airworthy.planners.agile_autonomy.layers import IMAGE, RATE, STATE
+from airworthy.learning.agile_autonomy.instants import LABELS, Instants, stored_field
+from airworthy.planners.agile_autonomy.layers import RATE
+from airworthy.planners.agile_autonomy.level import level_views
 from airworthy.planners.agile_autonomy.planner import AgileAutonomy, AgileAutonomySettings, Student
-from airworthy.planners.agile_autonomy.sight import DepthImages, reference_directions, state_rows
+from airworthy.planners.agile_autonomy.sight import STEPS, DepthImages, reference_directions, state_rows
 from airworthy.planners.common.interface import Mission, Motion
 from airworthy.planners.mapping import maps_of_scene
 from airworthy.planners.sampling_expert import MAP_SETTINGS, SamplingSettings
+from airworthy.planners.sampling_expert.descent import descended
 from airworthy.planners.sampling_expert.planner import Polyline, find_route, reference_goal
-from airworthy.planners.sampling_expert.sampling import DEGREE, TIMES, powers, sample
+from airworthy.planners.sampling_expert.sampling import DEGREE, TIMES, Goal, powers, sample
 from airworthy.tasks.navigation import NavigationProtocol
 
-__all__ = ["FIELD_STEP", "LABELS", "BatchPlan", "Instants", "collected", "plan_of"]
+__all__ = ["LABEL_SPEED", "BatchPlan", "LabellingPlanner", "collected", "expert_points", "plan_of", "stored_fields"]
 
-# Source: spec/planners 8.1: the three best of the expert.
-LABELS = 3
-FIELD_STEP = 0.004
-"""Of stored distances [m]: what costs anything lies within 0.8 m, and a byte then reaches a metre."""
 # Ours: any number; chains of one's own draw otherwise than those of a flown expert.
 _TAG = 0x5354
 # Ours: the expert of a label looks far enough ahead for the next decision, wherever the mission's cap lies.
-_LABEL_SPEED = 9.0
+LABEL_SPEED = 9.0
 """Most that a label's reference flies [m/s]."""
 # Ours: behind it the student flies again, far enough inside that hands do not change at every decision.
 _BACK = 0.5
 """Share of the distance of taking over."""
 _TIME_LIMIT = 30.0
 """Of a flight to learn from [s]; ours, three times what the slowest needs."""
-
-
-@dataclass(frozen=True, eq=False)
-class Instants:
-    """k instants, and the places that they are in."""
-
-    images: ArrayU8
-    """(k, 224, 224) as the student sees them."""
-    state: ArrayF32
-    """(k, 18)"""
-    expert: ArrayF32
-    """(k, 3, 10, 3) best first, from the vehicle in its body frame [m]; the first again where the expert found fewer."""
-    position: ArrayF32
-    """(k, 3) of the vehicle, world [m]."""
-    place: ArrayInt
-    """(k,) number of its place."""
-    fields: tuple[ArrayU8, ...]
-    """Of each place distances (nx, ny, nz) to the nearest thing, in steps of `FIELD_STEP`."""
-    corners: Array
-    """(places, 3) lower corners of the first cells, world [m]."""
-    figures: dict[str, Any] = field(default_factory=dict)
-    """Flights, successes, decisions without a sample, share of decisions flown by the expert."""
-
-    def __len__(self) -> int:
-        return len(self.state)
-
-    def distances(self, rows: ArrayInt, points: Array) -> Array:
-        """Return how far points (m, ..., 3) of instants (m,), body frame [m], are from the nearest thing [m], to a cell.
-
-        Outside of the mapped box nothing is known to be near.
-        """
-        turn = self.state[rows, :9].astype(np.float64).reshape(-1, 3, 3)
-        flat = points.reshape(len(rows), -1, 3).astype(np.float64)
-        world = np.einsum("nij,nmj->nmi", turn, flat) + self.position[rows, None].astype(np.float64)
-        found = np.full(world.shape[:2], 255 * FIELD_STEP)
-        for k, number in enumerate(self.place[rows]):
-            cells = self.fields[number]
-            index = np.floor((world[k] - self.corners[number]) / MAP_SETTINGS.resolution).astype(np.int64)
-            inside = ((index >= 0) & (index < cells.shape)).all(axis=1)
-            found[k, inside] = FIELD_STEP * cells[tuple(index[inside].T)]
-        return found.reshape(points.shape[:-1])
-
-    def arrays(self) -> dict[str, ArrayAny]:
-        """Return all of it by name, for a file."""
-        names = ("images", "state", "expert", "position", "place", "corners")
-        return {name: getattr(self, name) for name in names} | {f"field.{k}": cells for k, cells in enumerate(self.fields)}
-
-    @classmethod
-    def of_arrays(cls, arrays: dict[str, Any], figures: dict[str, Any]) -> Instants:
-        """Return what `arrays` gave.
-
-        Raises:
-            AirworthyError: They are no instants.
-        """
-        try:
-            cells = tuple(arrays[f"field.{k}"] for k in range(len(arrays["corners"])))
-            plain = {name: arrays[name] for name in ("images", "state", "expert", "position", "place", "corners")}
-            made = cls(**plain, fields=cells)
-        except KeyError as error:
-            raise AirworthyError(f"Instants to learn from lack {error}.") from None
-        k, shapes = (
-            len(made),
-            {"images": (IMAGE, IMAGE), "state": (STATE,), "expert": (LABELS, len(TIMES), 3), "position": (3,)},
-        )
-        wrong = [name for name, shape in shapes.items() if arrays[name].shape != (k, *shape)]
-        if wrong or made.place.shape != (k,) or (k and not 0 <= made.place.min() <= made.place.max() < len(cells)):
-            raise AirworthyError(f"Instants to learn from do not fit together: {', '.join(wrong) or 'their places'}.")
-        return replace(made, figures=figures)
 
 
 # ---- Who flies, and who is asked ------------------------------------------------------------------------------------------
@@ -140,7 +71,7 @@ class LabellingPlanner(AgileAutonomy):
 
     def __init__(self, options: StudentOptions, student: Student | None):
         super().__init__(AgileAutonomySettings(speed_max=options.fastest), student)
-        self._training, self._asked = options, SamplingSettings(options.samples, kept=LABELS)
+        self._training = options
         self.parts: list[dict[str, ArrayAny]] = []
         self.scene: Any = None
         self.unlabelled = self.decisions = self.helped = 0
@@ -212,14 +143,11 @@ class LabellingPlanner(AgileAutonomy):
 
     def _labels(self, ids: ArrayIndex, position: Array, velocity: Array, kept: ArrayBool) -> Array:
         """Return the expert's best trajectories (k, 3, 10, 3), world [m]; NaN where it found none."""
-        wanted = np.minimum(np.linalg.norm(velocity, axis=1) + 1.0, _LABEL_SPEED)
+        wanted = np.minimum(np.linalg.norm(velocity, axis=1) + 1.0, LABEL_SPEED)
         goal, speed = reference_goal(self._mission, self._routes, self._progress, ids, position, velocity, wanted)
-        found = sample(self.scene, ids, goal, self._key[ids], self._tick[ids], self._asked)
-        points = np.einsum("tk,nmkj->nmtj", powers(TIMES, DEGREE), found.coefficients)
-        there = np.isfinite(found.cost)
-        points = np.where(there[:, :, None, None], points, points[:, :1])
-        points[~there[:, 0]] = np.nan
-        self.unlabelled += int((kept & ~there[:, 0]).sum())
+        points = expert_points(self.scene, ids, goal, self._key[ids], self._tick[ids], self._training)
+        there = np.isfinite(points[:, 0, 0, 0])
+        self.unlabelled += int((kept & ~there).sum())
         # A reference that is cut short before the goal says nothing that a student could see.
         self._short = dict(zip(ids.tolist(), (speed < wanted - 1e-9).tolist(), strict=True))
         return points
@@ -237,7 +165,7 @@ class LabellingPlanner(AgileAutonomy):
         local = np.einsum("nji,nmtj->nmti", turn[which], labels[which] - position[which, None, None])
         self.parts.append(
             {
-                "images": images[which],
+                "views": level_views(images[which], state[which], STEPS),
                 "state": state[which].astype(np.float32),
                 "expert": local.astype(np.float32),
                 "position": position[which].astype(np.float32),
@@ -329,13 +257,40 @@ def _gathered(planner: LabellingPlanner, flights: Sequence[Flight], figures: dic
     first = {flight.configuration: k for k, flight in reversed(list(enumerate(flights)))}
     used = sorted(first.values())
     place = np.array([used.index(first[flight.configuration]) for flight in flights])
-    cells, corners = [], []
-    for k in used:
-        away, corner = planner.scene.field(k)
-        cells.append(np.rint(np.clip(away, 0.0, 255 * FIELD_STEP) / FIELD_STEP).astype(np.uint8))
-        corners.append(np.asarray(corner, np.float64))
     found["place"] = place[found["place"]]
-    return Instants(**found, fields=tuple(cells), corners=np.array(corners), figures=figures)
+    cells, corners = stored_fields(planner.scene, used)
+    return Instants(**found, fields=cells, corners=corners, figures=figures)
+
+
+def stored_fields(maps: Any, flights: Sequence[int]) -> tuple[tuple[ArrayU8, ...], Array]:
+    """Return what instants keep of the distances in the places of some flights, and their lower corners (places, 3) [m].
+
+    Args:
+        maps: With a distance field.
+        flights: One of each place.
+    """
+    found = [maps.field(k) for k in flights]
+    made = [stored_field(away, corner, MAP_SETTINGS.resolution) for away, corner in found]
+    return tuple(cells for cells, _ in made), np.array([corner for _, corner in made])
+
+
+def expert_points(maps: Any, flights: ArrayInt, goal: Goal, key: ArrayU32, tick: ArrayInt, options: StudentOptions) -> Array:
+    """Return what the expert would do, (n, 3, 10, 3), world [m]: the first again where it found fewer, NaN where none.
+
+    Args:
+        maps: With a distance field.
+        flights: Flights (n,) in the maps.
+        goal: Where they are and where to.
+        key: Of each, (n, 4).
+        tick: Number of the decision of each, (n,).
+        options: How much is sampled, and how far descended.
+    """
+    found = sample(maps, flights, goal, key, tick, SamplingSettings(options.samples, kept=LABELS))
+    points = np.einsum("tk,nmkj->nmtj", powers(TIMES, DEGREE), found.coefficients)
+    there = np.isfinite(found.cost)
+    points = np.where(there[:, :, None, None], points, points[:, :1])
+    points[~there[:, 0]] = np.nan
+    return descended(maps, flights, goal, points, options.descent) if options.descent else np.asarray(points)
 
 
 assert RATE == 15.0  # the expert's

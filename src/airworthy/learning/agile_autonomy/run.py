@@ -128,6 +128,8 @@ def _line(iterations: int) -> Callable[[Mapping[str, Any]], str]:
 
     def line(row: Mapping[str, Any]) -> str:
         done = f"step {row['iteration']:,} of {iterations:,}, {row['wall_s']:.0f} s"
+        if row["stage"] == "pose":
+            return f"{done}: drew poses, {row['instants']:,} instants kept"
         if row["stage"] == "fly":
             return (
                 f"{done}: flew round {row['round'] + 1}, {row['success']} of {row['flights']} arrived, {row['instants']:,} kept"

@@ -11,21 +11,23 @@ from typing import Any
 import numpy as np
 import torch
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayInt
+from airworthy.core.arrays import ArrayBool, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_bytes, sha256, write_bytes
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.agile_autonomy.config import StudentOptions
-from airworthy.learning.agile_autonomy.looks import InstantLooks
-from airworthy.learning.agile_autonomy.loss import score_loss, space_loss
+from airworthy.learning.agile_autonomy.instants import Instants, joined
+from airworthy.learning.agile_autonomy.looks import MIRROR, mirrored
+from airworthy.learning.agile_autonomy.loss import clearance_loss, score_loss, space_loss
 from airworthy.learning.agile_autonomy.network import StudentNet
-from airworthy.learning.agile_autonomy.rollouts import Instants, collected
+from airworthy.learning.agile_autonomy.poses import posed
+from airworthy.learning.agile_autonomy.rollouts import collected
 from airworthy.learning.agile_autonomy.twin import collision_costs
 from airworthy.learning.machine import ModelState
 from airworthy.learning.timed_training import StepStopped
 from airworthy.planners.agile_autonomy.contract import StudentContract
+from airworthy.planners.agile_autonomy.level import blank_views
 from airworthy.planners.agile_autonomy.planner import Student
-from airworthy.planners.agile_autonomy.sight import STEPS
 
 __all__ = ["DATA_FOLDER", "StudentTraining", "learning_rate_share"]
 
@@ -35,9 +37,11 @@ _LIMIT_BYTES = 4 * 2**30
 # Source: spec/planners 8.3: t_mul 1.5, m_mul 0.75, floor 0.01; gradient norm clip 1 per tensor.
 _LONGER, _LOWER, _FLOOR, _GRADIENT_NORM = 1.5, 0.75, 0.01, 1.0
 # Ours: every so many-th batch of flights is not learnt from, and tells whether others are learnt by heart.
-_HELD_OUT = 6
+_HELD_OUT = 7
+_LOSSES = ("space", "score", "clearance")
+"""Of what is learnt, in this order."""
 # Ours: what is held out is looked at this many instants at a time.
-_LOOKED_AT = 64
+_LOOKED_AT = 256
 
 
 def learning_rate_share(step: int, cycle: int) -> float:
@@ -57,16 +61,19 @@ def learning_rate_share(step: int, cycle: int) -> float:
 @dataclass(frozen=True)
 class _Task:
     kind: str
-    """"fly" or "learn"."""
+    """"pose", "fly" or "learn"."""
     round: int
     number: int
     """Of the batch of flights over all rounds, or of the epoch over all rounds."""
 
 
 def _tasks(options: StudentOptions) -> list[_Task]:
-    found, epoch = [], 0
+    found: list[_Task] = []
+    batch = epoch = 0
     for k in range(options.rounds):
-        found += [_Task("fly", k, k * options.batches + b) for b in range(options.batches)]
+        kind, count = ("pose", options.posed) if k == 0 and options.posed else ("fly", options.batches)
+        found += [_Task(kind, k, batch + number) for number in range(count)]
+        batch += count
         for _ in range(options.epochs if k < options.rounds - 1 else options.last_epochs):
             found.append(_Task("learn", k, epoch))
             epoch += 1
@@ -91,7 +98,10 @@ class StudentTraining:
         self._batches: list[Instants] = []
         self._files: list[dict[str, Any]] = []
         self._folder: Path | None = None
-        self._parts: dict[str, float | None] = dict.fromkeys(("space", "score", "held_out_space", "held_out_score"))
+        self._joined: dict[bool, Instants] = {}
+        self._parts: dict[str, float | None] = dict.fromkeys(
+            f"{which}{name}" for which in ("", "held_out_") for name in _LOSSES
+        )
 
     @property
     def finished(self) -> bool:
@@ -124,12 +134,15 @@ class StudentTraining:
     def step(self) -> float:
         """Fly a batch, or learn for an epoch; returns the mean loss of the last epoch so far, 0 before the first."""
         task = self._tasks[self.iteration]
-        if task.kind == "fly":
-            self._fly(task)
+        if task.kind == "pose":
+            self._keep(task, posed(self.options, task.number, self._alive))
+        elif task.kind == "fly":
+            student = Student(self.contract, self.weights) if task.round else None
+            self._keep(task, collected(self.options, task.number, student, self._alive))
         else:
             self._learn(task)
         self.iteration += 1
-        return float((self._parts["space"] or 0.0) + (self._parts["score"] or 0.0))
+        return float(sum(self._parts[name] or 0.0 for name in _LOSSES))
 
     def metrics(self, cost: float) -> dict[str, Any]:
         """Return what is written down of the last step."""
@@ -146,10 +159,9 @@ class StudentTraining:
             "skipped": self.skipped,
         }
 
-    def _fly(self, task: _Task) -> None:
-        student = Student(self.contract, self.weights) if task.round else None
-        batch = collected(self.options, task.number, student, self._alive)
+    def _keep(self, task: _Task, batch: Instants) -> None:
         self._batches.append(batch)
+        self._joined.clear()
         item: dict[str, Any] = {"round": task.round, "figures": batch.figures}
         if self._folder is not None:
             from safetensors.numpy import save
@@ -166,35 +178,39 @@ class StudentTraining:
             raise StepStopped
 
     def _learn(self, task: _Task) -> None:
-        o = self.options
-        taught = [(k, row) for k, batch in enumerate(self._batches) if not self._held_out(k) for row in range(len(batch))]
+        o, taught = self.options, self._rows(False)
         rng = np.random.default_rng([o.seed, task.number, 2])
-        chosen = np.array(taught)[rng.permutation(len(taught))]
-        looks = InstantLooks.drawn(len(chosen), rng)
-        sums = np.zeros(2)
+        chosen = rng.permutation(len(taught))
+        mirror = rng.random(len(chosen)) < 0.5
+        sums = np.zeros(len(_LOSSES))
         steps = [slice(k, k + o.batch) for k in range(0, len(chosen), o.batch)]
         before, weights = self.gradient_steps, self._copied()
         try:
             for part in steps:
                 self._alive()
-                sums += len(chosen[part]) * np.array(self._descend(chosen[part], looks.some(part)))
+                sums += len(chosen[part]) * np.array(self._descend(chosen[part], mirror[part]))
         except StepStopped:
             # An epoch is learnt whole or not at all, so that one that goes on is the same.
             self._restore(weights)
             self.gradient_steps = before
             raise
-        self._parts = {"space": float(sums[0] / len(chosen)), "score": float(sums[1] / len(chosen)), **self._looked_at()}
+        learnt = {name: float(total / len(chosen)) for name, total in zip(_LOSSES, sums, strict=True)}
+        self._parts = {**learnt, **self._looked_at()}
 
-    def _held_out(self, batch: int) -> bool:
-        return batch % _HELD_OUT == _HELD_OUT - 1
+    def _rows(self, held_out: bool) -> Instants:
+        """Return all instants that are held out, or all others; raises AirworthyError where there is none to learn from."""
+        if held_out not in self._joined:
+            parts = [b for k, b in enumerate(self._batches) if (k % _HELD_OUT == _HELD_OUT - 1) == held_out]
+            self._joined[held_out] = joined(parts) if parts else self._batches[0].none()
+        return self._joined[held_out]
 
-    def _descend(self, rows: ArrayInt, looks: InstantLooks) -> tuple[float, float]:
+    def _descend(self, rows: ArrayInt, mirror: ArrayBool) -> list[float]:
         o = self.options
         for group in self._adam.param_groups:
             group["lr"] = o.learning_rate * learning_rate_share(self.gradient_steps, o.cycle)
-        space, score = self._losses(rows, looks)
+        losses = self._losses(self._rows(False), rows, mirror)
         self._adam.zero_grad()
-        (space + score).backward()
+        torch.stack(losses).sum().backward()
         # A gradient that is not finite must not end a training: its step is not made.
         norms = [torch.nn.utils.clip_grad_norm_(p, _GRADIENT_NORM) for p in self.net.parameters()]
         if all(math.isfinite(float(norm)) for norm in norms):
@@ -202,44 +218,33 @@ class StudentTraining:
         else:
             self.skipped += 1
         self.gradient_steps += 1
-        return float(space.detach()), float(score.detach())
+        return [float(loss.detach()) for loss in losses]
 
-    def _losses(self, rows: ArrayInt, looks: InstantLooks | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return both losses of instants, rows (m, 2) of a batch's number and the instant's in it, under other looks."""
-        rows = rows[order := np.argsort(rows[:, 0], kind="stable")]
-        parts = [(self._batches[k], rows[rows[:, 0] == k, 1]) for k in np.unique(rows[:, 0])]
-        images, state, expert = (
-            np.concatenate([getattr(batch, name)[which] for batch, which in parts]) for name in ("images", "state", "expert")
-        )
-        mirrored = np.zeros(len(rows), bool)
-        if looks is not None:
-            looks = looks.some(order)
-            mirrored = looks.mirrored
-            images, state, expert = looks.applied(images, state, expert)
+    def _losses(self, among: Instants, rows: ArrayInt, mirror: ArrayBool) -> list[torch.Tensor]:
+        """Return the losses of some instants (m,), some of them as in a mirror, in the order of `_LOSSES`."""
+        views, state, expert = mirrored(mirror, among.views[rows], among.state[rows], among.expert[rows])
         if self.options.blind:
-            images = np.full_like(images, STEPS)
-        score, points = self.net(torch.from_numpy(images), torch.from_numpy(state))
+            views = blank_views(views)
+        score, points = self.net(torch.from_numpy(views), torch.from_numpy(state))
         # What is near lies where it lies: a mirrored trajectory is looked up where it was before.
-        flown, at = points.detach().numpy().astype(np.float64), 0
-        flown[mirrored, ..., 1] *= -1.0
-        costs: list[Array] = []
-        for batch, which in parts:
-            costs.append(collision_costs(batch.distances(which, flown[at : at + len(which)])))
-            at += len(which)
-        cost = torch.from_numpy(np.concatenate(costs).astype(np.float32))
-        return space_loss(points, torch.from_numpy(expert)), score_loss(score, cost)
+        sides = np.where(mirror[:, None], MIRROR, 1.0)[:, None, None]
+        distance, slope = among.distances(rows, points.detach().numpy() * sides)
+        cost = torch.from_numpy(collision_costs(distance).astype(np.float32))
+        found = [space_loss(points, torch.from_numpy(expert)), score_loss(score, cost)]
+        near = (torch.from_numpy(part.astype(np.float32)) for part in (distance, slope * sides))
+        return [*found, self.options.clearance * clearance_loss(points, *near)]
 
     def _looked_at(self) -> dict[str, float | None]:
-        """Return both losses of what is held out; None where nothing is."""
-        rows = np.array([(k, row) for k, b in enumerate(self._batches) if self._held_out(k) for row in range(len(b))])
-        if not len(rows):
-            return {"held_out_space": None, "held_out_score": None}
-        sums = np.zeros(2)
+        """Return the losses of what is held out; None where nothing is."""
+        among = self._rows(True)
+        if not len(among):
+            return {f"held_out_{name}": None for name in _LOSSES}
+        sums = np.zeros(len(_LOSSES))
         with torch.no_grad():
-            for at in range(0, len(rows), _LOOKED_AT):
-                part = rows[at : at + _LOOKED_AT]
-                sums += len(part) * np.array([float(loss) for loss in self._losses(part)])
-        return {"held_out_space": float(sums[0] / len(rows)), "held_out_score": float(sums[1] / len(rows))}
+            for at in range(0, len(among), _LOOKED_AT):
+                part = np.arange(at, min(at + _LOOKED_AT, len(among)))
+                sums += len(part) * np.array([float(loss) for loss in self._losses(among, part, np.zeros(len(part), bool))])
+        return {f"held_out_{name}": float(total / len(among)) for name, total in zip(_LOSSES, sums, strict=True)}
 
     # ---- what is learnt, stopping and going on -------------------------------------------------------------------------
 
@@ -279,6 +284,7 @@ class StudentTraining:
         batches = [self._read(item) for item in files]
         self._restore(dict(checkpoint.arrays))
         self._files, self._batches = files, batches
+        self._joined.clear()
         self.iteration, self.skipped = checkpoint.number, int(notes["skipped"])
         self.gradient_steps, self._parts = int(notes["gradient_steps"]), dict(notes["parts"])
 

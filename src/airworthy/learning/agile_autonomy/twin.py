@@ -9,7 +9,17 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 
-__all__ = ["NEAR", "SCORE_WEIGHT", "SPACE_WEIGHT", "TOUCHED", "WINNER_WEIGHT", "collision_costs", "score_loss", "space_loss"]
+__all__ = [
+    "NEAR",
+    "SCORE_WEIGHT",
+    "SPACE_WEIGHT",
+    "TOUCHED",
+    "WINNER_WEIGHT",
+    "clearance_loss",
+    "collision_costs",
+    "score_loss",
+    "space_loss",
+]
 
 # Source: spec/planners 8.3: squared error, mean x 10; winner 0.95; cost loss 2 * MSE; distances of 0.3 and 0.8 m.
 SPACE_WEIGHT, WINNER_WEIGHT, SCORE_WEIGHT, TOUCHED, NEAR = 10.0, 0.95, 2.0, 0.3, 0.8
@@ -47,3 +57,9 @@ def space_loss(points: Array, expert: Array) -> float:
 def score_loss(score: Array, cost: Array) -> float:
     """Return the error of scores (n, modes) as estimates of collision costs (n, modes)."""
     return SCORE_WEIGHT * float(np.mean((np.asarray(score, np.float64) - np.asarray(cost, np.float64)) ** 2))
+
+
+def clearance_loss(distance: Array) -> float:
+    """Return the mean squared distance that points (n, modes, 10) at some distance [m] lack to `NEAR`."""
+    lacking = [max(NEAR - float(d), 0.0) ** 2 for d in np.asarray(distance, np.float64).reshape(-1)]
+    return SPACE_WEIGHT * sum(lacking) / len(lacking)

@@ -1,6 +1,11 @@
 """Agile-Autonomy: a student of the sampling expert that sees depth images and gives trajectories of one second."""
 
-from airworthy.planners.agile_autonomy.contract import StudentContract, read_student_folder, write_student_folder
+from airworthy.planners.agile_autonomy.contract import (
+    StudentContract,
+    read_student_folder,
+    shipped_student,
+    write_student_folder,
+)
 from airworthy.planners.agile_autonomy.planner import AgileAutonomy, AgileAutonomySettings, Student, read_student
 from airworthy.planners.agile_autonomy.sight import DepthImages
 
@@ -12,5 +17,6 @@ __all__ = [
     "StudentContract",
     "read_student",
     "read_student_folder",
+    "shipped_student",
     "write_student_folder",
 ]

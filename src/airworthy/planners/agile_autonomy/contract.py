@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
 from airworthy.core.arrays import ArrayAny, ArrayF32
+from airworthy.core.errors import AssetError
 from airworthy.core.schema import Bound, check_fields
 from airworthy.pilots.network_files import (
     WEIGHTS_FILE,
@@ -20,11 +22,12 @@ from airworthy.pilots.network_files import (
     write_network_files,
 )
 from airworthy.planners.agile_autonomy.layers import IMAGE, NUMBERS, POINTS, RATE, SPACING, STATE, tensor_shapes
+from airworthy.planners.agile_autonomy.level import COLUMNS, ROWS
 
-__all__ = ["KIND", "WEIGHTS_LIMIT_BYTES", "StudentContract", "read_student_folder", "write_student_folder"]
+__all__ = ["KIND", "WEIGHTS_LIMIT_BYTES", "StudentContract", "read_student_folder", "shipped_student", "write_student_folder"]
 
 # Ours; the version rises when a folder written before would be read wrongly.
-KIND, VERSION = "agile_autonomy", 1
+KIND, VERSION = "agile_autonomy", 2
 _MAGNITUDE = 1e4
 """Ours: weights beyond it may overflow within the layers."""
 WEIGHTS_LIMIT_BYTES = 8 * 1024 * 1024
@@ -36,6 +39,12 @@ INPUTS = (
     ("reference_direction", 3, "1", "body"),
 )
 """Name, numbers, unit and frame of the state, in order."""
+VIEW_MEANING = (
+    "nearness by level distance, 1 at contact and 0 from 1.25 times the reach on or where nothing returned, of the nearest of"
+    " 2 x 2 pixels; and a plane that is 1 where the camera does not look. Rows from 38 to -46 degrees of elevation,"
+    " columns from 48 degrees of azimuth left of the nose to 48 right of it, turned level by the rotation; of the navigation"
+    " benchmark's camera"
+)
 MEANING = (
     "per mode: collision score, then x, y and z of 10 points from 0.1 s to 1.0 s ahead, metres in the body frame, told from"
     " v t + ((|v| + 1) d - v) t^2 / 2 with velocity v and reference_direction d; the mode of the score nearest to zero is best"
@@ -75,7 +84,8 @@ def _table(contract: StudentContract, weights: Mapping[str, Any]) -> dict[str, A
         "image": {
             "shape": [IMAGE, IMAGE],
             "reach_m": contract.reach,
-            "input": "clip(depth / reach, 0, 1) in 250 steps / 127.5 - 1, of the pixel at a cell's middle; no return is reach",
+            "input": "clip(depth / reach, 0, 1) in 250 steps, of the pixel at a cell's middle; no return is reach",
+            "level_view": {"shape": [ROWS, COLUMNS], "meaning": VIEW_MEANING},
             "blind": contract.blind,
         },
         "inputs": [dict(zip(keys, (name, [size], *rest), strict=True)) for name, size, *rest in INPUTS],
@@ -112,6 +122,18 @@ def read_student_folder(folder: str | Path) -> tuple[StudentContract, dict[str, 
     data = read_weights(folder, digest, WEIGHTS_LIMIT_BYTES)
     place = str(Path(folder) / WEIGHTS_FILE)
     return contract, checked_tensors(data, tensor_shapes(contract.modes), " of a student", place, _MAGNITUDE)
+
+
+def shipped_student() -> Path:
+    """Return the folder of the student that comes with the package; how it was trained: docs/howto/agile_autonomy.md.
+
+    Raises:
+        AssetError: It is not where it was installed.
+    """
+    folder = Path(str(files("airworthy.planners.agile_autonomy").joinpath("assets", "shipped")))
+    if not folder.is_dir():
+        raise AssetError("The student of Agile-Autonomy is missing from the installation: install airworthy again.")
+    return folder
 
 
 def write_student_folder(folder: str | Path, contract: StudentContract, weights: Mapping[str, ArrayAny]) -> Path:

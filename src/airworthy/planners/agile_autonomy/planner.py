@@ -16,7 +16,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayIndex, ArrayU
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, to_matrix, to_rotation_vector
 from airworthy.core.schema import Bound, check_fields
-from airworthy.planners.agile_autonomy.contract import StudentContract, read_student_folder
+from airworthy.planners.agile_autonomy.contract import StudentContract, read_student_folder, shipped_student
 from airworthy.planners.agile_autonomy.layers import POINTS, RATE, StudentNetwork
 from airworthy.planners.agile_autonomy.sight import STEPS, DepthImages, reference_directions, state_rows
 from airworthy.planners.common.interface import MapSettings, Mission, Motion, Setpoints
@@ -51,6 +51,9 @@ class AgileAutonomySettings:
     # Source: spec/planners 8.5: others are sent if best / alpha > 0.9.
     score_ratio: Annotated[float, Bound(0.0, 1.0)] = 0.9
     """A mode is chosen among only if the best score over its own is above this."""
+    # Ours: costs near zero are told with an error, and their ratio says nothing.
+    score_slack: Annotated[float, Bound(0.0, 4.0)] = 0.05
+    """Or if its score is farther from zero than the best by less than this."""
 
     def __post_init__(self) -> None:
         check_fields(self, "AgileAutonomySettings.")
@@ -102,7 +105,7 @@ class BodyRates:
         return self._rate
 
 
-def chosen_mode(score: Array, points: Array, previous: Array | None, elapsed: float, ratio: float) -> int:
+def chosen_mode(score: Array, points: Array, previous: Array | None, elapsed: float, ratio: float, slack: float = 0.0) -> int:
     """Return which mode of one flight is executed.
 
     The best score is nearest to zero. Modes that are about as good are chosen among by their squared distance to what was
@@ -113,12 +116,13 @@ def chosen_mode(score: Array, points: Array, previous: Array | None, elapsed: fl
         points: (modes, 10, 3), world [m].
         previous: (10, 3) decided before; None: nothing was.
         elapsed: Since then [s].
-        ratio: A mode counts if best / its own score is above this.
+        ratio: A mode counts if best / its own score is above this,
+        slack: or if its score is farther from zero than the best by less than this.
     """
     size = np.abs(score)
     best = int(size.argmin())
     # Of equal scores, two of exactly zero among them, the ratio is one.
-    good = (size[best] > ratio * size) | (size == size[best])
+    good = (size[best] > ratio * size) | (size == size[best]) | (size < size[best] + slack)
     left = TIMES[TIMES + elapsed <= TIMES[-1] + 1e-9]
     if previous is None or not left.size or good.sum() == 1:
         return best
@@ -153,15 +157,10 @@ class AgileAutonomy:
         """The network.
 
         Raises:
-            AirworthyError: There is none, or it is damaged.
+            AssetError: There is none, or it is damaged.
         """
         if self._student is None:
-            if self._folder is None:
-                raise AirworthyError(
-                    "Agile-Autonomy needs a student: name its folder as agile_autonomy:FOLDER; `airworthy train"
-                    " agile_autonomy` makes one."
-                )
-            self._student = read_student(self._folder)
+            self._student = read_student(shipped_student() if self._folder is None else self._folder)
         return self._student
 
     def check_ready(self) -> None:
@@ -243,7 +242,9 @@ class AgileAutonomy:
         mission, time = self._mission, float(motion.time[flight])
         before = self._before[flight]
         elapsed, previous = (0.0, None) if before is None else (time - before[0], before[1])
-        chosen = points[chosen_mode(score, points, previous, elapsed, self.options.score_ratio)].copy()
+        rules = self.options.score_ratio, self.options.score_slack
+        mode = chosen_mode(score, points, previous, elapsed, *rules)
+        chosen = points[mode].copy()
         position, velocity, _ = self._paths.begin(flight, motion)
         rest = float(np.linalg.norm(mission.goal[flight] - position))
         # Source: spec/planners 8.5: min(|v| + 1, 7 m/s); slower where the goal is near, as the expert flies.

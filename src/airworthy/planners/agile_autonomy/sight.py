@@ -10,13 +10,10 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayIndex, ArrayInt, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
-from airworthy.planners.agile_autonomy.layers import IMAGE, STATE
+from airworthy.planners.agile_autonomy.layers import IMAGE, STATE, STEPS
 
 __all__ = ["LOOK_AHEAD", "STEPS", "DepthImages", "encoded", "reference_directions", "state_rows"]
 
-# Source: spec/planners 8.1: 0..250.
-STEPS = 250
-"""Of depth from 0 to the reach."""
 # Source: spec/planners 8.1: 250 samples of a reference at 50 Hz.
 LOOK_AHEAD = 5.0
 """So far ahead on the reference lies the point that is flown to [s]."""

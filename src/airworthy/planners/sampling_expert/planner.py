@@ -28,11 +28,14 @@ __all__ = [
     "MAP_SETTINGS",
     "RATE",
     "STATES",
+    "FreeWay",
     "Polyline",
     "SamplingExpert",
     "SamplingSettings",
     "find_route",
+    "free_way",
     "reference_goal",
+    "smoothed_routes",
 ]
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -90,6 +93,33 @@ def find_route(maps: Any, flight: int, start: Array, goal: Array, resolution: fl
         resolution: Of the maps [m].
     """
     field, lower = maps.field(flight)
+    found = free_way(field, lower, start, goal, resolution)
+    if found is None:
+        return straight_route(start, goal)
+    return smoothed_routes(maps, flight, [found])[0]
+
+
+@dataclass(frozen=True, eq=False)
+class FreeWay:
+    """A way over the grid, with corners."""
+
+    points: Array
+    """(k, 3) [m]"""
+    clearance: float
+    """That it was looked for with [m]."""
+    expansions: int
+
+
+def free_way(field: Array, lower: Array, start: Array, goal: Array, resolution: float) -> FreeWay | None:
+    """Return the shortest way with the largest of a few clearances; None: there is none.
+
+    Args:
+        field: Distances (nx, ny, nz) [m].
+        lower: Lower corner of the first cell (3,) [m].
+        start: (3,) [m]
+        goal: (3,) [m]
+        resolution: Edge of a cell [m].
+    """
     # The search's memory is not endless, and nobody flies over a town to cross it.
     field = field[:, :, : int((max(start[2], goal[2]) + HEADROOM - lower[2]) / resolution) + 1]
     work = 0
@@ -103,10 +133,37 @@ def find_route(maps: Any, flight: int, start: Array, goal: Array, resolution: fl
         path = shortest_path(blocked, resolution, start, goal, lower=lower)
         if path is not None:
             work += path.expansions
-            points = np.vstack([start, path.points[1:-1], goal])
-            # Ours: rounding a corner may cost 30 % of the clearance that was searched with, else corners would stay corners.
-            return _route(_smoothed(maps, flight, _resampled(points), 0.7 * clearance), True, work)
-    return _route(_resampled(np.array([start, goal])), False, work)
+            return FreeWay(np.vstack([start, path.points[1:-1], goal]), clearance, work)
+    return None
+
+
+def straight_route(start: Array, goal: Array) -> Polyline:
+    """Return the line from start to goal (3,) [m], for want of a free way."""
+    return _route(_resampled(np.array([start, goal])), False, 0)
+
+
+def smoothed_routes(maps: Any, flight: int, ways: Sequence[FreeWay]) -> list[Polyline]:
+    """Return ways in one place with their corners rounded as far as they stay free; all at once, which costs as one.
+
+    Args:
+        maps: With a distance field.
+        flight: Whose place it is.
+        ways: Any number.
+    """
+    rows = [_resampled(way.points) for way in ways]
+    longest = max(map(len, rows))
+    # A point that stands at its way's end changes nothing.
+    points = np.stack([np.vstack([row, np.tile(row[-1], (longest - len(row), 1))]) for row in rows])
+    # Ours: rounding a corner may cost 30 % of the clearance that was searched with, else corners would stay corners.
+    least = np.array([[0.7 * way.clearance] for way in ways])
+    moves = np.arange(longest) < np.array([[len(row) - 1] for row in rows])
+    moves[:, 0] = False
+    for _ in range(SMOOTHING):
+        moved = points.copy()
+        moved[:, 1:-1] = 0.25 * points[:, :-2] + 0.5 * points[:, 1:-1] + 0.25 * points[:, 2:]
+        away = maps.distance(np.array([flight]), moved.reshape(1, -1, 3))[0].reshape(points.shape[:2])
+        points = np.where(((away > least) & moves)[..., None], moved, points)
+    return [_route(row[: len(kept)], True, way.expansions) for row, kept, way in zip(points, rows, ways, strict=True)]
 
 
 def _route(points: Array, found: bool, expansions: int) -> Polyline:
@@ -118,16 +175,6 @@ def _resampled(points: Array) -> Array:
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
     grid = np.linspace(0.0, along[-1], max(2, round(along[-1] / SPACING) + 1))
     return np.stack([np.interp(grid, along, points[:, i]) for i in range(3)], axis=1)
-
-
-def _smoothed(maps: Any, flight: int, points: Array, clearance: float) -> Array:
-    """Neighbours averaged over and over; points that would come too near stay."""
-    for _ in range(SMOOTHING):
-        moved = points.copy()
-        moved[1:-1] = 0.25 * points[:-2] + 0.5 * points[1:-1] + 0.25 * points[2:]
-        away = maps.distance(np.array([flight]), moved[None])[0][0]
-        points = np.where((away > clearance)[:, None], moved, points)
-    return points
 
 
 def reference_goal(
