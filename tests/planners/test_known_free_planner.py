@@ -100,6 +100,18 @@ def test_a_plan_that_comes_too_late_never_holds() -> None:
     assert in_time.arrived.all()
 
 
+def test_set_points_ask_for_the_thrust_that_is_needed_when_it_has_turned_there() -> None:
+    planner = KnownFreePlanner()
+    fly(planner, [OPEN], mission_of([OPEN], START, GOAL, ("real_09",)), 1.0)
+    now, delay, one = np.array([1.0]), planner.limits.delay, np.array([0])
+    asked, plan = planner.setpoints(now), planner._plans
+    position, velocity, acceleration = plan.state(one, now)
+    np.testing.assert_array_equal(asked.position, position)
+    np.testing.assert_array_equal(asked.velocity, velocity)
+    np.testing.assert_array_equal(asked.acceleration, plan.state(one, now + delay)[2])
+    assert np.abs(asked.acceleration - acceleration).max() > 0.05
+
+
 class Closing(ConeMaps):
     """A wall closes the whole area when the flight is so far before it [m]."""
 

@@ -60,21 +60,25 @@ def test_each_time_it_goes_back_twice_as_far_and_looks_to_what_it_did_not_see() 
     assert not retreats.goes_back(0)
 
 
+RISES = (3.0, 4.6, 5.2)
+
+
 class Rising(ConeMaps):
-    """A wall across the whole area rises 4.5 m before a flight: its camera sees no upper edge of it."""
+    """A wall across the whole area rises before each flight, when it is at `RISES`: its camera sees no upper edge of it."""
 
     def see(self, flight: int, position: Array, yaw: float) -> None:
-        if position[0] > 3.3:
-            self.worlds[0][78:82, :, :39] = True
+        if position[0] > RISES[flight]:
+            self.worlds[flight][78:82, :, :39] = True
         super().see(flight, position, yaw)
 
 
-def test_a_wall_that_rises_before_a_flight_is_looked_at_from_farther_away_and_flown_over() -> None:
-    world = box_world((20.0, 4.0, 5.0))
-    start, goal = np.array([[1.5, 2.0, 0.8]]), np.array([[18.5, 2.0, 0.8]])
-    planner, maps = KnownFreePlanner(), Rising([world])
-    flown = fly(planner, [world], mission_of([world], start, goal, ("real_12",)), 40.0, maps=maps)
+def test_walls_that_rise_before_flights_are_looked_at_from_farther_away_and_flown_over() -> None:
+    worlds = [box_world((20.0, 4.0, 5.0)) for _ in RISES]
+    start, goal = (np.repeat([[x, 2.0, 0.8]], len(RISES), 0) for x in (1.5, 18.5))
+    planner, maps = KnownFreePlanner(), Rising(worlds)
+    flown = fly(planner, worlds, mission_of(worlds, start, goal, ("virt_05",) * len(RISES)), 45.0, maps=maps)
     assert flown.arrived.all()
-    assert planner.retreats.count[0] >= 1
-    over = flown.tracks[0][(flown.tracks[0][:, 0] > 7.8) & (flown.tracks[0][:, 0] < 8.2)]
-    assert over[:, 2].min() > 4.15
+    assert planner.retreats.count.sum() >= 2
+    for track in flown.tracks:
+        over = track[(track[:, 0] > 7.8) & (track[:, 0] < 8.2)]
+        assert over[:, 2].min() > 4.15

@@ -98,9 +98,9 @@ class KnownFreeSettings:
     """Kept from floor and ceiling beyond the body [m]."""
     speed: float = 3.8
     """Fastest [m/s]."""
-    acceleration: float = 5.5
+    acceleration: float = 6.0
     """Most, whatever vehicle and mission allow [m/s^2]: a camera that looks ahead is to go on seeing where it flies to."""
-    jerk: float = 45.0
+    jerk: float = 60.0
     """Most [m/s^3]."""
     horizon: float = 6.0
     """How far a route is looked along [m]."""

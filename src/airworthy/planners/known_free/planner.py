@@ -136,7 +136,10 @@ class KnownFreePlanner:
         """Return what to follow at times (n,)."""
         now = np.asarray(time, np.float64)
         self._plans.settle(now)
-        position, velocity, acceleration = self._plans.state(np.arange(len(now)), now)
+        every = np.arange(len(now))
+        position, velocity, _ = self._plans.state(every, now)
+        # What thrust has to be when it will have turned there: without it a plan's jerk leaves a vehicle beside it.
+        acceleration = self._plans.state(every, now + self.limits.delay)[2]
         yaw, rate = self._heading.turn(now)
         return Setpoints(position, velocity, acceleration, yaw, rate)
 
