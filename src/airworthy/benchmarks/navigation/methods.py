@@ -99,8 +99,8 @@ BUILT_IN_PILOTS = tuple(_BUILT_IN)
 """Their names."""
 _PRIVILEGED = ("expert", "oracle")
 STUDENT, AVOID, HYBRID = "agile_autonomy", "avoid", "hybrid"
-"""A student of Agile-Autonomy, the shipped one alone and one of one's own before a colon and its folder; before the colon and the
-folder of a trained network: an avoiding policy, and the planner of known free space that is offered what either proposes."""
+"""Before a colon and the folder of a trained network: a student of Agile-Autonomy, which alone is the shipped one, an avoiding
+policy, and the planner of known free space that is offered what either proposes."""
 _MADE: dict[str, NavigationMethod] = {}
 
 

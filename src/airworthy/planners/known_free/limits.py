@@ -31,7 +31,8 @@ LEAST_ACCELERATION, LEAST_JERK = 0.6, 2.0
 """What is planned with even where a vehicle has less to spare [m/s^2], [m/s^3]."""
 DELAY = 0.51
 """Of the thrust behind what is asked, times the cube root of the roll acceleration [s (rad/s^2)^(1/3)]: fitted to what
-flights of five vehicles from 56 to 1083 rad/s^2 under the common controller were nearest to their set-points with, 0.15 to 0.05 s."""
+flights of five vehicles, from 56 to 1083 rad/s^2, were nearest to their set-points with under the common controller: 0.15
+to 0.05 s."""
 YAW_RATE = 2.2
 """Fastest turn [rad/s]."""
 
