@@ -32,6 +32,7 @@ from airworthy.gates.labels.config import GateLabelsConfig
 from airworthy.gates.labels.job import synthesize_gates
 from airworthy.gates.training import BoundaryOptions, train_boundary
 from airworthy.learning import HoverConfig
+from airworthy.learning.avoid.config import AvoidOptions
 from airworthy.learning.datasets import DatasetConfig, synthesize_dataset
 from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
@@ -193,6 +194,10 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
             ),
         ),
         (RunOptions(resident="yes"), SvNetOptions(variant="hp_net")),
+    ],
+    "airworthy train avoid": [
+        (_bare(AvoidOptions, vehicles="", condition="none", identify_steps=9),),
+        (_bare(AvoidOptions, vehicles="virtual", condition="told", identify_steps=9),),
     ],
     "airworthy train boundary": [
         (BoundaryOptions(safe=1.0, unsafe=1.0, alpha=5.0),),

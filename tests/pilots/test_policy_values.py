@@ -261,7 +261,7 @@ def test_rates_and_speeds_at_their_ends() -> None:
 
 @pytest.mark.parametrize("kind", ["avoid", "navigation"])
 def test_a_followed_path_leads_by_three_seconds(kind: str) -> None:
-    quick: Any = SimpleNamespace(config=SimpleNamespace(control_rate=100.0), env_count=2)
+    quick: Any = SimpleNamespace(config=SimpleNamespace(control_rate=100.0), vehicles=[], env_count=2)
     pilot: Any = (
         avoid.avoid_pilot(avoid_policy(), quick, PATH)
         if kind == "avoid"
@@ -271,7 +271,7 @@ def test_a_followed_path_leads_by_three_seconds(kind: str) -> None:
     np.testing.assert_allclose(pilot.goal(np.array([0.0, 0.5])), path.sample(np.array([3.0, 3.5])).position)
     speeds = np.linalg.norm(path.sample(np.linspace(0.0, path.duration, 2001)).velocity, axis=1)
     np.testing.assert_allclose(pilot.speed, max(speeds.max(), 0.5), rtol=1e-4)
-    slow: Any = SimpleNamespace(config=SimpleNamespace(control_rate=5.0), env_count=2)
+    slow: Any = SimpleNamespace(config=SimpleNamespace(control_rate=5.0), vehicles=[], env_count=2)
     with pytest.raises(AirworthyError, match="raise it"):
         (
             avoid.avoid_pilot(avoid_policy(), slow, PATH)

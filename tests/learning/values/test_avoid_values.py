@@ -437,7 +437,10 @@ def test_missions_and_guides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [given[3].perturb.depth_noise for given in told] == [0.0, 0.02]
     assert [given[3].pilots for given in told] == [("straight",), ("ego",)]
     flown = SimpleNamespace(figures={"flights": 2})
-    monkeypatch.setattr(evaluation, "fly_forests", lambda make, protocol, speed, area: told.append((speed, area)) or flown)
-    rows = evaluation.judged(SimpleNamespace(), AvoidProtocol(flights=2, speeds=(4.0, 8.0), areas=(5.0, 2.5)))  # type: ignore[arg-type]
+    monkeypatch.setattr(
+        evaluation, "fly_forests", lambda make, protocol, speed, area, fleet: told.append((speed, area)) or flown
+    )
+    policy: Any = SimpleNamespace(contract=SimpleNamespace(fleet=None))
+    rows = evaluation.judged(policy, AvoidProtocol(flights=2, speeds=(4.0, 8.0), areas=(5.0, 2.5)))
     assert told[2:] == [(4.0, 5.0), (4.0, 2.5), (8.0, 5.0), (8.0, 2.5)]
     assert rows[1] == {"speed_m_s": 4.0, "area_m2": 2.5, "flights": 2}

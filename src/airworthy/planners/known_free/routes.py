@@ -45,7 +45,13 @@ class FollowedRoutes:
         return self._path[flight]
 
     def follow(self, flight: int, path: Array, ends: bool) -> None:
-        """Let a flight follow a path (m, 3) [m]."""
+        """Let a flight follow a path.
+
+        Args:
+            flight: Whose.
+            path: `SPACING` apart, (m, 3) [m].
+            ends: Whether it ends at its end.
+        """
         self._path[flight], self.ends[flight] = path, ends
 
     def forget(self, flight: int) -> None:
@@ -60,7 +66,13 @@ class FollowedRoutes:
             self._path[flight] = path[near:]
 
     def due(self, flight: int, time: float, space: KnownSpace) -> bool:
-        """Return whether a flight should search: after a while, or where its path is blocked or soon over."""
+        """Return whether a flight should search: after a while, or where its path is blocked or soon over.
+
+        Args:
+            flight: Whose.
+            time: [s]
+            space: What it knows.
+        """
         path, since = self._path[flight], time - self._routed[flight]
         if since >= self._config.route_every:
             return True
