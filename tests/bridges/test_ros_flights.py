@@ -85,7 +85,7 @@ def test_a_node_holds_a_place_over_dds_and_zenoh_with_the_same_bytes(node: Calla
     assert len({digest(tmp_path / str(number)) for number in range(3)}) == 1
 
 
-@pytest.mark.parametrize("kind", ["ros2", "zenoh"])
+@pytest.mark.parametrize("kind", ["ros2", pytest.param("zenoh", marks=pytest.mark.slow)])
 def test_the_navigation_benchmark_flies_a_node_twice_the_same(kind: str, node: Callable[..., Any], tmp_path: Path) -> None:
     domain, port = free_domain(), free_port()
     if kind == "ros2":

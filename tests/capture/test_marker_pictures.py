@@ -163,6 +163,7 @@ def test_corners_that_are_read_too_small_do_not_shrink_the_place(light: object) 
     assert fit.spread.half95(np.eye(8)[0]) < 0.02
 
 
+@pytest.mark.slow
 def test_larger_images_tell_the_scale_and_pixels_stay_those_of_the_capture() -> None:
     pytest.importorskip("cv2", reason="OpenCV is not installed")
     images, pixel = filmed()
@@ -207,6 +208,7 @@ def test_sights_through_another_lens_and_back_are_the_same() -> None:
     assert back.root == pytest.approx(sights.root)
 
 
+@pytest.mark.slow
 def test_what_corners_are_off_together_widens_the_interval() -> None:
     """One corner too far inwards in all images, by a hundredth of the side: its two coordinates are spread over the eight
     directions of which scale is one, so the scale is off by a fraction, and the interval holds it."""

@@ -48,7 +48,12 @@ def fly(course: str, word: str = "noisy", tap: Any = None, made: Any = Short) ->
 # In class hard pictures come a frame late, the start is elsewhere, and the vehicle heavier than it is told.
 @pytest.mark.parametrize(
     ("word", "most", "made"),
-    [("noisy", 0.15, Short), ("hard", 0.4, Short), ("noisy", 0.15, ShortPair), ("hard", 0.4, ShortPair)],
+    [
+        ("noisy", 0.15, Short),
+        ("hard", 0.4, Short),
+        ("noisy", 0.15, ShortPair),
+        pytest.param("hard", 0.4, ShortPair, marks=pytest.mark.slow),
+    ],
 )
 def test_it_knows_the_gates_that_it_has_seen(word: str, most: float, made: Any) -> None:
     pytest.importorskip("casadi")
@@ -65,7 +70,7 @@ def test_it_knows_the_gates_that_it_has_seen(word: str, most: float, made: Any) 
     assert belief["nis"] < 5.0
 
 
-@pytest.mark.parametrize("made", [Short, ShortPair])
+@pytest.mark.parametrize("made", [Short, pytest.param(ShortPair, marks=pytest.mark.slow)])
 def test_it_knows_nothing_but_its_sensors(made: Any) -> None:
     """The leak test of spec/race 3: the same bytes, in another world."""
     pytest.importorskip("casadi")

@@ -139,7 +139,7 @@ def test_images_of_class_hard_come_a_frame_late() -> None:
     assert came == [(16, [0.0])]
 
 
-@pytest.mark.parametrize("kind", ["camera", "stereo"])
+@pytest.mark.parametrize("kind", ["camera", pytest.param("stereo", marks=pytest.mark.slow)])
 def test_images_are_the_same_bytes_through_the_wall_alone_and_together(tmp_path: Path, kind: str) -> None:
     pair = OWN.replace('"camera"', '"stereo"').replace("image.pixels[0, ::7, ::5]", "image.right[0, ::7, ::5]")
     (tmp_path / "eyes.py").write_text(OWN if kind == "camera" else pair)
