@@ -147,6 +147,28 @@ def test_a_stop_brakes_as_hard_as_it_began() -> None:
     assert planner.emergencies[0] == 1
 
 
+def test_a_stop_that_cannot_be_certified_is_one_stop() -> None:
+    """A wall that comes 2 m ahead is met, but once: what is left of the speed is what one hard stop leaves."""
+    world, planner = OPEN.copy(), KnownFreePlanner()
+    maps = Closing([world])
+    maps.ahead = 2.0
+    flown = fly(planner, [world], mission_of([world], START, GOAL, ("virt_05",)), 4.0, maps=maps)
+    assert planner.emergencies[0] == 1
+    assert flown.tracks[0][:, 0].max() < 10.0
+
+
+def test_near_things_it_is_flown_gently() -> None:
+    planner = KnownFreePlanner()
+    fly(planner, [PILLAR], mission_of([PILLAR], START, GOAL, ("virt_05",)), 2.2)
+    points = np.stack(np.meshgrid(np.arange(2.0, 12.0, 0.2), np.arange(0.5, 5.0, 0.2), [1.0], indexing="ij"), -1).reshape(-1, 3)
+    near = planner._memories.of(0).nearness(points)
+    limits = planner.limits.of(0)
+    beside, free = points[near == 2][:1], points[near == 0][:1]
+    assert len(beside) == 1
+    assert planner._limits_along(0, free).acceleration == limits.acceleration
+    assert planner._limits_along(0, np.concatenate([free, beside])).acceleration == 0.85 * limits.acceleration
+
+
 def test_settings_that_cannot_be_flown_with_are_refused() -> None:
     with pytest.raises(AirworthyError, match="body"):
         KnownFreeSettings(body=0.0)

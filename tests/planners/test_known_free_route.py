@@ -176,3 +176,14 @@ def test_a_route_is_searched_when_it_is_old_blocked_or_short() -> None:
     assert routes.due(0, 0.3, space)
     routes.trim(0, np.array([1.5, 2.0, 1.0]))
     np.testing.assert_allclose(routes.path(0)[0], [1.5, 2.0, 1.0])
+
+
+def test_where_all_that_is_left_was_refused_it_is_tried_again() -> None:
+    space, settings = space_of(walled()), KnownFreeSettings()
+    routes = FollowedRoutes(GOAL[None], BOX[None], settings, RouteSearches(SETTINGS))
+    space.refuse(np.array([3.1, 3.1, 1.0]), 1.0, True)
+    routes.find(0, 0.0, START, space)
+    assert not len(routes.path(0))
+    routes.find(0, 0.1, START, space)
+    assert routes.ends[0]
+    np.testing.assert_allclose(routes.path(0)[-1], GOAL)
