@@ -36,10 +36,10 @@ OPEN = box_world(SIZE)
 WALL = box_world(SIZE, (9.5, 10.3, 3.0, 10.0, 0.0, 3.1))
 
 
-class Stub:
+class Scripted:
     """Proposes what a function says."""
 
-    name, title, work = "stub", "a stub", "policy_inferences"
+    name, title, work = "told", "what it was told", "policy_inferences"
 
     def __init__(self, points: Any):
         self._points = points
@@ -79,7 +79,7 @@ def _to_the_goal(position: Array) -> Array:
 def _flown(
     world: ArrayBool, points: Any, options: HybridSettings | None = None, limit: float = 20.0
 ) -> tuple[HybridPlanner, Any]:
-    planner = HybridPlanner(Stub(points), options=options)
+    planner = HybridPlanner(Scripted(points), options=options)
     mission = mission_of([world], START, GOAL, ("virt_05",))
     return planner, fly(planner, [world], mission, limit, maps=SeenMaps([world]))
 
@@ -107,7 +107,7 @@ def test_a_good_proposal_flies_and_is_counted() -> None:
 
 
 def test_counts_are_those_of_the_work_that_is_told() -> None:
-    planner, told = HybridPlanner(Stub(_to_the_goal)), dict.fromkeys((*COUNTS, "policy_inferences"), 0.0)
+    planner, told = HybridPlanner(Scripted(_to_the_goal)), dict.fromkeys((*COUNTS, "policy_inferences"), 0.0)
     inner = planner.update
 
     def update(motion: Motion, maps: Any, active: ArrayBool) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_counts_are_those_of_the_work_that_is_told() -> None:
     planner.update = update  # type: ignore[method-assign]
     fly(planner, [OPEN], mission_of([OPEN], START, GOAL, ("virt_05",)), 4.0, maps=SeenMaps([OPEN]))
     assert {name: told[name] for name in COUNTS} == {name: float(planner.counts[name].sum()) for name in COUNTS}
-    assert isinstance(planner.proposer, Stub)
+    assert isinstance(planner.proposer, Scripted)
     assert told["policy_inferences"] == planner.proposer.asked > 20
 
 
@@ -158,7 +158,7 @@ def test_trajectories_of_a_proposal_keep_the_limits_and_stop() -> None:
 
 
 def test_what_cannot_be_flown_is_refused(tmp_path: Path) -> None:
-    planner = HybridPlanner(Stub(_to_the_goal))
+    planner = HybridPlanner(Scripted(_to_the_goal))
     mission = mission_of([OPEN], START, GOAL, ("virt_05",))
     planner.reset(mission)
     still = Motion(np.zeros(1), START, np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]))

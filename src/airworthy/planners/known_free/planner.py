@@ -95,7 +95,7 @@ class KnownFreePlanner:
         self.emergencies, self.late = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._idle, self._refusals, self._refused_at = np.zeros(n), np.zeros(n, np.int64), np.full((n, 3), np.inf)
         self._busy, self._asked, self._begins = np.full(n, -np.inf), np.full(n, -np.inf), np.full(n, np.inf)
-        self._errors, self._stops = np.zeros(n), np.zeros(n, bool)
+        self._errors = np.zeros(n)
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
         """Think, at 100 Hz, about what new images show.
@@ -321,23 +321,17 @@ class KnownFreePlanner:
         return None
 
     def _brake(self, flight: int, begin: float, here: Array, work: dict[str, Array]) -> int:
-        """Stop for what is met on the way: as is certified, else as hard as the vehicle can; how many plans were made.
-
-        A stop goes on as it was begun: one that begins anew with every image never gets to brake hard.
-        """
+        """Stop for what is met on the way: as is certified, else as hard as the vehicle can."""
         self.stage[flight] = KnownFreeState.BLOCKED
-        if self._stops[flight] and float(np.linalg.norm(here[1])) > _STILL:
-            return 0
         self.emergencies[flight] += 1
         limits = self.limits.of(flight)
         found = self._choose(flight, brakes(here, limits, 1.3), begin, 0.95, work)
         self._offer(flight, found or brakes(here, limits, 1.3).trajectory(0, begin))
-        self._stops[flight] = True
         return 1
 
     def _offer(self, flight: int, plan: StoppingTrajectory) -> None:
         self._plans.put(flight, plan)
-        self._begins[flight], self._stops[flight] = plan.begin, False
+        self._begins[flight] = plan.begin
 
     # ---- looking and waiting -------------------------------------------------------------------------------------------
 
