@@ -259,3 +259,18 @@ def test_the_command_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "report.html" in capsys.readouterr().out
     assert main(["bench", "report", str(tmp_path / "study"), "--why"]) == 2
     assert "--why changes nothing" in capsys.readouterr().err
+
+
+def test_axes_declare_the_levels_that_the_page_of_the_benchmark_names() -> None:
+    assert {name: axis.levels for name, axis in AXES.items()} == {
+        "gain_scale": (0.5, 0.75, 1.25, 1.5),
+        "controller": ("dfbc_indi", "nmpc"),
+        "motor_degradation": (0.1, 0.3),
+        "depth_noise": (0.02, 0.05),
+        "depth_dropout": (0.3, 0.7),
+        "latency": (0.05, 0.2),
+        "drift": (0.02, 0.1),
+        "moving_obstacles": (4, 12),
+        "moving_speed": (0.5, 2.0),
+        "gain_error": (0.3,),
+    }

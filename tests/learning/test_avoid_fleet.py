@@ -18,7 +18,7 @@ from airworthy.core.jobs.checkpoints import Checkpoints
 from airworthy.learning.avoid import AvoidOptions, AvoidProtocol, train_avoid
 from airworthy.learning.avoid.evaluation import flown_vehicles
 from airworthy.learning.avoid.fleet import FleetFlights, FleetVehicles, fleet_names, thrust_lag, unseen
-from airworthy.learning.avoid.identifier import Identifier
+from airworthy.learning.avoid.identifier import Identifier, identifier_step
 from airworthy.learning.avoid.places import draw_places
 from airworthy.learning.avoid.trainer import AvoidTraining
 from airworthy.learning.machine import TrainingRunOptions
@@ -323,3 +323,12 @@ def test_what_is_learnt_for_a_fleet_flies_to_a_goal(tmp_path: Path) -> None:
     words = ["fly", "--scene", "forest:3", "--vehicle", "real_09", "--speed", "2", "--time-limit", "1"]
     assert main([*words, "--pilot", f"avoid:{tmp_path / 'p'}", "--out", str(tmp_path / "flight")]) == 0
     assert main([*words, "--pilot", f"hybrid:{tmp_path / 'p'}", "--out", str(tmp_path / "hybrid")]) == 0
+
+
+def test_what_identifying_tells_is_its_error_before_it_learnt_of_a_window() -> None:
+    torch.manual_seed(1)
+    net = Identifier()
+    histories, truth = torch.randn(9, 5, 72), torch.randn(5, 3)
+    with torch.no_grad():
+        before = float((net(histories[:4].flatten(0, 1)) - truth.repeat(4, 1)).square().mean())
+    assert identifier_step(net, torch.optim.Adam(net.parameters(), 1e-2), histories, truth) == pytest.approx(before, rel=1e-6)

@@ -21,6 +21,7 @@ from airworthy.planners.agile_autonomy import (
     DepthImages,
     Student,
     StudentContract,
+    level,
     read_student,
     shipped_student,
     write_student_folder,
@@ -312,3 +313,10 @@ def test_flies_through_the_benchmarks_camera_whatever_flies_beside_it(tmp_path: 
     assert (np.abs(moved[:, 2]) < 0.5).all()
     assert [int(n) for n in both.planner_log["replans"]] == [23, 23]
     assert both.trace[1] == alone.trace[0]
+
+
+def test_columns_of_a_view_lie_alike_to_both_sides_of_the_nose() -> None:
+    axes = level._directions().reshape(level.ROWS, level.COLUMNS, 3)
+    np.testing.assert_allclose(axes[:, ::-1] * [1.0, -1.0, 1.0], axes, atol=1e-12)
+    azimuth = np.degrees(np.arctan2(axes[0, :, 1], axes[0, :, 0]))
+    np.testing.assert_allclose(azimuth[[0, 1, -1]], [47.5, 46.5, -47.5])

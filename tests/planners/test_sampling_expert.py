@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from airworthy.pilots.pilot import observe
 from airworthy.planners.common.interface import Mission
 from airworthy.planners.common.tracking import PlannerPilot
 from airworthy.planners.mapping import maps_of_cells
-from airworthy.planners.sampling_expert import MAP_SETTINGS, SamplingExpert, SamplingSettings
+from airworthy.planners.sampling_expert import MAP_SETTINGS, SamplingExpert, SamplingSettings, descent
 from airworthy.planners.sampling_expert.descent import descended, descent_cost
 from airworthy.planners.sampling_expert.planner import find_route, free_way, smoothed_routes
 from airworthy.planners.sampling_expert.retimed import RetimedPaths
@@ -145,6 +146,38 @@ def test_descent_of_noise_comes_to_the_reference_where_nothing_is_near() -> None
     found = descended(maps_with([]), np.zeros(1, np.int64), goal, begun, 15)
     np.testing.assert_allclose(found[0, :2], np.broadcast_to(goal.points[0], (2, 10, 3)), atol=1e-3)
     assert np.isnan(found[0, 2]).all()
+
+
+class _Ball:
+    """Distances from a ball's middle, and their gradients."""
+
+    def __init__(self, middle: np.ndarray):
+        self.middle = middle
+
+    def distance(self, flights: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        away = points - self.middle
+        far = np.linalg.norm(away, axis=-1)
+        return far, away / far[..., None]
+
+
+def test_the_slope_of_the_cost_is_what_differences_say() -> None:
+    """Near something, and below and above the heights: at each of the twelve numbers of two trajectories."""
+    goal, flight, rng = goal_past(), np.zeros(1, np.int64), np.random.default_rng(4)
+    low, high = (float(x) for x in np.quantile(goal.points[0, :, 2] + np.linspace(-0.3, 0.3, len(TIMES)), [0.3, 0.6]))
+    goal = replace(goal, heights=np.array([[low, high]]))
+    maps = _Ball(goal.points[0, 4] + [0.1, 0.3, 0.0])
+    free = goal.position[:, None] + TIMES[:, None] * goal.velocity[:, None]
+    x = 0.4 * rng.normal(size=(1, 2, 4, 3))
+    places = free[:, None] + np.einsum("tk,nmkj->nmtj", powers(TIMES, 5)[:, 2:], x)
+    assert (maps.distance(flight, places)[0] < REACH).any()
+    assert (places[..., 2] < low).any()
+    assert (places[..., 2] > high).any()
+    slope, step = descent._model(maps, flight, goal, free, x)[1], 1e-6
+    for k, index in enumerate(np.ndindex(4, 3)):
+        off = np.zeros((4, 3))
+        off[index] = step
+        above, below = (descent._model(maps, flight, goal, free, x + sign * off)[0] for sign in (1.0, -1.0))
+        np.testing.assert_allclose(slope[..., k], (above - below) / (2.0 * step), rtol=1e-4, atol=1e-3)
 
 
 def test_descent_costs_less_agrees_with_itself_and_gives_way() -> None:
