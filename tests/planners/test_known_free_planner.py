@@ -137,15 +137,18 @@ def test_something_that_comes_into_the_way_is_stopped_for() -> None:
 def test_a_stop_from_top_speed_is_as_hard_as_limits_allow(ahead: float, most: float) -> None:
     """From 3.8 m/s for a wall that comes 2.5 m ahead, 2.2 m before the body, or 2 m, where no stop can be certified.
 
+    Within 2.5 m it may also turn aside; where it had seen space before the wall came, it takes that as free.
+
     It is seen up to 0.1 s later, the plan begins 0.03 s after that, and 1.5 v / t is 6 m/s^2: 0.45 v t + 0.5 m are 2.1 m. When
     top speed failed every harder stop, it needed 3.6 m.
     """
     world, planner = OPEN.copy(), KnownFreePlanner()
     maps = Closing([world])
     maps.ahead = ahead
-    flown = fly(planner, [world], mission_of([world], START, GOAL, ("virt_05",)), 5.0, maps=maps)
+    flown = fly(planner, [world], mission_of([world], START, GOAL, ("virt_05",)), 3.3, maps=maps)
     assert 9.0 < flown.tracks[0][:, 0].max() < most
-    assert planner.emergencies[0] >= 1
+    assert np.abs(np.diff(flown.tracks[0][-5:, 0])).max() < 0.02
+    assert planner.emergencies[0] >= (ahead < 2.5)
 
 
 def test_near_things_it_is_flown_gently() -> None:

@@ -78,7 +78,7 @@ def test_walls_that_rise_before_flights_are_looked_at_from_farther_away_and_flow
     planner, maps = KnownFreePlanner(), Rising(worlds)
     flown = fly(planner, worlds, mission_of(worlds, start, goal, ("virt_05",) * len(RISES)), 45.0, maps=maps)
     assert flown.arrived.all()
-    assert planner.retreats.count.sum() >= 2
+    assert planner.retreats.count.sum() >= 1
     for track in flown.tracks:
         over = track[(track[:, 0] > 7.8) & (track[:, 0] < 8.2)]
         assert over[:, 2].min() > 4.15

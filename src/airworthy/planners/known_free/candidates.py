@@ -11,21 +11,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayBool
 from airworthy.planners.known_free.limits import MotionLimits
 from airworthy.planners.known_free.motion import StoppingTrajectory, pieces, quintics, stopping, within_limits
+from airworthy.planners.known_free.path import SPACING
 
-__all__ = ["StoppingCandidates", "brakes", "candidates", "stopping_speed", "time_left"]
+__all__ = ["StoppingCandidates", "brakes", "candidates", "route_speeds", "stopping_speed", "time_left"]
 
 # Ours: shares of the free part at which ends lie, shares of the fastest speed there, and of the shortest conceivable duration.
 _PLACES = np.array([1.0, 0.8, 0.62, 0.47, 0.34, 0.24, 0.15])
 _SPEEDS = np.array([1.0, 0.85, 0.65, 0.4, 0.0])
-_STRETCH = np.array([1.0, 1.35, 2.0, 3.5])
+_STRETCH = np.array([1.0, 1.15, 1.35, 1.6, 2.0, 3.5])
 _EVEN = np.array([0.97, 1.0, 1.08])
 _PARTS = 4
-"""Of a stop, each of which is proved by itself."""
+"""Of a trajectory, each of which is proved by itself."""
 _AVERAGE = 0.6
 """Mean acceleration over the largest of a smooth change of speed."""
+_BEND, _BENDING = 5, 0.5
+"""Points to either side by which bends are measured, and the share of acceleration that they may ask for, ours."""
 _LEAST = 0.1
 """Shortest way worth a plan [m]."""
 
@@ -65,7 +68,7 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
 
     Args:
         start: Position, velocity, acceleration, (3, 3).
-        path: Points of the route, evenly and closely, (m, 3) [m].
+        path: Points of the route, `SPACING` apart, (m, 3) [m].
         last: Of them the last that may be reached.
         limits: Of the flight.
         ends: Whether the route ends there, at the goal.
@@ -78,7 +81,8 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
     tangent = path[np.minimum(place + 4, len(path) - 1)] - path[np.maximum(place - 4, 0)]
     tangent /= np.maximum(np.linalg.norm(tangent, axis=1), 1e-9)[:, None]
     reach = np.sqrt(float(start[1] @ start[1]) + 2.0 * _AVERAGE * limits.acceleration * along[place])
-    fastest = np.minimum.reduce([stopping_speed(free - along[place], limits), reach, np.full(len(place), limits.speed)])
+    full = route_speeds(path, limits)
+    fastest = np.minimum.reduce([stopping_speed(free - along[place], limits), reach, full[place]])
     if ends:
         fastest[place == last] = 0.0
     which, speed = np.repeat(place, len(_SPEEDS)), (fastest[:, None] * _SPEEDS).reshape(-1)
@@ -93,25 +97,50 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
     end[:, 0], end[:, 1] = path[which], speed[:, None] * tangent
     end = np.repeat(end, tries, axis=0)
     found = quintics(start, end, duration)
-    keeps, most = within_limits(found, duration, limits)
+    keeps, most = _kept(found, duration, limits)
     # Of each end the three shortest that keep the limits.
     table = keeps.reshape(-1, tries)
     good = np.flatnonzero((table & (np.cumsum(table, axis=1) <= 3)).reshape(-1))
-    cost = duration + np.repeat(time_left(free - along[which], speed, limits), tries)
+    cost = duration + np.repeat(time_left(full, which, last, speed, limits), tries)
     order = good[np.argsort(cost[good], kind="stable")]
     return _with_stops(found[order], duration[order], end[order], most[order], cost[order], limits)
 
 
-def time_left(way: Array, speed: Array, limits: MotionLimits) -> Array:
-    """Return the time (k,) [s] over ways at full speed, and what is lost until speeds are full again.
+def route_speeds(path: Array, limits: MotionLimits) -> Array:
+    """Return how fast each point (m, 3) [m] of a route may be passed, (m,) [m/s], so that what bends behind it is flown, too.
 
     Args:
-        way: (k,) [m]
+        path: `SPACING` apart, also what lies behind the part that may be reached.
+        limits: Of the flight.
+    """
+    count, full = len(path), np.full(len(path), max(float(limits.speed), 1e-3))
+    if count <= 2 * _BEND:
+        return full
+    before, after = path[_BEND:-_BEND] - path[: -2 * _BEND], path[2 * _BEND :] - path[_BEND:-_BEND]
+    lengths = np.linalg.norm(before, axis=1), np.linalg.norm(after, axis=1)
+    cosine = (before * after).sum(1) / np.maximum(lengths[0] * lengths[1], 1e-9)
+    angle = np.arccos(np.clip(cosine, -1.0, 1.0))
+    radius = 0.5 * (lengths[0] + lengths[1]) / np.maximum(angle, 1e-3)
+    full[_BEND:-_BEND] = np.minimum(full[_BEND:-_BEND], np.sqrt(_BENDING * limits.acceleration * radius))
+    # From the last point back: no faster than what may still be slowed down.
+    slower = 2.0 * _AVERAGE * float(limits.acceleration) * SPACING
+    square = full * full + slower * np.arange(count)
+    return np.asarray(np.sqrt(np.minimum.accumulate(square[::-1])[::-1] - slower * np.arange(count)))
+
+
+def time_left(full: Array, place: Array, last: int, speed: Array, limits: MotionLimits) -> Array:
+    """Return the time (k,) [s] from points of a route to another at full speed, and what is lost until speeds are full again.
+
+    Args:
+        full: How fast each point may be passed, (m,) [m/s]; see `route_speeds`.
+        place: Points (k,).
+        last: The other.
         speed: At its beginning, (k,) [m/s].
         limits: Of the flight.
     """
-    full = max(float(limits.speed), 1e-3)
-    return way / full + (full - speed) ** 2 / (2.0 * _AVERAGE * limits.acceleration * full)
+    time = np.concatenate([[0.0], np.cumsum(SPACING / full)])
+    lack = np.maximum(full[place] - speed, 0.0)
+    return np.asarray(time[last] - time[place] + lack**2 / (2.0 * _AVERAGE * limits.acceleration * full[place]))
 
 
 def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCandidates:
@@ -129,11 +158,16 @@ def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCa
     end[:, 0] = start[0] + start[1] * (0.45 * duration[:, None]) + start[2] * (0.05 * duration[:, None] ** 2)
     found = quintics(start, end, duration)
     # Nobody brakes less for being too fast already; and what is proved part by part may be asked for nearly whole.
-    parts, time = pieces(found, duration, _PARTS)
-    keeps, most = within_limits(parts, time, replace(limits, speed=np.array(np.inf)), share)
-    good, most = np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
+    good, most = _kept(found, duration, replace(limits, speed=np.array(np.inf)), share)
     order = np.concatenate([np.flatnonzero(good), np.flatnonzero(~good)[-1:]])
     return _with_stops(found[order], duration[order], end[order], most[order], duration[order], limits)
+
+
+def _kept(found: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
+    """Tell part by part, whose hulls are tighter, whether polynomials (k, 6, 3) keep limits, and what speed they never exceed."""
+    parts, time = pieces(found, duration, _PARTS)
+    keeps, most = within_limits(parts, time, limits, share)
+    return np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
 
 
 def _durations(start: Array, end: Array, speed: Array, limits: MotionLimits) -> Array:

@@ -17,7 +17,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.planners.common.depth_input import recorded_costs
 from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
 from airworthy.planners.common.reference import evaluate_polynomial
-from airworthy.planners.known_free.candidates import StoppingCandidates, brakes, candidates, time_left
+from airworthy.planners.known_free.candidates import StoppingCandidates, brakes, candidates, route_speeds, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings, KnownFreeState
 from airworthy.planners.known_free.heading import Headings
 from airworthy.planners.known_free.known_space import MET, UNSEEN, Certifier
@@ -290,7 +290,8 @@ class KnownFreePlanner:
         near = int(np.argmin(away))
         if away[near] > _BESIDE:
             return np.inf
-        return left + float(time_left(np.array([(last - near) * SPACING]), np.array([speed]), limits)[0])
+        full = route_speeds(path, limits)
+        return left + float(time_left(full, np.array([near]), last, np.array([speed]), limits)[0])
 
     def _choose(
         self, flight: int, offered: StoppingCandidates, begin: float, share: float, work: dict[str, Array], most: float = np.inf
