@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from airworthy.core.arrays import Array
 from airworthy.planners.common.interface import Airframes, Mission
 from airworthy.planners.common.reference import evaluate_polynomial
-from airworthy.planners.known_free.candidates import brakes, candidates, stopping_speed
+from airworthy.planners.known_free.candidates import brakes, candidates, route_speeds, stopping_speed, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings
 from airworthy.planners.known_free.heading import Headings
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits, limits_of
@@ -110,6 +111,65 @@ def test_candidates_keep_limits_at_every_instant_and_come_to_rest_within_what_is
                 assert jerk.max() <= 1.01 * one.jerk
         # What costs least in the end comes first.
         assert (np.diff(found.cost) >= 0.0).all()
+
+
+def bend(radius: float, before: float = 3.0) -> Array:
+    """Points 0.1 m apart: straight along x, then a quarter of a circle, then straight along y; (m, 3) [m]."""
+    way = np.arange(0.0, before + 0.5 * np.pi * radius + 2.0, 0.1)
+    angle = np.clip((way - before) / radius, 0.0, 0.5 * np.pi)
+    rest = np.maximum(way - before - 0.5 * np.pi * radius, 0.0)
+    x, y = np.minimum(way, before) + radius * np.sin(angle), radius * (1.0 - np.cos(angle)) + rest
+    return np.stack([x, y, np.ones(len(way))], 1)
+
+
+def test_bends_are_passed_as_fast_as_half_of_the_acceleration_holds_on_a_circle() -> None:
+    for k in range(len(NAMES)):
+        one = limits().of(k)
+        np.testing.assert_allclose(route_speeds(bend(2.0)[:25], one), one.speed)
+        for radius in (0.8, 1.5):
+            inside = 30 + round(0.25 * np.pi * radius / 0.1)
+            wanted = min(np.sqrt(0.5 * one.acceleration * radius), one.speed)
+            np.testing.assert_allclose(route_speeds(bend(radius), one)[inside], wanted, rtol=0.02)
+
+
+def test_before_a_bend_speeds_fall_as_a_smooth_change_may() -> None:
+    one = limits().of(2)
+    found = route_speeds(bend(0.6), one)
+    assert found[0] > 1.7 * found[34]
+    assert (found[:-1] ** 2 - found[1:] ** 2 <= 2.0 * 0.6 * one.acceleration * 0.1 + 1e-9).all()
+    # A corner counts from where a chord of half a metre reaches it, and speeds rise behind it at once.
+    np.testing.assert_allclose(found[-1], one.speed)
+
+
+def test_a_bend_slows_down_before_it() -> None:
+    """Without it a plan flew as fast as its stop allowed, missed the bend by the way of that stop, and turned round."""
+    one, path = limits().of(2), bend(0.6, before=2.0)
+    straight = np.stack([np.arange(len(path)) * 0.1, np.zeros(len(path)), np.ones(len(path))], 1)
+    start = np.array([path[0], [2.5, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    slow, fast = (candidates(start, p, 29, one, False) for p in (path, straight))
+    # Among ends behind the first metre and a half.
+    ends = [np.linalg.norm(f.coefficients[f.coefficients[:, 1, 0, 0] > 1.4, 1, 1], axis=1).max() for f in (slow, fast)]
+    assert ends[0] < ends[1] - 0.1
+
+
+def test_what_is_left_of_a_route_takes_its_speeds_and_what_is_lost() -> None:
+    one = limits().of(2)
+    full = np.full(41, float(one.speed))
+    place = np.array([0, 20, 40])
+    np.testing.assert_allclose(time_left(full, place, 40, full[place], one), np.array([4.0, 2.0, 0.0]) / one.speed)
+    half = time_left(full, place, 40, 0.5 * full[place], one) - time_left(full, place, 40, full[place], one)
+    np.testing.assert_allclose(half, 0.25 * one.speed / (2.0 * 0.6 * one.acceleration))
+
+
+def test_parts_prove_turns_that_a_whole_hull_refuses() -> None:
+    """From 2 m/s round a quarter of a circle of 0.9 m at 3.5 m/s^2, within 6 m/s^2."""
+    one = limits().of(2)
+    start, end = np.array([[0.0, 0, 1], [2.0, 0, 0], [0.0, 3.5, 0]]), np.array([[[0.9, 0.9, 1], [0, 1.6, 0], [-1.5, 0, 0]]])
+    duration = np.array([0.75])
+    found = quintics(start, end, duration)
+    parts, time = pieces(found, duration, 4)
+    assert within_limits(parts, time, one)[0].all()
+    assert not within_limits(found, duration, one)[0].any()
 
 
 def test_a_stop_from_full_speed_needs_room_that_weak_vehicles_have_not() -> None:

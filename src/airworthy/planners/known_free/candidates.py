@@ -164,7 +164,7 @@ def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCa
 
 
 def _kept(found: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
-    """Tell part by part, whose hulls are tighter, whether polynomials (k, 6, 3) keep limits, and what speed they never exceed."""
+    """Tell whether polynomials (k, 6, 3) keep limits, and what speed they never exceed; hulls of parts are tighter."""
     parts, time = pieces(found, duration, _PARTS)
     keeps, most = within_limits(parts, time, limits, share)
     return np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
