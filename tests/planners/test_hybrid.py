@@ -13,6 +13,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.pilots.avoid_policy.contract import AvoidContract, FleetTold, tensor_shapes
 from airworthy.pilots.avoid_policy.pilot import AvoidPolicy
+from airworthy.pilots.network_files import write_sealed
 from airworthy.planners.agile_autonomy import Student, StudentContract
 from airworthy.planners.agile_autonomy.layers import tensor_shapes as student_shapes
 from airworthy.planners.agile_autonomy.sight import encoded, reference_directions, state_rows
@@ -67,8 +68,8 @@ class SeenMaps(ConeMaps):
 
 
 def _into_the_wall(position: Array) -> Array:
-    """Through the wall's middle, wherever it begins."""
-    return position + (np.array([9.9, 6.0, 1.2]) - position) * TIMES[:, None]
+    """To the wall's middle, and through it."""
+    return np.array([9.9, 6.0, 1.2]) + 0.1 * TIMES[:, None] * np.sign(9.9 - position[0])
 
 
 def _to_the_goal(position: Array) -> Array:
@@ -144,7 +145,7 @@ def test_trajectories_of_a_proposal_keep_the_limits_and_stop() -> None:
     start = np.array([START[0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     path = START[0] + np.arange(60)[:, None] * np.array([0.1, 0.0, 0.0])
     points = START[0] + np.stack([1.5 * TIMES, 0.3 * TIMES, 0.0 * TIMES], 1)
-    made = proposed_trajectories(start, points[None], 0.05, path, limits, HybridSettings(loss=1000.0), 0.0)
+    made = proposed_trajectories(start, points[None], 0.05, path, 59, limits, HybridSettings(loss=1000.0), 0.0)
     assert len(made) >= 3
     assert (made.speed <= 1.02 * limits.speed).all()
     first = made.trajectory(0, 7.0)
@@ -153,7 +154,7 @@ def test_trajectories_of_a_proposal_keep_the_limits_and_stop() -> None:
     stop = first.coefficients[1]
     rate = (np.arange(1, 6)[:, None] * stop[1:] * first.duration[1] ** np.arange(5)[:, None]).sum(0)
     np.testing.assert_allclose(rate, 0.0, atol=1e-9)  # at rest behind it
-    late = proposed_trajectories(start, points[None], 0.9, path, limits, HybridSettings(loss=1000.0), 0.0)
+    late = proposed_trajectories(start, points[None], 0.9, path, 59, limits, HybridSettings(loss=1000.0), 0.0)
     assert len(late) == 0
 
 
@@ -168,6 +169,9 @@ def test_what_cannot_be_flown_is_refused(tmp_path: Path) -> None:
         HybridPlanner.for_body(0.3)
     with pytest.raises(AssetError):
         read_proposer(tmp_path / "nothing")
+    write_sealed(tmp_path / "contract.json", {"kind": "somebody else's"})
+    with pytest.raises(AirworthyError, match="somebody else"):
+        read_proposer(tmp_path)
     with pytest.raises(AirworthyError, match="loss"):
         HybridSettings(loss=-1.0)
     with pytest.raises(AirworthyError, match="depth images"):

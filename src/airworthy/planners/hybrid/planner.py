@@ -21,11 +21,10 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.planners.common.interface import Mission, Motion
 from airworthy.planners.hybrid.proposers import RATE, TIMES, Proposer
 from airworthy.planners.hybrid.sight import MapsAndImages
-from airworthy.planners.known_free.candidates import StoppingCandidates, time_left
+from airworthy.planners.known_free.candidates import StoppingCandidates, parts_keep_limits, route_speeds, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings
 from airworthy.planners.known_free.limits import MotionLimits
-from airworthy.planners.known_free.motion import StoppingTrajectory, quintics, stopping, within_limits
-from airworthy.planners.known_free.path import SPACING
+from airworthy.planners.known_free.motion import StoppingTrajectory, quintics, stopping
 from airworthy.planners.known_free.planner import KnownFreePlanner
 
 __all__ = ["COUNTS", "HybridPlanner", "HybridSettings", "proposed_trajectories"]
@@ -195,7 +194,7 @@ class HybridPlanner(KnownFreePlanner):
             return None
         self.counts["proposals"][flight] += 1
         made = proposed_trajectories(
-            here, points, begin - float(self._made[flight]), path[: last + 1], self.limits.of(flight), self.options, best
+            here, points, begin - float(self._made[flight]), path, last, self.limits.of(flight), self.options, best
         )
         found = super()._choose(flight, made, begin, share, work) if len(made) else None
         self.counts["proposals_flown"][flight] += found is not None
@@ -203,7 +202,14 @@ class HybridPlanner(KnownFreePlanner):
 
 
 def proposed_trajectories(
-    start: Array, points: Array, since: float, path: Array, limits: MotionLimits, options: HybridSettings, best: float
+    start: Array,
+    points: Array,
+    since: float,
+    path: Array,
+    last: int,
+    limits: MotionLimits,
+    options: HybridSettings,
+    best: float,
 ) -> StoppingCandidates:
     """Return trajectories to where proposals lead, each with a stop behind it, in the order in which they are to be tried: of
     each proposal, one after the other, the quickest first.
@@ -212,10 +218,11 @@ def proposed_trajectories(
         start: Where the flight will be when one begins: position, velocity, acceleration, (3, 3).
         points: Proposed, the best first, (modes, 10, 3) [m].
         since: So long after they were proposed one begins [s].
-        path: The part of the route that is known to be free, `SPACING` apart, (m, 3) [m].
+        path: The route, `SPACING` apart, (m, 3) [m].
+        last: Of its points the last that is known to be free.
         limits: Of the flight.
         options: What is asked of a proposal beside its certificate.
-        best: When the end of the path would be reached otherwise [s].
+        best: When the end of what is free would be reached otherwise [s].
     """
     ends = [k for k in _ENDS if TIMES[k] - since >= _SHORTEST]
     shape = (len(points), len(ends), len(_SPEEDS), len(_STRETCH))
@@ -231,11 +238,11 @@ def proposed_trajectories(
     duration = np.broadcast_to(left[:, None, None] * np.array(_STRETCH), shape).reshape(-1).copy()
     end: Array = every.reshape(-1, 3, 3)
     found = quintics(start, end, duration)
-    keeps, fastest = within_limits(found, duration, limits) if len(found) else (np.zeros(0, bool), np.zeros(0))
-    away = np.linalg.norm(path[None] - end[:, None, 0], axis=2)
-    nearest = away.argmin(1)
-    way = (len(path) - 1 - nearest) * SPACING + away[np.arange(len(end)), nearest]
-    cost = duration + time_left(way, np.linalg.norm(end[:, 1], axis=1), limits)
+    keeps, fastest = parts_keep_limits(found, duration, limits) if len(found) else (np.zeros(0, bool), np.zeros(0))
+    away = np.linalg.norm(path[None, : last + 1] - end[:, None, 0], axis=2)
+    nearest, full = away.argmin(1), route_speeds(path, limits)
+    beside = away.min(1) / full[nearest]
+    cost = duration + beside + time_left(full, nearest, last, np.linalg.norm(end[:, 1], axis=1), limits)
     mode, _, _, _ = (index.reshape(-1) for index in np.indices(shape))
     proposed = np.broadcast_to(left[:, None, None], shape).reshape(-1)
     order = np.lexsort((cost, mode))

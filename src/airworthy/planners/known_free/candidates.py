@@ -16,7 +16,7 @@ from airworthy.planners.known_free.limits import MotionLimits
 from airworthy.planners.known_free.motion import StoppingTrajectory, pieces, quintics, stopping, within_limits
 from airworthy.planners.known_free.path import SPACING
 
-__all__ = ["StoppingCandidates", "brakes", "candidates", "route_speeds", "stopping_speed", "time_left"]
+__all__ = ["StoppingCandidates", "brakes", "candidates", "parts_keep_limits", "route_speeds", "stopping_speed", "time_left"]
 
 # Ours: shares of the free part at which ends lie, shares of the fastest speed there, and of the shortest conceivable duration.
 _PLACES = np.array([1.0, 0.8, 0.62, 0.47, 0.34, 0.24, 0.15])
@@ -97,7 +97,7 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
     end[:, 0], end[:, 1] = path[which], speed[:, None] * tangent
     end = np.repeat(end, tries, axis=0)
     found = quintics(start, end, duration)
-    keeps, most = _kept(found, duration, limits)
+    keeps, most = parts_keep_limits(found, duration, limits)
     # Of each end the three shortest that keep the limits.
     table = keeps.reshape(-1, tries)
     good = np.flatnonzero((table & (np.cumsum(table, axis=1) <= 3)).reshape(-1))
@@ -158,13 +158,20 @@ def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCa
     end[:, 0] = start[0] + start[1] * (0.45 * duration[:, None]) + start[2] * (0.05 * duration[:, None] ** 2)
     found = quintics(start, end, duration)
     # Nobody brakes less for being too fast already; and what is proved part by part may be asked for nearly whole.
-    good, most = _kept(found, duration, replace(limits, speed=np.array(np.inf)), share)
+    good, most = parts_keep_limits(found, duration, replace(limits, speed=np.array(np.inf)), share)
     order = np.concatenate([np.flatnonzero(good), np.flatnonzero(~good)[-1:]])
     return _with_stops(found[order], duration[order], end[order], most[order], duration[order], limits)
 
 
-def _kept(found: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
-    """Tell whether polynomials (k, 6, 3) keep limits, and what speed they never exceed; hulls of parts are tighter."""
+def parts_keep_limits(found: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
+    """Tell part by part, whose hulls are tighter, what `motion.within_limits` tells of polynomials (k, 6, 3).
+
+    Args:
+        found: Ascending powers of time.
+        duration: (k,) [s]
+        limits: Of the flight.
+        share: Of limits of acceleration and jerk that is not to be exceeded.
+    """
     parts, time = pieces(found, duration, _PARTS)
     keeps, most = within_limits(parts, time, limits, share)
     return np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
