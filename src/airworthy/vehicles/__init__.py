@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Rotor,
         RotorResponse,
         SensorMount,
+        Uncertainty,
         Vehicle,
         VoltageChain,
         WrenchNoise,
@@ -39,12 +40,13 @@ if TYPE_CHECKING:
         thrust_limits,
         upright,
     )
+    from airworthy.vehicles.uncertainty import Draws
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Battery", "CollisionBody", "Disturbance", "Drag", "Indicators", "Joint", "Link", "LinkShape", "Rotor", "RotorResponse",
-    "SensorMount", "Trim", "Vehicle", "VoltageChain", "WrenchNoise", "articulated", "articulated_names", "check",
+    "Battery", "CollisionBody", "Disturbance", "Drag", "Draws", "Indicators", "Joint", "Link", "LinkShape", "Rotor", "RotorResponse",
+    "SensorMount", "Trim", "Uncertainty", "Vehicle", "VoltageChain", "WrenchNoise", "articulated", "articulated_names", "check",
     "control_effectiveness", "frozen", "hover_speed", "hover_trim", "import_urdf", "indicators",
     "inertia_matrix", "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust",
     "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "upright", "vehicle", "vehicle_names", "write_vehicle",

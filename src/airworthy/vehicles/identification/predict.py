@@ -1,0 +1,190 @@
+"""Predictions over windows of a flight: from a measured rate, fed with commands, and never corrected.
+
+Fourth-order Runge-Kutta; rotor states are exact at the ends and the middle of each step. Compared is what a gyro and an
+accelerometer read, in means over blocks of `BLOCK`, since what lies within one is vibration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.errors import AirworthyError
+from airworthy.vehicles.identification.plant import Plant
+from airworthy.vehicles.identification.signals import FlightSignals
+
+__all__ = ["Prediction", "Windows", "cut_windows", "predict"]
+
+STEP = 0.005
+"""Of the integration [s]."""
+WIDTH = 0.005
+"""Over which sensors are averaged about each step [s]."""
+FIT_TIME = 0.25
+"""Length of windows that a fit predicts [s]; longer ones show drift that an inertial sensor alone cannot tell from a push."""
+START_WIDTH = 0.005
+"""Over which the rate at the start is averaged [s]."""
+EXCITED_SHARE = 0.5
+"""Windows count as excited whose change of rate is above this quantile of all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Stretches of one flight that are predicted."""
+
+    flight: FlightSignals
+    start: Array
+    """[s], (windows,)."""
+    step: float
+    """[s]"""
+    rate: Array
+    """Measured at each step, the start first [rad/s], (windows, steps + 1, 3)."""
+    force: Array
+    """Measured specific force [m/s^2], (windows, steps + 1, 3)."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return self.rate.shape[1] - 1
+
+    def select(self, index: Array | ArrayBool) -> Windows:
+        """Return some of the windows."""
+        return Windows(self.flight, self.start[index], self.step, self.rate[index], self.force[index])
+
+    @property
+    def excited(self) -> ArrayBool:
+        """Windows in which the rate about x and y changes more than in half of all, (windows,)."""
+        change = np.abs(self.rate[:, :, :2] - self.rate[:, :1, :2]).max(axis=(1, 2))
+        return np.asarray(change > np.quantile(change, EXCITED_SHARE)) if len(change) else np.zeros(0, bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a gyro and an accelerometer would have read, by sets of parameters."""
+
+    rate: Array
+    """[rad/s], (sets, windows, steps + 1, 3)."""
+    force: Array
+    """[m/s^2], (sets, windows, steps + 1, 3)."""
+
+
+def cut_windows(
+    flight: FlightSignals, count: int, length: float = FIT_TIME, step: float = STEP, seed: int | None = None
+) -> Windows:
+    """Return windows of the usable parts of a flight.
+
+    Args:
+        flight: Signals.
+        count: At most so many; they are fewer where they would overlap by over half.
+        length: Of each [s].
+        step: Of the integration [s].
+        seed: Starts at random by this seed; None: spread evenly.
+
+    Raises:
+        AirworthyError: No usable part is as long as a window.
+    """
+    steps = max(round(length / step), 1)
+    length = steps * step
+    # A window needs its sensors averaged on both sides.
+    free = [(a + WIDTH, b - length - WIDTH) for a, b in flight.spans if b - a > length + 2.0 * WIDTH]
+    room = np.array([b - a for a, b in free])
+    if not free:
+        raise AirworthyError(f"No usable part of {flight.name!r} is {length:g} s long; widen --use.")
+    count = max(min(count, int(2.0 * (room.sum() + length * len(free)) / length)), 1)
+    if seed is None:
+        share = (np.arange(count) + 0.5) / count
+    else:
+        share = np.sort(np.random.default_rng(seed).uniform(size=count))
+    along = share * room.sum()
+    before = np.concatenate([[0.0], np.cumsum(room)])
+    part = np.clip(np.searchsorted(before, along, side="right") - 1, 0, len(free) - 1)
+    start = np.array([free[k][0] for k in part]) + along - before[part]
+    time = start[:, None] + step * np.arange(steps + 1)
+    return Windows(flight, start, step, flight.gyro.mean(time, WIDTH), flight.force.mean(time, WIDTH))
+
+
+def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Prediction:
+    """Predict windows with sets of parameters.
+
+    Args:
+        plant: Sets.
+        windows: Starts, commands and rates at the starts.
+        push: Angular acceleration added throughout [rad/s^2], (sets, windows, steps + 1, 3); None: none.
+
+    Returns:
+        Readings; of a set that diverges they are not finite.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        thrust = _thrusts(plant, windows)
+        sets, count, points = thrust.shape[:3]
+        flat = thrust.reshape(sets, count * points, -1)
+        turning = np.matmul(flat, np.swapaxes(plant.moment, 1, 2)).reshape(sets, count, points, 3)
+        inverse = np.linalg.inv(plant.inertia)
+        turning = np.matmul(turning.reshape(sets, -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
+        turning += plant.turn_offset[:, None, None]
+        if push is not None:
+            turning[:, :, ::2] += push
+            turning[:, :, 1::2] += 0.5 * (push[:, :, 1:] + push[:, :, :-1])
+        rate, acceleration = _integrated(plant, inverse, turning, windows)
+        force = np.matmul(
+            flat.reshape(sets, count, points, -1)[:, :, ::2].reshape(sets, -1, flat.shape[-1]), np.swapaxes(plant.force, 1, 2)
+        )
+        force = force.reshape(sets, count, -1, 3)
+        return Prediction(rate, _sensed(plant, rate, acceleration, force))
+
+
+def _thrusts(plant: Plant, windows: Windows) -> Array:
+    """Thrust of each rotor at the ends and the middle of each step [N], (sets, windows, 2 steps + 1, rotors)."""
+    time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
+    command = windows.flight.command
+    # Many sets share lag and dead time: those of a Jacobian differ in one parameter each.
+    pairs, back = np.unique(np.stack([plant.lag, plant.delay], axis=1), axis=0, return_inverse=True)
+    lags = {float(lag): command.states(float(lag)) for lag in np.unique(pairs[:, 0])}
+    states = np.stack([command.at(lags[float(lag)], float(lag), time - delay) for lag, delay in pairs])
+    state, square = states[back], (states * np.abs(states))[back]
+    c0, c1, c2 = (plant.thrust[:, None, None, :, k] for k in range(3))
+    # A rotor that stands gives no thrust, whatever a published polynomial says.
+    return np.asarray(c1 * state + c2 * square + c0 * (np.abs(state) > 1e-6))
+
+
+def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) -> tuple[Array, Array]:
+    """Rates and angular accelerations at each step, (sets, windows, steps + 1, 3) each."""
+    inertia, back, damping = plant.inertia[:, None], inverse[:, None], plant.damping[:, None]
+
+    def slope(rate: Array, driven: Array) -> Array:
+        spun = np.matmul(inertia, rate[..., None])[..., 0]
+        x, y, z = rate[..., 0], rate[..., 1], rate[..., 2]
+        a, b, c = spun[..., 0], spun[..., 1], spun[..., 2]
+        turned = np.stack([y * c - z * b, z * a - x * c, x * b - y * a], axis=-1)
+        return np.asarray(driven - np.matmul(back, turned[..., None])[..., 0] - damping * rate)
+
+    sets, count = turning.shape[:2]
+    rate = np.broadcast_to(windows.rate[:, 0], (sets, count, 3)).copy()
+    h = windows.step
+    rates, slopes = [rate], []
+    for k in range(windows.steps):
+        first, middle, last = (turning[:, :, 2 * k + j] for j in range(3))
+        k1 = slope(rate, first)
+        k2 = slope(rate + 0.5 * h * k1, middle)
+        k3 = slope(rate + 0.5 * h * k2, middle)
+        k4 = slope(rate + h * k3, last)
+        rate = rate + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)
+        rates.append(rate)
+        slopes.append(k1)
+    slopes.append(slope(rate, turning[:, :, -1]))
+    return np.stack(rates, axis=2), np.stack(slopes, axis=2)
+
+
+def _sensed(plant: Plant, rate: Array, acceleration: Array, force: Array) -> Array:
+    """Specific force where the sensor sits, in its axes, bias included."""
+    lever = np.broadcast_to(plant.lever[:, None, None], rate.shape)
+    if np.any(plant.lever):
+        # Where the sensor lies off the centre of mass, turning pushes it, too.
+        force = force + np.cross(acceleration, lever) + np.cross(rate, np.cross(rate, lever))
+    if np.any(plant.tilt):
+        force = force - np.cross(np.broadcast_to(plant.tilt[:, None, None], force.shape), force)
+    return np.asarray(force + plant.force_offset[:, None, None])
