@@ -25,8 +25,8 @@ __all__ = ["Plant", "plant_of", "stacked"]
 class Plant:
     """Sets of parameters; the first axis of every array is the set."""
 
-    lag: Array
-    """Time constant of the rotors [s], (sets,)."""
+    response: Array
+    """a, b of rise and a, b of fall, as of `RotorResponse`, states as fractions of full command, (sets, 4)."""
     delay: Array
     """Dead time of commands [s], (sets,)."""
     thrust: Array
@@ -49,7 +49,7 @@ class Plant:
     """Bias of the accelerometer [m/s^2], (sets, 3)."""
 
     def __len__(self) -> int:
-        return len(self.lag)
+        return len(self.delay)
 
 
 def stacked(plants: Sequence[Plant]) -> Plant:
@@ -61,11 +61,11 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
     """Return the plant of one vehicle; a command of 1 is its rotors' largest state.
 
     Args:
-        vehicle: Rigid, with rotors of one lag each way.
+        vehicle: Rigid, with rotors that respond alike.
         lever: The inertial sensor in the body frame [m].
 
     Raises:
-        AirworthyError: Rotors differ in their lag, or have none of first order: predictions know one lag.
+        AirworthyError: Its rotors do not respond alike.
     """
     refuse_links(vehicle, "Prediction of inertial sensors")
     rotors = vehicle.rotors
@@ -85,7 +85,7 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
     inertia = inertia_matrix(vehicle)
     damping = np.array(vehicle.drag.angular_linear) / np.diag(inertia)
     one = {
-        "lag": _lag_of(vehicle),
+        "response": _response(vehicle),
         "delay": vehicle.command_delay,
         "thrust": thrust,
         "force": axes.T / vehicle.mass,
@@ -105,11 +105,8 @@ def _torque_ratio(vehicle: Vehicle, index: int) -> float:
     return torque_ratio(vehicle.rotors[index], vehicle.mass * vehicle.gravity / vehicle.rotor_count)
 
 
-def _lag_of(vehicle: Vehicle) -> float:
-    """First-order lag of small changes about hover [s]: the mean of rise and fall; a quadratic response counts by its slope there."""
-    from airworthy.vehicles.trim import rotor_state_for_thrust
-
+def _response(vehicle: Vehicle) -> Array:
+    """Response of a rotor by states that are fractions of full command, (4,)."""
     rotor = vehicle.rotors[0]
-    hover = abs(rotor_state_for_thrust(rotor, vehicle.mass * vehicle.gravity / vehicle.rotor_count))
-    slopes = [a + 2.0 * b * hover for a, b in (rotor.response.rise, rotor.response.fall)]
-    return float(np.mean([1.0 / max(slope, 1e-6) for slope in slopes]))
+    full = rotor.speed_max
+    return np.array([value * (full if k % 2 else 1.0) for k, value in enumerate(rotor.response.rise + rotor.response.fall)])

@@ -73,7 +73,12 @@ class Prediction:
 
 
 def cut_windows(
-    flight: FlightSignals, count: int, length: float = FIT_TIME, step: float = STEP, seed: int | None = None
+    flight: FlightSignals,
+    count: int,
+    length: float = FIT_TIME,
+    step: float = STEP,
+    seed: int | None = None,
+    before: float = 0.0,
 ) -> Windows:
     """Return windows of the usable parts of a flight.
 
@@ -83,6 +88,7 @@ def cut_windows(
         length: Of each [s].
         step: Of the integration [s].
         seed: Starts at random by this seed; None: spread evenly.
+        before: So much of the flight before each window is usable, too [s].
 
     Raises:
         AirworthyError: No usable part is as long as a window.
@@ -90,15 +96,14 @@ def cut_windows(
     steps = max(round(length / step), 1)
     length = steps * step
     # A window needs its sensors averaged on both sides.
-    free = [(a + WIDTH, b - length - WIDTH) for a, b in flight.spans if b - a > length + 2.0 * WIDTH]
+    lead = before + WIDTH
+    free = [(a + lead, b - length - WIDTH) for a, b in flight.spans if b - a > length + lead + WIDTH]
     room = np.array([b - a for a, b in free])
     if not free:
         raise AirworthyError(f"No usable part of {flight.name!r} is {length:g} s long; widen --use.")
     count = max(min(count, int(2.0 * (room.sum() + length * len(free)) / length)), 1)
-    if seed is None:
-        share = (np.arange(count) + 0.5) / count
-    else:
-        share = np.sort(np.random.default_rng(seed).uniform(size=count))
+    even = (np.arange(count) + 0.5) / count
+    share = even if seed is None else np.sort(np.random.default_rng(seed).uniform(size=count))
     along = share * room.sum()
     before = np.concatenate([[0.0], np.cumsum(room)])
     part = np.clip(np.searchsorted(before, along, side="right") - 1, 0, len(free) - 1)
@@ -129,22 +134,21 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Predic
         if push is not None:
             turning[:, :, ::2] += push
             turning[:, :, 1::2] += 0.5 * (push[:, :, 1:] + push[:, :, :-1])
-        rate, acceleration = _integrated(plant, inverse, turning, windows)
-        force = np.matmul(
-            flat.reshape(sets, count, points, -1)[:, :, ::2].reshape(sets, -1, flat.shape[-1]), np.swapaxes(plant.force, 1, 2)
-        )
-        force = force.reshape(sets, count, -1, 3)
-        return Prediction(rate, _sensed(plant, rate, acceleration, force))
+        turned, acceleration = _integrated(plant, inverse, turning, windows)
+        at_steps = thrust[:, :, ::2].reshape(sets, -1, thrust.shape[-1])
+        force = np.matmul(at_steps, np.swapaxes(plant.force, 1, 2)).reshape(sets, count, -1, 3)
+        return Prediction(_in_sensor(plant, turned), _sensed(plant, turned, acceleration, force))
 
 
 def _thrusts(plant: Plant, windows: Windows) -> Array:
     """Thrust of each rotor at the ends and the middle of each step [N], (sets, windows, 2 steps + 1, rotors)."""
     time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
     command = windows.flight.command
-    # Many sets share lag and dead time: those of a Jacobian differ in one parameter each.
-    pairs, back = np.unique(np.stack([plant.lag, plant.delay], axis=1), axis=0, return_inverse=True)
-    lags = {float(lag): command.states(float(lag)) for lag in np.unique(pairs[:, 0])}
-    states = np.stack([command.at(lags[float(lag)], float(lag), time - delay) for lag, delay in pairs])
+    # Many sets share response and dead time: those of a Jacobian differ in one parameter each.
+    pairs, back = np.unique(np.column_stack([plant.response, plant.delay]), axis=0, return_inverse=True)
+    kinds, of = np.unique(pairs[:, :4], axis=0, return_inverse=True)
+    known = command.states(kinds)
+    states = np.stack([command.at(known[of[k]], row[:4], time - row[4]) for k, row in enumerate(pairs)])
     state, square = states[back], (states * np.abs(states))[back]
     c0, c1, c2 = (plant.thrust[:, None, None, :, k] for k in range(3))
     # A rotor that stands gives no thrust, whatever a published polynomial says.
@@ -153,21 +157,31 @@ def _thrusts(plant: Plant, windows: Windows) -> Array:
 
 def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) -> tuple[Array, Array]:
     """Rates and angular accelerations at each step, (sets, windows, steps + 1, 3) each."""
-    inertia, back, damping = plant.inertia[:, None], inverse[:, None], plant.damping[:, None]
+    inertia, back = plant.inertia[..., None].transpose(1, 2, 0, 3), inverse[..., None].transpose(1, 2, 0, 3)
+    damping = plant.damping.T[:, :, None]
+    plain = not np.any(plant.inertia * (1.0 - np.eye(3)))
+
+    def turned(matrix: Array, vector: Array) -> list[Array]:
+        if plain:
+            return [matrix[i, i] * vector[i] for i in range(3)]
+        return [sum(matrix[i, j] * vector[j] for j in range(3)) for i in range(3)]  # type: ignore[misc]
 
     def slope(rate: Array, driven: Array) -> Array:
-        spun = np.matmul(inertia, rate[..., None])[..., 0]
-        x, y, z = rate[..., 0], rate[..., 1], rate[..., 2]
-        a, b, c = spun[..., 0], spun[..., 1], spun[..., 2]
-        turned = np.stack([y * c - z * b, z * a - x * c, x * b - y * a], axis=-1)
-        return np.asarray(driven - np.matmul(back, turned[..., None])[..., 0] - damping * rate)
+        x, y, z = rate
+        a, b, c = turned(inertia, rate)
+        spun = turned(back, np.stack([y * c - z * b, z * a - x * c, x * b - y * a]))
+        return np.asarray(driven - np.stack(spun) - damping * rate)
 
     sets, count = turning.shape[:2]
-    rate = np.broadcast_to(windows.rate[:, 0], (sets, count, 3)).copy()
+    begun = np.broadcast_to(windows.rate[:, 0], (sets, count, 3))
+    # From the sensor's axes to the body's.
+    begun = begun + np.cross(plant.tilt[:, None], begun)
+    # Components first, points before sets: each operation then runs along memory.
+    rate, driven = np.ascontiguousarray(np.moveaxis(begun, -1, 0)), np.ascontiguousarray(turning.transpose(2, 3, 0, 1))
     h = windows.step
     rates, slopes = [rate], []
     for k in range(windows.steps):
-        first, middle, last = (turning[:, :, 2 * k + j] for j in range(3))
+        first, middle, last = driven[2 * k], driven[2 * k + 1], driven[2 * k + 2]
         k1 = slope(rate, first)
         k2 = slope(rate + 0.5 * h * k1, middle)
         k3 = slope(rate + 0.5 * h * k2, middle)
@@ -175,16 +189,29 @@ def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) 
         rate = rate + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)
         rates.append(rate)
         slopes.append(k1)
-    slopes.append(slope(rate, turning[:, :, -1]))
-    return np.stack(rates, axis=2), np.stack(slopes, axis=2)
+    slopes.append(slope(rate, driven[-1]))
+    return tuple(np.stack(part).transpose(2, 3, 0, 1) for part in (rates, slopes))  # type: ignore[return-value]
 
 
 def _sensed(plant: Plant, rate: Array, acceleration: Array, force: Array) -> Array:
     """Specific force where the sensor sits, in its axes, bias included."""
-    lever = np.broadcast_to(plant.lever[:, None, None], rate.shape)
     if np.any(plant.lever):
-        # Where the sensor lies off the centre of mass, turning pushes it, too.
-        force = force + np.cross(acceleration, lever) + np.cross(rate, np.cross(rate, lever))
-    if np.any(plant.tilt):
-        force = force - np.cross(np.broadcast_to(plant.tilt[:, None, None], force.shape), force)
-    return np.asarray(force + plant.force_offset[:, None, None])
+        # Where the sensor lies off the centre of mass, turning pushes it, too: w' x p + w (w . p) - p |w|^2.
+        lever = plant.lever[:, None, None]
+        pushed = _crossed(acceleration, lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
+        force = force + pushed - lever * (rate**2).sum(axis=-1, keepdims=True)
+    return np.asarray(_in_sensor(plant, force) + plant.force_offset[:, None, None])
+
+
+def _in_sensor(plant: Plant, vector: Array) -> Array:
+    """Return vectors of the body in the axes of the sensor, which is turned by a small angle."""
+    if not np.any(plant.tilt):
+        return vector
+    return np.asarray(vector - _crossed(plant.tilt[:, None, None], vector))
+
+
+def _crossed(a: Array, b: Array) -> Array:
+    """Cross product; NumPy's own takes longer over its arguments."""
+    x, y, z = (a[..., k] for k in range(3))
+    u, v, w = (b[..., k] for k in range(3))
+    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)

@@ -56,6 +56,8 @@ class StartValues:
     """Lags within which the force's rms stays within 1 %, and within 5 %, of its least, at the best dead time of each [s]."""
     cells: tuple[tuple[float, float], ...]
     """Lags and dead times in the order of their score, the best first [s]."""
+    score: float
+    """Of the best: sum of the logs of residual variances over blocks."""
     force_rms: float
     """Of the specific force along z that is left in means over bins [m/s^2]."""
 
@@ -80,12 +82,21 @@ class _Bins:
     """Mean angular acceleration over each increment, (increments, 3)."""
 
 
-def start_values(flights: Sequence[FlightSignals], base: Vehicle, quick: bool = False, turning: bool = True) -> StartValues:
+def start_values(
+    flights: Sequence[FlightSignals],
+    base: Vehicle,
+    hover: float,
+    square: bool = False,
+    quick: bool = False,
+    turning: bool = True,
+) -> StartValues:
     """Search lag and dead time on a grid, with thrust and inertia in closed form.
 
     Args:
         flights: Signals.
         base: Mass, rotor geometry, spins and torque ratios; a command of 1 is its rotors' largest state.
+        hover: Mean command in hover, at which a lag is told.
+        square: Whether rotors respond by the square of their speeds; else by the first power.
         quick: Every second lag and dead time only.
         turning: Whether rotations count; else the force alone votes.
 
@@ -98,8 +109,10 @@ def start_values(flights: Sequence[FlightSignals], base: Vehicle, quick: bool = 
     lags, delays = (LAGS[::2], DELAYS[::2]) if quick else (LAGS, DELAYS)
     geometry = _Geometry(base)
     score, rms = np.empty((len(lags), len(delays))), np.empty((len(lags), len(delays)))
-    for i, lag in enumerate(lags):
-        areas = [_areas(b.flight.command, float(lag)) for b in bins]
+    responses = _responses(lags, hover, square)
+    every = [b.flight.command.states(responses) for b in bins]
+    for i in range(len(lags)):
+        areas = [_areas(b.flight.command, states[i]) for b, states in zip(bins, every, strict=True)]
         for j, delay in enumerate(delays):
             cell = _Cell(bins, areas, float(delay), geometry)
             rms[i, j] = cell.force_rms
@@ -107,8 +120,9 @@ def start_values(flights: Sequence[FlightSignals], base: Vehicle, quick: bool = 
     order = np.argsort(score, axis=None)
     cells = tuple((float(lags[k // len(delays)]), float(delays[k % len(delays)])) for k in order)
     lag, delay = cells[0]
-    areas = [_areas(b.flight.command, lag) for b in bins]
-    return _finished(_Cell(bins, areas, delay, geometry), lag, delay, cells, _near(lags, rms.min(axis=1)))
+    best = responses[int(np.argmin(np.abs(lags - lag)))][None]
+    areas = [_areas(b.flight.command, b.flight.command.states(best)[0]) for b in bins]
+    return _finished(_Cell(bins, areas, delay, geometry), lag, delay, cells, _near(lags, rms.min(axis=1)), float(score.min()))
 
 
 def _near(lags: Array, rms: Array) -> tuple[float, float, float, float]:
@@ -172,7 +186,12 @@ class _Cell:
 
 
 def _finished(
-    cell: _Cell, lag: float, delay: float, cells: tuple[tuple[float, float], ...], near: tuple[float, float, float, float]
+    cell: _Cell,
+    lag: float,
+    delay: float,
+    cells: tuple[tuple[float, float], ...],
+    near: tuple[float, float, float, float],
+    score: float,
 ) -> StartValues:
     direct, other, related, shift = [], [], [], []
     for axis in (0, 1):
@@ -197,6 +216,7 @@ def _finished(
         float(about_z[0] * cell.geometry.inertia_z),
         near,
         cells,
+        score,
         cell.force_rms,
     )
 
@@ -220,9 +240,14 @@ def _binned(flight: FlightSignals) -> _Bins:
     return _Bins(flight, pairs, force, begin, (high - low) / (INCREMENT * BIN))
 
 
-def _areas(command: HeldCommand, lag: float) -> tuple[Array, Array]:
+def _responses(lags: Array, hover: float, square: bool) -> Array:
+    """Responses that have these lags about hover, (lags, 4)."""
+    a, b = (0.0 / lags, 0.5 / (lags * hover)) if square else (1.0 / lags, 0.0 / lags)
+    return np.stack([a, b, a, b], axis=1)
+
+
+def _areas(command: HeldCommand, states: Array) -> tuple[Array, Array]:
     """Integrals from the first command of s and s|s|, at the lattice's edges, (n + 1, rotors) each."""
-    states = command.states(lag)
     zero = np.zeros((1, states.shape[1]))
 
     def area(values: Array) -> Array:

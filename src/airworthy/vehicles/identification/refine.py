@@ -1,0 +1,269 @@
+"""Joint refinement: the parameters whose predictions over windows stay closest to what the sensors showed, and how sure they are.
+
+Gauss-Newton with Levenberg's damping on errors of rate and specific force, all perturbations of a Jacobian predicted in one batch,
+four dampings in another. A window's errors share their cause - a push that lasts turns all of its rates - so they are weighed by
+the inverse of their own covariance over the window, taken anew from the fit's errors: what a push explains tells nothing of the
+vehicle. A window whose error is far beyond the others' counts by its length and no more (soft L1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.vehicles.identification.known import Measured
+from airworthy.vehicles.identification.parameters import Parameters
+from airworthy.vehicles.identification.plant import Plant
+from airworthy.vehicles.identification.predict import Windows, predict
+
+__all__ = ["Fit", "Problem", "refine"]
+
+BLOCK_STEPS = 5
+"""Steps over which errors are averaged: 25 ms, within which errors are vibration."""
+SOFT = 2.0
+"""Windows with errors beyond so many times the usual begin to count less; ours: errors of ordinary windows count whole."""
+STEP = 1e-3
+"""Of differences, in prior deviations."""
+FAR = 1e3
+"""Scaled error of a prediction that ran away; infinity would stop the least squares."""
+ITERATIONS, ITERATIONS_START = 12, 4
+GAIN_MIN = 1e-4
+"""Smaller gains end the iterations, over the cost."""
+CLIP = 4.0
+"""Errors beyond so many times the usual enter the covariance as that."""
+SHRINK = 0.1
+"""Of the covariance towards its diagonal: it is taken from some ten times as many windows as it has rows."""
+RESCALED = 2
+"""How often the errors' covariance is taken anew from the fit's own errors."""
+SANDWICH_BLOCK = 1.0
+"""Windows that begin within this share what disturbs them [s]."""
+SCALE_FLOOR = (1e-4, 1e-3)
+"""Least scale of rates [rad/s] and specific forces [m/s^2]: float noise must not count as knowledge."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is fitted to what."""
+
+    parameters: Parameters
+    windows: tuple[Windows, ...]
+    """Of each flight."""
+    channels: tuple[bool, bool, bool, bool, bool, bool]
+    """Which of rate x, y, z and force x, y, z count."""
+    izz: Measured | None = None
+    whitening: tuple[Array, ...] = ()
+    """Of each flight, what makes errors of a channel independent and of unit size, (channels, blocks, blocks); empty: not taken
+    yet."""
+
+    @property
+    def picked(self) -> Array:
+        """Places of the channels that count."""
+        return np.flatnonzero(self.channels)
+
+    def errors(self, theta: Array, flight: int) -> Array:
+        """Return errors of a flight's windows in means over blocks, (sets, windows, blocks, channels).
+
+        Args:
+            theta: (sets, parameters).
+            flight: Its number.
+        """
+        return window_errors(self.parameters.plant(theta, flight), self.windows[flight])[..., self.picked]
+
+    def scaled(self, theta: Array) -> Problem:
+        """Return the problem whose errors are weighed by the covariance that those of one vector have."""
+        floor = np.where(self.picked < 3, *SCALE_FLOOR)
+        found = [_whitening(self.errors(theta[None], flight)[0], floor) for flight in range(len(self.windows))]
+        return replace(self, whitening=tuple(found))
+
+    def residuals(self, theta: Array) -> tuple[Array, Array]:
+        """Return weighed errors of all windows, (sets, windows, numbers), and how many numbers each window counts as."""
+        found = []
+        for flight, whitening in enumerate(self.whitening):
+            errors = np.moveaxis(self.errors(theta, flight), -1, 0)
+            white = np.matmul(errors, whitening.swapaxes(1, 2)[:, None])
+            found.append(np.moveaxis(white, 0, -1).reshape(*errors.shape[1:3], -1))
+        flat = np.concatenate(found, axis=1)
+        flat = np.clip(np.nan_to_num(flat, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR)
+        return flat, np.full(flat.shape[1], float(flat.shape[2]))
+
+    def beside(self, theta: Array) -> Array:
+        """Return what else was measured, as scaled errors, (sets, numbers)."""
+        if self.izz is None:
+            return np.zeros((len(theta), 0))
+        place = self.parameters.place
+        xx, yy, ratio = (theta[:, place(name)] for name in ("inertia_xx", "inertia_yy", "inertia_zz_ratio"))
+        log = ratio + np.log(0.5 * (np.exp(xx) + np.exp(yy)))
+        return np.asarray((log - np.log(self.izz.value)) * self.izz.value / self.izz.sd)[:, None]
+
+    @property
+    def groups(self) -> Array:
+        """Which windows begin in the same second of the same flight, (windows,)."""
+        keys = [1e6 * k + np.floor(w.start / SANDWICH_BLOCK) for k, w in enumerate(self.windows)]
+        return np.unique(np.concatenate(keys), return_inverse=True)[1]
+
+
+def _whitening(errors: Array, floor: Array) -> Array:
+    """Inverse roots of the covariance of errors over blocks, (channels, blocks, blocks).
+
+    Args:
+        errors: (windows, blocks, channels).
+        floor: Least size of an error, (channels,).
+    """
+    width = np.maximum(1.4826 * np.median(np.abs(errors), axis=0), floor)
+    clipped = np.clip(errors / width, -CLIP, CLIP) * width
+    covariance = np.einsum("wbc,wdc->cbd", clipped, clipped) / len(errors)
+    own = np.einsum("cbb->cb", covariance)[:, :, None] * np.eye(errors.shape[1])
+    covariance = (1.0 - SHRINK) * covariance + SHRINK * own + (floor**2)[:, None, None] * np.eye(errors.shape[1])
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
+
+
+def window_errors(plant: Plant, windows: Windows, push: Array | None = None) -> Array:
+    """Return errors of rate and specific force in means over blocks, (sets, windows, blocks, 6).
+
+    Args:
+        plant: Sets of parameters.
+        windows: Of one flight.
+        push: As of `predict`.
+    """
+    found = predict(plant, windows, push)
+    both = np.concatenate([found.rate - windows.rate, found.force - windows.force], axis=-1)[:, :, 1:]
+    blocks = both.shape[2] // BLOCK_STEPS
+    cut = both[:, :, : blocks * BLOCK_STEPS]
+    return np.asarray(cut.reshape(*cut.shape[:2], blocks, BLOCK_STEPS, 6).mean(axis=3))
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fit, and its distribution."""
+
+    problem: Problem
+    theta: Array
+    """All parameters, those that are not free at their priors' means, (parameters,)."""
+    cost: float
+    laplace: Array
+    """Standard deviations by the curvature of the cost; of what is not free the prior's, (parameters,)."""
+    sandwich: Array
+    """The same by the scatter of the gradients of whole seconds, (parameters,)."""
+    covariance: Array
+    """Of all parameters, with the larger of both deviations, (parameters, parameters)."""
+    iterations: int
+    starts: tuple[float, ...] = ()
+    """Costs from each start."""
+    history: tuple[str, ...] = field(default=())
+
+    @property
+    def sd(self) -> Array:
+        """Standard deviations, (parameters,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def share(self) -> Array:
+        """1 - variance over the prior's: what the logs told of each, (parameters,)."""
+        return np.clip(1.0 - np.diag(self.covariance) / self.problem.parameters.sd**2, 0.0, 1.0)
+
+
+def refine(problem: Problem, starts: Sequence[Array], say: Callable[[str], None] = lambda _: None) -> Fit:
+    """Fit from several starts, the best of them to the end.
+
+    Args:
+        problem: Its errors are weighed as those of the first start are.
+        starts: Vectors of all parameters.
+        say: Told what is done.
+    """
+    problem = problem.scaled(starts[0])
+    rough = [_descend(problem, start, ITERATIONS_START) for start in starts]
+    costs = tuple(cost for _, cost, _ in rough)
+    best = int(np.argmin(costs))
+    say(f"start {best + 1} of {len(starts)} is the best, cost {costs[best]:.1f}")
+    theta, total = rough[best][0], 0
+    for _ in range(RESCALED):
+        problem = problem.scaled(theta)
+        theta, cost, used = _descend(problem, theta, ITERATIONS)
+        total += used
+        say(f"{used} iterations, cost {cost:.1f}")
+    return _distributed(problem, theta, cost, total, costs)
+
+
+def _derivatives(problem: Problem, theta: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Residuals, their slopes by prior deviations, windows' counts, and both of what was measured beside."""
+    index, sd = problem.parameters.index, problem.parameters.sd
+    moved = np.repeat(theta[None], len(index) + 1, axis=0)
+    moved[np.arange(1, len(index) + 1), index] += STEP * sd[index]
+    found, counts = problem.residuals(moved)
+    beside = problem.beside(moved)
+    slopes = np.moveaxis((found[1:] - found[0]) / STEP, 0, -1)
+    return found[0], slopes, counts, beside[0], (beside[1:] - beside[0]).T / STEP
+
+
+def _cost(problem: Problem, theta: Array, found: Array, counts: Array, beside: Array) -> Array:
+    """Of several vectors, (sets,)."""
+    size = SOFT**2 * counts
+    soft = (size * (np.sqrt(1.0 + (found**2).sum(axis=-1) / size) - 1.0)).sum(axis=-1)
+    index = problem.parameters.index
+    z = ((theta - problem.parameters.mean) / problem.parameters.sd)[:, index]
+    return np.asarray(soft + 0.5 * (z**2).sum(axis=1) + 0.5 * (beside**2).sum(axis=1))
+
+
+def _system(problem: Problem, theta: Array) -> tuple[Array, Array, Array, float]:
+    """Curvature, gradient, gradients of each window, cost; in prior deviations of what is free."""
+    found, slopes, counts, beside, beside_slopes = _derivatives(problem, theta)
+    index = problem.parameters.index
+    z = ((theta - problem.parameters.mean) / problem.parameters.sd)[index]
+    weight = 1.0 / np.sqrt(1.0 + (found**2).sum(axis=-1) / (SOFT**2 * counts))
+    each = np.einsum("wnp,wn,w->wp", slopes, found, weight, optimize=True)
+    heavy = (slopes * np.sqrt(weight)[:, None, None]).reshape(-1, len(index))
+    curvature = heavy.T @ heavy + np.eye(len(index)) + beside_slopes.T @ beside_slopes
+    gradient = each.sum(axis=0) + z + beside_slopes.T @ beside
+    cost = _cost(problem, theta[None], found[None], counts, beside[None])[0]
+    return curvature, gradient, each, float(cost)
+
+
+def _descend(problem: Problem, theta: Array, iterations: int) -> tuple[Array, float, int]:
+    index, sd = problem.parameters.index, problem.parameters.sd
+    damping, used, cost = 1e-3, 0, np.inf
+    for used in range(1, iterations + 1):
+        curvature, gradient, _, cost = _system(problem, theta)
+        diagonal = np.diag(np.diag(curvature))
+        tried = np.repeat(theta[None], 4, axis=0)
+        for row, factor in zip(tried, (0.1, 1.0, 10.0, 1e3), strict=True):
+            step = np.linalg.solve(curvature + damping * factor * diagonal, gradient)
+            # No step leaves the place where the slopes mean something.
+            row[index] -= sd[index] * np.clip(step, -2.0, 2.0)
+        found, counts = problem.residuals(tried)
+        costs = _cost(problem, tried, found, counts, problem.beside(tried))
+        best = int(np.argmin(costs))
+        gained = cost - costs[best]
+        if gained <= 0.0:
+            damping *= 1e4
+            if damping > 1e6:
+                break
+            continue
+        theta, cost = tried[best], float(costs[best])
+        damping = max(damping * (0.1, 1.0, 10.0, 1e3)[best], 1e-9)
+        if gained < GAIN_MIN * cost:
+            break
+    return theta, float(cost), used
+
+
+def _distributed(problem: Problem, theta: Array, cost: float, iterations: int, starts: tuple[float, ...]) -> Fit:
+    curvature, _, each, cost = _system(problem, theta)
+    inverse = np.linalg.inv(curvature)
+    groups = problem.groups
+    gathered = np.zeros((groups.max() + 1, each.shape[1]))
+    np.add.at(gathered, groups, each)
+    # The prior is no gradient that scatters: its part stands in the curvature alone.
+    middle = inverse @ (gathered.T @ gathered + np.eye(len(inverse))) @ inverse
+    index, sd = problem.parameters.index, problem.parameters.sd
+    laplace, sandwich = sd.copy(), sd.copy()
+    laplace[index] *= np.sqrt(np.diag(inverse))
+    sandwich[index] *= np.sqrt(np.diag(middle))
+    larger = np.maximum(laplace, sandwich)
+    # No log makes one less sure than before it.
+    larger = np.minimum(larger, sd)
+    related = inverse / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
+    covariance = np.diag(sd**2)
+    covariance[np.ix_(index, index)] = related * np.outer(larger[index], larger[index])
+    return Fit(problem, theta, cost, laplace, sandwich, covariance, iterations, starts)
