@@ -13,8 +13,8 @@
 | center_x, center_y | centre of mass in the body frame [m] |
 | damping | share of each rate that is lost in a second [1/s] |
 
-Drawing them one by one would be wrong: a log tells thrust over mass far better than either, and a vehicle of large mass and small
-thrust is none that it leaves open.
+Drawing them one by one would be wrong: a log tells thrust over mass far better than either, and a vehicle of large mass and
+small thrust is none that it leaves open.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _plain(told: Uncertainty, row: Array) -> dict[str, float]:
 
 
 def _root(told: Uncertainty) -> Array:
-    """A matrix whose square is the covariance."""
+    """Return a matrix whose square is the covariance."""
     values, vectors = np.linalg.eigh(np.array(told.correlation))
     return np.asarray(np.array(told.sd)[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 

@@ -21,8 +21,8 @@ __all__ = ["COLUMNS", "HORIZONS", "HeldOut", "HeldOutRow", "choose_trim", "held_
 HORIZONS = (0.05, 0.1, 0.25, 0.5)
 """[s]"""
 COLUMNS = ("hold", "nearest", "start", "identified", "trimmed")
-"""Reading held as it was; the nearest vehicle of the catalogue, scaled to the mass; the closed form; the fit; the fit with the push
-that it missed in the moment before, going on and dying away."""
+"""Reading held as it was; the nearest vehicle of the catalogue, scaled to the mass; the closed form; the fit; the fit with the
+push that it missed in the moment before, going on and dying away."""
 PAST = 0.1
 """Moment before each window, of which a trim is told [s]."""
 TRIMS = ((0.6, 0.4), (0.8, 0.25), (1.0, 0.4), (1.0, 2.0))

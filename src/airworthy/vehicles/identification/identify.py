@@ -1,7 +1,7 @@
-"""Identification: from logs of flights to a vehicle with error bars. Pure: no files are read or written, nothing is drawn at random.
+"""From logs of flights to a vehicle with error bars. Pure: no files are read or written, and nothing is drawn at random.
 
-Stages: checks of units; order of motors; usable parts, the last third of each flight held out; start values in closed form; joint
-refinement with each structure of the rotors' response; distribution; prediction of what was held out.
+Stages: checks of units; order of motors; usable parts, the last third of each flight held out; start values in closed form;
+joint refinement with each structure of the rotors' response; distribution; prediction of what was held out.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def identify(
 
 
 def _base(logs: Sequence[Log], known: Known) -> tuple[Vehicle, tuple[str, ...]]:
-    """What is believed beforehand, and which of its values are more than a guess."""
+    """Return what is believed beforehand, and which of its values are more than a guess."""
     assert known.mass is not None
     mass = known.mass[0]
     if known.vehicle is not None:
@@ -213,12 +213,15 @@ class _Gathered:
             self.notes.append(f"{log.name}: the order of {len(spins)} motors is assumed; up to 6 are tried.")
             return
         found = motor_order(log, self.segments, rotors)
-        if found is None or not found.told:
+        turns = any(f.parameter == "inertia xx, yy" and f.verdict == "can tell" for f in self.findings)
+        if found is None or not (found.accepted or turns):
             self.notes.append(f"{log.name}: the order of motors and their spins are assumed; too few turns tell them.")
             return
-        if not found.accepted:
+        if found.told and not found.accepted:
             raise AirworthyError(f"Log {log.name!r}: {found.sentence()}")
         self.notes.append(f"{log.name}: {found.sentence()}")
+        if not found.told:
+            return
         self.signals = self.signals.ordered(found.order)
         self.reversed = found.spins == "reversed"
 
@@ -231,7 +234,7 @@ def _spun(base: Vehicle, gathered: Sequence[_Gathered]) -> Vehicle:
 
 
 def _split(flights: Sequence[FlightSignals], whole: bool) -> tuple[list[FlightSignals], list[FlightSignals]]:
-    """What is fitted, and what is held out: the last third in time of each flight, behind a guard."""
+    """Return what is fitted and what is held out: the last third in time of each flight, behind a guard."""
     if whole:
         return list(flights), []
     fitted, held = [], []

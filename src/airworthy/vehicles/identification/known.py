@@ -138,8 +138,8 @@ def frame_vehicle(spec: str, mass: float) -> Vehicle:
     against each other, the first counter-clockwise.
 
     Args:
-        spec: "quad_x:0.028", the name and a length [m]: of quad_x the hubs' distance from the middle along x and along y, of all
-            others the arm.
+        spec: "quad_x:0.028", the name and a length [m]: of quad_x the hubs' distance from the middle along x and along y, of
+            all others the arm.
         mass: [kg]
 
     Raises:

@@ -1,4 +1,4 @@
-"""The vector that a fit moves: values of the vehicle, the sensor's place, and what each flight had of its own, with their priors.
+"""The vector that a fit moves: values of the vehicle, the sensor's place, what each flight had of its own, with their priors.
 
 A vehicle of a vector is made by `vehicles.uncertainty.with_values`, as draws are: what is predicted with is what is saved.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.plant import Plant, plant_of, stacked
 from airworthy.vehicles.record import UNCERTAIN, RotorResponse, Vehicle
@@ -91,7 +91,7 @@ class Parameters:
         return np.array([item.sd for item in self.items])
 
     @property
-    def index(self) -> Array:
+    def index(self) -> ArrayIndex:
         """Places of those that are fitted."""
         return np.flatnonzero(self.free)
 
@@ -206,7 +206,7 @@ def _responding(base: Vehicle, state: float, square: bool) -> Vehicle:
 
 
 def _hovering(base: Vehicle, state: float) -> Vehicle:
-    """Return a vehicle that carries its weight at a rotor state, its curve square in the state and without thrust at standstill."""
+    """Return a vehicle that carries its weight at a rotor state, by a curve that is square in the state."""
     share = base.mass * base.gravity / sum(rotor.axis[2] for rotor in base.rotors)
     square = share / (state * abs(state))
     ratios = []

@@ -1,8 +1,8 @@
 """What a fit predicts with: a vehicle's rotors and rotation, for many sets of parameters at once, in float64.
 
-These are the simulator's equations for what an inertial sensor sees, with the rotor state as a fraction of full command: dead time,
-lag, thrust and torque of each rotor, moments about the centre of mass, Euler's equation, and the sensor's place. A test flies a
-vehicle in the simulator and here, and compares.
+These are the simulator's equations for what an inertial sensor sees, with the rotor state as a fraction of full command: dead
+time, lag, thrust and torque of each rotor, moments about the centre of mass, Euler's equation, and the sensor's place. A test
+flies a vehicle in the simulator and here, and compares.
 """
 
 from __future__ import annotations

@@ -105,9 +105,9 @@ def cut_windows(
     even = (np.arange(count) + 0.5) / count
     share = even if seed is None else np.sort(np.random.default_rng(seed).uniform(size=count))
     along = share * room.sum()
-    before = np.concatenate([[0.0], np.cumsum(room)])
-    part = np.clip(np.searchsorted(before, along, side="right") - 1, 0, len(free) - 1)
-    start = np.array([free[k][0] for k in part]) + along - before[part]
+    ends = np.concatenate([[0.0], np.cumsum(room)])
+    part = np.clip(np.searchsorted(ends, along, side="right") - 1, 0, len(free) - 1)
+    start = np.array([free[k][0] for k in part]) + along - ends[part]
     time = start[:, None] + step * np.arange(steps + 1)
     return Windows(flight, start, step, flight.gyro.mean(time, WIDTH), flight.force.mean(time, WIDTH))
 
@@ -127,7 +127,7 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Predic
         thrust = _thrusts(plant, windows)
         sets, count, points = thrust.shape[:3]
         flat = thrust.reshape(sets, count * points, -1)
-        turning = np.matmul(flat, np.swapaxes(plant.moment, 1, 2)).reshape(sets, count, points, 3)
+        turning: Array = np.matmul(flat, np.swapaxes(plant.moment, 1, 2)).reshape(sets, count, points, 3)
         inverse = np.linalg.inv(plant.inertia)
         turning = np.matmul(turning.reshape(sets, -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
         turning += plant.turn_offset[:, None, None]
@@ -164,7 +164,7 @@ def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) 
     def turned(matrix: Array, vector: Array) -> list[Array]:
         if plain:
             return [matrix[i, i] * vector[i] for i in range(3)]
-        return [sum(matrix[i, j] * vector[j] for j in range(3)) for i in range(3)]  # type: ignore[misc]
+        return [matrix[i, 0] * vector[0] + matrix[i, 1] * vector[1] + matrix[i, 2] * vector[2] for i in range(3)]
 
     def slope(rate: Array, driven: Array) -> Array:
         x, y, z = rate

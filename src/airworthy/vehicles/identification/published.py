@@ -1,8 +1,9 @@
 """The published procedure of Eschmann, Albani and Loianno (2024, arXiv 2404.07837), for comparison with the joint method.
 
 Thrust curve and lag from one flight, inertia from another with that curve and lag, equation by equation and without dead time:
-the lag takes the dead time up, and inertia comes out too small (specification identify, 11.5). Its script reads the accelerometer's
-z as multiples of 9.18 in place of 9.81 m/s^2, by which all it prints is 6.4 % too small; `gravity_as_published` repeats that.
+the lag takes the dead time up, and inertia comes out too small (specification identify, 11.5). Its script reads the z of the
+accelerometer in multiples of 9.18 in place of 9.81 m/s^2, by which all it prints is 6.4 % too small; `gravity_as_published`
+repeats that.
 """
 
 from __future__ import annotations

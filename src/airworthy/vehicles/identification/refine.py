@@ -1,19 +1,19 @@
-"""Joint refinement: the parameters whose predictions over windows stay closest to what the sensors showed, and how sure they are.
+"""Joint refinement: the parameters whose predictions over windows stay closest to what sensors showed, and how sure they are.
 
-Gauss-Newton with Levenberg's damping on errors of rate and specific force, all perturbations of a Jacobian predicted in one batch,
-four dampings in another. A window's errors share their cause - a push that lasts turns all of its rates - so they are weighed by
-the inverse of their own covariance over the window, taken anew from the fit's errors: what a push explains tells nothing of the
-vehicle. A window whose error is far beyond the others' counts by its length and no more (soft L1).
+Gauss-Newton with Levenberg's damping on errors of rate and specific force, all perturbations of a Jacobian predicted in one
+batch, four dampings in another. A window's errors share their cause - a push that lasts turns all of its rates - so they are
+weighed by the inverse of their own covariance over the window, taken anew from the fit's errors: what a push explains tells
+nothing of the vehicle. A window whose error is far beyond the others' counts by its length and no more (soft L1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.identification.known import Measured
 from airworthy.vehicles.identification.parameters import Parameters
 from airworthy.vehicles.identification.plant import Plant
@@ -59,7 +59,7 @@ class Problem:
     yet."""
 
     @property
-    def picked(self) -> Array:
+    def picked(self) -> ArrayIndex:
         """Places of the channels that count."""
         return np.flatnonzero(self.channels)
 
@@ -99,10 +99,10 @@ class Problem:
         return np.asarray((log - np.log(self.izz.value)) * self.izz.value / self.izz.sd)[:, None]
 
     @property
-    def groups(self) -> Array:
+    def groups(self) -> ArrayIndex:
         """Which windows begin in the same second of the same flight, (windows,)."""
         keys = [1e6 * k + np.floor(w.start / SANDWICH_BLOCK) for k, w in enumerate(self.windows)]
-        return np.unique(np.concatenate(keys), return_inverse=True)[1]
+        return np.asarray(np.unique(np.concatenate(keys), return_inverse=True)[1], np.intp)
 
 
 def _whitening(errors: Array, floor: Array) -> Array:
@@ -152,7 +152,6 @@ class Fit:
     iterations: int
     starts: tuple[float, ...] = ()
     """Costs from each start."""
-    history: tuple[str, ...] = field(default=())
 
     @property
     def sd(self) -> Array:
@@ -224,7 +223,8 @@ def _system(problem: Problem, theta: Array) -> tuple[Array, Array, Array, float]
 def _descend(problem: Problem, theta: Array, iterations: int) -> tuple[Array, float, int]:
     index, sd = problem.parameters.index, problem.parameters.sd
     damping, used, cost = 1e-3, 0, np.inf
-    for used in range(1, iterations + 1):
+    while used < iterations:
+        used += 1
         curvature, gradient, _, cost = _system(problem, theta)
         diagonal = np.diag(np.diag(curvature))
         tried = np.repeat(theta[None], 4, axis=0)

@@ -190,6 +190,8 @@ def saved_vehicle(
         seed=seed,
     )
     sources = _sources(values, where, gauge)
+    weighed = parameters.items[parameters.place("mass")]
+    sources["mass"] = f"weighed: {math.exp(weighed.mean):.6g}+-{weighed.sd * math.exp(weighed.mean):.2g} kg"
     made = replace(
         made,
         name=name,
@@ -223,10 +225,8 @@ def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool) -> dict
         head = sorted(words)[0] if len(words) == 1 else "assumed"
         return f"{head}: no log told it; {size}"
 
-    mass = of["mass"]
-    lengths = said("center_x", "center_y").split(";")[0]
+    lengths = said("center_x", "center_y").rpartition("; +-")[0]
     return {
-        "mass": f"weighed: {mass.value:.6g}+-{mass.sd:.2g} kg",
         "inertia": said("inertia_xx", "inertia_yy", "inertia_zz_ratio"),
         "center_of_mass": f"{lengths}; x +-{1e3 * of['center_x'].sd:.2g} mm, y +-{1e3 * of['center_y'].sd:.2g} mm; z as given",
         "command_delay": said("command_delay"),

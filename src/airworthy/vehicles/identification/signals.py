@@ -50,10 +50,10 @@ class HeldCommand:
         """Return rotor states that follow the commands, at the lattice's edges, exact for held commands.
 
         Args:
-            responses: a, b of rise and a, b of fall, as of `RotorResponse`, states as fractions of full command, (responses, 4).
+            responses: a, b of rise and a, b of fall, as of `RotorResponse`, states as fractions of full command, (r, 4).
 
         Returns:
-            (responses, n + 1, rotors).
+            (r, n + 1, rotors).
         """
         first = np.broadcast_to(self.values[0], (len(responses), 1, self.values.shape[1]))
         plain = (responses[:, 0] == responses[:, 2]) & ~responses[:, 1].any() & ~responses[:, 3].any()
@@ -70,8 +70,8 @@ class HeldCommand:
     def _followed(self, near: Array, responses: Array) -> Array:
         """States after each period of any response, (responses, n, rotors).
 
-        Chunks are followed side by side, from states near the true ones, and again from where the chunk before them ended, until
-        these no longer move: errors decay within a chunk.
+        Chunks are followed side by side, from states near the true ones, and again from where the chunk before them ended,
+        until these no longer move: errors decay within a chunk.
         """
         count, rotors = self.values.shape
         length = min(max(round(CHUNK / self.period), 1), count)

@@ -1,8 +1,8 @@
 """Start values in closed form: a grid of lags and dead times, and in each of its points thrust curve and inertia by regression.
 
-Force and rotation are compared behind the same filter: means over bins, and rate increments over a tenth of a second against the
-moment's mean over the same tenth. Nothing is differentiated. Both vote on lag and dead time: thrust alone would let every error of
-the lag go into the inertia (specification identify, 6.1 and 13.3).
+Force and rotation are compared behind the same filter: means over bins, and rate increments over a tenth of a second against
+the moment's mean over the same tenth. Nothing is differentiated. Both vote on lag and dead time: thrust alone would let every
+error of the lag go into the inertia (specification identify, 6.1 and 13.3).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.identification.signals import FlightSignals, HeldCommand
 from airworthy.vehicles.record import Vehicle
@@ -76,7 +76,7 @@ class _Bins:
     """Both edges of each bin [s], (bins, 2)."""
     force: Array
     """Mean specific force along z, (bins,)."""
-    first: Array
+    first: ArrayInt
     """Bins that begin an increment."""
     turn: Array
     """Mean angular acceleration over each increment, (increments, 3)."""
@@ -169,7 +169,7 @@ class _Cell:
         return np.concatenate([_running(v, b.first) for v, b in zip(values, self.bins, strict=True)])
 
     def regressors(self, axis: int) -> tuple[Array, Array]:
-        """What turns about an axis, moment first, and what is left beside: total thrust (centre of mass) and a constant."""
+        """Return what turns about an axis, the moment, and what else may: total thrust (centre of mass) and a constant."""
         moment = self.over_increments([f @ self.geometry.moments[:, axis] for f in self.forces])
         total = self.over_increments([f @ self.geometry.axes[:, 2] for f in self.forces])
         beside = np.stack([total, np.ones_like(total)], axis=1)
@@ -269,7 +269,7 @@ def _means(bins: _Bins, areas: tuple[Array, Array], delay: float) -> tuple[Array
     return found[0], found[1]
 
 
-def _running(values: Array, first: Array) -> Array:
+def _running(values: Array, first: ArrayInt) -> Array:
     total = np.concatenate([[0.0], np.cumsum(values)])
     return np.asarray((total[first + INCREMENT] - total[first]) / INCREMENT)
 
