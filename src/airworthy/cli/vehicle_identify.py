@@ -17,7 +17,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, refuse_unwritable, write_text
 from airworthy.logs import Log, flight_segments, read_log, refuse_input
 from airworthy.vehicles import Identified, IdentifiedValue, Known, Vehicle, identify, named_vehicle, write_vehicle
-from airworthy.vehicles.identification.known import Measured, frame_vehicle, measured
+from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured
 from airworthy.vehicles.identification.published import PublishedFit, identify_published
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
 
@@ -128,7 +128,7 @@ def _known(config: IdentifyConfig) -> Known:
         vehicle = frame_vehicle(config.frame, 1.0 if mass is None else mass.value)
     elif given:
         vehicle = named_vehicle(str(getattr(config, given[0])))
-    numbers: dict[str, Measured] = {}
+    numbers: dict[str, MeasuredValue] = {}
     for text in config.measured:
         name, equals, value = text.partition("=")
         if not equals:

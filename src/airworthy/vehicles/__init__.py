@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque
     from airworthy.vehicles.files import read_vehicle, write_vehicle
     from airworthy.vehicles.identification.identify import identify
-    from airworthy.vehicles.identification.known import Known, Measured, frame_vehicle
+    from airworthy.vehicles.identification.known import Known, MeasuredValue, frame_vehicle
     from airworthy.vehicles.identification.result import Identified, IdentifiedValue
     from airworthy.vehicles.links import articulated, frozen
     from airworthy.vehicles.lookup import articulated_names, import_urdf, named_vehicle, vehicle, vehicle_names
@@ -49,7 +49,7 @@ else:
 
 __all__ = [
     "Battery", "CollisionBody", "Disturbance", "Drag", "Draws", "Identified", "IdentifiedValue", "Indicators",
-    "Joint", "Known", "Link", "LinkShape", "Measured", "Rotor", "RotorResponse", "SensorMount", "Trim", "Uncertainty",
+    "Joint", "Known", "Link", "LinkShape", "MeasuredValue", "Rotor", "RotorResponse", "SensorMount", "Trim", "Uncertainty",
     "Vehicle", "VoltageChain", "WrenchNoise", "articulated", "articulated_names", "check", "control_effectiveness",
     "frame_vehicle", "frozen", "hover_speed", "hover_trim", "identify", "import_urdf", "indicators", "inertia_matrix",
     "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust", "rotor_thrust",

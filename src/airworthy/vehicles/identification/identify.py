@@ -29,7 +29,7 @@ from airworthy.vehicles.identification.excitation import advice, told_by
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
 from airworthy.vehicles.identification.predict import cut_windows, predict
-from airworthy.vehicles.identification.refine import Fit, Problem, refine
+from airworthy.vehicles.identification.refine import Fit, FitProblem, refine
 from airworthy.vehicles.identification.result import (
     Identified,
     curve_points,
@@ -279,7 +279,7 @@ def _fitted(
     yaw = told["turns"] and told["torque_ratio"]
     across = told["imu_tilt"] and told["turns"]
     windows = tuple(cut_windows(flight, WINDOWS_QUICK if quick else WINDOWS) for flight in flights)
-    problem = Problem(parameters, windows, (turns, turns, yaw, across, across, True), known.izz)
+    problem = FitProblem(parameters, windows, (turns, turns, yaw, across, across, True), known.izz)
     cells = begin.cells[: STARTS_QUICK if quick else STARTS]
     return refine(problem, [start_vector(parameters, begin, cell) for cell in cells], say)
 

@@ -14,7 +14,7 @@ from airworthy.core.schema import shown
 from airworthy.vehicles.check import check
 from airworthy.vehicles.record import UNCERTAIN, CollisionBody, Drag, Rotor, RotorResponse, Vehicle
 
-__all__ = ["MEASURABLE", "Known", "Measured", "frame_vehicle", "measured"]
+__all__ = ["MEASURABLE", "Known", "MeasuredValue", "frame_vehicle", "measured"]
 
 SPEED_NOMINAL = 1000.0
 """Rotor state of full command where no log tells speeds [rad/s]: a scale that no flight depends on."""
@@ -43,7 +43,7 @@ _MEASURED = re.compile(r"\s*([-+0-9.eE]+?)\s*(?:\+-|\+/-|±)\s*([0-9.eE][-+0-9.e
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredValue:
     """A number with its standard deviation."""
 
     value: float
@@ -54,7 +54,7 @@ class Measured:
             raise AirworthyError(f"A measured number is {self.value}+-{self.sd}; expected finite numbers, the second above 0.")
 
 
-def measured(text: str, where: str) -> Measured:
+def measured(text: str, where: str) -> MeasuredValue:
     """Read "1.52+-0.005".
 
     Args:
@@ -68,7 +68,7 @@ def measured(text: str, where: str) -> Measured:
     try:
         if found is None:
             raise ValueError
-        return Measured(float(found[1]), float(found[2]))
+        return MeasuredValue(float(found[1]), float(found[2]))
     except ValueError:
         raise AirworthyError(f"{where} is {shown(text)}; expected VALUE+-ERROR in SI units, as 1.52+-0.005.") from None
 
@@ -85,7 +85,7 @@ class Known:
     """Weighed, with its standard deviation [kg]: a log tells thrust over mass only."""
     vehicle: Vehicle | None = None
     """Geometry, spins, and what else is believed beforehand; None: the log's own geometry."""
-    measured: Mapping[str, Measured] = field(default_factory=dict)
+    measured: Mapping[str, MeasuredValue] = field(default_factory=dict)
     """By names of `MEASURABLE`, SI units."""
     fixed: Mapping[str, float] = field(default_factory=dict)
     """Held at these values, by names of `UNCERTAIN`."""
@@ -97,7 +97,7 @@ class Known:
             raise AirworthyError(
                 "The vehicle's mass is not given, and a log tells thrust over mass only: weigh it, and give --mass M+-S in kg."
             )
-        given = Measured(*self.mass)
+        given = MeasuredValue(*self.mass)
         if given.value <= 0.0 or given.sd > 0.5 * given.value:
             raise AirworthyError(f"The mass is {given.value:g}+-{given.sd:g} kg; expected a positive one, known to half of it.")
         for name in self.measured:
@@ -121,7 +121,7 @@ class Known:
         return found
 
     @property
-    def izz(self) -> Measured | None:
+    def izz(self) -> MeasuredValue | None:
         """Measured moment of inertia about z [kg m^2]; fits have its ratio to the others as a parameter."""
         return self.measured.get("inertia.zz")
 

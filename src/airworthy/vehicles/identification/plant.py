@@ -38,7 +38,7 @@ class Plant:
     inertia: Array
     """About the centre of mass [kg m^2], (sets, 3, 3)."""
     damping: Array
-    """Share of each rate that is lost in a second [1/s], (sets, 3)."""
+    """Moment against each rate [N m s/rad], (sets, 3)."""
     lever: Array
     """The inertial sensor from the centre of mass [m], (sets, 3)."""
     tilt: Array
@@ -83,7 +83,6 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
     ratios = np.array([_torque_ratio(vehicle, k) for k in range(len(rotors))])
     moment = np.cross(arms, axes) + (spins * ratios)[:, None] * axes
     inertia = inertia_matrix(vehicle)
-    damping = np.array(vehicle.drag.angular_linear) / np.diag(inertia)
     one = {
         "response": _response(vehicle),
         "delay": vehicle.command_delay,
@@ -91,7 +90,7 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
         "force": axes.T / vehicle.mass,
         "moment": moment.T,
         "inertia": inertia,
-        "damping": damping,
+        "damping": np.array(vehicle.drag.angular_linear),
         "lever": np.array(lever) - center,
     }
     zeros = dict.fromkeys(("tilt", "turn_offset", "force_offset"), np.zeros(3))

@@ -15,7 +15,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.identification.plant import Plant
 from airworthy.vehicles.identification.signals import FlightSignals
 
-__all__ = ["Prediction", "Windows", "cut_windows", "predict"]
+__all__ = ["SensorPrediction", "Windows", "cut_windows", "predict"]
 
 STEP = 0.005
 """Of the integration [s]."""
@@ -63,7 +63,7 @@ class Windows:
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class SensorPrediction:
     """What a gyro and an accelerometer would have read, by sets of parameters."""
 
     rate: Array
@@ -112,7 +112,7 @@ def cut_windows(
     return Windows(flight, start, step, flight.gyro.mean(time, WIDTH), flight.force.mean(time, WIDTH))
 
 
-def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Prediction:
+def predict(plant: Plant, windows: Windows, push: Array | None = None) -> SensorPrediction:
     """Predict windows with sets of parameters.
 
     Args:
@@ -127,8 +127,8 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Predic
         thrust = _thrusts(plant, windows)
         sets, count, points = thrust.shape[:3]
         flat = thrust.reshape(sets, count * points, -1)
-        turning: Array = np.matmul(flat, np.swapaxes(plant.moment, 1, 2)).reshape(sets, count, points, 3)
-        inverse = np.linalg.inv(plant.inertia)
+        turning = np.asarray(np.matmul(flat, np.swapaxes(plant.moment, 1, 2)).reshape(sets, count, points, 3), np.float64)
+        inverse = np.asarray(np.linalg.inv(plant.inertia), np.float64)
         turning = np.matmul(turning.reshape(sets, -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
         turning += plant.turn_offset[:, None, None]
         if push is not None:
@@ -137,7 +137,7 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Predic
         turned, acceleration = _integrated(plant, inverse, turning, windows)
         at_steps = thrust[:, :, ::2].reshape(sets, -1, thrust.shape[-1])
         force = np.matmul(at_steps, np.swapaxes(plant.force, 1, 2)).reshape(sets, count, -1, 3)
-        return Prediction(_in_sensor(plant, turned), _sensed(plant, turned, acceleration, force))
+        return SensorPrediction(_in_sensor(plant, turned), _sensed(plant, turned, acceleration, force))
 
 
 def _thrusts(plant: Plant, windows: Windows) -> Array:
@@ -169,8 +169,8 @@ def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) 
     def slope(rate: Array, driven: Array) -> Array:
         x, y, z = rate
         a, b, c = turned(inertia, rate)
-        spun = turned(back, np.stack([y * c - z * b, z * a - x * c, x * b - y * a]))
-        return np.asarray(driven - np.stack(spun) - damping * rate)
+        against = np.stack([y * c - z * b, z * a - x * c, x * b - y * a]) + damping * rate
+        return np.asarray(driven - np.stack(turned(back, against)))
 
     sets, count = turning.shape[:2]
     begun = np.broadcast_to(windows.rate[:, 0], (sets, count, 3))

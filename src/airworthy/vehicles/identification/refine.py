@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayIndex
-from airworthy.vehicles.identification.known import Measured
+from airworthy.vehicles.identification.known import MeasuredValue
 from airworthy.vehicles.identification.parameters import Parameters
 from airworthy.vehicles.identification.plant import Plant
 from airworthy.vehicles.identification.predict import Windows, predict
 
-__all__ = ["Fit", "Problem", "refine"]
+__all__ = ["Fit", "FitProblem", "refine"]
 
 BLOCK_STEPS = 5
 """Steps over which errors are averaged: 25 ms, within which errors are vibration."""
@@ -45,7 +45,7 @@ SCALE_FLOOR = (1e-4, 1e-3)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class FitProblem:
     """What is fitted to what."""
 
     parameters: Parameters
@@ -53,7 +53,7 @@ class Problem:
     """Of each flight."""
     channels: tuple[bool, bool, bool, bool, bool, bool]
     """Which of rate x, y, z and force x, y, z count."""
-    izz: Measured | None = None
+    izz: MeasuredValue | None = None
     whitening: tuple[Array, ...] = ()
     """Of each flight, what makes errors of a channel independent and of unit size, (channels, blocks, blocks); empty: not taken
     yet."""
@@ -72,7 +72,7 @@ class Problem:
         """
         return window_errors(self.parameters.plant(theta, flight), self.windows[flight])[..., self.picked]
 
-    def scaled(self, theta: Array) -> Problem:
+    def scaled(self, theta: Array) -> FitProblem:
         """Return the problem whose errors are weighed by the covariance that those of one vector have."""
         floor = np.where(self.picked < 3, *SCALE_FLOOR)
         found = [_whitening(self.errors(theta[None], flight)[0], floor) for flight in range(len(self.windows))]
@@ -139,7 +139,7 @@ def window_errors(plant: Plant, windows: Windows, push: Array | None = None) -> 
 class Fit:
     """A fit, and its distribution."""
 
-    problem: Problem
+    problem: FitProblem
     theta: Array
     """All parameters, those that are not free at their priors' means, (parameters,)."""
     cost: float
@@ -164,7 +164,7 @@ class Fit:
         return np.clip(1.0 - np.diag(self.covariance) / self.problem.parameters.sd**2, 0.0, 1.0)
 
 
-def refine(problem: Problem, starts: Sequence[Array], say: Callable[[str], None] = lambda _: None) -> Fit:
+def refine(problem: FitProblem, starts: Sequence[Array], say: Callable[[str], None] = lambda _: None) -> Fit:
     """Fit from several starts, the best of them to the end.
 
     Args:
@@ -186,7 +186,7 @@ def refine(problem: Problem, starts: Sequence[Array], say: Callable[[str], None]
     return _distributed(problem, theta, cost, total, costs)
 
 
-def _derivatives(problem: Problem, theta: Array) -> tuple[Array, Array, Array, Array, Array]:
+def _derivatives(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Residuals, their slopes by prior deviations, windows' counts, and both of what was measured beside."""
     index, sd = problem.parameters.index, problem.parameters.sd
     moved = np.repeat(theta[None], len(index) + 1, axis=0)
@@ -197,7 +197,7 @@ def _derivatives(problem: Problem, theta: Array) -> tuple[Array, Array, Array, A
     return found[0], slopes, counts, beside[0], (beside[1:] - beside[0]).T / STEP
 
 
-def _cost(problem: Problem, theta: Array, found: Array, counts: Array, beside: Array) -> Array:
+def _cost(problem: FitProblem, theta: Array, found: Array, counts: Array, beside: Array) -> Array:
     """Of several vectors, (sets,)."""
     size = SOFT**2 * counts
     soft = (size * (np.sqrt(1.0 + (found**2).sum(axis=-1) / size) - 1.0)).sum(axis=-1)
@@ -206,7 +206,7 @@ def _cost(problem: Problem, theta: Array, found: Array, counts: Array, beside: A
     return np.asarray(soft + 0.5 * (z**2).sum(axis=1) + 0.5 * (beside**2).sum(axis=1))
 
 
-def _system(problem: Problem, theta: Array) -> tuple[Array, Array, Array, float]:
+def _system(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, float]:
     """Curvature, gradient, gradients of each window, cost; in prior deviations of what is free."""
     found, slopes, counts, beside, beside_slopes = _derivatives(problem, theta)
     index = problem.parameters.index
@@ -220,7 +220,7 @@ def _system(problem: Problem, theta: Array) -> tuple[Array, Array, Array, float]
     return curvature, gradient, each, float(cost)
 
 
-def _descend(problem: Problem, theta: Array, iterations: int) -> tuple[Array, float, int]:
+def _descend(problem: FitProblem, theta: Array, iterations: int) -> tuple[Array, float, int]:
     index, sd = problem.parameters.index, problem.parameters.sd
     damping, used, cost = 1e-3, 0, np.inf
     while used < iterations:
@@ -248,7 +248,7 @@ def _descend(problem: Problem, theta: Array, iterations: int) -> tuple[Array, fl
     return theta, float(cost), used
 
 
-def _distributed(problem: Problem, theta: Array, cost: float, iterations: int, starts: tuple[float, ...]) -> Fit:
+def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int, starts: tuple[float, ...]) -> Fit:
     curvature, _, each, cost = _system(problem, theta)
     inverse = np.linalg.inv(curvature)
     groups = problem.groups

@@ -62,7 +62,7 @@ class StartValues:
     """Of the specific force along z that is left in means over bins [m/s^2]."""
 
     def bracket_width(self, axis: int) -> float:
-        """How far apart the two regressions of an inertia lie, over their mean."""
+        """Return how far apart the two regressions of an inertia lie, over their mean."""
         a, b = self.inertia[axis], self.inertia_other[axis]
         return abs(a - b) / max(0.5 * abs(a + b), 1e-300)
 
