@@ -189,6 +189,8 @@ class _Gathered:
                 f"Log {log.name!r} commands {count} motors, and the given geometry has {base.rotor_count} rotors; name the"
                 " vehicle that flew it."
             )
+        if not np.any(np.nan_to_num(log.stream("motor_command").values)):
+            raise AirworthyError(f"Log {log.name!r}: every motor command is 0, so nothing flew by them; a vehicle is not told.")
         for check in log_checks(log):
             if check.passed is False and check.name in ("gravity at rest", "gravity in flight"):
                 raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is fitted to wrong units.")

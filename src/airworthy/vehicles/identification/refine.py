@@ -38,8 +38,9 @@ SHRINK = 0.1
 """Of the covariance towards its diagonal: it is taken from some ten times as many windows as it has rows."""
 RESCALED = 2
 """How often the errors' covariance is taken anew from the fit's own errors."""
-SANDWICH_BLOCK = 1.0
-"""Windows that begin within this share what disturbs them [s]."""
+SANDWICH_BLOCKS = (1.0, 5.0)
+"""Windows that begin within this share what disturbs them [s]; the longer one is ours, for trim and battery that drift: with
+seconds alone, fits to thirds of a flight lay further apart than they said. The larger deviation counts."""
 SCALE_FLOOR = (1e-4, 1e-3)
 """Least scale of rates [rad/s] and specific forces [m/s^2]: float noise must not count as knowledge."""
 
@@ -98,10 +99,13 @@ class FitProblem:
         log = ratio + np.log(0.5 * (np.exp(xx) + np.exp(yy)))
         return np.asarray((log - np.log(self.izz.value)) * self.izz.value / self.izz.sd)[:, None]
 
-    @property
-    def groups(self) -> ArrayIndex:
-        """Which windows begin in the same second of the same flight, (windows,)."""
-        keys = [1e6 * k + np.floor(w.start / SANDWICH_BLOCK) for k, w in enumerate(self.windows)]
+    def groups(self, length: float) -> ArrayIndex:
+        """Return which windows begin in the same stretch of the same flight, (windows,).
+
+        Args:
+            length: Of stretches [s].
+        """
+        keys = [1e6 * k + np.floor(w.start / length) for k, w in enumerate(self.windows)]
         return np.asarray(np.unique(np.concatenate(keys), return_inverse=True)[1], np.intp)
 
 
@@ -250,16 +254,12 @@ def _descend(problem: FitProblem, theta: Array, iterations: int) -> tuple[Array,
 
 def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int, starts: tuple[float, ...]) -> Fit:
     curvature, _, each, cost = _system(problem, theta)
-    inverse = np.linalg.inv(curvature)
-    groups = problem.groups
-    gathered = np.zeros((groups.max() + 1, each.shape[1]))
-    np.add.at(gathered, groups, each)
-    # The prior is no gradient that scatters: its part stands in the curvature alone.
-    middle = inverse @ (gathered.T @ gathered + np.eye(len(inverse))) @ inverse
+    inverse = np.asarray(np.linalg.inv(curvature), np.float64)
+    scattered = np.max([np.diag(_scatter(inverse, each, problem.groups(length))) for length in SANDWICH_BLOCKS], axis=0)
     index, sd = problem.parameters.index, problem.parameters.sd
     laplace, sandwich = sd.copy(), sd.copy()
     laplace[index] *= np.sqrt(np.diag(inverse))
-    sandwich[index] *= np.sqrt(np.diag(middle))
+    sandwich[index] *= np.sqrt(scattered)
     larger = np.maximum(laplace, sandwich)
     # No log makes one less sure than before it.
     larger = np.minimum(larger, sd)
@@ -267,3 +267,13 @@ def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int
     covariance = np.diag(sd**2)
     covariance[np.ix_(index, index)] = related * np.outer(larger[index], larger[index])
     return Fit(problem, theta, cost, laplace, sandwich, covariance, iterations, starts)
+
+
+def _scatter(inverse: Array, each: Array, groups: ArrayIndex) -> Array:
+    """Covariance by how gradients of groups of windows scatter."""
+    count = int(groups.max()) + 1
+    gathered = np.zeros((count, each.shape[1]))
+    np.add.at(gathered, groups, each)
+    # The prior is no gradient that scatters: its part stands as it is.
+    factor = count / max(count - 1, 1)
+    return np.asarray(inverse @ (factor * gathered.T @ gathered + np.eye(len(inverse))) @ inverse)
