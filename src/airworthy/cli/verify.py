@@ -31,7 +31,7 @@ from airworthy.verification.learning import sousvide_figures, sousvide_left_out
 from airworthy.verification.learning.trainers import learning_figures, learning_left_out
 
 _DESCRIPTION = (
-    "Measure physics, vehicles with joints, geometry, places, sensors, splats, identification and the acceptance lists of SOUS VIDE,"
+    "Measure physics, vehicles with joints, geometry, places, sensors, splats, identification, the lists of SOUS VIDE,"
     " navigation, gates and learning here, and print each figure beside what it must be."
 )
 

@@ -25,6 +25,8 @@ LATTICE_MAX = 40_000_000
 """Steps of the lattice of commands: two hours at 5 kHz; a few damaged stamps must not ask for more memory than that."""
 
 
+LEAD = 3.0
+"""Of the commands before what is used of a flight, so much is kept: six lags of slow rotors [s]."""
 SLOWEST = 1e-6
 """Least rate at which a state follows [1/s]; a square response has none at standstill."""
 CHUNK = 0.5
@@ -105,6 +107,12 @@ class HeldCommand:
         index = step.astype(np.int64)
         elapsed = ((step - index) * self.period)[..., None]
         return followed(states[index], self.values[index], elapsed, response)
+
+    def between(self, start: float, stop: float) -> HeldCommand:
+        """Return what is held from a time to another [s], or as much of it as there is."""
+        first = int(np.clip((start - self.start) // self.period, 0, len(self.values) - 1))
+        last = int(np.clip((stop - self.start) // self.period + 2, first + 1, len(self.values)))
+        return HeldCommand(self.start + first * self.period, self.period, self.values[first:last])
 
     def ordered(self, order: tuple[int, ...]) -> HeldCommand:
         """Return the same with other columns: rotor i is commanded by column order[i]."""
@@ -217,7 +225,9 @@ class FlightSignals:
     def within(self, *parts: tuple[float, float]) -> FlightSignals:
         """Return the same with what of its spans lies in given parts [s]."""
         cut = [(max(a, c), min(b, d)) for a, b in self.spans for c, d in parts]
-        return replace(self, spans=tuple((a, b) for a, b in cut if b > a))
+        spans = tuple((a, b) for a, b in cut if b > a)
+        command = self.command.between(spans[0][0] - LEAD, spans[-1][1]) if spans else self.command
+        return replace(self, command=command, spans=spans)
 
     def ordered(self, order: tuple[int, ...]) -> FlightSignals:
         """Return the same with commands in another order, as `HeldCommand.ordered`."""
