@@ -47,7 +47,7 @@ MASS_SHARE = 0.001
 
 
 @dataclass(frozen=True)
-class Truth:
+class FlownTruth:
     """A vehicle that is flown, and what nobody tells the fit."""
 
     vehicle: Vehicle
@@ -72,7 +72,7 @@ class Truth:
         return replace(plain, name=self.vehicle.name, rotors=rotors, inertia=(across, across, 1.83 * across, 0.0, 0.0, 0.0))
 
 
-def truths() -> list[Truth]:
+def truths() -> list[FlownTruth]:
     """Return the vehicles: small to heavy, four to eight rotors, tilted, off their middle, with sensors off theirs."""
     small = _craft("crazyflie", "quad_x:0.028", 0.027, (1.5e-5, 1.6e-5, 2.8e-5), 0.055, 1.9)
     racer = _craft("racer", "quad_x:0.088", 0.55, (9e-4, 1.1e-3, 1.9e-3), 0.028, 4.5)
@@ -91,17 +91,17 @@ def truths() -> list[Truth]:
     coaxial = replace(x500, name="coaxial_octa", rotors=_coaxial(x500), mass=3.0)
     tilt = (math.radians(2.0), math.radians(-1.0), 0.0)
     return [
-        Truth(small, 6),
-        Truth(tilted, 8),
-        Truth(sensor, 4, (0.015, -0.008, 0.004), tilt, 3.0),
-        Truth(racer, 3),
-        Truth(x500, 6),
-        Truth(hexa, 8),
-        Truth(heavy, 8, vigour=2.5),
-        Truth(uneven, 5),
-        Truth(off, 6),
-        Truth(square, 6),
-        Truth(coaxial, 6),
+        FlownTruth(small, 6),
+        FlownTruth(tilted, 8),
+        FlownTruth(sensor, 4, (0.015, -0.008, 0.004), tilt, 3.0),
+        FlownTruth(racer, 3),
+        FlownTruth(x500, 6),
+        FlownTruth(hexa, 8),
+        FlownTruth(heavy, 8, vigour=2.5),
+        FlownTruth(uneven, 5),
+        FlownTruth(off, 6),
+        FlownTruth(square, 6),
+        FlownTruth(coaxial, 6),
     ]
 
 
@@ -148,7 +148,7 @@ def _coaxial(base: Vehicle) -> tuple[Rotor, ...]:
 # ---- Flights -----------------------------------------------------------------------------------------------------------------
 
 
-def flown(truth: Truth, seed: int, seconds: float = SECONDS) -> Log:
+def flown(truth: FlownTruth, seed: int, seconds: float = SECONDS) -> Log:
     """Fly steps of collective, roll, pitch and yaw, and return the log.
 
     Args:
@@ -196,7 +196,7 @@ def flown(truth: Truth, seed: int, seconds: float = SECONDS) -> Log:
     return _logged(truth, gyro, force, commands / 1000.0, draw)
 
 
-def _logged(truth: Truth, gyro: Array, force: Array, commands: Array, draw: np.random.Generator) -> Log:
+def _logged(truth: FlownTruth, gyro: Array, force: Array, commands: Array, draw: np.random.Generator) -> Log:
     """Put a rest on the ground before the flight."""
     still = int(REST * RATE)
     level = np.array([0.0, 0.0, GRAVITY])
@@ -236,7 +236,7 @@ class Misses:
     """[rad]"""
 
 
-def misses(truth: Truth, found: Identified) -> Misses:
+def misses(truth: FlownTruth, found: Identified) -> Misses:
     """Compare an identified vehicle with the truth."""
     vehicle, made = truth.vehicle, found.vehicle
     _, c1, c2 = vehicle.rotors[0].thrust
@@ -261,7 +261,7 @@ def misses(truth: Truth, found: Identified) -> Misses:
     )
 
 
-def recovered(chosen: Sequence[Truth], quick: bool) -> Iterator[tuple[Truth, Identified, Misses]]:
+def recovered(chosen: Sequence[FlownTruth], quick: bool) -> Iterator[tuple[FlownTruth, Identified, Misses]]:
     """Fly, identify and compare vehicles.
 
     Args:
