@@ -16,7 +16,7 @@ from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.lookup import vehicle, vehicle_names
 from airworthy.vehicles.record import Vehicle
 
-__all__ = ["COLUMNS", "HORIZONS", "HeldOut", "HeldOutRow", "choose_trim", "held_out", "nearest_vehicle"]
+__all__ = ["COLUMNS", "HORIZONS", "HeldOut", "HeldOutRow", "choose_trim", "held_out", "nearest_vehicle", "trimmed_rates"]
 
 HORIZONS = (0.05, 0.1, 0.25, 0.5)
 """[s]"""
@@ -104,13 +104,19 @@ def choose_trim(plants: Sequence[Plant], windows: Sequence[Windows]) -> tuple[fl
     total = np.zeros(len(TRIMS))
     for plant, of in zip(plants, windows, strict=True):
         for k, trim in enumerate(TRIMS):
-            left = _trimmed(plant, of, trim)[..., :2] - of.rate[..., :2]
+            left = trimmed_rates(plant, of, trim)[..., :2] - of.rate[..., :2]
             total[k] += float((left**2).sum())
     return TRIMS[int(np.argmin(total))]
 
 
-def _trimmed(plant: Plant, windows: Windows, trim: tuple[float, float]) -> Array:
-    """Rates with the push that the plant missed before each window, (windows, steps + 1, 3)."""
+def trimmed_rates(plant: Plant, windows: Windows, trim: tuple[float, float]) -> Array:
+    """Return predicted rates with the push that a plant missed before each window, (windows, steps + 1, 3).
+
+    Args:
+        plant: One set of parameters.
+        windows: With `PAST` of usable flight before each.
+        trim: Gain and decay [s] of the push.
+    """
     steps = max(round(PAST / windows.step), 1)
     start = windows.start - steps * windows.step
     time = start[:, None] + windows.step * np.arange(steps + 1)
@@ -166,7 +172,7 @@ def held_out(
         assert of is not None
         trimmed = errors["identified"][-1].copy()
         if turning:
-            trimmed[..., :3] = _padded(_trimmed(of[k], windows, trim) - windows.rate, length)
+            trimmed[..., :3] = _padded(trimmed_rates(of[k], windows, trim) - windows.rate, length)
         errors["trimmed"].append(trimmed)
     joined = {name: np.concatenate(parts) for name, parts in errors.items()}
     rows = _rows(joined, np.concatenate(excited), axes, spread, turning)
