@@ -21,7 +21,7 @@ STEP = 0.005
 """Of the integration [s]."""
 WIDTH = 0.005
 """Over which sensors are averaged about each step [s]."""
-FIT_TIME = 0.25
+FIT_TIME = 0.35
 """Length of windows that a fit predicts [s]; longer ones show drift that an inertial sensor alone cannot tell from a push."""
 START_WIDTH = 0.005
 """Over which the rate at the start is averaged [s]."""

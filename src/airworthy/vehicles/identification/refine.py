@@ -2,14 +2,15 @@
 
 Gauss-Newton with Levenberg's damping on errors of rate and specific force, all perturbations of a Jacobian predicted in one
 batch, four dampings in another. A window's errors share their cause - a push that lasts turns all of its rates - so they are
-weighed by the inverse of their own covariance over the window, taken anew from the fit's errors: what a push explains tells
-nothing of the vehicle. A window whose error is far beyond the others' counts by its length and no more (soft L1).
+weighed by the inverse of their covariance over the window, a mixture of noise and of pushes that last, taken anew from the
+fit's errors: what a push explains tells nothing of the vehicle. A window whose error is far beyond the others' counts by its length and no more (soft L1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,6 +24,9 @@ __all__ = ["Fit", "FitProblem", "refine"]
 
 BLOCK_STEPS = 5
 """Steps over which errors are averaged: 25 ms, within which errors are vibration."""
+TOLD_BLOCKS = 4
+"""First blocks of a window, a tenth of a second, that only foretell the later ones. Pilots act against a push, so that commands
+at the start of a window go with the push that was there before it: counted, they would say that inertia is larger than it is."""
 SOFT = 2.0
 """Windows with errors beyond so many times the usual begin to count less; ours: errors of ordinary windows count whole."""
 STEP = 1e-3
@@ -34,8 +38,10 @@ GAIN_MIN = 1e-4
 """Smaller gains end the iterations, over the cost."""
 CLIP = 4.0
 """Errors beyond so many times the usual enter the covariance as that."""
-SHRINK = 0.1
-"""Of the covariance towards its diagonal: it is taken from some ten times as many windows as it has rows."""
+LASTING = (0.03, 0.1, 0.3, 1.0)
+"""Times that pushes last, of which the covariance of errors is mixed [s]: a mixture has less freedom than the windows' own."""
+MIXTURES = 3
+"""How often the mixture is fitted, in its own metric."""
 RESCALED = 2
 """How often the errors' covariance is taken anew from the fit's own errors."""
 SANDWICH_BLOCKS = (1.0, 5.0)
@@ -76,7 +82,7 @@ class FitProblem:
     def scaled(self, theta: Array) -> FitProblem:
         """Return the problem whose errors are weighed by the covariance that those of one vector have."""
         floor = np.where(self.picked < 3, *SCALE_FLOOR)
-        found = [_whitening(self.errors(theta[None], flight)[0], floor) for flight in range(len(self.windows))]
+        found = [_whitening(self.errors(theta[None], k)[0], floor, BLOCK_STEPS * w.step) for k, w in enumerate(self.windows)]
         return replace(self, whitening=tuple(found))
 
     def residuals(self, theta: Array) -> tuple[Array, Array]:
@@ -84,7 +90,8 @@ class FitProblem:
         found = []
         for flight, whitening in enumerate(self.whitening):
             errors = np.moveaxis(self.errors(theta, flight), -1, 0)
-            white = np.matmul(errors, whitening.swapaxes(1, 2)[:, None])
+            # Lower triangular: what is left of each block is what those before it in the window did not foretell.
+            white = np.matmul(errors, whitening[:, TOLD_BLOCKS:].swapaxes(1, 2)[:, None])
             found.append(np.moveaxis(white, 0, -1).reshape(*errors.shape[1:3], -1))
         flat = np.concatenate(found, axis=1)
         flat = np.clip(np.nan_to_num(flat, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR)
@@ -109,19 +116,62 @@ class FitProblem:
         return np.asarray(np.unique(np.concatenate(keys), return_inverse=True)[1], np.intp)
 
 
-def _whitening(errors: Array, floor: Array) -> Array:
-    """Inverse roots of the covariance of errors over blocks, (channels, blocks, blocks).
+def _whitening(errors: Array, floor: Array, length: float) -> Array:
+    """Inverse roots of the covariance of errors over blocks, lower triangular, (channels, blocks, blocks).
 
     Args:
         errors: (windows, blocks, channels).
         floor: Least size of an error, (channels,).
+        length: Of a block [s].
     """
     width = np.maximum(1.4826 * np.median(np.abs(errors), axis=0), floor)
     clipped = np.clip(errors / width, -CLIP, CLIP) * width
-    covariance = np.einsum("wbc,wdc->cbd", clipped, clipped) / len(errors)
-    own = np.einsum("cbb->cb", covariance)[:, :, None] * np.eye(errors.shape[1])
-    covariance = (1.0 - SHRINK) * covariance + SHRINK * own + (floor**2)[:, None, None] * np.eye(errors.shape[1])
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
+    blocks = errors.shape[1]
+    found = np.empty((errors.shape[2], blocks, blocks))
+    for k, least in enumerate(floor):
+        own = clipped[..., k].T @ clipped[..., k] / len(errors) + least**2 * np.eye(blocks)
+        found[k] = np.linalg.inv(np.linalg.cholesky(_explained(own, _causes(blocks, length))))
+    return found
+
+
+def _explained(covariance: Array, causes: Array) -> Array:
+    """Return the mixture of causes that explains a covariance best, by least squares in its own metric, repeated.
+
+    Args:
+        covariance: (blocks, blocks).
+        causes: (causes, blocks, blocks).
+    """
+    from scipy.optimize import nnls
+
+    blocks = len(covariance)
+    size = np.trace(covariance) / blocks
+    found = 0.5 * (covariance + np.diag(np.diag(covariance)))
+    scaled = causes * (size / np.einsum("kbb->k", causes) * blocks)[:, None, None]
+    for _ in range(MIXTURES):
+        root = np.linalg.inv(np.linalg.cholesky(found))
+        shares, _ = nnls(
+            np.stack([(root @ cause @ root.T).ravel() for cause in scaled], axis=1), (root @ covariance @ root.T).ravel()
+        )
+        found = np.einsum("k,kbd->bd", shares, scaled) + 1e-4 * size * np.eye(blocks)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _causes(blocks: int, length: float) -> Array:
+    """Covariances over blocks of what makes errors: noise, a wrong start, and pushes that last, as they are and summed up."""
+    fine = 5
+    time = length / fine * (np.arange(blocks * fine) + 0.5)
+    apart = np.abs(time[:, None] - time[None, :])
+    step = length / fine
+
+    def blockwise(matrix: Array) -> Array:
+        return matrix.reshape(blocks, fine, blocks, fine).mean(axis=(1, 3))
+
+    found = [np.eye(blocks), np.ones((blocks, blocks))]
+    for lasting in LASTING:
+        push = np.exp(-apart / lasting)
+        found += [blockwise(push), blockwise(np.cumsum(np.cumsum(push, axis=0), axis=1) * step**2)]
+    return np.stack(found)
 
 
 def window_errors(plant: Plant, windows: Windows, push: Array | None = None) -> Array:
