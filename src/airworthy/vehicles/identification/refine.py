@@ -3,7 +3,8 @@
 Gauss-Newton with Levenberg's damping on errors of rate and specific force, all perturbations of a Jacobian predicted in one
 batch, four dampings in another. A window's errors share their cause - a push that lasts turns all of its rates - so they are
 weighed by the inverse of their covariance over the window, a mixture of noise and of pushes that last, taken anew from the
-fit's errors: what a push explains tells nothing of the vehicle. A window whose error is far beyond the others' counts by its length and no more (soft L1).
+fit's errors: what a push explains tells nothing of the vehicle. A window whose error is far beyond the others' counts by its
+length and no more (soft L1).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BLOCK_STEPS = 5
 """Steps over which errors are averaged: 25 ms, within which errors are vibration."""
 TOLD_BLOCKS = 4
 """First blocks of a window, a tenth of a second, that only foretell the later ones. Pilots act against a push, so that commands
-at the start of a window go with the push that was there before it: counted, they would say that inertia is larger than it is."""
+at the start of a window go with the push that was there before it: counted, they would make inertia larger than it is."""
 SOFT = 2.0
 """Windows with errors beyond so many times the usual begin to count less; ours: errors of ordinary windows count whole."""
 STEP = 1e-3
