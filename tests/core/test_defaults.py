@@ -105,7 +105,7 @@ airworthy.vehicles.record.Disturbance probability=0.0 force_max=(0.0,0.0,0.0) to
 airworthy.vehicles.record.Battery efficiency=0.7
 airworthy.vehicles.record.CollisionBody center=(0.0,0.0,0.0)
 airworthy.vehicles.record.SensorMount position=(0.0,0.0,0.0) orientation=(0.0,0.0,0.0,1.0)
-airworthy.vehicles.record.Vehicle center_of_mass=(0.0,0.0,0.0) gravity=9.81
+airworthy.vehicles.record.Vehicle center_of_mass=(0.0,0.0,0.0) gravity=9.81 command_delay=0.0
 """
 """Class, then each field whose default is a number or numbers; a line that goes on is indented."""
 

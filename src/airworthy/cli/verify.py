@@ -26,16 +26,27 @@ from airworthy.verification import (
 from airworthy.verification.articulated import articulated_figures, articulated_left_out
 from airworthy.verification.capture import marker_figures
 from airworthy.verification.gates import gate_figures, gates_left_out
+from airworthy.verification.identify import identify_figures
 from airworthy.verification.learning import sousvide_figures, sousvide_left_out
 from airworthy.verification.learning.trainers import learning_figures, learning_left_out
 
 _DESCRIPTION = (
-    "Measure physics, vehicles with joints, geometry, places, sensors, splats and the acceptance lists of SOUS VIDE,"
+    "Measure physics, vehicles with joints, geometry, places, sensors, splats, identification, the lists of SOUS VIDE,"
     " navigation, gates and learning here, and print each figure beside what it must be."
 )
 
 Group = Literal[
-    "motion", "articulated", "geometry", "scenes", "sensors", "splats", "sousvide", "navigation", "gates", "learning"
+    "motion",
+    "articulated",
+    "geometry",
+    "scenes",
+    "sensors",
+    "splats",
+    "identify",
+    "sousvide",
+    "navigation",
+    "gates",
+    "learning",
 ]
 
 
@@ -48,7 +59,7 @@ class VerifyConfig:
     all: bool = False
     """Also what takes minutes: every way and export, 10,000 damaged files of each format, ten times the draws, the published
     data set twice, 20 forests of each planner's demonstration, straight flight through the whole navigation benchmark, five
-    vehicles that learn to hover."""
+    vehicles that learn to hover, eleven vehicles identified from their flights."""
     only: tuple[Group, ...] = ()
     """Groups of figures; none: all of them."""
 
@@ -107,6 +118,7 @@ GROUPS: dict[Group, Callable[[bool], Iterator[Figure]]] = {
     "scenes": scene_figures,
     "sensors": sensor_figures,
     "splats": splat_figures,
+    "identify": identify_figures,
     "sousvide": _sousvide,
     "navigation": navigation_figures,
     "gates": gate_figures,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
@@ -11,7 +12,7 @@ import numpy as np
 
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array, ArrayBool, ArrayFloat, ArrayIndex, ArrayLike, ArrayU32
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.layout import Layout
 from airworthy.core.random import flight_key
 from airworthy.dynamics.state import Effects
@@ -92,6 +93,7 @@ class Simulator:
         self.vehicles = vehicles_per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
         check_family(self.vehicles, self.config)
+        _tell_delays(self.vehicles)
         self.shape = self.family.shape(self.vehicles, self.config)
         """What the kernel is built for."""
         counts = np.array([v.rotor_count for v in self.vehicles])
@@ -724,6 +726,18 @@ class Simulator:
 
     def _random_effects(self) -> Effects:
         return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
+
+
+def _tell_delays(vehicles: Sequence[Vehicle]) -> None:
+    """Warn, once for each record, of dead times that no step knows."""
+    for item in {id(item): item for item in vehicles}.values():
+        if item.command_delay > 0.0:
+            warnings.warn(
+                f"{item.name} has a dead time of {1e3 * item.command_delay:.3g} ms from command to rotor, which is not flown"
+                " yet: its rotors answer at once.",
+                AssetWarning,
+                stacklevel=3,
+            )
 
 
 def _joints_of(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> Joints | None:

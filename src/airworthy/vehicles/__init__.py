@@ -8,6 +8,9 @@ from airworthy.vehicles.check import check
 if TYPE_CHECKING:
     from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque
     from airworthy.vehicles.files import read_vehicle, write_vehicle
+    from airworthy.vehicles.identification.identify import identify
+    from airworthy.vehicles.identification.known import Known, MeasuredValue, frame_vehicle
+    from airworthy.vehicles.identification.result import Identified, IdentifiedValue
     from airworthy.vehicles.links import articulated, frozen
     from airworthy.vehicles.lookup import articulated_names, import_urdf, named_vehicle, vehicle, vehicle_names
     from airworthy.vehicles.record import (
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
         Rotor,
         RotorResponse,
         SensorMount,
+        Uncertainty,
         Vehicle,
         VoltageChain,
         WrenchNoise,
@@ -39,13 +43,15 @@ if TYPE_CHECKING:
         thrust_limits,
         upright,
     )
+    from airworthy.vehicles.uncertainty import Draws
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Battery", "CollisionBody", "Disturbance", "Drag", "Indicators", "Joint", "Link", "LinkShape", "Rotor", "RotorResponse",
-    "SensorMount", "Trim", "Vehicle", "VoltageChain", "WrenchNoise", "articulated", "articulated_names", "check",
-    "control_effectiveness", "frozen", "hover_speed", "hover_trim", "import_urdf", "indicators",
-    "inertia_matrix", "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust",
-    "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "upright", "vehicle", "vehicle_names", "write_vehicle",
+    "Battery", "CollisionBody", "Disturbance", "Drag", "Draws", "Identified", "IdentifiedValue", "Indicators",
+    "Joint", "Known", "Link", "LinkShape", "MeasuredValue", "Rotor", "RotorResponse", "SensorMount", "Trim", "Uncertainty",
+    "Vehicle", "VoltageChain", "WrenchNoise", "articulated", "articulated_names", "check", "control_effectiveness",
+    "frame_vehicle", "frozen", "hover_speed", "hover_trim", "identify", "import_urdf", "indicators", "inertia_matrix",
+    "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust", "rotor_thrust",
+    "rotor_torque", "synthesize", "thrust_limits", "upright", "vehicle", "vehicle_names", "write_vehicle",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound
 from airworthy.vehicles.record import (
+    UNCERTAIN,
     Battery,
     CollisionBody,
     Link,
@@ -24,6 +25,7 @@ from airworthy.vehicles.record import (
     Rotor,
     RotorResponse,
     SensorMount,
+    Uncertainty,
     Vehicle,
     VoltageChain,
 )
@@ -42,6 +44,8 @@ MOMENT_MIN = 1e-15
 TRIANGLE_TOLERANCE = 0.05
 """Relative: identified inertias are rarely better, and a published set (RotorPy's Crazyflie) misses the inequality by 1 %."""
 
+DELAY_MAX = 1.0
+"""[s]"""
 JOINT_COUNT_MAX = 24
 LINK_TRIANGLE_TOLERANCE = 1e-9
 """Relative: links are computed or given exactly, and one that breaks the inequality can make a joint's inertia negative."""
@@ -94,6 +98,12 @@ def check(vehicle: Vehicle) -> Vehicle:
     _require(vehicle.motor_state in ("speed", "thrust"), f"motor_state is {vehicle.motor_state!r}, but is 'speed' or 'thrust'")
     for index, rotor in enumerate(vehicle.rotors):
         _check_rotor(rotor, f"rotors[{index}]", vehicle.motor_state)
+    low, high = vehicle.rotor_range or (0.0, 1.0)
+    _require(low < high, f"rotor_range is [{low:g}, {high:g}], but its first end must be the smaller one")
+    delay = vehicle.command_delay
+    _require(0.0 <= delay <= DELAY_MAX, f"command_delay is {delay:g} s, but lies in 0 to {DELAY_MAX:g}")
+    if vehicle.uncertainty is not None:
+        _check_uncertainty(vehicle.uncertainty)
     _check_energy(vehicle)
     _check_noise(vehicle)
     _check_body(vehicle.body)
@@ -133,6 +143,29 @@ def _check_inertia(vehicle: Vehicle) -> None:
         moments[0] + moments[1] >= moments[2] * (1.0 - TRIANGLE_TOLERANCE),
         f"inertia has the principal moments {text} kg m^2, but no body's largest exceeds the sum of the others",
     )
+
+
+def _check_uncertainty(told: Uncertainty) -> None:
+    """Its lists belong together, and what they describe is a distribution."""
+    names, count = told.names, len(told.names)
+    unknown = [name for name in names if name not in UNCERTAIN]
+    _require(not unknown, f"uncertainty.names has {str(unknown[:1])[1:-1]}; known are {', '.join(UNCERTAIN)}")
+    _require(len(set(names)) == count > 0, "uncertainty.names is empty or names a value twice")
+    for name in ("transform", "mean", "sd", "correlation", "share"):
+        length = len(getattr(told, name))
+        _require(length == count, f"uncertainty.{name} has {length} entries, but uncertainty.names has {count}")
+    for name, transform in zip(names, told.transform, strict=True):
+        scale = UNCERTAIN[name]
+        _require(transform == scale, f"uncertainty.transform of {name} is {transform!r}, but is {scale!r}")
+    _require(all(len(row) == count for row in told.correlation), f"uncertainty.correlation must have {count} rows of {count}")
+    _require(min(told.sd) >= 0.0, "uncertainty.sd has a negative entry, but a deviation has no sign")
+    _require(all(-1e-6 <= s <= 1.0 for s in told.share), "uncertainty.share has an entry outside 0 to 1")
+    _require(told.state != 0.0, "uncertainty.state is 0, but thrust is told at a rotor state that has some")
+    matrix = np.array(told.correlation)
+    even = np.allclose(matrix, matrix.T, atol=1e-9) and np.allclose(np.diag(matrix), 1.0, atol=1e-9)
+    _require(bool(even), "uncertainty.correlation must be symmetric with ones on its diagonal")
+    least = float(np.linalg.eigvalsh(matrix)[0])
+    _require(least > -1e-6, f"uncertainty.correlation has the eigenvalue {least:.3g}, but none of a distribution is negative")
 
 
 def _check_rotor(rotor: Rotor, where: str, motor_state: str) -> None:

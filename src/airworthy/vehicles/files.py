@@ -49,6 +49,8 @@ _UNITS = {
     "torque_max": "N m",
     "size": "m, half extents",
     "center": "m",
+    "command_delay": "s",
+    "rotor_range": "rad/s, or N where motor_state is thrust",
     "links.mass": "kg",
     "links.center_of_mass": "m in the link's frame",
     "links.inertia": "kg m^2 about the link's centre of mass: xx, yy, zz, xy, xz, yz",
@@ -110,7 +112,9 @@ def _section(table: dict[str, Any], path: tuple[str, ...], lines: list[str], exp
 
 def missing_sources(vehicle: Vehicle) -> list[str]:
     """Return dotted names of the values that differ from their defaults and carry no source."""
-    skipped = {"name", "sources", "extra", "rotors", "sensors"} | ({*DERIVED, "fixed_base"} if vehicle.links else set())
+    skipped = {"name", "sources", "extra", "uncertainty", "rotors", "sensors"} | (
+        {*DERIVED, "fixed_base"} if vehicle.links else set()
+    )
     names = [f.name for f in dataclasses.fields(vehicle) if f.name not in skipped and getattr(vehicle, f.name) != default_of(f)]
     for f in dataclasses.fields(vehicle.rotors[0]):
         if any(getattr(rotor, f.name) != default_of(f) for rotor in vehicle.rotors):
@@ -263,7 +267,7 @@ def vehicle_text(vehicle: Vehicle) -> str:
     if vehicle.links:
         encoded = {key: value for key, value in encoded.items() if key not in DERIVED}
     rotors = encoded.pop("rotors")
-    tables = {name: encoded.pop(name) for name in ("sources", "extra") if name in encoded}
+    tables = {name: encoded.pop(name) for name in ("sources", "extra", "uncertainty") if name in encoded}
     shared = {k: v for k, v in rotors[0].items() if len(rotors) > 1 and all(r.get(k) == v for r in rotors)}
     table = {"version": VERSION, **encoded}
     if shared:

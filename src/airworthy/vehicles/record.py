@@ -7,7 +7,10 @@ rotor speed in rad/s. Thrust and torque of a rotor at speed w are `c0 + c1 w + c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from airworthy.vehicles.uncertainty import Draws
 
 Vector3 = tuple[float, float, float]
 Polynomial = tuple[float, float, float]
@@ -269,6 +272,49 @@ class Link:
     """Linear drag along the link's axes, at its centre of mass, against the air [N s/m]."""
 
 
+UNCERTAIN = {
+    "mass": "log",
+    "thrust": "log",
+    "thrust_linear": "linear",
+    "torque_ratio": "log",
+    "lag": "log",
+    "command_delay": "linear",
+    "inertia_xx": "log",
+    "inertia_yy": "log",
+    "inertia_zz_ratio": "log",
+    "center_x": "linear",
+    "center_y": "linear",
+    "damping": "log",
+}
+"""What of a vehicle may be uncertain, and the scale on which that is normal; `vehicles.uncertainty` says what each is."""
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How sure a vehicle's values are: a normal distribution of several together, on the scales of `UNCERTAIN`.
+
+    A table of a file holds it as `[uncertainty]`; `Vehicle.draw` draws vehicles from it.
+    """
+
+    names: tuple[str, ...]
+    """Of `UNCERTAIN`, each once."""
+    transform: tuple[Literal["log", "linear"], ...]
+    """Scale of each: normal is its logarithm, or itself."""
+    mean: tuple[float, ...]
+    """On that scale; SI units before the logarithm."""
+    sd: tuple[float, ...]
+    """Standard deviation on that scale."""
+    correlation: tuple[tuple[float, ...], ...]
+    """Full matrix."""
+    share: tuple[float, ...]
+    """1 - variance over what it was beforehand: how much logs told of each, 0 to 1."""
+    state: float
+    """Rotor state at which "thrust" and "thrust_linear" are told [rad/s, or N]."""
+    method: str = ""
+    """How it was found."""
+    seed: int = 0
+
+
 @dataclass(frozen=True)
 class Vehicle:
     """A vehicle's parameters. Build one with `vehicle()` (catalogue), `read_vehicle` (file), `import_urdf` or `synthesize`."""
@@ -292,6 +338,10 @@ class Vehicle:
     sensors: tuple[SensorMount, ...] = ()
     gravity: float = 9.81
     """[m/s^2] that the vehicle's source uses."""
+    command_delay: float = 0.0
+    """Dead time from a motor's command to the first answer of its rotor [s]; a fact of the record that no flight knows yet."""
+    rotor_range: tuple[float, float] | None = None
+    """Rotor states that were flown where thrust was identified, least and largest; beyond them the curve is extrapolated."""
     links: tuple[Link, ...] = ()
     """Of a vehicle with joints, parents first; empty: it is rigid. Mass, centre of mass and inertia are then those of all links
     with every joint at zero, about the root link's frame: `articulated` makes such a record."""
@@ -301,6 +351,8 @@ class Vehicle:
     """Where each value comes from: dotted field name -> source."""
     extra: dict[str, float | str] = field(default_factory=dict, compare=False)
     """Published facts beside the physics (family, printed indicators, controller mass, ...)."""
+    uncertainty: Uncertainty | None = field(default=None, compare=False)
+    """How sure its values are; none: that is not known."""
 
     @property
     def rotor_count(self) -> int:
@@ -309,3 +361,9 @@ class Vehicle:
     @property
     def joint_count(self) -> int:
         return max(len(self.links) - 1, 0)
+
+    def draw(self, count: int, seed: int) -> Draws:
+        """Draw vehicles from what is uncertain of this one; see `vehicles.uncertainty.draw`."""
+        from airworthy.vehicles.uncertainty import draw
+
+        return draw(self, count, seed)

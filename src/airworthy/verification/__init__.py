@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from airworthy.verification.flightgoggles import flightgoggles_figures
     from airworthy.verification.gates import gate_figures, gates_left_out
     from airworthy.verification.geometry import geometry_figures
+    from airworthy.verification.identify import identify_figures
     from airworthy.verification.learning import sousvide_figures, sousvide_left_out
     from airworthy.verification.learning.trainers import learning_figures, learning_left_out
     from airworthy.verification.navigation import navigation_figures, navigation_left_out
@@ -23,8 +24,8 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Figure", "articulated_figures", "articulated_left_out", "contact_figures", "flightgoggles_figures", "gate_figures",
-    "gates_left_out", "geometry_figures", "learning_figures", "learning_left_out", "marker_figures", "navigation_figures",
-    "navigation_left_out", "promise_figures", "published_figures", "scene_figures", "sensor_figures", "sousvide_figures",
-    "sousvide_left_out", "splat_figures",
+    "Figure", "articulated_figures", "articulated_left_out", "contact_figures", "flightgoggles_figures",
+    "gate_figures", "gates_left_out", "geometry_figures", "identify_figures", "learning_figures", "learning_left_out",
+    "marker_figures", "navigation_figures", "navigation_left_out", "promise_figures", "published_figures",
+    "scene_figures", "sensor_figures", "sousvide_figures", "sousvide_left_out", "splat_figures",
 ]  # fmt: skip

@@ -1,0 +1,286 @@
+"""`airworthy vehicles identify`: from logs of flights to a vehicle with error bars."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from tyro.conf import Positional
+
+from airworthy.cli.common import emit_json, show_table
+from airworthy.cli.logs import read_options
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import json_text, refuse_unwritable, write_text
+from airworthy.logs import Log, flight_segments, read_log, refuse_input
+from airworthy.vehicles import Identified, IdentifiedValue, Known, Vehicle, identify, named_vehicle, write_vehicle
+from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured
+from airworthy.vehicles.identification.published import PublishedFit, identify_published
+from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+
+DESCRIPTION = (
+    "Identify a vehicle from the logs of its flights: thrust, motor lag, dead time, inertia, centre of mass, each with its"
+    " error, by what predicts gyro and accelerometer best over a quarter of a second; judged on the last third of each flight."
+)
+LISTS = ("--use", "--skip", "--measured", "--free", "--fix", "--topic", "--set", "--holdout")
+"""Options that may be given several times."""
+
+
+@dataclass(frozen=True)
+class IdentifyConfig:
+    """What to identify from what."""
+
+    logs: Positional[tuple[Path, ...]]
+    """Logs of one vehicle with motor commands, gyro and accelerometer (`airworthy logs show` tells what they hold)."""
+    mass: str = ""
+    """Weighed mass and its error [kg], as 1.520+-0.005; a log tells thrust over mass only."""
+    like: str | None = None
+    """Vehicle of the catalogue, or a vehicle file, that it is like: rotors, spins, and what is believed of the rest."""
+    frame: str | None = None
+    """NAME:LENGTH, as quad_x:0.028: hubs' distance from the middle along x and along y [m]; hexa_x, octa_x, and any with _plus:
+    length of the arm [m]."""
+    geometry: Path | None = None
+    """Vehicle TOML whose rotors, spins and centre of mass are taken as measured."""
+    measured: tuple[str, ...] = ()
+    """What else was measured: NAME=VALUE+-ERROR in SI units, as inertia.zz=2.1e-5+-1e-6."""
+    free: tuple[str, ...] = ()
+    """Values that are fitted although the logs hardly tell them, by name (thrust_linear, damping, ...)."""
+    fix: tuple[str, ...] = ()
+    """Values that are held: NAME=VALUE in SI units, as command_delay=0."""
+    use: tuple[str, ...] = ()
+    """Parts of the logs, START:STOP in seconds of each log's clock; without any, all of what is usable."""
+    skip: tuple[str, ...] = ()
+    """Parts to leave out, START:STOP in seconds."""
+    holdout: tuple[Path, ...] = ()
+    """Logs that judge and are not fitted; without any, the last third of each flight judges."""
+    method: Literal["joint", "eschmann2024"] = "joint"
+    """"eschmann2024" is the published procedure, for comparison: four rotors, no dead time, no errors, no vehicle written."""
+    gravity_as_published: bool = False
+    """Of "eschmann2024": take the accelerometer's z times 9.18 in place of 9.81, as its script does."""
+    seed: int = 0
+    """Kept in the record; the joint method draws nothing."""
+    out: Path | None = None
+    """Vehicle TOML to write; its name becomes the vehicle's name."""
+    report: Path | None = None
+    """Folder for identification.json: everything that was found, machine readable."""
+    quick: bool = False
+    """Fewer windows and starts."""
+    json: bool = False
+    """Print everything as JSON."""
+    map: Path | None = None
+    """As of `airworthy logs show`."""
+    set: tuple[str, ...] = ()
+    """As of `airworthy logs show`."""
+    topic: tuple[str, ...] = ()
+    """As of `airworthy logs show`."""
+
+
+def run(config: IdentifyConfig) -> int:
+    """Run the command."""
+    if config.out is not None:
+        refuse_unwritable(config.out)
+        refuse_input(config.out, [*config.logs, *config.holdout], "log")
+        if config.out.suffix.lower() != ".toml":
+            raise AirworthyError(f"--out is {str(config.out)!r}; expected a vehicle file, NAME.toml.")
+    known = _known(config)
+    logs = [read_log(path, read_options(config)) for path in config.logs]
+    if config.method == "eschmann2024":
+        return _published(config, known, logs)
+    if config.gravity_as_published:
+        raise AirworthyError("--gravity-as-published belongs to --method eschmann2024: leave it out.")
+    found = identify(
+        logs,
+        known,
+        config.seed,
+        quick=config.quick,
+        use=_parts(config.use, "--use"),
+        skip=_parts(config.skip, "--skip"),
+        holdout=[read_log(path, read_options(config)) for path in config.holdout],
+        name="identified" if config.out is None else config.out.stem,
+        say=(lambda _: None) if config.json else (lambda text: print(f"  {text}", flush=True)),
+    )
+    if config.out is not None:
+        write_vehicle(found.vehicle, config.out)
+    if config.report is not None:
+        config.report.mkdir(parents=True, exist_ok=True)
+        write_text(config.report / "identification.json", json_text(_plain(found.record())))
+    if config.json:
+        emit_json(_plain(found.record()))
+        return 0
+    _print(found)
+    if config.out is not None:
+        print(f"Wrote {config.out}.")
+    if config.report is not None:
+        print(f"Everything: {config.report / 'identification.json'}")
+    return 0
+
+
+def _known(config: IdentifyConfig) -> Known:
+    given = [name for name in ("like", "frame", "geometry") if getattr(config, name) is not None]
+    if len(given) > 1:
+        raise AirworthyError(f"--{given[0]} and --{given[1]} both say what flew; give one.")
+    mass = measured(config.mass, "--mass") if config.mass else None
+    vehicle: Vehicle | None = None
+    if config.frame is not None:
+        vehicle = frame_vehicle(config.frame, 1.0 if mass is None else mass.value)
+    elif given:
+        vehicle = named_vehicle(str(getattr(config, given[0])))
+    numbers: dict[str, MeasuredValue] = {}
+    for text in config.measured:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise AirworthyError(f"--measured is {text!r}; expected NAME=VALUE+-ERROR, as inertia.zz=2.1e-5+-1e-6.")
+        if name == "mass":
+            mass = measured(value, "--measured mass")
+            continue
+        numbers[name] = measured(value, f"--measured {name}")
+    fixed: dict[str, float] = {}
+    for text in config.fix:
+        name, equals, value = text.partition("=")
+        try:
+            fixed[name] = float(value) if equals else math.nan
+        except ValueError:
+            fixed[name] = math.nan
+        if not math.isfinite(fixed[name]):
+            raise AirworthyError(f"--fix is {text!r}; expected NAME=VALUE in SI units, as command_delay=0.")
+    return Known(
+        mass=None if mass is None else (mass.value, mass.sd), vehicle=vehicle, measured=numbers, fixed=fixed, free=config.free
+    )
+
+
+def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
+    made = []
+    for text in texts:
+        start, colon, stop = text.partition(":")
+        try:
+            pair = (float(start), float(stop))
+        except ValueError:
+            pair = (math.nan, math.nan)
+        if not colon or not pair[1] > pair[0]:
+            raise AirworthyError(f"{option} is {text!r}; expected START:STOP in seconds, as 35:65.")
+        made.append(pair)
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON takes: NaN, which it has no word for, as None."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+# ---- Printed -----------------------------------------------------------------------------------------------------------------
+
+_UNITS = {
+    "mass": "kg", "thrust": "N", "thrust_linear": "1", "torque_ratio": "m", "lag": "s", "command_delay": "s",
+    "inertia_xx": "kg m^2", "inertia_yy": "kg m^2", "inertia_zz_ratio": "1", "center_x": "m", "center_y": "m", "damping": "1/s",
+    "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad",
+}  # fmt: skip
+
+
+def _row(value: IdentifiedValue) -> tuple[object, ...]:
+    return (value.name, value.value, value.sd, _UNITS.get(value.name, ""), value.word, round(value.share, 3))
+
+
+def _print(found: Identified) -> None:
+    for note in found.notes:
+        print(f"  {note}")
+    rows = [_row(v) for v in (*found.values, *found.sensor)]
+    show_table("Values (thrust of a rotor in hover)", ("value", "is", "+-", "unit", "that is", "share"), rows)
+    low, high, lower, higher = (1e3 * v for v in found.start.near)
+    print(
+        f"Lag by the force alone: {low:.0f} to {high:.0f} ms (rms within 1 % of the least), {lower:.0f} to {higher:.0f} (5 %)."
+    )
+    print(f"Rotors respond by the {found.structure}; hover at {100.0 * found.hover:.1f} % of full command.")
+    points = [(100.0 * command, thrust, sd) for command, thrust, sd in found.curve]
+    show_table("Thrust of a rotor", ("command [%]", "thrust [N]", "+-"), points)
+    if found.table is not None:
+        head = (
+            "reading",
+            "windows",
+            "horizon [s]",
+            "hold",
+            "nearest",
+            "start",
+            "identified",
+            "trimmed",
+            "skill",
+            "in 90 % band",
+        )
+        table = [
+            (r.quantity, r.windows, r.horizon, *(_number(v) for v in r.rms.values()), r.skill, _number(r.inside))
+            for r in found.table.rows
+        ]
+        title = "Errors on what was held out, rms [rad/s, m/s^2]"
+        title += f"; nearest of the catalogue: {found.table.nearest or 'none'}"
+        show_table(title, head, table)
+        print(f"Verdict: {found.table.verdict}.")
+    else:
+        print("The flights are too short to hold anything out: nothing judges this vehicle.")
+    for line in found.advice:
+        print(f"  not told: {line}")
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+# ---- The published method ----------------------------------------------------------------------------------------------------
+
+
+def _published(config: IdentifyConfig, known: Known, logs: list[Log]) -> int:
+    if config.out is not None or config.report is not None:
+        raise AirworthyError(
+            "--method eschmann2024 is for comparison: it tells no errors and is not judged, so no vehicle is written; leave"
+            " --out and --report out."
+        )
+    if known.vehicle is None:
+        raise AirworthyError("--method eschmann2024 needs the rotors' places: give --frame, --like or --geometry.")
+    assert known.mass is not None
+    use, skip = _parts(config.use, "--use"), _parts(config.skip, "--skip")
+    flights = [flight_signals(log, flight_segments(log, use, skip)) for log in logs]
+    thrust, turning = max(flights, key=_vertical), max(flights, key=_turning)
+    rotors = known.vehicle.rotors
+    positions = np.array([rotor.position for rotor in rotors]) - np.array(known.vehicle.center_of_mass)
+    axes = np.array([rotor.axis for rotor in rotors])
+    found = identify_published(thrust, turning, known.mass[0], positions, axes, config.gravity_as_published)
+    if config.json:
+        emit_json(dataclasses.asdict(found) | {"thrust_flight": thrust.name, "turning_flight": turning.name})
+        return 0
+    _print_published(found, thrust, turning)
+    return 0
+
+
+def _print_published(found: PublishedFit, thrust: FlightSignals, turning: FlightSignals) -> None:
+    c0, c1, c2 = found.thrust
+    print(f"Thrust and lag from {thrust.name}, inertia from {turning.name}; as published: no dead time, no errors.")
+    print(f"lag      {1e3 * found.lag:.4f} ms, of a grid of 100")
+    print(f"thrust   {c0:.6g} {c1:+.6g} u {c2:+.6g} u^2 N per rotor; as a square alone {found.thrust_square:.6g} u^2")
+    print(f"inertia  {found.inertia[0]:.6g}, {found.inertia[1]:.6g}, {found.inertia[2]:.6g} kg m^2 (zz by its ratio)")
+    print(
+        f"         the other way round {found.inertia_inverse[0]:.6g}, {found.inertia_inverse[1]:.6g}"
+        f" (correlations {found.correlation[0]:.2f}, {found.correlation[1]:.2f})"
+    )
+    print("note: without dead time the lag takes it up, and inertia comes out too small; --method joint fits both.")
+
+
+def _values(flight: FlightSignals, values: Any, time: Any) -> Any:
+    inside = np.zeros(len(time), bool)
+    for start, stop in flight.spans:
+        inside |= (time > start) & (time < stop)
+    return values[inside]
+
+
+def _vertical(flight: FlightSignals) -> float:
+    return float(np.std(_values(flight, flight.force.values, flight.force.time)[:, 2])) if flight.spans else 0.0
+
+
+def _turning(flight: FlightSignals) -> float:
+    return float(np.std(_values(flight, flight.gyro.values, flight.gyro.time)[:, :2])) if flight.spans else 0.0

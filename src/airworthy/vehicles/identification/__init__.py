@@ -1,0 +1,1 @@
+"""Identification: vehicles from the logs of their flights, with error bars."""

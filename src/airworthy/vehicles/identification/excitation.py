@@ -1,0 +1,68 @@
+"""Which values of a vehicle its logs can tell, by the excitation check of the logs, and in which words that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airworthy.logs import LogFinding
+
+__all__ = ["advice", "told_by", "word"]
+
+_NEEDS = {
+    "thrust over command / mass": ("thrust", "thrust_linear", "imu_tilt"),
+    "lag and dead time": ("lag", "command_delay", "turns"),
+    "inertia xx, yy": ("inertia_xx", "inertia_yy", "center_x", "center_y", "damping"),
+    "torque / inertia zz": ("torque_ratio", "inertia_zz_ratio", "turn_z"),
+    "lever of the IMU": ("imu_lever",),
+}
+"""By the findings' names: what is fitted where a log can tell them."""
+_TURNING = (
+    "inertia_xx",
+    "inertia_yy",
+    "center_x",
+    "center_y",
+    "damping",
+    "torque_ratio",
+    "inertia_zz_ratio",
+    "turn_z",
+    "imu_lever",
+)
+"""What shows in rates, which can be predicted only where commands are logged fast enough."""
+IDENTIFIED, SUPPORTED = 0.8, 0.3
+"""Shares from which on a value is called that."""
+
+
+def told_by(findings: Sequence[Sequence[LogFinding]]) -> dict[str, bool]:
+    """Return by name what the logs can tell together.
+
+    Args:
+        findings: Of each log.
+    """
+    told = {"mass": True}
+    for parameter, names in _NEEDS.items():
+        verdicts = {f.verdict for of in findings for f in of if f.parameter == parameter}
+        for name in names:
+            told[name] = "can tell" in verdicts
+        if parameter.startswith("thrust") and "partly" in verdicts:
+            told["thrust"] = True
+    if not told["turns"]:
+        told |= dict.fromkeys(_TURNING, False)
+    return told
+
+
+def advice(findings: Sequence[Sequence[LogFinding]]) -> tuple[str, ...]:
+    """Return what would help, a sentence for each parameter that no log can tell."""
+    lines = []
+    for parameter in dict.fromkeys(f.parameter for of in findings for f in of):
+        rows = [f for of in findings for f in of if f.parameter == parameter]
+        if parameter != "mass" and not any(f.verdict == "can tell" for f in rows):
+            helps = next((f.helps for f in rows if f.helps), "")
+            lines.append(f"{parameter}: {rows[0].reason}" + (f"; what would help: {helps}." if helps else "."))
+    return tuple(lines)
+
+
+def word(share: float, fitted: bool) -> str:
+    """Return how a value is called: identified, supported, prior, or assumed where nothing was fitted."""
+    if not fitted:
+        return "assumed"
+    return "identified" if share >= IDENTIFIED else "supported" if share >= SUPPORTED else "prior"

@@ -1,0 +1,222 @@
+"""The vector that a fit moves: values of the vehicle, the sensor's place, what each flight had of its own, with their priors.
+
+A vehicle of a vector is made by `vehicles.uncertainty.with_values`, as draws are: what is predicted with is what is saved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.vehicles.identification.known import Known
+from airworthy.vehicles.identification.plant import Plant, plant_of, stacked
+from airworthy.vehicles.record import UNCERTAIN, RotorResponse, Vehicle
+from airworthy.vehicles.trim import rotor_state_for_thrust
+from airworthy.vehicles.uncertainty import uncertain_values, with_values
+
+__all__ = ["Parameter", "Parameters", "believed_parameters"]
+
+SENSOR = ("imu_x", "imu_y", "imu_z", "imu_tilt_x", "imu_tilt_y")
+"""Place [m] and tilt [rad] of the inertial sensor."""
+PER_FLIGHT = ("turn_x", "turn_y", "turn_z", "force_x", "force_y", "force_z")
+"""Angular acceleration that no rotor tells [rad/s^2] and bias of the accelerometer [m/s^2], of each flight."""
+
+PRIOR_SD = {
+    "thrust": 0.3,
+    "thrust_linear": 0.3,
+    "torque_ratio": 0.5,
+    "lag": 0.7,
+    "command_delay": 0.006,
+    "inertia_xx": 0.5,
+    "inertia_yy": 0.5,
+    "inertia_zz_ratio": 0.1,
+    "damping": 1.0,
+}
+"""Of each value on its scale; that of the mass is given, those of lengths go with the arm."""
+PRIOR_MEAN = {"thrust_linear": 0.2, "lag": 0.05, "command_delay": 0.008, "damping": 0.5}
+"""Where the record that one starts from tells nothing better [1, s, s, 1/s]."""
+CENTER_SHARE, LEVER_SHARE = 0.05, 0.1
+"""Deviations of the centre of mass and of the sensor's place over the arm."""
+TILT_SD = math.radians(1.5)
+TURN_SHARE = 0.1
+"""Moment that no rotor tells, over inertia: so much of gravity over the arm."""
+BIAS_SD, BIAS_SD_REST = 0.1, 0.03
+"""Of an accelerometer, and along z of one that was seen at rest [m/s^2]."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number that is fitted."""
+
+    name: str
+    mean: float
+    """Of the prior, on its scale."""
+    sd: float
+    """Of the prior, on its scale."""
+    scale: str = "linear"
+    """"log" or "linear"."""
+    flight: int | None = None
+    """Of which flight; None: of all."""
+
+    @property
+    def label(self) -> str:
+        """Name, and number of the flight from 1."""
+        return self.name if self.flight is None else f"{self.name}[{self.flight + 1}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """All numbers that are fitted, and the vehicle that they change."""
+
+    base: Vehicle
+    state: float
+    """Rotor state in hover, at which thrust is told."""
+    items: tuple[Parameter, ...]
+    """Of the vehicle's, also those that are not free stand here: their priors are what is known of them."""
+    free: tuple[bool, ...]
+    """Which are fitted."""
+
+    @property
+    def mean(self) -> Array:
+        """Prior means, (parameters,)."""
+        return np.array([item.mean for item in self.items])
+
+    @property
+    def sd(self) -> Array:
+        """Prior standard deviations, (parameters,)."""
+        return np.array([item.sd for item in self.items])
+
+    @property
+    def index(self) -> ArrayIndex:
+        """Places of those that are fitted."""
+        return np.flatnonzero(self.free)
+
+    def place(self, name: str) -> int:
+        """Return where a value of the vehicle or sensor stands."""
+        return next(k for k, item in enumerate(self.items) if item.name == name and item.flight is None)
+
+    def values(self, theta: Array) -> dict[str, float]:
+        """Return a vehicle's values of a vector, SI units."""
+        return {
+            item.name: math.exp(min(value, 50.0)) if item.scale == "log" else float(value)
+            for item, value in zip(self.items, theta.tolist(), strict=True)
+            if item.name in UNCERTAIN
+        }
+
+    def vehicle(self, theta: Array) -> Vehicle:
+        """Return the vehicle of a vector; it is not checked."""
+        return with_values(self.base, self.values(theta), self.state)
+
+    def plant(self, theta: Array, flight: int) -> Plant:
+        """Return what predicts a flight with each of several vectors.
+
+        Args:
+            theta: (sets, parameters).
+            flight: Its number.
+        """
+        return stacked([self._one(row, flight) for row in theta])
+
+    def _one(self, theta: Array, flight: int) -> Plant:
+        of = {
+            item.name: float(value)
+            for item, value in zip(self.items, theta, strict=True)
+            if item.name not in UNCERTAIN and item.flight in (None, flight)
+        }
+        lever = [of.get(f"imu_{axis}", 0.0) for axis in "xyz"]
+        made = plant_of(self.vehicle(theta), lever)
+        # The record has no negative dead time; a fit that wants one must be able to say so.
+        delay = self.values(theta)["command_delay"]
+        return replace(
+            made,
+            delay=np.array([delay]),
+            tilt=np.array([[of.get("imu_tilt_x", 0.0), of.get("imu_tilt_y", 0.0), 0.0]]),
+            turn_offset=np.array([[of.get(f"turn_{axis}", 0.0) for axis in "xyz"]]),
+            force_offset=np.array([[of.get(f"force_{axis}", 0.0) for axis in "xyz"]]),
+        )
+
+
+def believed_parameters(
+    base: Vehicle,
+    known: Known,
+    rested: Sequence[bool],
+    hover: float,
+    told: Mapping[str, bool],
+    trusted: Sequence[str] = (),
+    square: bool = False,
+) -> Parameters:
+    """Return what is fitted, with priors.
+
+    Args:
+        base: Geometry, and what is believed of the rest; a command of 1 is its rotors' largest state.
+        known: Mass, and numbers that were measured.
+        rested: Of each flight, whether its accelerometer was seen at rest.
+        hover: Mean command in hover, fraction of full.
+        told: By name of a value: whether the logs can tell it.
+        trusted: Values of which the base itself tells the prior's mean.
+        square: Whether rotors respond by the square of their speeds; else by the first power.
+    """
+    assert known.mass is not None
+    mass, mass_sd = known.mass
+    full = float(np.mean([rotor.speed_max for rotor in base.rotors]))
+    state = full * hover
+    base = _responding(_hovering(replace(base, mass=mass), state), state, square)
+    believed = uncertain_values(base, state)
+    arm = float(np.mean([math.hypot(*rotor.position[:2]) for rotor in base.rotors]))
+    items, free = [], []
+    for name, scale in UNCERTAIN.items():
+        mean = PRIOR_MEAN.get(name, believed[name])
+        mean = believed[name] if name in trusted and (believed[name] > 0.0 or scale == "linear") else mean
+        sd = mass_sd / mass if name == "mass" else PRIOR_SD.get(name, CENTER_SHARE * arm)
+        if name in ("center_x", "center_y"):
+            sd = max(sd, 1e-4)
+        if name in known.measured_values():
+            mean, sd = known.measured_values()[name]
+            sd = sd / mean if scale == "log" else sd
+        if name in known.fixed:
+            mean, sd = known.fixed[name], 1e-9
+        items.append(Parameter(name, math.log(mean) if scale == "log" else mean, sd, scale))
+        free.append(name not in known.fixed and (told.get(name, False) or name in known.free))
+    for name in SENSOR:
+        sd = TILT_SD if "tilt" in name else max(LEVER_SHARE * arm, 0.002)
+        items.append(Parameter(name, 0.0, sd))
+        free.append(told.get("imu_tilt" if "tilt" in name else "imu_lever", False))
+    pull = TURN_SHARE * base.gravity / arm
+    for flight, seen in enumerate(rested):
+        for name in PER_FLIGHT:
+            turn = name.startswith("turn")
+            bias = BIAS_SD_REST if seen and name == "force_z" else BIAS_SD
+            items.append(Parameter(name, 0.0, pull if turn else bias, flight=flight))
+            # About x and y the centre of mass says the same.
+            free.append(told.get(name if turn else "force", not turn))
+    return Parameters(base, state, tuple(items), tuple(free))
+
+
+def _responding(base: Vehicle, state: float, square: bool) -> Vehicle:
+    """Return a vehicle whose rotors respond by one power alone, as fast about hover as they did."""
+    found = []
+    for rotor in base.rotors:
+        rates = [a + 2.0 * b * state for a, b in (rotor.response.rise, rotor.response.fall)]
+        pairs = [(0.0, 0.5 * rate / state) if square else (rate, 0.0) for rate in rates]
+        found.append(replace(rotor, response=RotorResponse(*pairs)))
+    return replace(base, rotors=tuple(found))
+
+
+def _hovering(base: Vehicle, state: float) -> Vehicle:
+    """Return a vehicle that carries its weight at a rotor state, by a curve that is square in the state."""
+    share = base.mass * base.gravity / sum(rotor.axis[2] for rotor in base.rotors)
+    square = share / (state * abs(state))
+    ratios = []
+    for rotor in base.rotors:
+        now = abs(rotor_state_for_thrust(rotor, share))
+        thrust = rotor.thrust[0] + rotor.thrust[1] * now + rotor.thrust[2] * now**2
+        torque = rotor.torque[0] + rotor.torque[1] * now + rotor.torque[2] * now**2
+        ratios.append(torque / thrust)
+    rotors = tuple(
+        replace(rotor, thrust=(0.0, 0.0, square), torque=(0.0, 0.0, square * ratio))
+        for rotor, ratio in zip(base.rotors, ratios, strict=True)
+    )
+    return replace(base, rotors=rotors)

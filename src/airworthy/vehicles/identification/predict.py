@@ -1,0 +1,217 @@
+"""Predictions over windows of a flight: from a measured rate, fed with commands, and never corrected.
+
+Fourth-order Runge-Kutta; rotor states are exact at the ends and the middle of each step. Compared is what a gyro and an
+accelerometer read, in means over blocks of `BLOCK`, since what lies within one is vibration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.errors import AirworthyError
+from airworthy.vehicles.identification.plant import Plant
+from airworthy.vehicles.identification.signals import FlightSignals
+
+__all__ = ["SensorPrediction", "Windows", "cut_windows", "predict"]
+
+STEP = 0.005
+"""Of the integration [s]."""
+WIDTH = 0.005
+"""Over which sensors are averaged about each step [s]."""
+FIT_TIME = 0.35
+"""Length of windows that a fit predicts [s]; longer ones show drift that an inertial sensor alone cannot tell from a push."""
+START_WIDTH = 0.005
+"""Over which the rate at the start is averaged [s]."""
+EXCITED_SHARE = 0.5
+"""Windows count as excited whose change of rate is above this quantile of all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Stretches of one flight that are predicted."""
+
+    flight: FlightSignals
+    start: Array
+    """[s], (windows,)."""
+    step: float
+    """[s]"""
+    rate: Array
+    """Measured at each step, the start first [rad/s], (windows, steps + 1, 3)."""
+    force: Array
+    """Measured specific force [m/s^2], (windows, steps + 1, 3)."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return self.rate.shape[1] - 1
+
+    def select(self, index: Array | ArrayBool) -> Windows:
+        """Return some of the windows."""
+        return Windows(self.flight, self.start[index], self.step, self.rate[index], self.force[index])
+
+    @property
+    def excited(self) -> ArrayBool:
+        """Windows in which the rate about x and y changes more than in half of all, (windows,)."""
+        change = np.abs(self.rate[:, :, :2] - self.rate[:, :1, :2]).max(axis=(1, 2))
+        return np.asarray(change > np.quantile(change, EXCITED_SHARE)) if len(change) else np.zeros(0, bool)
+
+
+@dataclass(frozen=True, eq=False)
+class SensorPrediction:
+    """What a gyro and an accelerometer would have read, by sets of parameters."""
+
+    rate: Array
+    """[rad/s], (sets, windows, steps + 1, 3)."""
+    force: Array
+    """[m/s^2], (sets, windows, steps + 1, 3)."""
+
+
+def cut_windows(
+    flight: FlightSignals,
+    count: int,
+    length: float = FIT_TIME,
+    step: float = STEP,
+    seed: int | None = None,
+    before: float = 0.0,
+) -> Windows:
+    """Return windows of the usable parts of a flight.
+
+    Args:
+        flight: Signals.
+        count: At most so many; they are fewer where they would overlap by over half.
+        length: Of each [s].
+        step: Of the integration [s].
+        seed: Starts at random by this seed; None: spread evenly.
+        before: So much of the flight before each window is usable, too [s].
+
+    Raises:
+        AirworthyError: No usable part is as long as a window.
+    """
+    steps = max(round(length / step), 1)
+    length = steps * step
+    # A window needs its sensors averaged on both sides.
+    lead = before + WIDTH
+    free = [(a + lead, b - length - WIDTH) for a, b in flight.spans if b - a > length + lead + WIDTH]
+    room = np.array([b - a for a, b in free])
+    if not free:
+        raise AirworthyError(f"No usable part of {flight.name!r} is {length:g} s long; widen --use.")
+    count = max(min(count, int(2.0 * (room.sum() + length * len(free)) / length)), 1)
+    even = (np.arange(count) + 0.5) / count
+    share = even if seed is None else np.sort(np.random.default_rng(seed).uniform(size=count))
+    along = share * room.sum()
+    ends = np.concatenate([[0.0], np.cumsum(room)])
+    part = np.clip(np.searchsorted(ends, along, side="right") - 1, 0, len(free) - 1)
+    start = np.array([free[k][0] for k in part]) + along - ends[part]
+    time = start[:, None] + step * np.arange(steps + 1)
+    return Windows(flight, start, step, flight.gyro.mean(time, WIDTH), flight.force.mean(time, WIDTH))
+
+
+def predict(plant: Plant, windows: Windows, push: Array | None = None) -> SensorPrediction:
+    """Predict windows with sets of parameters.
+
+    Args:
+        plant: Sets.
+        windows: Starts, commands and rates at the starts.
+        push: Angular acceleration added throughout [rad/s^2], (sets, windows, steps + 1, 3); None: none.
+
+    Returns:
+        Readings; of a set that diverges they are not finite.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        thrust = _thrusts(plant, windows)
+        sets, count, points = thrust.shape[:3]
+        flat = thrust.reshape(sets, count * points, -1)
+        turning = np.asarray(np.matmul(flat, np.swapaxes(plant.moment, 1, 2)).reshape(sets, count, points, 3), np.float64)
+        inverse = np.asarray(np.linalg.inv(plant.inertia), np.float64)
+        turning = np.matmul(turning.reshape(sets, -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
+        turning += plant.turn_offset[:, None, None]
+        if push is not None:
+            turning[:, :, ::2] += push
+            turning[:, :, 1::2] += 0.5 * (push[:, :, 1:] + push[:, :, :-1])
+        turned, acceleration = _integrated(plant, inverse, turning, windows)
+        at_steps = thrust[:, :, ::2].reshape(sets, -1, thrust.shape[-1])
+        force = np.matmul(at_steps, np.swapaxes(plant.force, 1, 2)).reshape(sets, count, -1, 3)
+        return SensorPrediction(_in_sensor(plant, turned), _sensed(plant, turned, acceleration, force))
+
+
+def _thrusts(plant: Plant, windows: Windows) -> Array:
+    """Thrust of each rotor at the ends and the middle of each step [N], (sets, windows, 2 steps + 1, rotors)."""
+    time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
+    command = windows.flight.command
+    # Many sets share response and dead time: those of a Jacobian differ in one parameter each.
+    pairs, back = np.unique(np.column_stack([plant.response, plant.delay]), axis=0, return_inverse=True)
+    kinds, of = np.unique(pairs[:, :4], axis=0, return_inverse=True)
+    known = command.states(kinds)
+    states = np.stack([command.at(known[of[k]], row[:4], time - row[4]) for k, row in enumerate(pairs)])
+    state, square = states[back], (states * np.abs(states))[back]
+    c0, c1, c2 = (plant.thrust[:, None, None, :, k] for k in range(3))
+    # A rotor that stands gives no thrust, whatever a published polynomial says.
+    return np.asarray(c1 * state + c2 * square + c0 * (np.abs(state) > 1e-6))
+
+
+def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) -> tuple[Array, Array]:
+    """Rates and angular accelerations at each step, (sets, windows, steps + 1, 3) each."""
+    inertia, back = plant.inertia[..., None].transpose(1, 2, 0, 3), inverse[..., None].transpose(1, 2, 0, 3)
+    damping = plant.damping.T[:, :, None]
+    plain = not np.any(plant.inertia * (1.0 - np.eye(3)))
+
+    def turned(matrix: Array, vector: Array) -> list[Array]:
+        if plain:
+            return [matrix[i, i] * vector[i] for i in range(3)]
+        return [matrix[i, 0] * vector[0] + matrix[i, 1] * vector[1] + matrix[i, 2] * vector[2] for i in range(3)]
+
+    def slope(rate: Array, driven: Array) -> Array:
+        x, y, z = rate
+        a, b, c = turned(inertia, rate)
+        against = np.stack([y * c - z * b, z * a - x * c, x * b - y * a]) + damping * rate
+        return np.asarray(driven - np.stack(turned(back, against)))
+
+    sets, count = turning.shape[:2]
+    begun = np.broadcast_to(windows.rate[:, 0], (sets, count, 3))
+    # From the sensor's axes to the body's.
+    begun = begun + np.cross(plant.tilt[:, None], begun)
+    # Components first, points before sets: each operation then runs along memory.
+    rate, driven = np.ascontiguousarray(np.moveaxis(begun, -1, 0)), np.ascontiguousarray(turning.transpose(2, 3, 0, 1))
+    h = windows.step
+    rates, slopes = [rate], []
+    for k in range(windows.steps):
+        first, middle, last = driven[2 * k], driven[2 * k + 1], driven[2 * k + 2]
+        k1 = slope(rate, first)
+        k2 = slope(rate + 0.5 * h * k1, middle)
+        k3 = slope(rate + 0.5 * h * k2, middle)
+        k4 = slope(rate + h * k3, last)
+        rate = rate + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)
+        rates.append(rate)
+        slopes.append(k1)
+    slopes.append(slope(rate, driven[-1]))
+    return tuple(np.stack(part).transpose(2, 3, 0, 1) for part in (rates, slopes))  # type: ignore[return-value]
+
+
+def _sensed(plant: Plant, rate: Array, acceleration: Array, force: Array) -> Array:
+    """Specific force where the sensor sits, in its axes, bias included."""
+    if np.any(plant.lever):
+        # Where the sensor lies off the centre of mass, turning pushes it, too: w' x p + w (w . p) - p |w|^2.
+        lever = plant.lever[:, None, None]
+        pushed = _crossed(acceleration, lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
+        force = force + pushed - lever * (rate**2).sum(axis=-1, keepdims=True)
+    return np.asarray(_in_sensor(plant, force) + plant.force_offset[:, None, None])
+
+
+def _in_sensor(plant: Plant, vector: Array) -> Array:
+    """Return vectors of the body in the axes of the sensor, which is turned by a small angle."""
+    if not np.any(plant.tilt):
+        return vector
+    return np.asarray(vector - _crossed(plant.tilt[:, None, None], vector))
+
+
+def _crossed(a: Array, b: Array) -> Array:
+    """Cross product; NumPy's own takes longer over its arguments."""
+    x, y, z = (a[..., k] for k in range(3))
+    u, v, w = (b[..., k] for k in range(3))
+    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)

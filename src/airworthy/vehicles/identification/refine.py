@@ -1,0 +1,330 @@
+"""Joint refinement: the parameters whose predictions over windows stay closest to what sensors showed, and how sure they are.
+
+Gauss-Newton with Levenberg's damping on errors of rate and specific force, all perturbations of a Jacobian predicted in one
+batch, four dampings in another. A window's errors share their cause - a push that lasts turns all of its rates - so they are
+weighed by the inverse of their covariance over the window, a mixture of noise and of pushes that last, taken anew from the
+fit's errors: what a push explains tells nothing of the vehicle. A window whose error is far beyond the others' counts by its
+length and no more (soft L1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.vehicles.identification.known import MeasuredValue
+from airworthy.vehicles.identification.parameters import Parameters
+from airworthy.vehicles.identification.plant import Plant
+from airworthy.vehicles.identification.predict import Windows, predict
+
+__all__ = ["Fit", "FitProblem", "refine"]
+
+BLOCK_STEPS = 5
+"""Steps over which errors are averaged: 25 ms, within which errors are vibration."""
+TOLD_BLOCKS = 4
+"""First blocks of a window, a tenth of a second, that only foretell the later ones. Pilots act against a push, so that commands
+at the start of a window go with the push that was there before it: counted, they would make inertia larger than it is."""
+SOFT = 2.0
+"""Windows with errors beyond so many times the usual begin to count less; ours: errors of ordinary windows count whole."""
+STEP = 1e-3
+"""Of differences, in prior deviations."""
+FAR = 1e3
+"""Scaled error of a prediction that ran away; infinity would stop the least squares."""
+ITERATIONS, ITERATIONS_START = 12, 4
+GAIN_MIN = 1e-4
+"""Smaller gains end the iterations, over the cost."""
+CLIP = 4.0
+"""Errors beyond so many times the usual enter the covariance as that."""
+LASTING = (0.03, 0.1, 0.3, 1.0)
+"""Times that pushes last, of which the covariance of errors is mixed [s]: a mixture has less freedom than the windows' own."""
+MIXTURES = 3
+"""How often the mixture is fitted, in its own metric."""
+RESCALED = 2
+"""How often the errors' covariance is taken anew from the fit's own errors."""
+SANDWICH_BLOCKS = (1.0, 5.0)
+"""Windows that begin within this share what disturbs them [s]; the longer one is ours, for trim and battery that drift: with
+seconds alone, fits to thirds of a flight lay further apart than they said. The larger deviation counts."""
+SCALE_FLOOR = (1e-4, 1e-3)
+"""Least scale of rates [rad/s] and specific forces [m/s^2]: float noise must not count as knowledge."""
+
+
+@dataclass(frozen=True, eq=False)
+class FitProblem:
+    """What is fitted to what."""
+
+    parameters: Parameters
+    windows: tuple[Windows, ...]
+    """Of each flight."""
+    channels: tuple[bool, bool, bool, bool, bool, bool]
+    """Which of rate x, y, z and force x, y, z count."""
+    izz: MeasuredValue | None = None
+    whitening: tuple[Array, ...] = ()
+    """Of each flight, what makes errors of a channel independent and of unit size, (channels, blocks, blocks); empty: not taken
+    yet."""
+
+    @property
+    def picked(self) -> ArrayIndex:
+        """Places of the channels that count."""
+        return np.flatnonzero(self.channels)
+
+    def errors(self, theta: Array, flight: int) -> Array:
+        """Return errors of a flight's windows in means over blocks, (sets, windows, blocks, channels).
+
+        Args:
+            theta: (sets, parameters).
+            flight: Its number.
+        """
+        return window_errors(self.parameters.plant(theta, flight), self.windows[flight])[..., self.picked]
+
+    def scaled(self, theta: Array) -> FitProblem:
+        """Return the problem whose errors are weighed by the covariance that those of one vector have."""
+        floor = np.where(self.picked < 3, *SCALE_FLOOR)
+        found = [_whitening(self.errors(theta[None], k)[0], floor, BLOCK_STEPS * w.step) for k, w in enumerate(self.windows)]
+        return replace(self, whitening=tuple(found))
+
+    def residuals(self, theta: Array) -> tuple[Array, Array]:
+        """Return weighed errors of all windows, (sets, windows, numbers), and how many numbers each window counts as."""
+        found = []
+        for flight, whitening in enumerate(self.whitening):
+            errors = np.moveaxis(self.errors(theta, flight), -1, 0)
+            # Lower triangular: what is left of each block is what those before it in the window did not foretell.
+            white = np.matmul(errors, whitening[:, TOLD_BLOCKS:].swapaxes(1, 2)[:, None])
+            found.append(np.moveaxis(white, 0, -1).reshape(*errors.shape[1:3], -1))
+        flat = np.concatenate(found, axis=1)
+        flat = np.clip(np.nan_to_num(flat, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR)
+        return flat, np.full(flat.shape[1], float(flat.shape[2]))
+
+    def beside(self, theta: Array) -> Array:
+        """Return what else was measured, as scaled errors, (sets, numbers)."""
+        if self.izz is None:
+            return np.zeros((len(theta), 0))
+        place = self.parameters.place
+        xx, yy, ratio = (theta[:, place(name)] for name in ("inertia_xx", "inertia_yy", "inertia_zz_ratio"))
+        log = ratio + np.log(0.5 * (np.exp(xx) + np.exp(yy)))
+        return np.asarray((log - np.log(self.izz.value)) * self.izz.value / self.izz.sd)[:, None]
+
+    def groups(self, length: float) -> ArrayIndex:
+        """Return which windows begin in the same stretch of the same flight, (windows,).
+
+        Args:
+            length: Of stretches [s].
+        """
+        keys = [1e6 * k + np.floor(w.start / length) for k, w in enumerate(self.windows)]
+        return np.asarray(np.unique(np.concatenate(keys), return_inverse=True)[1], np.intp)
+
+
+def _whitening(errors: Array, floor: Array, length: float) -> Array:
+    """Inverse roots of the covariance of errors over blocks, lower triangular, (channels, blocks, blocks).
+
+    Args:
+        errors: (windows, blocks, channels).
+        floor: Least size of an error, (channels,).
+        length: Of a block [s].
+    """
+    width = np.maximum(1.4826 * np.median(np.abs(errors), axis=0), floor)
+    clipped = np.clip(errors / width, -CLIP, CLIP) * width
+    blocks = errors.shape[1]
+    found = np.empty((errors.shape[2], blocks, blocks))
+    for k, least in enumerate(floor):
+        own = clipped[..., k].T @ clipped[..., k] / len(errors) + least**2 * np.eye(blocks)
+        found[k] = np.linalg.inv(np.linalg.cholesky(_explained(own, _causes(blocks, length))))
+    return found
+
+
+def _explained(covariance: Array, causes: Array) -> Array:
+    """Return the mixture of causes that explains a covariance best, by least squares in its own metric, repeated.
+
+    Args:
+        covariance: (blocks, blocks).
+        causes: (causes, blocks, blocks).
+    """
+    from scipy.optimize import nnls
+
+    blocks = len(covariance)
+    size = np.trace(covariance) / blocks
+    found = 0.5 * (covariance + np.diag(np.diag(covariance)))
+    scaled = causes * (size / np.einsum("kbb->k", causes) * blocks)[:, None, None]
+    for _ in range(MIXTURES):
+        root = np.linalg.inv(np.linalg.cholesky(found))
+        shares, _ = nnls(
+            np.stack([(root @ cause @ root.T).ravel() for cause in scaled], axis=1), (root @ covariance @ root.T).ravel()
+        )
+        found = np.einsum("k,kbd->bd", shares, scaled) + 1e-4 * size * np.eye(blocks)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _causes(blocks: int, length: float) -> Array:
+    """Covariances over blocks of what makes errors: noise, a wrong start, and pushes that last, as they are and summed up."""
+    fine = 5
+    time = length / fine * (np.arange(blocks * fine) + 0.5)
+    apart = np.abs(time[:, None] - time[None, :])
+    step = length / fine
+
+    def blockwise(matrix: Array) -> Array:
+        return matrix.reshape(blocks, fine, blocks, fine).mean(axis=(1, 3))
+
+    found = [np.eye(blocks), np.ones((blocks, blocks))]
+    for lasting in LASTING:
+        push = np.exp(-apart / lasting)
+        found += [blockwise(push), blockwise(np.cumsum(np.cumsum(push, axis=0), axis=1) * step**2)]
+    return np.stack(found)
+
+
+def window_errors(plant: Plant, windows: Windows, push: Array | None = None) -> Array:
+    """Return errors of rate and specific force in means over blocks, (sets, windows, blocks, 6).
+
+    Args:
+        plant: Sets of parameters.
+        windows: Of one flight.
+        push: As of `predict`.
+    """
+    found = predict(plant, windows, push)
+    both = np.concatenate([found.rate - windows.rate, found.force - windows.force], axis=-1)[:, :, 1:]
+    blocks = both.shape[2] // BLOCK_STEPS
+    cut = both[:, :, : blocks * BLOCK_STEPS]
+    return np.asarray(cut.reshape(*cut.shape[:2], blocks, BLOCK_STEPS, 6).mean(axis=3))
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fit, and its distribution."""
+
+    problem: FitProblem
+    theta: Array
+    """All parameters, those that are not free at their priors' means, (parameters,)."""
+    cost: float
+    laplace: Array
+    """Standard deviations by the curvature of the cost; of what is not free the prior's, (parameters,)."""
+    sandwich: Array
+    """The same by the scatter of the gradients of whole seconds, (parameters,)."""
+    covariance: Array
+    """Of all parameters, with the larger of both deviations, (parameters, parameters)."""
+    iterations: int
+    starts: tuple[float, ...] = ()
+    """Costs from each start."""
+
+    @property
+    def sd(self) -> Array:
+        """Standard deviations, (parameters,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def share(self) -> Array:
+        """1 - variance over the prior's: what the logs told of each, (parameters,)."""
+        return np.clip(1.0 - np.diag(self.covariance) / self.problem.parameters.sd**2, 0.0, 1.0)
+
+
+def refine(problem: FitProblem, starts: Sequence[Array], say: Callable[[str], None] = lambda _: None) -> Fit:
+    """Fit from several starts, the best of them to the end.
+
+    Args:
+        problem: Its errors are weighed as those of the first start are.
+        starts: Vectors of all parameters.
+        say: Told what is done.
+    """
+    problem = problem.scaled(starts[0])
+    rough = [_descend(problem, start, ITERATIONS_START) for start in starts]
+    costs = tuple(cost for _, cost, _ in rough)
+    best = int(np.argmin(costs))
+    say(f"start {best + 1} of {len(starts)} is the best, cost {costs[best]:.1f}")
+    theta, total = rough[best][0], 0
+    for _ in range(RESCALED):
+        problem = problem.scaled(theta)
+        theta, cost, used = _descend(problem, theta, ITERATIONS)
+        total += used
+        say(f"{used} iterations, cost {cost:.1f}")
+    return _distributed(problem, theta, cost, total, costs)
+
+
+def _derivatives(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Residuals, their slopes by prior deviations, windows' counts, and both of what was measured beside."""
+    index, sd = problem.parameters.index, problem.parameters.sd
+    moved = np.repeat(theta[None], len(index) + 1, axis=0)
+    moved[np.arange(1, len(index) + 1), index] += STEP * sd[index]
+    found, counts = problem.residuals(moved)
+    beside = problem.beside(moved)
+    slopes = np.moveaxis((found[1:] - found[0]) / STEP, 0, -1)
+    return found[0], slopes, counts, beside[0], (beside[1:] - beside[0]).T / STEP
+
+
+def _cost(problem: FitProblem, theta: Array, found: Array, counts: Array, beside: Array) -> Array:
+    """Of several vectors, (sets,)."""
+    size = SOFT**2 * counts
+    soft = (size * (np.sqrt(1.0 + (found**2).sum(axis=-1) / size) - 1.0)).sum(axis=-1)
+    index = problem.parameters.index
+    z = ((theta - problem.parameters.mean) / problem.parameters.sd)[:, index]
+    return np.asarray(soft + 0.5 * (z**2).sum(axis=1) + 0.5 * (beside**2).sum(axis=1))
+
+
+def _system(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, float]:
+    """Curvature, gradient, gradients of each window, cost; in prior deviations of what is free."""
+    found, slopes, counts, beside, beside_slopes = _derivatives(problem, theta)
+    index = problem.parameters.index
+    z = ((theta - problem.parameters.mean) / problem.parameters.sd)[index]
+    weight = 1.0 / np.sqrt(1.0 + (found**2).sum(axis=-1) / (SOFT**2 * counts))
+    each = np.einsum("wnp,wn,w->wp", slopes, found, weight, optimize=True)
+    heavy = (slopes * np.sqrt(weight)[:, None, None]).reshape(-1, len(index))
+    curvature = heavy.T @ heavy + np.eye(len(index)) + beside_slopes.T @ beside_slopes
+    gradient = each.sum(axis=0) + z + beside_slopes.T @ beside
+    cost = _cost(problem, theta[None], found[None], counts, beside[None])[0]
+    return curvature, gradient, each, float(cost)
+
+
+def _descend(problem: FitProblem, theta: Array, iterations: int) -> tuple[Array, float, int]:
+    index, sd = problem.parameters.index, problem.parameters.sd
+    damping, used, cost = 1e-3, 0, np.inf
+    while used < iterations:
+        used += 1
+        curvature, gradient, _, cost = _system(problem, theta)
+        diagonal = np.diag(np.diag(curvature))
+        tried = np.repeat(theta[None], 4, axis=0)
+        for row, factor in zip(tried, (0.1, 1.0, 10.0, 1e3), strict=True):
+            step = np.linalg.solve(curvature + damping * factor * diagonal, gradient)
+            # No step leaves the place where the slopes mean something.
+            row[index] -= sd[index] * np.clip(step, -2.0, 2.0)
+        found, counts = problem.residuals(tried)
+        costs = _cost(problem, tried, found, counts, problem.beside(tried))
+        best = int(np.argmin(costs))
+        gained = cost - costs[best]
+        if gained <= 0.0:
+            damping *= 1e4
+            if damping > 1e6:
+                break
+            continue
+        theta, cost = tried[best], float(costs[best])
+        damping = max(damping * (0.1, 1.0, 10.0, 1e3)[best], 1e-9)
+        if gained < GAIN_MIN * cost:
+            break
+    return theta, float(cost), used
+
+
+def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int, starts: tuple[float, ...]) -> Fit:
+    curvature, _, each, cost = _system(problem, theta)
+    inverse = np.asarray(np.linalg.inv(curvature), np.float64)
+    scattered = np.max([np.diag(_scatter(inverse, each, problem.groups(length))) for length in SANDWICH_BLOCKS], axis=0)
+    index, sd = problem.parameters.index, problem.parameters.sd
+    laplace, sandwich = sd.copy(), sd.copy()
+    laplace[index] *= np.sqrt(np.diag(inverse))
+    sandwich[index] *= np.sqrt(scattered)
+    larger = np.maximum(laplace, sandwich)
+    # No log makes one less sure than before it.
+    larger = np.minimum(larger, sd)
+    related = inverse / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
+    covariance = np.diag(sd**2)
+    covariance[np.ix_(index, index)] = related * np.outer(larger[index], larger[index])
+    return Fit(problem, theta, cost, laplace, sandwich, covariance, iterations, starts)
+
+
+def _scatter(inverse: Array, each: Array, groups: ArrayIndex) -> Array:
+    """Covariance by how gradients of groups of windows scatter."""
+    count = int(groups.max()) + 1
+    gathered = np.zeros((count, each.shape[1]))
+    np.add.at(gathered, groups, each)
+    # The prior is no gradient that scatters: its part stands as it is.
+    factor = count / max(count - 1, 1)
+    return np.asarray(inverse @ (factor * gathered.T @ gathered + np.eye(len(inverse))) @ inverse)

@@ -1,0 +1,273 @@
+"""What identification hands back, and the vehicle record that says of every value where it comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.errors import AirworthyError
+from airworthy.logs import Log, LogSegments
+from airworthy.vehicles.check import check, rotor_thrust
+from airworthy.vehicles.identification.compared import HeldOut
+from airworthy.vehicles.identification.excitation import word
+from airworthy.vehicles.identification.known import Known
+from airworthy.vehicles.identification.refine import Fit
+from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.start import StartValues
+from airworthy.vehicles.record import UNCERTAIN, Uncertainty, Vehicle
+
+__all__ = ["Identified", "IdentifiedValue", "saved_vehicle", "source_of"]
+
+METHOD = "joint multi-step"
+DIGITS = 12
+"""Decimals of correlations: what is smaller is rounding."""
+
+
+@dataclass(frozen=True)
+class IdentifiedValue:
+    """One value, as it was found."""
+
+    name: str
+    value: float
+    """SI units."""
+    sd: float
+    """Of the value itself; of what is positive, to first order."""
+    share: float
+    """1 - variance over the prior's."""
+    laplace: float
+    """Standard deviation by curvature, on the value's scale (`vehicles.record.UNCERTAIN`)."""
+    sandwich: float
+    """The same by the scatter over seconds."""
+    word: str
+    """"identified", "supported", "prior", "assumed", "weighed", "measured" or "fixed"."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """A vehicle from its logs."""
+
+    vehicle: Vehicle
+    """With its uncertainty and the source of each value."""
+    values: tuple[IdentifiedValue, ...]
+    """Of the vehicle."""
+    sensor: tuple[IdentifiedValue, ...]
+    """Place and tilt of the inertial sensor."""
+    flights: tuple[IdentifiedValue, ...]
+    """What each flight had of its own."""
+    table: HeldOut | None
+    """Errors on what was held out."""
+    segments: tuple[LogSegments, ...]
+    """Of each log."""
+    start: StartValues
+    fit: Fit
+    structure: str
+    """"square" where rotors respond by the square of their speeds, "first power" otherwise."""
+    structures: Mapping[str, float]
+    """Score of each structure that was tried: the log of the covariance that it leaves; less is better."""
+    hover: float
+    """Mean command in hover, fraction of full."""
+    curve: tuple[tuple[float, float, float], ...]
+    """Command, thrust of a rotor [N] and its standard deviation, at five commands."""
+    advice: tuple[str, ...]
+    """What no log told, and what would help."""
+    notes: tuple[str, ...]
+    """What was found on the way: order of motors, structure, brackets."""
+    seed: int
+
+    @property
+    def correlation(self) -> tuple[tuple[float, ...], ...]:
+        """Of the vehicle's values."""
+        assert self.vehicle.uncertainty is not None
+        return self.vehicle.uncertainty.correlation
+
+    def value(self, name: str) -> IdentifiedValue:
+        """Return a value of the vehicle, the sensor or a flight by its name."""
+        return next(v for v in (*self.values, *self.sensor, *self.flights) if v.name == name)
+
+    def record(self) -> dict[str, Any]:
+        """Return everything as plain tables, for identification.json."""
+        from dataclasses import asdict
+
+        start = asdict(self.start) | {"cells": [list(cell) for cell in self.start.cells[:8]]}
+        return {
+            "method": METHOD,
+            "seed": self.seed,
+            "structure": self.structure,
+            "structures": dict(self.structures),
+            "values": [asdict(v) for v in self.values],
+            "sensor": [asdict(v) for v in self.sensor],
+            "flights": [asdict(v) for v in self.flights],
+            "correlation": [list(row) for row in self.correlation],
+            "hover_command": self.hover,
+            "thrust_curve": [list(point) for point in self.curve],
+            "start": start,
+            "cost": self.fit.cost,
+            "iterations": self.fit.iterations,
+            "costs_of_starts": list(self.fit.starts),
+            "held_out": None if self.table is None else asdict(self.table),
+            "looks_at_held_out": 0 if self.table is None else 1,
+            "segments": [asdict(s) for s in self.segments],
+            "sources": dict(self.vehicle.sources),
+            "advice": list(self.advice),
+            "notes": list(self.notes),
+        }
+
+
+def found_values(fit: Fit, known: Known) -> tuple[tuple[IdentifiedValue, ...], ...]:
+    """Return values of the vehicle, the sensor and the flights."""
+    items = fit.problem.parameters.items
+    measured = {*known.measured_values(), *(["inertia_zz_ratio"] if known.izz else [])}
+    groups: tuple[list[IdentifiedValue], ...] = ([], [], [])
+    for k, item in enumerate(items):
+        raw, sd = float(fit.theta[k]), float(fit.sd[k])
+        value = math.exp(raw) if item.scale == "log" else raw
+        share, fitted = float(fit.share[k]), fit.problem.parameters.free[k]
+        said = word(share, fitted)
+        if item.name == "mass":
+            said = "weighed"
+        elif item.name in known.fixed:
+            said, sd = "fixed", 0.0
+        elif item.name in measured and said in ("prior", "assumed"):
+            said = "measured"
+        spread = sd * value if item.scale == "log" else sd
+        row = IdentifiedValue(item.label, value, spread, share, float(fit.laplace[k]), float(fit.sandwich[k]), said)
+        groups[0 if item.name in UNCERTAIN else 1 if item.flight is None else 2].append(row)
+    return tuple(tuple(group) for group in groups)
+
+
+def source_of(logs: Sequence[Log], flights: Sequence[FlightSignals]) -> str:
+    """Return logs and their parts in words: "log10[1a2b3c4d] 9-24 s, ..."."""
+    said = []
+    for log, flight in zip(logs, flights, strict=True):
+        parts = [f"{a:.0f}-{b:.0f}" for a, b in flight.spans]
+        shown = " ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
+        said.append(f"{log.name}[{log.source.sha256[:8] or 'no file'}] {shown} s")
+    return ", ".join(said)
+
+
+def saved_vehicle(
+    fit: Fit, values: Sequence[IdentifiedValue], where: str, state: tuple[float, float], gauge: bool, seed: int, name: str
+) -> Vehicle:
+    """Return the record that is written: values, sources, uncertainty.
+
+    Args:
+        fit: To the logs.
+        values: Of the vehicle.
+        where: Logs and parts, in words.
+        state: Least and largest rotor state that was flown, as fractions of full command.
+        gauge: Whether the scale of rotor states is nominal, no log having told speeds.
+        seed: Of the fit.
+        name: Of the vehicle.
+
+    Raises:
+        AirworthyError: What was found is no vehicle.
+    """
+    parameters = fit.problem.parameters
+    made = parameters.vehicle(fit.theta)
+    full = made.rotors[0].speed_max
+    names = tuple(UNCERTAIN)
+    index = [parameters.place(n) for n in names]
+    covariance = fit.covariance[np.ix_(index, index)]
+    sd = np.sqrt(np.diag(covariance))
+    # What is fixed has no deviation of its own, and correlates with nothing.
+    related = covariance / np.maximum(np.outer(sd, sd), 1e-300)
+    sd = np.where(sd < 1e-8, 0.0, sd)
+    rows = np.round(related, DIGITS) + 0.0
+    np.fill_diagonal(rows, 1.0)
+    told = Uncertainty(
+        names=names,
+        transform=tuple("log" if UNCERTAIN[n] == "log" else "linear" for n in names),
+        mean=tuple(float(fit.theta[k]) for k in index),
+        sd=tuple(float(v) for v in sd),
+        correlation=tuple(tuple(float(v) for v in row) for row in rows),
+        share=tuple(float(round(fit.share[k], 6)) for k in index),
+        state=parameters.state,
+        method=METHOD,
+        seed=seed,
+    )
+    sources = _sources(values, where, gauge)
+    weighed = parameters.items[parameters.place("mass")]
+    sources["mass"] = f"weighed: {math.exp(weighed.mean):.6g}+-{weighed.sd * math.exp(weighed.mean):.2g} kg"
+    made = replace(
+        made,
+        name=name,
+        rotor_range=(state[0] * full, state[1] * full),
+        uncertainty=told,
+        sources=sources,
+        extra={"identified_by": METHOD},
+    )
+    try:
+        return check(made)
+    except AirworthyError as error:
+        raise AirworthyError(f"What the logs ask for is no vehicle: {error} `airworthy logs show` may tell why.") from None
+
+
+def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool) -> dict[str, str]:
+    of = {v.name: v for v in values}
+
+    def said(*names: str) -> str:
+        parts = [of[n] for n in names]
+        words = {p.word for p in parts}
+        least = min(parts, key=lambda p: p.share)
+        wide = max(p.sd / abs(p.value) if p.value else 0.0 for p in parts)
+        size = f"+-{100.0 * wide:.2g} %" if wide else "exactly"
+        if words <= {"identified", "supported"}:
+            head = "supported" if "supported" in words else "identified"
+            return f"{head}: {where}; {METHOD}; {size}; share {least.share:.2f}"
+        if words & {"identified", "supported"}:
+            told = " ".join(p.name for p in parts if p.word in ("identified", "supported"))
+            rest = " ".join(f"{p.name} {p.word}" for p in parts if p.word not in ("identified", "supported"))
+            return f"partly: {told} from {where}; {METHOD}; {rest}; {size}"
+        head = sorted(words)[0] if len(words) == 1 else "assumed"
+        return f"{head}: no log told it; {size}"
+
+    lengths = said("center_x", "center_y").rpartition("; +-")[0]
+    return {
+        "inertia": said("inertia_xx", "inertia_yy", "inertia_zz_ratio"),
+        "center_of_mass": f"{lengths}; x +-{1e3 * of['center_x'].sd:.2g} mm, y +-{1e3 * of['center_y'].sd:.2g} mm; z as given",
+        "command_delay": said("command_delay"),
+        "drag": said("damping") + "; no log told drag of the body",
+        "rotor_range": f"flown: {where}",
+        "rotors.position": "given geometry",
+        "rotors.axis": "given geometry",
+        "rotors.spin": "given geometry, or as the order of motors showed",
+        "rotors.thrust": said("thrust", "thrust_linear") + "; no thrust at standstill",
+        "rotors.torque": said("torque_ratio"),
+        "rotors.response": said("lag"),
+        "rotors.speed_max": "gauge: a command of 1 is this nominal state; no log told speeds" if gauge else "given",
+        "body": "assumed: by the arms",
+        "gravity": "standard",
+    }
+
+
+def curve_points(fit: Fit, state: tuple[float, float]) -> tuple[tuple[float, float, float], ...]:
+    """Return command, thrust of the mean rotor [N] and its standard deviation at five commands of what was flown."""
+    parameters = fit.problem.parameters
+    full = parameters.base.rotors[0].speed_max
+    places = [parameters.place("thrust"), parameters.place("thrust_linear")]
+    covariance = fit.covariance[np.ix_(places, places)]
+    points = []
+    for command in np.linspace(state[0] + 0.1 * (state[1] - state[0]), state[1], 5):
+        rotor = parameters.vehicle(fit.theta).rotors[0]
+        thrust = rotor_thrust(rotor, float(command) * full)
+        at = float(command) * full / parameters.state
+        whole = math.exp(fit.theta[places[0]])
+        slope = np.array([thrust, whole * (at - at * abs(at))])
+        points.append((float(command), thrust, float(np.sqrt(slope @ covariance @ slope))))
+    return tuple(points)
+
+
+def hover_command(vehicle: Vehicle) -> float:
+    """Return the command at which rotors carry the weight, fraction of full; NaN where they cannot."""
+    from airworthy.vehicles.trim import rotor_state_for_thrust
+
+    up = sum(rotor.axis[2] for rotor in vehicle.rotors)
+    rotor = vehicle.rotors[0]
+    thrust = vehicle.mass * vehicle.gravity / up
+    if rotor_thrust(rotor, rotor.speed_max) < thrust:
+        return math.nan
+    return rotor_state_for_thrust(rotor, thrust) / rotor.speed_max

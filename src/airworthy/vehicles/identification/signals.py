@@ -1,0 +1,307 @@
+"""Signals of a log as a fit reads them: commands that are held, and means of sensors about any moment, each at its own stamps.
+
+Nothing is resampled to a common rate. Commands live on their own even lattice, where a rotor's response is exact; a state
+between two stamps, or at a dead time before now, follows in closed form, so that it is continuous in the dead time (a held
+command sampled at t - d would be a staircase in d, on which no Gauss-Newton step moves: specification identify, 13.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.logs import Log, LogSegments, LogStream
+
+__all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals"]
+
+SAMPLES_MIN = 100
+"""Fewer of a stream tell nothing."""
+LATTICE_MAX = 40_000_000
+"""Steps of the lattice of commands: two hours at 5 kHz; a few damaged stamps must not ask for more memory than that."""
+
+
+LEAD = 3.0
+"""Of the commands before what is used of a flight, so much is kept: six lags of slow rotors [s]."""
+SLOWEST = 1e-6
+"""Least rate at which a state follows [1/s]; a square response has none at standstill."""
+CHUNK = 0.5
+"""Stretches of a log that are followed side by side [s]: five time constants of slow motors and more."""
+PASSES, PASS_END = 8, 3e-5
+"""How often, at most, and the largest move of a state that ends it."""
+LATTICE = 0.002
+"""Period of the lattice of commands that come faster [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldCommand:
+    """Motor commands, each held for a period of an even lattice."""
+
+    start: float
+    """Of the first period [s]."""
+    period: float
+    """[s]"""
+    values: Array
+    """Command that is held over each period, fraction of full, (n, rotors)."""
+
+    def states(self, responses: Array) -> Array:
+        """Return rotor states that follow the commands, at the lattice's edges, exact for held commands.
+
+        Args:
+            responses: a, b of rise and a, b of fall, as of `RotorResponse`, states as fractions of full command, (r, 4).
+
+        Returns:
+            (r, n + 1, rotors).
+        """
+        first = np.broadcast_to(self.values[0], (len(responses), 1, self.values.shape[1]))
+        plain = (responses[:, 0] == responses[:, 2]) & ~responses[:, 1].any() & ~responses[:, 3].any()
+        linear = np.stack([self._linear(0.5 * float(a + c) + float(b + d)) for a, b, c, d in responses])
+        return np.concatenate([first, linear if plain.all() else self._followed(linear, responses)], axis=1)
+
+    def _linear(self, rate: float) -> Array:
+        """States after each period of a first-order lag, (n, rotors)."""
+        from scipy.signal import lfilter
+
+        keep = float(np.exp(-self.period * rate))
+        return np.asarray(lfilter([1.0 - keep], [1.0, -keep], self.values, axis=0, zi=keep * self.values[:1])[0])
+
+    def _followed(self, near: Array, responses: Array) -> Array:
+        """States after each period of any response, (responses, n, rotors).
+
+        Chunks are followed side by side, from states near the true ones, and again from where the chunk before them ended,
+        until these no longer move: errors decay within a chunk.
+        """
+        count, rotors = self.values.shape
+        length = min(max(round(CHUNK / self.period), 1), count)
+        chunks = -(-count // length)
+        padded = np.concatenate([self.values, np.repeat(self.values[-1:], chunks * length - count, axis=0)])
+        command = padded.reshape(chunks, length, rotors).swapaxes(0, 1)
+        begin = np.empty((len(responses), chunks, rotors))
+        begin[:, 0] = self.values[0]
+        begin[:, 1:] = near[:, length - 1 : count - 1 : length][:, : chunks - 1]
+        found = np.empty((length, len(responses), chunks, rotors))
+        onward = _stepper(command, self.period, responses)
+        for _ in range(PASSES):
+            state = begin
+            for k in range(length):
+                state = found[k] = onward(state, k)
+            moved = float(np.abs(found[-1, :, :-1] - begin[:, 1:]).max(initial=0.0))
+            begin = np.concatenate([begin[:, :1], found[-1, :, :-1]], axis=1)
+            if moved < PASS_END:
+                break
+        return np.moveaxis(found, 0, 2).reshape(len(responses), chunks * length, rotors)[:, :count]
+
+    def at(self, states: Array, response: Array, time: Array) -> Array:
+        """Return rotor states at any times: exact between stamps, and continuous in the time, (..., rotors).
+
+        Args:
+            states: Of `states`, of one response, (n + 1, rotors).
+            response: That response, (4,).
+            time: Less the dead time [s]; before the first command its own is held, (...).
+        """
+        step = np.clip((time - self.start) / self.period, 0.0, len(self.values) - 1e-9)
+        index = step.astype(np.int64)
+        elapsed = ((step - index) * self.period)[..., None]
+        return followed(states[index], self.values[index], elapsed, response)
+
+    def between(self, start: float, stop: float) -> HeldCommand:
+        """Return what is held from a time to another [s], or as much of it as there is."""
+        first = int(np.clip((start - self.start) // self.period, 0, len(self.values) - 1))
+        last = int(np.clip((stop - self.start) // self.period + 2, first + 1, len(self.values)))
+        return HeldCommand(self.start + first * self.period, self.period, self.values[first:last])
+
+    def ordered(self, order: tuple[int, ...]) -> HeldCommand:
+        """Return the same with other columns: rotor i is commanded by column order[i]."""
+        return HeldCommand(self.start, self.period, self.values[:, list(order)])
+
+
+def followed(state: Array, command: Array, elapsed: Array | float, response: Array) -> Array:
+    """Return rotor states some time after a command took over: the solution of dw/dt = a (c - w) + b (c|c| - w|w|), one sign.
+
+    With e = w - c and k = a + 2 b |c| it is de/dt = -e (k + b e), so e(t) = e E / (1 + b e (1 - E) / k), E = exp(-k t).
+
+    Args:
+        state: At first.
+        command: That is held.
+        elapsed: [s]
+        response: a, b of rise and a, b of fall, along the first axis.
+    """
+    error = state - command
+    rise = np.abs(command) >= np.abs(state)
+    a, b = np.where(rise, response[0], response[2]), np.where(rise, response[1], response[3])
+    if not np.any(b):
+        return np.asarray(command + error * np.exp(-a * elapsed))
+    k = np.maximum(a + 2.0 * b * np.abs(command), SLOWEST)
+    gone = np.exp(-k * elapsed)
+    # Of reversed rotors, magnitudes follow; where the sign changes within the step the linear part rules.
+    signed = np.where(command < 0.0, -error, error)
+    return np.asarray(command + error * gone / np.maximum(1.0 + b * signed * (1.0 - gone) / k, 1e-3))
+
+
+def _stepper(command: Array, period: float, responses: Array) -> Callable[[Array, int], Array]:
+    """Return what takes states over one period; where rise and fall are alike and no rotor reverses, with less to compute.
+
+    Args:
+        command: (periods, chunks, rotors).
+        period: [s]
+        responses: (responses, 4).
+    """
+    rows = responses.T[:, :, None, None]
+    if not np.array_equal(rows[:2], rows[2:]) or command.min(initial=0.0) < 0.0:
+        return lambda state, k: followed(state, command[k], period, rows)
+    rate = np.maximum(rows[0] + 2.0 * rows[1] * command[:, None], SLOWEST)
+    gone = np.exp(-rate * period)
+    bent = rows[1] * (1.0 - gone) / rate
+
+    def onward(state: Array, k: int) -> Array:
+        error = state - command[k]
+        return np.asarray(command[k] + error * gone[k] / (1.0 + error * bent[k]))
+
+    return onward
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """A sensor's samples at their own stamps."""
+
+    time: Array
+    """[s], ascending, (n,)."""
+    values: Array
+    """(n, k)."""
+
+    @cached_property
+    def integral(self) -> Array:
+        """Integral from the first sample, by the trapezoidal rule, (n, k)."""
+        steps = 0.5 * (self.values[1:] + self.values[:-1]) * np.diff(self.time)[:, None]
+        return np.concatenate([np.zeros((1, self.values.shape[1])), np.cumsum(steps, axis=0)])
+
+    @cached_property
+    def period(self) -> float:
+        """Median of the differences of stamps [s]."""
+        return float(np.median(np.diff(self.time)))
+
+    def mean(self, time: Array, width: float) -> Array:
+        """Return means over intervals, (..., k).
+
+        Args:
+            time: Middle of each interval [s], (...).
+            width: Of the intervals [s]; at least a period of the sensor is taken.
+        """
+        width = max(width, self.period)
+        flat = np.asarray(time).ravel()
+        ends = [self._until(flat + half * width) for half in (0.5, -0.5)]
+        return ((ends[0] - ends[1]) / width).reshape(*np.shape(time), self.values.shape[1])
+
+    def _until(self, time: Array) -> Array:
+        index = np.clip(np.searchsorted(self.time, time) - 1, 0, len(self.time) - 2)
+        share = np.clip((time - self.time[index]) / (self.time[index + 1] - self.time[index]), 0.0, 1.0)[:, None]
+        return self.integral[index] * (1.0 - share) + self.integral[index + 1] * share
+
+
+@dataclass(frozen=True, eq=False)
+class FlightSignals:
+    """What a vehicle is fitted to of one flight."""
+
+    name: str
+    command: HeldCommand
+    gyro: Readings
+    """[rad/s], the bias at rest taken off where there was a rest."""
+    force: Readings
+    """Specific force [m/s^2]."""
+    commanded: Readings
+    """The commands at their own stamps, as logged, (n, rotors)."""
+    spans: tuple[tuple[float, float], ...]
+    """Parts that may be used, from and to [s]."""
+
+    @property
+    def usable_time(self) -> float:
+        """[s]"""
+        return sum(stop - start for start, stop in self.spans)
+
+    def within(self, *parts: tuple[float, float]) -> FlightSignals:
+        """Return the same with what of its spans lies in given parts [s]."""
+        cut = [(max(a, c), min(b, d)) for a, b in self.spans for c, d in parts]
+        spans = tuple((a, b) for a, b in cut if b > a)
+        command = self.command.between(spans[0][0] - LEAD, spans[-1][1]) if spans else self.command
+        return replace(self, command=command, spans=spans)
+
+    def ordered(self, order: tuple[int, ...]) -> FlightSignals:
+        """Return the same with commands in another order, as `HeldCommand.ordered`."""
+        commanded = Readings(self.commanded.time, self.commanded.values[:, list(order)])
+        return replace(self, command=self.command.ordered(order), commanded=commanded)
+
+
+def flight_signals(log: Log, segments: LogSegments, gyro_bias: Array | None = None) -> FlightSignals:
+    """Return the signals of a log.
+
+    Args:
+        log: With "motor_command", "gyro" and "accelerometer".
+        segments: Of it; their usable parts become the spans.
+        gyro_bias: Taken off the gyro [rad/s], (3,); None: nothing is.
+
+    Raises:
+        AirworthyError: A stream is missing or too short; one sentence.
+    """
+    for kind, holds in (
+        ("motor_command", "motor commands, so it tells noise of sensors and motion, but no vehicle"),
+        ("gyro", "gyro"),
+        ("accelerometer", "accelerometer"),
+    ):
+        if not log.has(kind):
+            raise AirworthyError(
+                f"Log {log.name!r} holds no {holds}: a vehicle is identified from commands, gyro and accelerometer."
+            )
+    gyro = _readings(log, log.stream("gyro"))
+    if gyro_bias is not None:
+        gyro = Readings(gyro.time, gyro.values - gyro_bias)
+    spans = tuple((span.start, span.stop) for span in segments.usable)
+    command, commanded = _command(log)
+    return FlightSignals(log.name, command, gyro, _readings(log, log.stream("accelerometer")), commanded, spans)
+
+
+def _ascending(stream: LogStream) -> tuple[Array, Array]:
+    """Stamps that go on, and values without missing ones."""
+    good = np.isfinite(stream.values).all(axis=1) & np.isfinite(stream.time)
+    time, values = stream.time[good], stream.values[good]
+    if not time.size:
+        return time, values
+    # What is stamped before an earlier sample is left out: segments end where a clock goes back.
+    onward = np.concatenate([[True], time[1:] > np.maximum.accumulate(time)[:-1]])
+    return time[onward], values[onward]
+
+
+def _readings(log: Log, stream: LogStream) -> Readings:
+    time, values = _ascending(stream)
+    if len(time) < SAMPLES_MIN:
+        raise AirworthyError(
+            f"Stream {stream.name!r} of log {log.name!r} has {len(time)} good samples; at least {SAMPLES_MIN} are needed."
+        )
+    return Readings(time, values)
+
+
+def _command(log: Log) -> tuple[HeldCommand, Readings]:
+    """Put commands on an even lattice by the exact mean of what was held over each of its steps."""
+    stream = log.stream("motor_command")
+    # A command that is not there is a motor that is stopped.
+    time, values = _ascending(replace(stream, values=np.nan_to_num(stream.values)))
+    if len(time) < SAMPLES_MIN:
+        raise AirworthyError(
+            f"The motor commands of log {log.name!r} have {len(time)} good samples; at least {SAMPLES_MIN} are needed."
+        )
+    period = float(np.median(np.diff(time)))
+    period *= max(round(LATTICE / period), 1)
+    count = int(np.ceil((time[-1] - time[0]) / period)) + 1
+    if count > LATTICE_MAX:
+        raise AirworthyError(
+            f"The motor commands of log {log.name!r} span {time[-1] - time[0]:.4g} s at {1.0 / period:.4g} Hz; cut the log."
+        )
+    edges = time[0] + period * np.arange(count + 1)
+    held = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values[:-1] * np.diff(time)[:, None], axis=0)])
+    until = np.stack([np.interp(edges, time, column) for column in held.T], axis=1)
+    # Behind the last stamp its command is held.
+    until += np.maximum(edges - time[-1], 0.0)[:, None] * values[-1]
+    return HeldCommand(float(time[0]), period, np.diff(until, axis=0) / period), Readings(time, values)

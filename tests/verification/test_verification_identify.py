@@ -1,0 +1,34 @@
+"""The figures of `airworthy verify --only identify`: they hold, and would not if what they measure were wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airworthy.vehicles import Known, identify
+from airworthy.verification import identify as figures
+from airworthy.verification.identify import RATE, flown, identify_figures, misses, truths
+
+
+@pytest.mark.slow
+def test_figures_hold(data_dir: object) -> None:
+    found = list(identify_figures())
+    assert len(found) == 18
+    assert [figure for figure in found if not figure.passed] == []
+
+
+def test_vehicles_differ() -> None:
+    names = [truth.vehicle.name for truth in truths()]
+    assert len(set(names)) == len(names) == 11
+    assert {truth.vehicle.rotor_count for truth in truths()} == {4, 6, 8}
+
+
+def test_a_wrong_dead_time_would_be_found() -> None:
+    truth = truths()[0]
+    mass = truth.vehicle.mass
+    known = Known(mass=(mass, 0.001 * mass), vehicle=truth.known)
+    found = identify([flown(truth, 0, 12.0)], known, quick=True)
+    assert misses(truth, found).delay < 0.5 / RATE
+    assert misses(replace(truth, delay=truth.delay + 2), found).delay > 1.5 / RATE
+    assert figures.AIMS[2][1] == "delay"
