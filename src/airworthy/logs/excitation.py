@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayAny
 from airworthy.logs.record import Log
 from airworthy.logs.segments import LogSegments
 from airworthy.logs.units import STANDARD_GRAVITY
@@ -21,6 +21,8 @@ VERTICAL_SHARE = 0.10
 """Deviation of the vertical specific force over gravity that shows thrust over command."""
 TURNING = 0.3
 """Deviation of a rate that shows an inertia [rad/s]; ours."""
+STRETCH_TIME = 10.0
+"""Deviations and speeds are those of the best stretch of this length [s]; ours: a third to a half of an excitation flight."""
 LEVER_RATE, DRAG_SPEED, SAG = 3.0, 2.0, 0.08
 """Rate that shows a lever [rad/s], air speed that shows drag [m/s], share of voltage that shows sag."""
 
@@ -48,13 +50,46 @@ class _Flown:
 
     def values(self, kind: str) -> Array | None:
         """Values of a kind's first stream, (n, k); None where there are none."""
+        inside = self._inside(kind)
+        return self.log.stream(kind).values[inside] if inside is not None and inside.any() else None
+
+    def best(self, kind: str, measure: Callable[[Array], Array]) -> Array | None:
+        """Largest of a measure over stretches of 10 s of a kind's first stream; None where there are no values.
+
+        A manoeuvre of some seconds tells as much in a long log as in a short one.
+
+        Args:
+            kind: Of the stream.
+            measure: From rows (n, k) to numbers, each of which is to be large.
+        """
+        inside = self._inside(kind)
+        if inside is None or not inside.any():
+            return None
+        stream = self.log.stream(kind)
+        time, values = stream.time[inside], stream.values[inside]
+        found = []
+        for shift in (0.0, 0.5):
+            stretch = np.floor(time / STRETCH_TIME + shift).astype(np.int64)
+            order = np.argsort(stretch, kind="stable")
+            starts = np.unique(stretch[order], return_index=True)[1]
+            rows = np.split(values[order], starts[1:])
+            most = max(map(len, rows))
+            # A few samples at an edge have no deviation that means something.
+            found += [measure(part) for part in rows if 4 * len(part) >= most]
+        return np.nanmax(np.array(found), axis=0)
+
+    def _inside(self, kind: str) -> ArrayAny | None:
         if not self.log.has(kind):
             return None
         stream = self.log.stream(kind)
         inside = np.zeros(len(stream.time), bool)
         for span in self.segments.usable:
             inside |= (stream.time >= span.start) & (stream.time <= span.stop)
-        return stream.values[inside] if inside.any() else None
+        return inside
+
+    def deviations(self, kind: str) -> Array | None:
+        """Largest deviation of each column over 10 s, (k,); None where there are no values."""
+        return self.best(kind, _deviations)
 
     def rate(self, kind: str) -> float:
         """Return samples per second, 0 without a stream."""
@@ -80,15 +115,26 @@ def log_findings(log: Log, segments: LogSegments) -> tuple[LogFinding, ...]:
     return (*(row(flown) for row in rows), LogFinding("mass", CANNOT, "a log tells thrust over mass only", "weigh the vehicle"))
 
 
-def _deviation(values: Array | None, column: int) -> float:
-    return float(np.nanstd(values[:, column])) if values is not None and len(values) > 1 else 0.0
+@np.errstate(all="ignore")
+def _deviations(rows: Array) -> Array:
+    good = np.isfinite(rows)
+    count = np.maximum(good.sum(axis=0), 1)
+    mean = np.where(good, rows, 0.0).sum(axis=0) / count
+    return np.sqrt(np.where(good, np.square(rows - mean), 0.0).sum(axis=0) / count)
+
+
+def _speed_of(rows: Array, percent: float) -> Array:
+    """Return a percentile of the lengths of rows; NaN without one."""
+    lengths = np.linalg.norm(rows, axis=1)
+    lengths = lengths[np.isfinite(lengths)]
+    return np.percentile(lengths, percent) if len(lengths) else np.array(np.nan)
 
 
 def _thrust(flown: _Flown) -> LogFinding:
-    force = flown.values("accelerometer")
+    force = flown.deviations("accelerometer")
     if force is None:
         return LogFinding("thrust over command / mass", CANNOT, "there is no accelerometer", "log the accelerometer")
-    share = _deviation(force, 2) / STANDARD_GRAVITY
+    share = float(force[2]) / STANDARD_GRAVITY
     said = f"vertical force varies by {100 * share:.0f} % of gravity"
     if share >= VERTICAL_SHARE:
         return LogFinding("thrust over command / mass", CAN, said)
@@ -114,8 +160,8 @@ def _lag(flown: _Flown) -> LogFinding:
         said = f"commands come at {commands:.0f} Hz and the IMU at {others:.0f} Hz"
         said += f"; {wanted:.0f} and {wanted_others:.0f} are needed"
         return LogFinding("lag and dead time", CANNOT, said, "log at a higher rate")
-    values = flown.values("motor_command")
-    moved = max((_deviation(values, k) for k in range(values.shape[1])), default=0.0) if values is not None else 0.0
+    values = flown.deviations("motor_command")
+    moved = float(values.max(initial=0.0)) if values is not None else 0.0
     said = f"commands move by {moved:.3f} (deviation) at {commands:.0f} Hz"
     if moved < 0.02:
         return LogFinding("lag and dead time", PARTLY, said, "30 s of collective steps")
@@ -123,8 +169,8 @@ def _lag(flown: _Flown) -> LogFinding:
 
 
 def _inertia(flown: _Flown) -> LogFinding:
-    gyro = flown.values("gyro")
-    roll, pitch = _deviation(gyro, 0), _deviation(gyro, 1)
+    gyro = flown.deviations("gyro")
+    roll, pitch = (0.0, 0.0) if gyro is None else (float(gyro[0]), float(gyro[1]))
     said = f"roll and pitch rates deviate by {roll:.2f} and {pitch:.2f} rad/s"
     if min(roll, pitch) >= TURNING:
         return LogFinding("inertia xx, yy", CAN, f"{said}; they scale with mass and arm")
@@ -133,7 +179,8 @@ def _inertia(flown: _Flown) -> LogFinding:
 
 
 def _yaw(flown: _Flown) -> LogFinding:
-    rate = _deviation(flown.values("gyro"), 2)
+    gyro = flown.deviations("gyro")
+    rate = 0.0 if gyro is None else float(gyro[2])
     said = f"yaw rate deviates by {rate:.2f} rad/s"
     if rate >= TURNING:
         return LogFinding("torque / inertia zz", CAN, f"{said}; only their ratio shows")
@@ -141,21 +188,21 @@ def _yaw(flown: _Flown) -> LogFinding:
 
 
 def _lever(flown: _Flown) -> LogFinding:
-    gyro = flown.values("gyro")
-    fastest = float(np.nanpercentile(np.linalg.norm(gyro, axis=1), 99)) if gyro is not None else 0.0
+    gyro = flown.best("gyro", lambda rows: _speed_of(rows, 99.0))
+    fastest = float(gyro) if gyro is not None else 0.0
     said = f"the vehicle turns at up to {fastest:.1f} rad/s"
     verdict = CAN if fastest > LEVER_RATE else CANNOT
     return LogFinding("lever of the IMU", verdict, said, "" if verdict == CAN else "turns over 3 rad/s")
 
 
 def _drag(flown: _Flown) -> LogFinding:
-    velocity = flown.values("velocity")
+    velocity = flown.best("velocity", lambda rows: _speed_of(rows, 95.0))
     if velocity is None:
         helps = (
             "motion capture, GNSS or optical flow" if not flown.log.has("position") else "velocity, or differences of the poses"
         )
         return LogFinding("drag", CANNOT, "there is no velocity", helps)
-    fastest = float(np.nanpercentile(np.linalg.norm(velocity, axis=1), 95))
+    fastest = float(velocity)
     said = f"it flies at up to {fastest:.1f} m/s; wind and drag show only as their difference"
     return LogFinding(
         "drag", CAN if fastest > DRAG_SPEED else CANNOT, said, "" if fastest > DRAG_SPEED else "20 s of fast straight lines"
