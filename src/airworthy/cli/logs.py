@@ -17,11 +17,13 @@ from airworthy.cli.common import Subcommands, emit_json, gathered, interrupted, 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import refuse_unwritable, write_text
 from airworthy.logs import (
+    ClockFit,
     Log,
     LogSegments,
     MotorOrder,
     ReadOptions,
     RotorGeometry,
+    clock_fit,
     flight_segments,
     guess_mapping,
     log_checks,
@@ -226,12 +228,25 @@ def _show(config: ShowLogConfig) -> int:
     _print_lines("Events", _event_lines(log))
     marks = {True: "good", False: "WRONG", None: "not known"}
     _print_lines("Checks", [f"{check.name}: {marks[check.passed]}. {check.said}" for check in log_checks(log)])
+    _print_lines("Clocks", [said for said, _ in _clocks(log)])
     _print_lines("Flight", _flight_lines(segments))
     if motors is not None:
         _print_lines("Motors", [motors.sentence()])
     rows = [(f.parameter, f.verdict, f.reason, f.helps) for f in log_findings(log, segments)]
     show_table("What it tells of the vehicle", ("parameter", "verdict", "because", "what would help"), rows)
     return 0
+
+
+def _clocks(log: Log) -> list[tuple[str, ClockFit | None]]:
+    """Return what is known of the clock of each stream of attitudes beside the gyro's: a sentence, and the fit."""
+    found: list[tuple[str, ClockFit | None]] = []
+    for stream in log.of_kind("attitude") if log.has("gyro") else ():
+        try:
+            fit = clock_fit(log, stream)
+            found.append((fit.sentence(), fit))
+        except AirworthyError as error:
+            found.append((str(error), None))
+    return found
 
 
 def _motors(log: Log, segments: LogSegments, like: str | None) -> MotorOrder | None:
@@ -327,6 +342,7 @@ def _record(log: Log, segments: LogSegments) -> dict[str, Any]:
         "events": [dataclasses.asdict(e) for e in log.events],
         "notes": list(log.notes),
         "checks": [dataclasses.asdict(c) for c in log_checks(log)],
+        "clocks": [dataclasses.asdict(fit) for _, fit in _clocks(log) if fit is not None],
         "segments": dataclasses.asdict(segments),
         "findings": [dataclasses.asdict(f) for f in log_findings(log, segments)],
     }

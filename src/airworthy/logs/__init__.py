@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airworthy.logs.reading import ReadOptions, read_log, table_of
     from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
     from airworthy.logs.segments import LogSegments, Span, flight_segments
+    from airworthy.logs.stream_clock import ClockFit, clock_fit, on_gyro_clock
     from airworthy.logs.writing.outputs import refuse_input
     from airworthy.logs.writing.writers import write_log
 else:
@@ -24,6 +25,7 @@ else:
 
 __all__ = [
     "KINDS",
+    "ClockFit",
     "Log",
     "LogCheck",
     "LogEvent",
@@ -38,6 +40,7 @@ __all__ = [
     "RotorGeometry",
     "Span",
     "StreamQuality",
+    "clock_fit",
     "even_clock",
     "flight_segments",
     "guess_mapping",
@@ -46,6 +49,7 @@ __all__ = [
     "log_findings",
     "mcap_messages",
     "motor_order",
+    "on_gyro_clock",
     "read_log",
     "refuse_input",
     "table_of",

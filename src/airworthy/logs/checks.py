@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, normalize, rotate, to_rotation_vector
 from airworthy.logs.clock import gyro_lag
@@ -18,6 +18,7 @@ from airworthy.logs.kinematics import integrate_gyro
 from airworthy.logs.quality import REST_RATE
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.segments import command_at, flight_segments
+from airworthy.logs.stream_clock import ascending, clock_fit
 
 REST_TIME = 1.0
 """Shortest rest that counts [s]."""
@@ -213,38 +214,33 @@ def _against_attitude(log: Log) -> list[LogCheck]:
         if told := _went_back(log, "gyro", stream.name):
             checks.append(LogCheck(name, None, told))
             continue
-        gyro = _ascending(log.stream("gyro"))
-        poses = _ascending(stream)
         try:
-            lag, correlation = gyro_lag(gyro.time, gyro.values, poses.time, poses.values)
-        except AirworthyError as error:
-            checks.append(LogCheck(name, None, str(error)))
+            fit = clock_fit(log, stream)
+        except AirworthyError:
+            checks.append(_by_speeds(log, stream, name))
             continue
-        ratio = _turn_ratio(gyro, poses, lag)
-        if correlation < 0.5 or not np.isfinite(ratio):
-            checks.append(LogCheck(name, None, f"They hardly correlate ({correlation:.2f}): the vehicle hardly turned."))
-            continue
-        good = abs(ratio - 1.0) < 0.1
-        said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late"
-        said += f" (correlation {correlation:.3f})."
-        if abs(ratio / _DEGREES - 1.0) < 0.1:
-            said = said[:-1] + ": the file's rates are in deg/s."
-        elif abs(ratio * _DEGREES - 1.0) < 0.1:
-            said = said[:-1] + ": the file's rates were in rad/s already."
-        checks.append(LogCheck(name, good, said, ratio))
+        said = f"The gyro turns {1.0 / fit.second:.3f} times as fast, and attitudes come {1e3 * fit.late:+.1f} ms late."
+        checks.append(LogCheck(name, True, said, 1.0 / fit.second))
     return checks
 
 
-def _ascending(stream: LogStream) -> LogStream:
-    """Return the stream without missing values and without stamps that do not go on."""
-    from dataclasses import replace
-
-    good = np.isfinite(stream.values).all(axis=1)
-    time, values = stream.time[good], stream.values[good]
-    order = np.argsort(time, kind="stable")
-    time, values = time[order], values[order]
-    keep: ArrayAny = np.concatenate([[True], np.diff(time) > 0.0]) if time.size else np.zeros(0, bool)
-    return replace(stream, time=time[keep], values=values[keep])
+def _by_speeds(log: Log, stream: LogStream, name: str) -> LogCheck:
+    """Compare the speeds of turning alone: what is left where no clock could be fitted, as in wrong units."""
+    gyro, poses = ascending(log.stream("gyro")), ascending(stream)
+    try:
+        lag, correlation = gyro_lag(gyro.time, gyro.values, poses.time, poses.values)
+    except AirworthyError as error:
+        return LogCheck(name, None, str(error))
+    ratio = _turn_ratio(gyro, poses, lag)
+    if correlation < 0.5 or not np.isfinite(ratio):
+        return LogCheck(name, None, f"They hardly correlate ({correlation:.2f}): the vehicle hardly turned.")
+    said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late"
+    said += f" (correlation {correlation:.3f})."
+    if abs(ratio / _DEGREES - 1.0) < 0.1:
+        said = said[:-1] + ": the file's rates are in deg/s."
+    elif abs(ratio * _DEGREES - 1.0) < 0.1:
+        said = said[:-1] + ": the file's rates were in rad/s already."
+    return LogCheck(name, abs(ratio - 1.0) < 0.1, said, ratio)
 
 
 def _turn_ratio(gyro: LogStream, poses: LogStream, lag: float) -> float:
