@@ -29,6 +29,7 @@ from airworthy.logs import (
     log_checks,
     log_findings,
     motor_order,
+    rate_advice,
     read_log,
     refuse_input,
     table_of,
@@ -232,6 +233,7 @@ def _show(config: ShowLogConfig) -> int:
     _print_lines("Flight", _flight_lines(segments))
     if motors is not None:
         _print_lines("Motors", [motors.sentence()])
+    _print_lines("Advice", rate_advice(log))
     rows = [(f.parameter, f.verdict, f.reason, f.helps) for f in log_findings(log, segments)]
     show_table("What it tells of the vehicle", ("parameter", "verdict", "because", "what would help"), rows)
     return 0
@@ -344,6 +346,7 @@ def _record(log: Log, segments: LogSegments) -> dict[str, Any]:
         "checks": [dataclasses.asdict(c) for c in log_checks(log)],
         "clocks": [dataclasses.asdict(fit) for _, fit in _clocks(log) if fit is not None],
         "segments": dataclasses.asdict(segments),
+        "advice": list(rate_advice(log)),
         "findings": [dataclasses.asdict(f) for f in log_findings(log, segments)],
     }
 

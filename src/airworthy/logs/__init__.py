@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.logs.advice import rate_advice
     from airworthy.logs.checks import LogCheck, log_checks
     from airworthy.logs.clock import even_clock
     from airworthy.logs.excitation import LogFinding, log_findings
@@ -50,6 +51,7 @@ __all__ = [
     "mcap_messages",
     "motor_order",
     "on_gyro_clock",
+    "rate_advice",
     "read_log",
     "refuse_input",
     "table_of",

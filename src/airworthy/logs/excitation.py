@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
+from airworthy.logs.advice import NEAR, RATES, rate_hint
 from airworthy.logs.record import Log
 from airworthy.logs.segments import LogSegments
 from airworthy.logs.units import STANDARD_GRAVITY
 
-LAG = 0.05
-"""Lag of a small vehicle's rotors, for which rates are judged [s]: commands need 4 and other streams 8 samples in it."""
 VERTICAL_SHARE = 0.10
 """Deviation of the vertical specific force over gravity that shows thrust over command."""
 TURNING = 0.3
@@ -155,11 +154,11 @@ def _speed(flown: _Flown) -> LogFinding:
 
 def _lag(flown: _Flown) -> LogFinding:
     commands, others = flown.rate("motor_command"), max(flown.rate("gyro"), flown.rate("accelerometer"))
-    wanted, wanted_others = 4.0 / LAG, 8.0 / LAG
-    if commands < wanted or others < wanted_others:
+    wanted, wanted_others = RATES["motor_command"], RATES["gyro"]
+    if commands < NEAR * wanted or others < NEAR * wanted_others:
         said = f"commands come at {commands:.0f} Hz and the IMU at {others:.0f} Hz"
         said += f"; {wanted:.0f} and {wanted_others:.0f} are needed"
-        return LogFinding("lag and dead time", CANNOT, said, "log at a higher rate")
+        return LogFinding("lag and dead time", CANNOT, said, rate_hint(flown.log))
     values = flown.deviations("motor_command")
     moved = float(values.max(initial=0.0)) if values is not None else 0.0
     said = f"commands move by {moved:.3f} (deviation) at {commands:.0f} Hz"

@@ -33,12 +33,6 @@ def read_ulog(data: bytes, draft: LogDraft) -> None:
     draft.geometry = rotor_geometry(ulog.parameters)
     _events(topics)
     _raw(ulog, draft)
-    slow = [f for f in draft.found if f.kind == "motor_command" and _rate(f.stamps) < 100.0]
-    if slow:
-        draft.note(
-            f"Motor commands come at {_rate(slow[0].stamps):.0f} Hz, too slowly for the lag of rotors: set SDLOG_PROFILE to"
-            " high rate and system identification, and fly again."
-        )
 
 
 class _Topics:
@@ -247,9 +241,3 @@ def _raw(ulog: Ulog, draft: LogDraft) -> None:
             values = item.rows[name]
             for part in values.dtype.names or ("",):
                 draft.raw[f"{head}.{name}.{part}" if part else f"{head}.{name}"] = (stamps, values[part] if part else values)
-
-
-def _rate(stamps: ArrayAny) -> float:
-    steps = np.diff(stamps)
-    steps = steps[steps > 0]
-    return 1e9 / float(np.median(steps)) if steps.size else 0.0
