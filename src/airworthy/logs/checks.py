@@ -17,7 +17,7 @@ from airworthy.logs.clock import gyro_lag
 from airworthy.logs.kinematics import integrate_gyro
 from airworthy.logs.quality import REST_RATE
 from airworthy.logs.record import Log, LogStream
-from airworthy.logs.segments import command_at, flight_segments
+from airworthy.logs.segments import FITTED, command_at, flight_segments
 from airworthy.logs.stream_clock import ascending, clock_fit
 
 REST_TIME = 1.0
@@ -28,6 +28,12 @@ GRAVITY = 9.81
 GRAVITY_FLIGHT_SHARE = 0.02
 FLIGHT_TIME = 20.0
 """Shortest flight over which the mean vertical force must be gravity [s]."""
+RATE_MAX = 50_000.0
+"""Ours: fastest rate of an inertial sensor or a command [Hz]."""
+_DOWN = 0.7
+"""Share of a resting force along -z from which the body's z points down."""
+_BLOCK = 1 << 16
+"""Ours: rows that are turned at once."""
 _DEGREES = 180.0 / np.pi
 
 
@@ -68,6 +74,10 @@ def log_checks(log: Log) -> tuple[LogCheck, ...]:
 
 def _stamps(log: Log) -> LogCheck:
     """Whether the stamps of every stream go on."""
+    fast = [stream for stream in log.streams if stream.kind in FITTED and stream.quality.rate > RATE_MAX]
+    if fast:
+        said = f"{fast[0].name} comes at {fast[0].quality.rate:,.0f} Hz, which no sensor does: the unit of its time is wrong."
+        return LogCheck("stamps", False, said, fast[0].quality.rate)
     back = [f"{stream.name} ({stream.quality.backward} times)" for stream in log.streams if stream.quality.backward]
     if not log.streams:
         return LogCheck("stamps", None, "There is no stream.")
@@ -148,6 +158,9 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
         return LogCheck(name, None, told)
     value = float(np.linalg.norm(rest.force))
     low, high = GRAVITY_REST
+    if low <= value <= high and rest.force[2] < -_DOWN * value:
+        said = f"At rest the specific force points along -z ({rest.force[2]:.2f} of {value:.2f} m/s^2)"
+        return LogCheck(name, False, f"{said}: the body's z is down (FRD named FLU), or it lies upside down.", value)
     if low <= value <= high:
         return LogCheck(name, True, f"|specific force| is {value:.3f} m/s^2 over {rest.stop - rest.start:.1f} s.", value)
     guess = ""
@@ -190,11 +203,20 @@ def vertical_force(log: Log, rest: RestNoise, start: float, stop: float) -> floa
         stop: [s]
     """
     gyro, force = log.stream("gyro"), log.stream("accelerometer")
-    part = gyro.between(rest.stop - 0.1, stop)
-    attitude = multiply(_level(rest.force), integrate_gyro(part.time, np.nan_to_num(part.values) - rest.gyro_bias))
-    measured = force.between(start, stop)
-    index = np.clip(np.searchsorted(part.time, measured.time), 0, len(part.time) - 1)
-    return float(np.nanmean(rotate(attitude[index], measured.values)[:, 2]))
+    first, last = np.searchsorted(gyro.time, [rest.stop - 0.1, stop])
+    clock, rate = gyro.time[first:last], np.nan_to_num(gyro.values[first:last])
+    rate -= rest.gyro_bias
+    turned = integrate_gyro(clock, rate)
+    del rate
+    level = _level(rest.force)
+    inside = np.flatnonzero((force.time >= start) & (force.time < stop))
+    total, count = 0.0, 0
+    for first in range(0, len(inside), _BLOCK):
+        rows = inside[first : first + _BLOCK]
+        index = np.clip(np.searchsorted(clock, force.time[rows]), 0, len(clock) - 1)
+        up = rotate(multiply(level, turned[index]), force.values[rows])[:, 2]
+        total, count = total + float(np.nansum(up)), count + int(np.isfinite(up).sum())
+    return total / count if count else float("nan")
 
 
 def _level(force: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.logs.advice import NEAR, RATES, rate_hint
+from airworthy.logs.motor_speeds import speed_faults
 from airworthy.logs.record import Log
 from airworthy.logs.segments import LogSegments
 from airworthy.logs.units import STANDARD_GRAVITY
@@ -65,16 +66,19 @@ class _Flown:
         if inside is None or not inside.any():
             return None
         stream = self.log.stream(kind)
-        time, values = stream.time[inside], stream.values[inside]
+        time, values = stream.time, stream.values
+        if np.any(np.diff(time) < 0.0):
+            order = np.argsort(time, kind="stable")
+            time, values, inside = time[order], values[order], inside[order]
         found = []
         for shift in (0.0, 0.5):
-            stretch = np.floor(time / STRETCH_TIME + shift).astype(np.int64)
-            order = np.argsort(stretch, kind="stable")
-            starts = np.unique(stretch[order], return_index=True)[1]
-            rows = np.split(values[order], starts[1:])
-            most = max(map(len, rows))
+            edges = (np.arange(np.floor(time[0] / STRETCH_TIME), time[-1] / STRETCH_TIME + 2.0) - shift) * STRETCH_TIME
+            places = np.searchsorted(time, edges)
+            counts = np.add.reduceat(np.append(inside, False), places[:-1]) * (np.diff(places) > 0)
             # A few samples at an edge have no deviation that means something.
-            found += [measure(part) for part in rows if 4 * len(part) >= most]
+            for k in np.flatnonzero((4 * counts >= counts.max()) & (counts > 0)):
+                part = slice(places[k], places[k + 1])
+                found.append(measure(values[part][inside[part]]))
         return np.nanmax(np.array(found), axis=0)
 
     def _inside(self, kind: str) -> ArrayAny | None:
@@ -142,10 +146,9 @@ def _thrust(flown: _Flown) -> LogFinding:
 
 def _speed(flown: _Flown) -> LogFinding:
     if flown.log.has("motor_speed"):
-        dead = [k + 1 for k, c in enumerate(flown.log.stream("motor_speed").values.T) if not np.any(np.nan_to_num(c))]
-        if dead:
-            said = f"speed of motor {', '.join(map(str, dead))} is always 0"
-            return LogFinding("thrust over rotor speed", PARTLY, said, "mend that channel")
+        faults = speed_faults(flown.log, flown.segments)
+        if faults:
+            return LogFinding("thrust over rotor speed", PARTLY, "; ".join(faults), "mend that channel")
         return LogFinding("thrust over rotor speed", CAN, "speeds were measured")
     return LogFinding(
         "thrust over rotor speed", CANNOT, "no speeds: a rotor's state has no scale", "log the speeds (ESC telemetry)"

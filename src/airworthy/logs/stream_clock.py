@@ -21,6 +21,8 @@ from airworthy.logs.record import Log, LogStream
 
 _WINDOW, _WINDOW_STEP = 0.5, 0.1
 """Ours: rotations are compared over so long, beginning so often [s]: short beside the drift of a bias, long beside noise."""
+_WINDOWS_MAX = 5000
+"""Ours: windows of a log of hours lie further apart; more would tell it no better."""
 _REACH = 0.2
 """Largest lag that is looked for [s]."""
 _ROUNDS = 12
@@ -44,6 +46,8 @@ _DRIFT_MAX = 0.1
 _PERIODS_MAX = 10.0
 """A longer step than this many periods begins another lattice: counting over it is a guess."""
 _LATTICE_MIN = 20
+_STEPS_TRIED = 4000
+"""Ours: steps of a stream by which its period is sought."""
 _EVEN = 0.3
 """Ours: least mean of the cosine of steps in periods; a jitter of 0.17 periods has it, steps at random have 0.03."""
 
@@ -131,6 +135,8 @@ def clock_fit(log: Log, attitude: LogStream) -> ClockFit:
 def ascending(stream: LogStream) -> LogStream:
     """Return the stream without missing values and without stamps that do not go on."""
     good = np.isfinite(stream.values).all(axis=1)
+    if good.all() and np.all(np.diff(stream.time) > 0.0):
+        return stream
     time, values = stream.time[good], stream.values[good]
     order = np.argsort(time, kind="stable")
     time, values = time[order], values[order]
@@ -151,6 +157,7 @@ def lattice(time: Array) -> tuple[Array, float]:
         return time, 0.0
     middle = float(np.median(steps))
     short = steps[steps < 5.0 * middle]
+    short = short[:: max(1, len(short) // _STEPS_TRIED)]
     # The period whose multiples the steps are: late samples make the median of steps a poor guess.
     trials = middle * np.geomspace(0.8, 1.12, 400)
     fits = [float(np.mean(np.cos(2.0 * np.pi * short / period))) for period in trials]
@@ -235,7 +242,8 @@ class _Fit:
 
     def _windows(self, stamps: Array) -> tuple[ArrayAny, ArrayAny]:
         """Index pairs of poses half a second apart, with no gap of the gyro between."""
-        begin = np.arange(stamps[0], stamps[-1] - _WINDOW, _WINDOW_STEP)
+        step = max(_WINDOW_STEP, (stamps[-1] - stamps[0]) / _WINDOWS_MAX)
+        begin = np.arange(stamps[0], stamps[-1] - _WINDOW, step)
         first = np.searchsorted(stamps, begin)
         last = np.minimum(np.searchsorted(stamps, begin + _WINDOW), len(stamps) - 1)
         span = stamps[last] - stamps[first]
