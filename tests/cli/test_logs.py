@@ -107,3 +107,40 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
 def test_options_that_do_not_fit(ulog: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["logs", "show", str(ulog), *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_plan_writes_a_course(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    words = ["logs", "plan", "--vehicle", "x500", "--out", str(path), "--box", "5", "5", "3", "--parts", "collective", "yaw"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    for part in ("Excitation", "collective", "+-15 %", "+-60 deg/s", f"airworthy fly --vehicle x500 --course {path} --imu"):
+        assert part in said
+    assert "doublets" not in said
+    assert main(["courses", "validate", str(path)]) == 0
+    assert "excitation_x500 is valid (keyframes" in capsys.readouterr().out
+
+
+def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["logs", "plan", "--vehicle", "x500", "--length", "0.5", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert [part["name"] for part in record["parts"]] == ["collective", "doublets", "yaw", "lines"]
+    assert record["parts"][0]["stop"] - record["parts"][0]["start"] == pytest.approx(15.0)
+    assert record["highest_m"][2] <= 3.0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--vehicle", "x5000"], "x500"),
+        (["--vehicle", "x500", "--parts", "roll"], "Unknown part of an excitation flight 'roll'"),
+        (["--vehicle", "x500", "--out", "plan.txt"], "name it plan.json"),
+        (["--vehicle", "x500", "--box", "0", "1", "1"], "box"),
+        (["--vehicle", "morphy"], "joints"),
+    ],
+)
+def test_plans_that_cannot_be(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["logs", "plan", *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error

@@ -130,8 +130,8 @@ def mcap_text(text: str) -> bytes:
     return struct.pack("<I", len(text.encode())) + text.encode()
 
 
-def mcap_file(messages: int = 10, compression: str = "") -> bytes:
-    """Ten Imu messages at 100 Hz, received 20 ms late, in one chunk."""
+def mcap_records(messages: int = 10) -> bytes:
+    """Schema, channel and Imu messages at 100 Hz, received 20 ms late."""
     inner = mcap_record(
         3, struct.pack("<H", 1) + mcap_text("sensor_msgs/msg/Imu") + mcap_text("ros2msg") + struct.pack("<I", 0)
     )
@@ -140,7 +140,12 @@ def mcap_file(messages: int = 10, compression: str = "") -> bytes:
         stamp = 5_000_000_000 + 10_000_000 * k
         head = struct.pack("<HIQQ", 3, k, stamp + 20_000_000, stamp)
         inner += mcap_record(5, head + imu_cdr(stamp // 10**9, stamp % 10**9, 0.1 * k, 9.81))
-    packed = inner
+    return inner
+
+
+def mcap_file(messages: int = 10, compression: str = "") -> bytes:
+    """The same in one chunk."""
+    inner = packed = mcap_records(messages)
     if compression == "zstd":
         import zstandard
 
@@ -187,6 +192,26 @@ def csv_table() -> bytes:
     return ("t,wx,wy,wz\n" + "".join(f"{2 * k},180,-90,{k}\n" for k in range(10))).encode()
 
 
+def parquet_table(path: Path) -> bytes:
+    """The same table in Parquet."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    k = np.arange(10)
+    parquet.write_table(pa.table({"t": 2 * k, "wx": np.full(10, 180.0), "wy": np.full(10, -90.0), "wz": 1.0 * k}), path)
+    return path.read_bytes()
+
+
+def own_archive(path: Path) -> bytes:
+    """What `airworthy logs convert` makes of the small ULog."""
+    from airworthy.logs import read_log, write_log
+
+    source = path.with_suffix(".ulg")
+    source.write_bytes(ulog_file())
+    write_log(read_log(source), path)
+    return path.read_bytes()
+
+
 CSV_MAPPING = 'gyro = {columns = ["wx", "wy", "wz"], unit = "deg/s", frame = "frd", time = "t", time_unit = "ms"}\n'
 
 
@@ -204,4 +229,6 @@ def every_format(folder: Path) -> dict[str, bytes]:
         "bag.db3": bag_file(folder / "made.db3"),
         "events.npz": event_archive(folder / "made.npz"),
         "table.csv": csv_table(),
+        "own.npz": own_archive(folder / "own.npz"),
+        "table.parquet": parquet_table(folder / "made.parquet"),
     }

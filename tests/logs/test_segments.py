@@ -50,6 +50,21 @@ def test_a_sensor_on_a_table_does_not_fly() -> None:
     assert found.told_by == "motion"
 
 
+def test_positions_that_are_all_missing_tell_nothing() -> None:
+    """Or all before the first sample of the gyro: found by damaged files."""
+    log = lifted(lying(), 10.25, 20.25)
+    gyro, force, place = log.streams
+    for missing in (
+        replace(place, values=np.full_like(place.values, np.nan)),
+        replace(place, time=place.time - 100.0),
+        replace(place, time=place.time[:0], values=place.values[:0]),
+    ):
+        found = flight_segments(replace(log, streams=(gyro, force, missing)))
+        # The gyro still tells motion, the height nothing.
+        assert found.told_by == "motion"
+        assert len(found.flown) == 1
+
+
 def test_motion_tells_flight() -> None:
     (flown,) = flight_segments(lifted(lying(), 10.25, 20.25)).flown
     # Within the blocks of a second that motion is judged over.

@@ -1,8 +1,9 @@
-"""`airworthy logs`: show, map, convert and render flight logs, and how long pictures of vehicle in the loop took."""
+"""`airworthy logs`: show, map, plan, convert and render flight logs, and how long pictures of vehicle in the loop took."""
 
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,21 +17,25 @@ from airworthy.cli.common import Subcommands, emit_json, gathered, interrupted, 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import refuse_unwritable, write_text
 from airworthy.logs import (
+    ClockFit,
     Log,
     LogSegments,
     MotorOrder,
     ReadOptions,
     RotorGeometry,
+    clock_fit,
     flight_segments,
     guess_mapping,
     log_checks,
     log_findings,
     motor_order,
+    rate_advice,
     read_log,
     refuse_input,
     table_of,
     write_log,
 )
+from airworthy.trajectories import ExcitationConfig, ExcitationPart, ExcitationPlan, excitation_plan, write_course
 from airworthy.vehicles import named_vehicle
 
 PROG = "airworthy logs"
@@ -72,6 +77,18 @@ class MapLogConfig:
     """CSV, Parquet or .npz file whose columns need a meaning."""
     out: Path | None = None
     """File to write; without it the mapping is printed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanLogConfig(ExcitationConfig):
+    """What to plan."""
+
+    vehicle: str
+    """Who flies: a catalogue name or a vehicle TOML file; what is not known of it yet may be a guess, or a like vehicle's."""
+    out: Path | None = None
+    """Course file to write, as `airworthy fly --course` reads it; without it, the plan is only printed."""
+    json: bool = False
+    """Print the plan as JSON."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +138,11 @@ def main(argv: list[str]) -> int:
             "Show a flight log: streams, rates, gaps, checks of units, and what it can and cannot tell.",
         ),
         "map": (MapLogConfig, _map, "Guess what the columns of a table mean, with reasons, as a mapping.toml to be edited."),
+        "plan": (
+            PlanLogConfig,
+            _plan,
+            "Plan flights whose log tells a vehicle: steps of thrust and yaw, doublets of roll and pitch, fast lines.",
+        ),
         "convert": (ConvertLogConfig, _convert, "Write a log as MCAP, CSV, Parquet, .npz or TUM, in SI units, FLU and ENU."),
         "latency": (
             LatencyLogConfig,
@@ -133,7 +155,9 @@ def main(argv: list[str]) -> int:
             "Render a log's poses at their stamps in a scene: a visual-inertial data set in EuRoC's layout.",
         ),
     }
-    return run_subcommand(PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip", "--sensors", "--people")))
+    return run_subcommand(
+        PROG, commands, gathered(argv, ("--set", "--topic", "--use", "--skip", "--sensors", "--people", "--parts"))
+    )
 
 
 def read_options(config: Any, env: int = 0) -> ReadOptions:
@@ -205,12 +229,26 @@ def _show(config: ShowLogConfig) -> int:
     _print_lines("Events", _event_lines(log))
     marks = {True: "good", False: "WRONG", None: "not known"}
     _print_lines("Checks", [f"{check.name}: {marks[check.passed]}. {check.said}" for check in log_checks(log)])
+    _print_lines("Clocks", [said for said, _ in _clocks(log)])
     _print_lines("Flight", _flight_lines(segments))
     if motors is not None:
         _print_lines("Motors", [motors.sentence()])
+    _print_lines("Advice", rate_advice(log))
     rows = [(f.parameter, f.verdict, f.reason, f.helps) for f in log_findings(log, segments)]
     show_table("What it tells of the vehicle", ("parameter", "verdict", "because", "what would help"), rows)
     return 0
+
+
+def _clocks(log: Log) -> list[tuple[str, ClockFit | None]]:
+    """Return what is known of the clock of each stream of attitudes beside the gyro's: a sentence, and the fit."""
+    found: list[tuple[str, ClockFit | None]] = []
+    for stream in log.of_kind("attitude") if log.has("gyro") else ():
+        try:
+            fit = clock_fit(log, stream)
+            found.append((fit.sentence(), fit))
+        except AirworthyError as error:
+            found.append((str(error), None))
+    return found
 
 
 def _motors(log: Log, segments: LogSegments, like: str | None) -> MotorOrder | None:
@@ -306,7 +344,9 @@ def _record(log: Log, segments: LogSegments) -> dict[str, Any]:
         "events": [dataclasses.asdict(e) for e in log.events],
         "notes": list(log.notes),
         "checks": [dataclasses.asdict(c) for c in log_checks(log)],
+        "clocks": [dataclasses.asdict(fit) for _, fit in _clocks(log) if fit is not None],
         "segments": dataclasses.asdict(segments),
+        "advice": list(rate_advice(log)),
         "findings": [dataclasses.asdict(f) for f in log_findings(log, segments)],
     }
 
@@ -325,6 +365,57 @@ def _map(config: MapLogConfig) -> int:
         print(f"  {note}")
     print(f"Wrote {config.out}: read it, correct it, and give it with --map.")
     return 0
+
+
+def _plan(config: PlanLogConfig) -> int:
+    if config.out is not None:
+        refuse_unwritable(config.out)
+        if config.out.suffix != ".json":
+            raise AirworthyError(f"--out is {str(config.out)!r}; a course is a JSON file: name it {config.out.stem}.json.")
+    plan = excitation_plan(
+        named_vehicle(config.vehicle),
+        ExcitationConfig(config.box, config.height, config.speed, config.parts, config.length),
+    )
+    if config.out is not None:
+        write_course(plan.course, config.out)
+    if config.json:
+        parts = [dataclasses.asdict(part) | {"tells": part.tells} for part in plan.parts]
+        facts = {"vehicle": plan.vehicle, "duration_s": plan.duration, "lowest_m": plan.lowest, "highest_m": plan.highest}
+        emit_json(facts | {"parts": parts, "advice": plan.advice, "course": None if config.out is None else str(config.out)})
+        return 0
+    _show_plan(plan, config)
+    return 0
+
+
+def _show_plan(plan: ExcitationPlan, config: PlanLogConfig) -> None:
+    sides = " x ".join(f"{high - low:.2f}" for low, high in zip(plan.lowest, plan.highest, strict=True))
+    low, high = plan.lowest[2], plan.highest[2]
+    print(f"{plan.vehicle}: {plan.duration:.0f} s within {sides} m, {low:.2f} to {high:.2f} m above the ground.")
+    columns = ("part", "from [s]", "to [s]", "what", "to [m/s]", "to [rad/s]", "reach [m]", "rotors [%]", "tells")
+    rows = [
+        (p.name, p.start, p.stop, _flown_words(p), p.speed, p.rate, p.reach, 100.0 * p.rotor_use, p.tells) for p in plan.parts
+    ]
+    show_table("Excitation", columns, rows)
+    _print_lines("Notes", plan.advice)
+    if config.out is None:
+        print("--out FILE.json writes it as a course, which pilots fly in simulation.")
+        return
+    who, where = shlex.quote(config.vehicle), shlex.quote(str(config.out))
+    print(f"Wrote {config.out}. Fly it, and see what its log tells:")
+    print(f"  airworthy fly --vehicle {who} --course {where} --imu bmi088 {_RATES} --out runs/excitation")
+    print(f"  airworthy logs show runs/excitation --like {who}")
+
+
+_RATES = "--control-rate 480 --record-rate 480"
+"""Of flights whose log is to tell lag and dead time: half of the usual physics'."""
+
+
+def _flown_words(part: ExcitationPart) -> str:
+    """Return what is flown, with its size and how fast it is reached."""
+    size = {"collective": f"{100.0 * part.size:.3g} %", "yaw": f"{np.degrees(part.size):.3g} deg/s"}.get(
+        part.name, f"{np.degrees(part.size):.3g} deg"
+    )
+    return f"{part.flown}, +-{size} within {part.ramp:.2g} s"
 
 
 def _convert(config: ConvertLogConfig) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.logs.advice import rate_advice
     from airworthy.logs.checks import LogCheck, log_checks
     from airworthy.logs.clock import even_clock
     from airworthy.logs.excitation import LogFinding, log_findings
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from airworthy.logs.reading import ReadOptions, read_log, table_of
     from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
     from airworthy.logs.segments import LogSegments, Span, flight_segments
+    from airworthy.logs.stream_clock import ClockFit, clock_fit, on_gyro_clock
     from airworthy.logs.writing.outputs import refuse_input
     from airworthy.logs.writing.writers import write_log
 else:
@@ -24,6 +26,7 @@ else:
 
 __all__ = [
     "KINDS",
+    "ClockFit",
     "Log",
     "LogCheck",
     "LogEvent",
@@ -38,6 +41,7 @@ __all__ = [
     "RotorGeometry",
     "Span",
     "StreamQuality",
+    "clock_fit",
     "even_clock",
     "flight_segments",
     "guess_mapping",
@@ -46,6 +50,8 @@ __all__ = [
     "log_findings",
     "mcap_messages",
     "motor_order",
+    "on_gyro_clock",
+    "rate_advice",
     "read_log",
     "refuse_input",
     "table_of",

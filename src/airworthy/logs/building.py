@@ -19,6 +19,21 @@ LOG_BYTES_MAX = 1 << 30
 """Largest log file that is read."""
 
 
+LARGE_BYTES = 256 << 20
+"""Ours: of larger files, variables that became streams are not kept raw, too."""
+
+
+class FileContent:
+    """The bytes of a file, which a reader lets go as soon as it has what it needs of them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def let_go(self) -> None:
+        """Forget the bytes."""
+        self.data = b""
+
+
 @dataclass(frozen=True)
 class Found:
     """One stream as a reader found it: its own clock, its own axes, SI units."""
@@ -81,15 +96,25 @@ def build(draft: LogDraft) -> Log:
     if not stamps:
         raise draft.refuse("it holds no sample of anything")
     start = min(int(np.min(s)) for s in stamps)
-    streams = tuple(_stream(f, start, draft) for f in draft.found if len(f.stamps))
-    _tell_steps(streams, draft)
-    times: dict[int, Array] = {}
-    raw = {}
-    for name, (series, values) in draft.raw.items():
-        # Variables of one message share their stamps, and so their times.
+    # Streams and variables of one message share their stamps, and so their times.
+    times: dict[int, tuple[ArrayAny, Array]] = {}
+
+    def seconds(series: ArrayAny) -> Array:
+        # The stamps are kept beside: another array may get the place of one that is gone.
         if id(series) not in times:
-            times[id(series)] = _seconds(series, start)
-        raw[name] = RawSeries(times[id(series)], values)
+            times[id(series)] = (series, _seconds(series, start))
+        return times[id(series)][1]
+
+    # Each is let go as it is made a stream: a long log's values are not there twice.
+    pending, made = draft.found[::-1], []
+    draft.found.clear()
+    while pending:
+        found = pending.pop()
+        if len(found.stamps):
+            made.append(_stream(found, seconds(found.stamps), draft))
+    streams = tuple(made)
+    _tell_steps(streams, draft)
+    raw = {name: RawSeries(seconds(series), values) for name, (series, values) in draft.raw.items()}
     # What came before the first sample holds from there on.
     events = [LogEvent(max(t - start, 0) / NS, kind, harmless(detail)) for t, kind, detail in sorted(draft.events)]
     return Log(
@@ -126,7 +151,7 @@ def _seconds(stamps: ArrayAny, start: int) -> Array:
     return (stamps - np.int64(start)).astype(np.float64) / NS
 
 
-def _stream(found: Found, start: int, draft: LogDraft) -> LogStream:
+def _stream(found: Found, time: Array, draft: LogDraft) -> LogStream:
     kind = KINDS[found.kind]
     values = np.asarray(found.values, np.float64)
     values = values[:, None] if values.ndim == 1 else values
@@ -135,10 +160,11 @@ def _stream(found: Found, start: int, draft: LogDraft) -> LogStream:
     if kind.frame == "flu->enu":
         values = _unit(values, found, draft)
     # Infinity is what a division by zero left: no measurement.
-    values = np.where(np.isfinite(values), values, np.nan)
+    if np.isinf(values).any():
+        values = np.where(np.isfinite(values), values, np.nan)
     return LogStream(
         kind=found.kind,
-        time=_seconds(found.stamps, start),
+        time=time,
         values=values,
         label=harmless(found.label),
         stamp=found.stamp or ("held" if kind.held else "instant"),

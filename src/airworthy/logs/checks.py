@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, normalize, rotate, to_rotation_vector
 from airworthy.logs.clock import gyro_lag
 from airworthy.logs.kinematics import integrate_gyro
 from airworthy.logs.quality import REST_RATE
 from airworthy.logs.record import Log, LogStream
-from airworthy.logs.segments import command_at, flight_segments
+from airworthy.logs.segments import FITTED, command_at, flight_segments
+from airworthy.logs.stream_clock import ascending, clock_fit
 
 REST_TIME = 1.0
 """Shortest rest that counts [s]."""
@@ -27,6 +28,12 @@ GRAVITY = 9.81
 GRAVITY_FLIGHT_SHARE = 0.02
 FLIGHT_TIME = 20.0
 """Shortest flight over which the mean vertical force must be gravity [s]."""
+RATE_MAX = 50_000.0
+"""Ours: fastest rate of an inertial sensor or a command [Hz]."""
+_DOWN = 0.7
+"""Share of a resting force along -z from which the body's z points down."""
+_BLOCK = 1 << 16
+"""Ours: rows that are turned at once."""
 _DEGREES = 180.0 / np.pi
 
 
@@ -67,6 +74,10 @@ def log_checks(log: Log) -> tuple[LogCheck, ...]:
 
 def _stamps(log: Log) -> LogCheck:
     """Whether the stamps of every stream go on."""
+    fast = [stream for stream in log.streams if stream.kind in FITTED and stream.quality.rate > RATE_MAX]
+    if fast:
+        said = f"{fast[0].name} comes at {fast[0].quality.rate:,.0f} Hz, which no sensor does: the unit of its time is wrong."
+        return LogCheck("stamps", False, said, fast[0].quality.rate)
     back = [f"{stream.name} ({stream.quality.backward} times)" for stream in log.streams if stream.quality.backward]
     if not log.streams:
         return LogCheck("stamps", None, "There is no stream.")
@@ -147,6 +158,9 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
         return LogCheck(name, None, told)
     value = float(np.linalg.norm(rest.force))
     low, high = GRAVITY_REST
+    if low <= value <= high and rest.force[2] < -_DOWN * value:
+        said = f"At rest the specific force points along -z ({rest.force[2]:.2f} of {value:.2f} m/s^2)"
+        return LogCheck(name, False, f"{said}: the body's z is down (FRD named FLU), or it lies upside down.", value)
     if low <= value <= high:
         return LogCheck(name, True, f"|specific force| is {value:.3f} m/s^2 over {rest.stop - rest.start:.1f} s.", value)
     guess = ""
@@ -189,11 +203,20 @@ def vertical_force(log: Log, rest: RestNoise, start: float, stop: float) -> floa
         stop: [s]
     """
     gyro, force = log.stream("gyro"), log.stream("accelerometer")
-    part = gyro.between(rest.stop - 0.1, stop)
-    attitude = multiply(_level(rest.force), integrate_gyro(part.time, np.nan_to_num(part.values) - rest.gyro_bias))
-    measured = force.between(start, stop)
-    index = np.clip(np.searchsorted(part.time, measured.time), 0, len(part.time) - 1)
-    return float(np.nanmean(rotate(attitude[index], measured.values)[:, 2]))
+    first, last = np.searchsorted(gyro.time, [rest.stop - 0.1, stop])
+    clock, rate = gyro.time[first:last], np.nan_to_num(gyro.values[first:last])
+    rate -= rest.gyro_bias
+    turned = integrate_gyro(clock, rate)
+    del rate
+    level = _level(rest.force)
+    inside = np.flatnonzero((force.time >= start) & (force.time < stop))
+    total, count = 0.0, 0
+    for first in range(0, len(inside), _BLOCK):
+        rows = inside[first : first + _BLOCK]
+        index = np.clip(np.searchsorted(clock, force.time[rows]), 0, len(clock) - 1)
+        up = rotate(multiply(level, turned[index]), force.values[rows])[:, 2]
+        total, count = total + float(np.nansum(up)), count + int(np.isfinite(up).sum())
+    return total / count if count else float("nan")
 
 
 def _level(force: Array) -> Array:
@@ -213,38 +236,33 @@ def _against_attitude(log: Log) -> list[LogCheck]:
         if told := _went_back(log, "gyro", stream.name):
             checks.append(LogCheck(name, None, told))
             continue
-        gyro = _ascending(log.stream("gyro"))
-        poses = _ascending(stream)
         try:
-            lag, correlation = gyro_lag(gyro.time, gyro.values, poses.time, poses.values)
-        except AirworthyError as error:
-            checks.append(LogCheck(name, None, str(error)))
+            fit = clock_fit(log, stream)
+        except AirworthyError:
+            checks.append(_by_speeds(log, stream, name))
             continue
-        ratio = _turn_ratio(gyro, poses, lag)
-        if correlation < 0.5 or not np.isfinite(ratio):
-            checks.append(LogCheck(name, None, f"They hardly correlate ({correlation:.2f}): the vehicle hardly turned."))
-            continue
-        good = abs(ratio - 1.0) < 0.1
-        said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late"
-        said += f" (correlation {correlation:.3f})."
-        if abs(ratio / _DEGREES - 1.0) < 0.1:
-            said = said[:-1] + ": the file's rates are in deg/s."
-        elif abs(ratio * _DEGREES - 1.0) < 0.1:
-            said = said[:-1] + ": the file's rates were in rad/s already."
-        checks.append(LogCheck(name, good, said, ratio))
+        said = f"The gyro turns {1.0 / fit.second:.3f} times as fast, and attitudes come {1e3 * fit.late:+.1f} ms late."
+        checks.append(LogCheck(name, True, said, 1.0 / fit.second))
     return checks
 
 
-def _ascending(stream: LogStream) -> LogStream:
-    """Return the stream without missing values and without stamps that do not go on."""
-    from dataclasses import replace
-
-    good = np.isfinite(stream.values).all(axis=1)
-    time, values = stream.time[good], stream.values[good]
-    order = np.argsort(time, kind="stable")
-    time, values = time[order], values[order]
-    keep: ArrayAny = np.concatenate([[True], np.diff(time) > 0.0]) if time.size else np.zeros(0, bool)
-    return replace(stream, time=time[keep], values=values[keep])
+def _by_speeds(log: Log, stream: LogStream, name: str) -> LogCheck:
+    """Compare the speeds of turning alone: what is left where no clock could be fitted, as in wrong units."""
+    gyro, poses = ascending(log.stream("gyro")), ascending(stream)
+    try:
+        lag, correlation = gyro_lag(gyro.time, gyro.values, poses.time, poses.values)
+    except AirworthyError as error:
+        return LogCheck(name, None, str(error))
+    ratio = _turn_ratio(gyro, poses, lag)
+    if correlation < 0.5 or not np.isfinite(ratio):
+        return LogCheck(name, None, f"They hardly correlate ({correlation:.2f}): the vehicle hardly turned.")
+    said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late"
+    said += f" (correlation {correlation:.3f})."
+    if abs(ratio / _DEGREES - 1.0) < 0.1:
+        said = said[:-1] + ": the file's rates are in deg/s."
+    elif abs(ratio * _DEGREES - 1.0) < 0.1:
+        said = said[:-1] + ": the file's rates were in rad/s already."
+    return LogCheck(name, abs(ratio - 1.0) < 0.1, said, ratio)
 
 
 def _turn_ratio(gyro: LogStream, poses: LogStream, lag: float) -> float:

@@ -10,17 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayAny
+from airworthy.logs.advice import NEAR, RATES, rate_hint
+from airworthy.logs.motor_speeds import speed_faults
 from airworthy.logs.record import Log
 from airworthy.logs.segments import LogSegments
 from airworthy.logs.units import STANDARD_GRAVITY
 
-LAG = 0.05
-"""Lag of a small vehicle's rotors, for which rates are judged [s]: commands need 4 and other streams 8 samples in it."""
 VERTICAL_SHARE = 0.10
 """Deviation of the vertical specific force over gravity that shows thrust over command."""
 TURNING = 0.3
 """Deviation of a rate that shows an inertia [rad/s]; ours."""
+STRETCH_TIME = 10.0
+"""Deviations and speeds are those of the best stretch of this length [s]; ours: a third to a half of an excitation flight."""
 LEVER_RATE, DRAG_SPEED, SAG = 3.0, 2.0, 0.08
 """Rate that shows a lever [rad/s], air speed that shows drag [m/s], share of voltage that shows sag."""
 
@@ -48,13 +50,49 @@ class _Flown:
 
     def values(self, kind: str) -> Array | None:
         """Values of a kind's first stream, (n, k); None where there are none."""
+        inside = self._inside(kind)
+        return self.log.stream(kind).values[inside] if inside is not None and inside.any() else None
+
+    def best(self, kind: str, measure: Callable[[Array], Array]) -> Array | None:
+        """Largest of a measure over stretches of 10 s of a kind's first stream; None where there are no values.
+
+        A manoeuvre of some seconds tells as much in a long log as in a short one.
+
+        Args:
+            kind: Of the stream.
+            measure: From rows (n, k) to numbers, each of which is to be large.
+        """
+        inside = self._inside(kind)
+        if inside is None or not inside.any():
+            return None
+        stream = self.log.stream(kind)
+        time, values = stream.time, stream.values
+        if np.any(np.diff(time) < 0.0):
+            order = np.argsort(time, kind="stable")
+            time, values, inside = time[order], values[order], inside[order]
+        found = []
+        for shift in (0.0, 0.5):
+            edges = (np.arange(np.floor(time[0] / STRETCH_TIME), time[-1] / STRETCH_TIME + 2.0) - shift) * STRETCH_TIME
+            places = np.searchsorted(time, edges)
+            counts = np.add.reduceat(np.append(inside, False), places[:-1]) * (np.diff(places) > 0)
+            # A few samples at an edge have no deviation that means something.
+            for k in np.flatnonzero((4 * counts >= counts.max()) & (counts > 0)):
+                part = slice(places[k], places[k + 1])
+                found.append(measure(values[part][inside[part]]))
+        return np.nanmax(np.array(found), axis=0)
+
+    def _inside(self, kind: str) -> ArrayAny | None:
         if not self.log.has(kind):
             return None
         stream = self.log.stream(kind)
         inside = np.zeros(len(stream.time), bool)
         for span in self.segments.usable:
             inside |= (stream.time >= span.start) & (stream.time <= span.stop)
-        return stream.values[inside] if inside.any() else None
+        return inside
+
+    def deviations(self, kind: str) -> Array | None:
+        """Largest deviation of each column over 10 s, (k,); None where there are no values."""
+        return self.best(kind, _deviations)
 
     def rate(self, kind: str) -> float:
         """Return samples per second, 0 without a stream."""
@@ -80,15 +118,26 @@ def log_findings(log: Log, segments: LogSegments) -> tuple[LogFinding, ...]:
     return (*(row(flown) for row in rows), LogFinding("mass", CANNOT, "a log tells thrust over mass only", "weigh the vehicle"))
 
 
-def _deviation(values: Array | None, column: int) -> float:
-    return float(np.nanstd(values[:, column])) if values is not None and len(values) > 1 else 0.0
+@np.errstate(all="ignore")
+def _deviations(rows: Array) -> Array:
+    good = np.isfinite(rows)
+    count = np.maximum(good.sum(axis=0), 1)
+    mean = np.where(good, rows, 0.0).sum(axis=0) / count
+    return np.sqrt(np.where(good, np.square(rows - mean), 0.0).sum(axis=0) / count)
+
+
+def _speed_of(rows: Array, percent: float) -> Array:
+    """Return a percentile of the lengths of rows; NaN without one."""
+    lengths = np.linalg.norm(rows, axis=1)
+    lengths = lengths[np.isfinite(lengths)]
+    return np.percentile(lengths, percent) if len(lengths) else np.array(np.nan)
 
 
 def _thrust(flown: _Flown) -> LogFinding:
-    force = flown.values("accelerometer")
+    force = flown.deviations("accelerometer")
     if force is None:
         return LogFinding("thrust over command / mass", CANNOT, "there is no accelerometer", "log the accelerometer")
-    share = _deviation(force, 2) / STANDARD_GRAVITY
+    share = float(force[2]) / STANDARD_GRAVITY
     said = f"vertical force varies by {100 * share:.0f} % of gravity"
     if share >= VERTICAL_SHARE:
         return LogFinding("thrust over command / mass", CAN, said)
@@ -97,10 +146,9 @@ def _thrust(flown: _Flown) -> LogFinding:
 
 def _speed(flown: _Flown) -> LogFinding:
     if flown.log.has("motor_speed"):
-        dead = [k + 1 for k, c in enumerate(flown.log.stream("motor_speed").values.T) if not np.any(np.nan_to_num(c))]
-        if dead:
-            said = f"speed of motor {', '.join(map(str, dead))} is always 0"
-            return LogFinding("thrust over rotor speed", PARTLY, said, "mend that channel")
+        faults = speed_faults(flown.log, flown.segments)
+        if faults:
+            return LogFinding("thrust over rotor speed", PARTLY, "; ".join(faults), "mend that channel")
         return LogFinding("thrust over rotor speed", CAN, "speeds were measured")
     return LogFinding(
         "thrust over rotor speed", CANNOT, "no speeds: a rotor's state has no scale", "log the speeds (ESC telemetry)"
@@ -109,13 +157,13 @@ def _speed(flown: _Flown) -> LogFinding:
 
 def _lag(flown: _Flown) -> LogFinding:
     commands, others = flown.rate("motor_command"), max(flown.rate("gyro"), flown.rate("accelerometer"))
-    wanted, wanted_others = 4.0 / LAG, 8.0 / LAG
-    if commands < wanted or others < wanted_others:
+    wanted, wanted_others = RATES["motor_command"], RATES["gyro"]
+    if commands < NEAR * wanted or others < NEAR * wanted_others:
         said = f"commands come at {commands:.0f} Hz and the IMU at {others:.0f} Hz"
         said += f"; {wanted:.0f} and {wanted_others:.0f} are needed"
-        return LogFinding("lag and dead time", CANNOT, said, "log at a higher rate")
-    values = flown.values("motor_command")
-    moved = max((_deviation(values, k) for k in range(values.shape[1])), default=0.0) if values is not None else 0.0
+        return LogFinding("lag and dead time", CANNOT, said, rate_hint(flown.log))
+    values = flown.deviations("motor_command")
+    moved = float(values.max(initial=0.0)) if values is not None else 0.0
     said = f"commands move by {moved:.3f} (deviation) at {commands:.0f} Hz"
     if moved < 0.02:
         return LogFinding("lag and dead time", PARTLY, said, "30 s of collective steps")
@@ -123,8 +171,8 @@ def _lag(flown: _Flown) -> LogFinding:
 
 
 def _inertia(flown: _Flown) -> LogFinding:
-    gyro = flown.values("gyro")
-    roll, pitch = _deviation(gyro, 0), _deviation(gyro, 1)
+    gyro = flown.deviations("gyro")
+    roll, pitch = (0.0, 0.0) if gyro is None else (float(gyro[0]), float(gyro[1]))
     said = f"roll and pitch rates deviate by {roll:.2f} and {pitch:.2f} rad/s"
     if min(roll, pitch) >= TURNING:
         return LogFinding("inertia xx, yy", CAN, f"{said}; they scale with mass and arm")
@@ -133,7 +181,8 @@ def _inertia(flown: _Flown) -> LogFinding:
 
 
 def _yaw(flown: _Flown) -> LogFinding:
-    rate = _deviation(flown.values("gyro"), 2)
+    gyro = flown.deviations("gyro")
+    rate = 0.0 if gyro is None else float(gyro[2])
     said = f"yaw rate deviates by {rate:.2f} rad/s"
     if rate >= TURNING:
         return LogFinding("torque / inertia zz", CAN, f"{said}; only their ratio shows")
@@ -141,21 +190,21 @@ def _yaw(flown: _Flown) -> LogFinding:
 
 
 def _lever(flown: _Flown) -> LogFinding:
-    gyro = flown.values("gyro")
-    fastest = float(np.nanpercentile(np.linalg.norm(gyro, axis=1), 99)) if gyro is not None else 0.0
+    gyro = flown.best("gyro", lambda rows: _speed_of(rows, 99.0))
+    fastest = float(gyro) if gyro is not None else 0.0
     said = f"the vehicle turns at up to {fastest:.1f} rad/s"
     verdict = CAN if fastest > LEVER_RATE else CANNOT
     return LogFinding("lever of the IMU", verdict, said, "" if verdict == CAN else "turns over 3 rad/s")
 
 
 def _drag(flown: _Flown) -> LogFinding:
-    velocity = flown.values("velocity")
+    velocity = flown.best("velocity", lambda rows: _speed_of(rows, 95.0))
     if velocity is None:
         helps = (
             "motion capture, GNSS or optical flow" if not flown.log.has("position") else "velocity, or differences of the poses"
         )
         return LogFinding("drag", CANNOT, "there is no velocity", helps)
-    fastest = float(np.nanpercentile(np.linalg.norm(velocity, axis=1), 95))
+    fastest = float(velocity)
     said = f"it flies at up to {fastest:.1f} m/s; wind and drag show only as their difference"
     return LogFinding(
         "drag", CAN if fastest > DRAG_SPEED else CANNOT, said, "" if fastest > DRAG_SPEED else "20 s of fast straight lines"

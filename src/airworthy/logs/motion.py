@@ -58,6 +58,8 @@ def _height(stream: LogStream, first: float, block: ArrayAny) -> Array:
 def _by_block(stream: LogStream, first: float, block: ArrayAny, measure: object, without: float) -> Array:
     """Return a measure of the rows of a stream in the block of each time, (n,)."""
     good = np.isfinite(stream.values).all(axis=1) & (stream.time >= first)
+    if not good.any():
+        return np.full(len(block), without)
     number = np.floor((stream.time[good] - first) / BLOCK_TIME).astype(np.int64)
     order = np.argsort(number, kind="stable")
     numbers, starts = np.unique(number[order], return_index=True)

@@ -12,7 +12,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import harmless, read_bytes
-from airworthy.logs.building import LOG_BYTES_MAX, LogDraft, build, draft_of
+from airworthy.logs.building import LOG_BYTES_MAX, FileContent, LogDraft, build, draft_of
 from airworthy.logs.mapping import ColumnMapping, apply_mapping, read_mapping
 from airworthy.logs.readers.blackbox import is_blackbox, read_blackbox
 from airworthy.logs.readers.columns import bytes_allowed, flat, npz_arrays, parquet_columns, text_columns
@@ -126,7 +126,10 @@ def _file(path: Path, options: ReadOptions) -> LogDraft:
     for found, name, read in _BINARY:
         if found(data):
             draft = _draft(path, data, name, options)
-            read(data, draft, options)
+            content = FileContent(data)
+            # Readers let go what they have read: of a log of hours the file would be half of what is there.
+            del data
+            read(content, draft, options)
             return draft
     if data[:4] in (b"PK\x03\x04", b"PAR1"):
         return _packed_table(path, data, options)
@@ -192,11 +195,11 @@ def _refuse_idle(draft: LogDraft, options: ReadOptions) -> None:
 FORMATS = "ULog, Crazyflie micro-SD, blackbox CSV, MCAP, ROS 2 bag, EuRoC, TUM, a run, CSV, Parquet, .npz"
 """What `read_log` reads, for messages."""
 
-_BINARY: tuple[tuple[Callable[[bytes], bool], str, Callable[[bytes, LogDraft, ReadOptions], None]], ...] = (
-    (is_ulog, "ULog", lambda data, draft, _: read_ulog(data, draft)),
-    (is_crazyflie, "Crazyflie micro-SD", lambda data, draft, _: read_crazyflie(data, draft)),
-    (is_mcap, "MCAP", lambda data, draft, options: read_mcap(data, draft, options.topics)),
-    (is_rosbag, "ROS 2 bag", lambda data, draft, options: read_rosbag(data, draft, options.topics)),
+_BINARY: tuple[tuple[Callable[[bytes], bool], str, Callable[[FileContent, LogDraft, ReadOptions], None]], ...] = (
+    (is_ulog, "ULog", lambda content, draft, _: read_ulog(content, draft)),
+    (is_crazyflie, "Crazyflie micro-SD", lambda content, draft, _: read_crazyflie(content, draft)),
+    (is_mcap, "MCAP", lambda content, draft, options: read_mcap(content.data, draft, options.topics)),
+    (is_rosbag, "ROS 2 bag", lambda content, draft, options: read_rosbag(content.data, draft, options.topics)),
 )
 
 

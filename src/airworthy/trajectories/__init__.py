@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from airworthy.trajectories.bspline import UniformBspline
     from airworthy.trajectories.course_draft import CourseDraft, DraftHistory, parse_points
     from airworthy.trajectories.course_file import Course, course, course_names, from_waypoints, read_course, write_course
+    from airworthy.trajectories.excitation import ExcitationConfig, ExcitationPart, ExcitationPlan, excitation_plan
     from airworthy.trajectories.flatness import (
         KinematicState,
         RigidState,
@@ -48,12 +49,13 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "DEFAULT_LIMITS", "TRACKING_ENVELOPE", "Course", "CourseDraft", "DraftHistory", "FlatSample", "Gate", "GateCrossing",
-    "GatePassage", "Keyframe", "KinematicState", "LimitCheck", "LimitProof", "Limits", "RandomCourse", "RigidState",
-    "RotorBound", "Trajectory", "UniformBspline", "YawedBox", "circle_course", "concatenate", "course", "course_names",
-    "from_waypoints", "gate_crossing", "gate_passages", "generated_course", "kinematic_state", "laps", "minimum_snap",
-    "parse_points", "prove", "prove_clearance", "prove_corridor", "prove_half_space", "prove_within", "random_course",
-    "read_course", "rigid_state", "rotor_thrusts", "septic", "septic_coasting", "septic_through", "shorten", "slow_to",
-    "snake_course", "straight_course", "through_gates", "thrust_command", "time_allocation_trapezoid", "vehicle_state",
-    "write_course", "yaw_fixed", "yaw_ramp", "yaw_spline",
+    "DEFAULT_LIMITS", "TRACKING_ENVELOPE", "Course", "CourseDraft", "DraftHistory", "ExcitationConfig", "ExcitationPart",
+    "ExcitationPlan", "FlatSample", "Gate", "GateCrossing", "GatePassage", "Keyframe", "KinematicState", "LimitCheck",
+    "LimitProof", "Limits", "RandomCourse", "RigidState", "RotorBound", "Trajectory", "UniformBspline", "YawedBox",
+    "circle_course", "concatenate", "course", "course_names", "excitation_plan", "from_waypoints", "gate_crossing",
+    "gate_passages", "generated_course", "kinematic_state", "laps", "minimum_snap", "parse_points", "prove",
+    "prove_clearance", "prove_corridor", "prove_half_space", "prove_within", "random_course", "read_course", "rigid_state",
+    "rotor_thrusts", "septic", "septic_coasting", "septic_through", "shorten", "slow_to", "snake_course", "straight_course",
+    "through_gates", "thrust_command", "time_allocation_trapezoid", "vehicle_state", "write_course", "yaw_fixed", "yaw_ramp",
+    "yaw_spline",
 ]  # fmt: skip

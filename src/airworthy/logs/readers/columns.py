@@ -6,6 +6,7 @@ import io
 import lzma
 import re
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,17 @@ _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*|\s*[-+]?(nan
 _DATE = r"^\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[-+]\d\d:?\d\d)?\s*$"
 _DAMAGE: tuple[type[Exception], ...] = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError)
 _DAMAGE += (ValueError, OSError, EOFError, KeyError)
-_DAMAGE += (RuntimeError, NotImplementedError, OverflowError, SyntaxError, TypeError, MemoryError, struct.error)
+_DAMAGE += (
+    RuntimeError,
+    RecursionError,
+    tokenize.TokenError,
+    NotImplementedError,
+    OverflowError,
+    SyntaxError,
+    TypeError,
+    MemoryError,
+    struct.error,
+)
 """What the standard library raises at archives and headers that are damaged."""
 _ARROW_LIMITS = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 20}
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.files import shown
-from airworthy.logs.building import Found, LogDraft, table
+from airworthy.logs.building import LARGE_BYTES, FileContent, Found, LogDraft, table
 from airworthy.logs.clock import unwrapped
 from airworthy.logs.cursor import ByteCursor, EndOfData
 from airworthy.logs.gathering import gathered
@@ -44,12 +44,13 @@ def is_crazyflie(data: bytes) -> bool:
     return len(data) >= 5 and data[0] == MAGIC and data[1] in (1, 2) and data[2] == 0
 
 
-def read_crazyflie(data: bytes, draft: LogDraft) -> None:
+def read_crazyflie(content: FileContent, draft: LogDraft) -> None:
     """Read a log of the micro-SD deck into a draft.
 
     Raises:
         AssetError: The header is cut or declares what cannot be.
     """
+    data = content.data
     cursor = ByteCursor(data, f"Log {draft.path!r}")
     version, types = _header(cursor)
     whole = len(data) >= 4 and zlib.crc32(memoryview(data)[:-4]) == int.from_bytes(data[-4:], "little")
@@ -58,13 +59,28 @@ def read_crazyflie(data: bytes, draft: LogDraft) -> None:
     else:
         draft.note("The checksum at the end does not fit: the file was cut, or bytes of it were changed.")
     _records(cursor, types, draft, whole)
-    for event in types.values():
-        rows = gathered(data, event.offsets, event.row)
-        time = rows["time"]
-        stamps = unwrapped(time) * _STEP_MS if version == 1 else np.minimum(time, 1 << 52).astype(np.int64) * _STEP_US
-        columns = {name: rows[name] for name in rows.dtype.names or () if name not in ("id", "time")}
-        draft.raw |= {f"{event.name}.{name}": (stamps, values) for name, values in columns.items()}
-        draft.found += crazyflie_streams(event.name, stamps, columns)
+    large = len(data) > LARGE_BYTES
+    read = [(event.name, gathered(data, event.offsets, event.row)) for event in types.values()]
+    types.clear()
+    del data, cursor
+    content.let_go()
+    for name, rows in read:
+        _variables(name, rows, version, draft, large)
+    if large:
+        draft.note("The file is large: variables that are streams are kept as these alone.")
+
+
+def _variables(event: str, rows: ArrayAny, version: int, draft: LogDraft, large: bool) -> None:
+    """Take the streams and variables of one event."""
+    time = rows["time"]
+    stamps = unwrapped(time) * _STEP_MS if version == 1 else np.minimum(time, 1 << 52).astype(np.int64) * _STEP_US
+    columns = {name: rows[name] for name in rows.dtype.names or () if name not in ("id", "time")}
+    found = crazyflie_streams(event, stamps, columns)
+    draft.found += found
+    if large:
+        used = {name for item in found for name in item.origin.partition(": ")[2].split(", ")}
+        columns = {name: values.copy() for name, values in columns.items() if name not in used}
+    draft.raw |= {f"{event}.{name}": (stamps, values) for name, values in columns.items()}
 
 
 def _header(cursor: ByteCursor) -> tuple[int, dict[int, _EventType]]:

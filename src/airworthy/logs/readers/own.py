@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from airworthy.core.arrays import ArrayAny
-from airworthy.core.files import parse_json, read_toml
+from airworthy.core.files import parse_json, read_json, read_toml
 from airworthy.logs.building import Found, LogDraft, table
 from airworthy.logs.clock import NS, nanoseconds
 from airworthy.logs.readers.columns import parquet_columns
@@ -22,6 +22,7 @@ NPZ_HEAD = "airworthy_log"
 GEOMETRY_ARRAYS = ("position", "axis", "spin", "torque_ratio")
 """Arrays of a `RotorGeometry`, under "geometry/" in an archive of ours."""
 _EVENTS_MAX = 1_000_000
+_META_BYTES_MAX = 1 << 24
 _XYZ = ("x", "y", "z")
 _SECONDS_MAX = 3e8
 
@@ -85,6 +86,7 @@ def _rotors(columns: Mapping[str, ArrayAny], stamps: ArrayAny, draft: LogDraft, 
     speeds = table(columns, [f"rotor_speed_{k}_rad_s" for k in range(count)])
     commands = table(columns, [f"rotor_command_{k}_rad_s" for k in range(count)])
     limits, thrust = _rotor_limits(folder, count)
+    held, commanded = _command_stamps(stamps, folder)
     if thrust:
         draft.note("Rotors of this vehicle have thrust as their state: speeds are left out.")
     elif speeds is not None:
@@ -92,7 +94,21 @@ def _rotors(columns: Mapping[str, ArrayAny], stamps: ArrayAny, draft: LogDraft, 
     if commands is not None and limits is None:
         draft.note("Commands of rotors stay raw: record/vehicle_0.toml, which has their largest speed, is not there.")
     elif commands is not None and limits is not None:
-        draft.found.append(Found("motor_command", stamps, commands / limits, origin="rotor_command_* over speed_max"))
+        values = commands[commanded] / limits
+        draft.found.append(Found("motor_command", held, values, origin="rotor_command_* over speed_max"))
+
+
+def _command_stamps(stamps: ArrayAny, folder: Path) -> tuple[ArrayAny, slice]:
+    """Since when recorded commands hold [ns], and which of them are commands.
+
+    A row has the state after a step of the physics, and the command that held during it: since one step before. What the first
+    row has was never commanded. Without the physics' rate, stamps stay those of the rows.
+    """
+    meta = read_json(folder / "meta.json", _META_BYTES_MAX) if (folder / "meta.json").is_file() else {}
+    rate = meta.get("physics_rate_hz") if isinstance(meta, dict) else None
+    if not _number(rate) or not 1.0 <= float(str(rate)) <= 1e6 or len(stamps) < 2:
+        return stamps, slice(None)
+    return stamps[1:] - round(NS / float(str(rate))), slice(1, None)
 
 
 def _rotor_limits(folder: Path, count: int) -> tuple[ArrayAny | None, bool]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.frames import flu_enu, from_wxyz
-from airworthy.logs.building import Found, LogDraft
+from airworthy.logs.building import LARGE_BYTES, FileContent, Found, LogDraft
 from airworthy.logs.readers.ulog import Ulog, UlogTopic, read_container
 from airworthy.logs.record import LowPass, RotorGeometry
 from airworthy.logs.units import RPM
@@ -23,22 +23,18 @@ _NS = 1000  # per us
 _MODES_MAX = 200
 
 
-def read_ulog(data: bytes, draft: LogDraft) -> None:
+def read_ulog(content: FileContent, draft: LogDraft) -> None:
     """Read a ULog file into a draft; raises AssetError where it is not one."""
-    ulog = read_container(data, draft)
+    ulog = read_container(content.data, draft)
+    large = len(content.data) > LARGE_BYTES
+    content.let_go()
     topics = _Topics(ulog, draft)
     draft.parameters |= ulog.parameters | {f"info.{k}": v for k, v in ulog.facts.items()}
     for make in (_inertial, _motors, _estimates, _setpoints, _others):
         draft.found += make(topics)
     draft.geometry = rotor_geometry(ulog.parameters)
     _events(topics)
-    _raw(ulog, draft)
-    slow = [f for f in draft.found if f.kind == "motor_command" and _rate(f.stamps) < 100.0]
-    if slow:
-        draft.note(
-            f"Motor commands come at {_rate(slow[0].stamps):.0f} Hz, too slowly for the lag of rotors: set SDLOG_PROFILE to"
-            " high rate and system identification, and fly again."
-        )
+    _raw(topics, large)
 
 
 class _Topics:
@@ -47,19 +43,24 @@ class _Topics:
     def __init__(self, ulog: Ulog, draft: LogDraft) -> None:
         self.ulog = ulog
         self.draft = draft
+        self.used: set[tuple[str, int, str]] = set()
+        """Topic, instance and field of what became streams."""
+        self._stamps: dict[tuple[str, int, str], ArrayAny] = {}
 
     def stamps(self, topic: UlogTopic, sampled: bool = False) -> ArrayAny:
         """Stamps [ns]; of the data behind a sample where asked for and there."""
         names = topic.rows.dtype.names or ()
         name = "timestamp_sample" if sampled and "timestamp_sample" in names else "timestamp"
-        stamps = np.asarray(topic.rows[name])
-        if stamps.dtype.kind not in "iu" or stamps.ndim != 1:
-            return np.zeros(len(stamps), np.int64)
-        # 2^52 us are 142 years: what is later is damage, and stays where nothing overflows.
-        return np.minimum(stamps, 1 << 52).astype(np.int64) * _NS
+        key = (topic.name, topic.instance, name)
+        if key not in self._stamps:
+            stamps = np.asarray(topic.rows[name])
+            good = stamps.dtype.kind in "iu" and stamps.ndim == 1
+            # 2^52 us are 142 years: what is later is damage, and stays where nothing overflows.
+            self._stamps[key] = np.minimum(stamps, 1 << 52).astype(np.int64) * _NS if good else np.zeros(len(stamps), np.int64)
+        return self._stamps[key]
 
-    def columns(self, topic: UlogTopic, names: Sequence[str]) -> Array | None:
-        """Fields side by side, arrays with all their columns; None where one is missing or no number."""
+    def columns(self, topic: UlogTopic, names: Sequence[str], most: int | None = None) -> Array | None:
+        """Fields side by side, arrays with all their columns, or the first `most`; None where one is missing or no number."""
         parts = []
         for name in names:
             if name not in (topic.rows.dtype.names or ()):
@@ -67,8 +68,9 @@ class _Topics:
             values = np.asarray(topic.rows[name])
             if values.dtype.kind not in "iuf" or values.ndim > 2:
                 return None
-            parts.append(values.reshape(len(values), -1).astype(np.float64))
-        return np.concatenate(parts, axis=1)
+            parts.append(values.reshape(len(values), -1)[:, :most].astype(np.float64))
+        self.used |= {(topic.name, topic.instance, name) for name in names}
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def found(self, kind: str, topic: str, names: Sequence[str], width: int, **more: object) -> list[Found]:
         """Every instance of a topic as streams of a kind; none where it lacks a field or has another width."""
@@ -81,10 +83,12 @@ class _Topics:
             values = self.columns(item, names) if item.name == topic and len(item.rows) else None
             if values is None or values.shape[1] != width:
                 continue
+            if scale != 1.0 or shift != 0.0:
+                values = values * scale + shift
             mark = ":".join(filter(None, (label, str(item.instance) if item.instance else "")))
             origin = f"{topic}.{','.join(names)}"
             stamps = self.stamps(item, sampled)
-            out.append(Found(kind, stamps, values * scale + shift, mark, origin=origin, **more))  # type: ignore[arg-type]
+            out.append(Found(kind, stamps, values, mark, origin=origin, **more))  # type: ignore[arg-type]
         return out
 
 
@@ -114,10 +118,9 @@ def _motors(topics: _Topics) -> list[Found]:
     """Commands and speeds of motors."""
     found = []
     item = topics.ulog.topic("actuator_motors")
-    control = topics.columns(item, ["control"]) if item else None
+    control = topics.columns(item, ["control"], _count(item, "control")) if item else None
     if item is not None and control is not None:
-        count = _used(control)
-        found.append(Found("motor_command", topics.stamps(item, True), control[:, :count], origin="actuator_motors.control"))
+        found.append(Found("motor_command", topics.stamps(item, True), control, origin="actuator_motors.control"))
     found += _outputs(topics, "outputs" if found else "")
     speeds = topics.ulog.topic("esc_status")
     if speeds is not None and "esc" in (speeds.rows.dtype.names or ()):
@@ -129,7 +132,13 @@ def _motors(topics: _Topics) -> list[Found]:
     return found
 
 
-def _used(values: Array) -> int:
+def _count(topic: UlogTopic, name: str) -> int | None:
+    """Return how many columns of a field are used; None where it is not one of numbers."""
+    values = np.asarray(topic.rows[name]) if name in (topic.rows.dtype.names or ()) else np.zeros(0)
+    return _used(values) if values.ndim == 2 and values.dtype.kind in "iuf" else None
+
+
+def _used(values: ArrayAny) -> int:
     """Return the number of columns up to the last one that ever holds a number; at least one."""
     used = np.flatnonzero(np.isfinite(values).any(axis=0)) if values.size else np.zeros(0, int)
     return int(used[-1]) + 1 if used.size else 1
@@ -235,21 +244,25 @@ def _changes(topics: _Topics, topic: str, name: str, event: object) -> None:
         last = what
 
 
-def _raw(ulog: Ulog, draft: LogDraft) -> None:
-    """Keep every field of every topic; nested ones as `topic.field.part`, with their second axis."""
-    topics = _Topics(ulog, draft)
-    for item in ulog.topics:
+def _raw(topics: _Topics, large: bool) -> None:
+    """Keep every field of every topic; nested ones as `topic.field.part`, with their second axis.
+
+    Args:
+        topics: Of the file.
+        large: Keep what is no stream alone, copied, so that rows of messages need not stay.
+    """
+    draft = topics.draft
+    for item in topics.ulog.topics:
         if not len(item.rows):
             continue
         stamps = topics.stamps(item)
         head = f"{item.name}:{item.instance}" if item.instance else item.name
         for name in item.rows.dtype.names or ():
+            if large and ((item.name, item.instance, name) in topics.used or name.startswith(("timestamp", "_padding"))):
+                continue
             values = item.rows[name]
             for part in values.dtype.names or ("",):
-                draft.raw[f"{head}.{name}.{part}" if part else f"{head}.{name}"] = (stamps, values[part] if part else values)
-
-
-def _rate(stamps: ArrayAny) -> float:
-    steps = np.diff(stamps)
-    steps = steps[steps > 0]
-    return 1e9 / float(np.median(steps)) if steps.size else 0.0
+                kept = values[part] if part else values
+                draft.raw[f"{head}.{name}.{part}" if part else f"{head}.{name}"] = (stamps, kept.copy() if large else kept)
+    if large:
+        draft.note("The file is large: variables that are streams are kept as these alone.")

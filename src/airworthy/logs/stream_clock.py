@@ -1,0 +1,387 @@
+"""The clock of a stream of attitudes, from how it and a gyro turn: offset, drift, and how long a second of the log is.
+
+Over half a second both tell one rotation. Where attitudes are stamped late, or by a clock that drifts away, the gyro's rotation
+must be taken elsewhere to agree; where the clock of all counts seconds that are too long, it turns too little everywhere. All
+of it is fitted at once, with the gyro's bias and how the sensor sits in the body, robustly, to the rotations of all half
+seconds. Source: spec/identify section 3.1; blocks of a second stand for independent errors (section 6.5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import conjugate, from_matrix, from_rotation_vector, multiply, rotate, to_rotation_vector
+from airworthy.logs.clock import even_clock
+from airworthy.logs.kinematics import integrate_gyro
+from airworthy.logs.record import Log, LogStream
+
+_WINDOW, _WINDOW_STEP = 0.5, 0.1
+"""Ours: rotations are compared over so long, beginning so often [s]: short beside the drift of a bias, long beside noise."""
+_WINDOWS_MAX = 5000
+"""Ours: windows of a log of hours lie further apart; more would tell it no better."""
+_REACH = 0.2
+"""Largest lag that is looked for [s]."""
+_ROUNDS = 12
+_HUBER = 2.0
+_SHORTEST = 5.0
+"""Attitudes and gyro must overlap for so long [s]."""
+_TURNED = 0.02
+"""Rotations of a window must deviate by this to tell anything [rad]: five times the noise of a good capture system."""
+_SECOND_MAX = 0.05
+"""A gyro whose turns are off by more than this share has another unit or frame; no clock is that wrong."""
+_SECOND_LEAST = 0.003
+_COMMON_RATES = (10.0, 20.0, 25.0, 30.0, 50.0, 60.0, 90.0, 100.0, 120.0, 200.0, 240.0, 250.0, 400.0, 500.0, 1000.0)
+"""Rates that devices are set to [Hz]."""
+_HALF_CIRCLE = 2.5
+"""Rotations over this have no certain direction [rad]."""
+_STRAIGHT = 0.01
+_DRIFT_TIME = 10.0
+"""Shortest overlap over which a drift is looked for [s]; ours: in less, late and drifting look alike."""
+_DRIFT_SIGNIFICANT = 4.0
+_DRIFT_MAX = 0.1
+_PERIODS_MAX = 10.0
+"""A longer step than this many periods begins another lattice: counting over it is a guess."""
+_LATTICE_MIN = 20
+_STEPS_TRIED = 4000
+"""Ours: steps of a stream by which its period is sought."""
+_EVEN = 0.3
+"""Ours: least mean of the cosine of steps in periods; a jitter of 0.17 periods has it, steps at random have 0.03."""
+
+
+@dataclass(frozen=True)
+class ClockFit:
+    """How a stream's clock goes beside that of the gyro, each with its standard deviation.
+
+    True time, on the gyro's clock, is `offset + scale x stamp`.
+    """
+
+    stream: str
+    offset: float
+    """[s]"""
+    scale: float
+    """Exactly 1 where no drift was found, or the log is too short for one [-]."""
+    late: float
+    """By how much stamps come late in the middle of the log [s]."""
+    late_deviation: float
+    scale_deviation: float
+    second: float
+    """True seconds per second of the log, if the gyro's own scale is right: attitudes turn by so much of what the gyro says."""
+    second_deviation: float
+    rate: float
+    """Samples per second of the lattice that fits the stamps [Hz]; 0 where none does."""
+    windows: int
+    """Rotations that were compared."""
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the stream's clock goes at another speed than the gyro's."""
+        return self.scale != 1.0
+
+    @property
+    def wrong_second(self) -> bool:
+        """Whether a second of the log is none, by over three standard deviations and over 0.3 %: gyros are that good."""
+        return abs(self.second - 1.0) > max(3.0 * self.second_deviation, _SECOND_LEAST)
+
+    def sentence(self) -> str:
+        """Return what was found."""
+        said = f"Stamps of {self.stream} come {1e3 * self.late:+.1f} +- {1e3 * self.late_deviation:.1f} ms late"
+        drift = f"their clock gains {1e3 * (1.0 / self.scale - 1.0):+.2f} +- {1e3 * self.scale_deviation:.2f} ms a second"
+        said += f"; {drift}" if self.drifts else ", and do not drift" * bool(np.isfinite(self.scale_deviation))
+        said += f". They turn by {self.second:.4f} +- {self.second_deviation:.4f} of what the gyro says"
+        nominal = self.nominal_rate()
+        by_rate = self.rate / nominal if nominal else 1.0
+        if self.wrong_second:
+            said += f": a second of this log lasts {self.second:.3f} s, or a scale is off that is no clock's"
+        if nominal and abs(by_rate - 1.0) > _SECOND_LEAST:
+            said += f"; where they come at {nominal:g} Hz, which are {self.rate:.2f} here, it lasts {by_rate:.4f} s"
+        return said + "."
+
+    def nominal_rate(self) -> float:
+        """Return the rate that the stream's device may be set to, were the second as found; 0 where none is near."""
+        if not self.rate:
+            return 0.0
+        near = min(_COMMON_RATES, key=lambda rate: abs(np.log(self.rate / self.second / rate)))
+        within = max(3.0 * self.second_deviation, _SECOND_LEAST)
+        return near if abs(self.rate / self.second / near - 1.0) < within else 0.0
+
+
+def clock_fit(log: Log, attitude: LogStream) -> ClockFit:
+    """Fit the clock of a stream of attitudes to the log's gyro.
+
+    Args:
+        log: With a gyro.
+        attitude: One of its streams of attitudes.
+
+    Raises:
+        AirworthyError: There is no gyro, stamps go back, both overlap by less than 5 s, or the vehicle hardly turned.
+    """
+    if not log.has("gyro"):
+        raise AirworthyError(f"The clock of {attitude.name} is told by a gyro, and the log has none.")
+    if log.stream("gyro").quality.backward or attitude.quality.backward:
+        raise AirworthyError(f"Stamps of the gyro or of {attitude.name} go back; no clock can be fitted.")
+    gyro, poses = ascending(log.stream("gyro")), ascending(attitude)
+    if (
+        min(len(gyro.time), len(poses.time)) < 50
+        or min(gyro.time[-1], poses.time[-1]) - max(gyro.time[0], poses.time[0]) < _SHORTEST
+    ):
+        raise AirworthyError(f"Gyro and {attitude.name} overlap by less than {_SHORTEST:g} s; a clock needs more.")
+    return _Fit(gyro, poses).found()
+
+
+def ascending(stream: LogStream) -> LogStream:
+    """Return the stream without missing values and without stamps that do not go on."""
+    good = np.isfinite(stream.values).all(axis=1)
+    if good.all() and np.all(np.diff(stream.time) > 0.0):
+        return stream
+    time, values = stream.time[good], stream.values[good]
+    order = np.argsort(time, kind="stable")
+    time, values = time[order], values[order]
+    keep: ArrayAny = np.concatenate([[True], np.diff(time) > 0.0]) if time.size else np.zeros(0, bool)
+    return replace(stream, time=time[keep], values=values[keep])
+
+
+def lattice(time: Array) -> tuple[Array, float]:
+    """Return stamps without jitter, each run without long gaps on its own even lattice of one period, and their rate [Hz].
+
+    Stamps of a stream that no lattice fits come back as they are, with rate 0.
+
+    Args:
+        time: [s], ascending, (n,).
+    """
+    steps = np.diff(time)
+    if len(steps) < _LATTICE_MIN:
+        return time, 0.0
+    middle = float(np.median(steps))
+    short = steps[steps < 5.0 * middle]
+    short = short[:: max(1, len(short) // _STEPS_TRIED)]
+    # The period whose multiples the steps are: late samples make the median of steps a poor guess.
+    trials = middle * np.geomspace(0.8, 1.12, 400)
+    fits = [float(np.mean(np.cos(2.0 * np.pi * short / period))) for period in trials]
+    period = float(trials[int(np.argmax(fits))])
+    if max(fits) < _EVEN:
+        return time, 0.0
+    cuts = np.flatnonzero(steps > _PERIODS_MAX * period) + 1
+    runs, weights, periods = np.split(time, cuts), [], []
+    out = []
+    for run in runs:
+        if len(run) < _LATTICE_MIN:
+            out.append(run)
+            continue
+        even, found = _on_lattice(run, period)
+        near = float(np.sqrt(np.mean(np.square(even - run)))) < 0.5 * period
+        out.append(even if near else run)
+        if near:
+            weights.append((run[-1] - run[0]) ** 3)
+            periods.append(found)
+    if not periods:
+        return time, 0.0
+    made = np.concatenate(out)
+    # Lattices of neighbouring runs may not pass each other.
+    made = made if np.all(np.diff(made) > 0.0) else time
+    return made, 1.0 / float(np.average(periods, weights=weights))
+
+
+def _on_lattice(run: Array, period: float) -> tuple[Array, float]:
+    """Return stamps on the even lattice that fits them best, and its period; jitter may be a fifth of it.
+
+    Counted is from the start, not step by step: one that is miscounted would shift all that follow.
+    """
+    distance = 1
+    while distance < len(run):
+        # Ever longer spans tell the period ever better, and their counts stay certain.
+        spans = run[distance:] - run[:-distance]
+        count = np.maximum(np.round(spans / period), 1.0)
+        period = float(np.median(spans / count))
+        distance *= 8
+    turns = (run - run[0]) / period
+    phase = float(np.angle(np.mean(np.exp(2j * np.pi * turns)))) / (2.0 * np.pi)
+    count = np.round(turns - phase)
+    if np.any(np.diff(count) < 1.0):
+        return even_clock(run, period)
+    found, start = np.polyfit(count, run, 1)
+    return start + found * count, float(found)
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """What is fitted."""
+
+    mount: Array
+    """Gyro to body, (4,)."""
+    bias: Array
+    """[rad/s], (3,)."""
+    late: float
+    """[s]"""
+    drift: float
+    """Lateness gained per second [-]."""
+    second: float
+    deviations: tuple[float, float, float] = (np.inf, np.inf, np.inf)
+    """Of late, drift and second."""
+
+
+class _Fit:
+    """Rotations of windows, by gyro and by attitudes."""
+
+    def __init__(self, gyro: LogStream, poses: LogStream) -> None:
+        self.name = poses.name
+        clock, _ = lattice(gyro.time)
+        self.clock, self.gyro = clock, gyro.values
+        self.turned = integrate_gyro(clock, gyro.values)
+        stamps, self.rate = lattice(poses.time)
+        self.first, self.last = self._windows(stamps)
+        self.start, self.stop = stamps[self.first], stamps[self.last]
+        if len(self.start) < 20:
+            raise AirworthyError(f"Gyro and {self.name} have under 20 half seconds without gaps; a clock needs more.")
+        self.middle = float(0.5 * (self.start[0] + self.stop[-1]))
+        self.measured = to_rotation_vector(multiply(conjugate(poses.values[self.first]), poses.values[self.last]))
+        self.size = np.linalg.norm(self.measured, axis=1)
+
+    def _windows(self, stamps: Array) -> tuple[ArrayAny, ArrayAny]:
+        """Index pairs of poses half a second apart, with no gap of the gyro between."""
+        step = max(_WINDOW_STEP, (stamps[-1] - stamps[0]) / _WINDOWS_MAX)
+        begin = np.arange(stamps[0], stamps[-1] - _WINDOW, step)
+        first = np.searchsorted(stamps, begin)
+        last = np.minimum(np.searchsorted(stamps, begin + _WINDOW), len(stamps) - 1)
+        span = stamps[last] - stamps[first]
+        steps = np.diff(self.clock)
+        gaps = np.concatenate([[0], np.cumsum(steps > 5.0 * np.median(steps))])
+        low = np.searchsorted(self.clock, stamps[first] - _REACH) - 1
+        high = np.searchsorted(self.clock, stamps[last] + _REACH)
+        inside = (low >= 0) & (high < len(self.clock))
+        low, high = np.clip(low, 0, len(gaps) - 1), np.clip(high, 0, len(gaps) - 1)
+        good = inside & (np.abs(span - _WINDOW) < 0.3 * _WINDOW) & (gaps[low] == gaps[high])
+        return first[good], last[good]
+
+    def attitude(self, time: Array) -> Array:
+        """Attitude of the integrated gyro at times."""
+        at = np.clip(np.searchsorted(self.clock, time, side="right") - 1, 0, len(self.clock) - 2)
+        share = (time - self.clock[at])[:, None]
+        rate = self.gyro[at] + 0.5 * share / (self.clock[at + 1] - self.clock[at])[:, None] * (
+            self.gyro[at + 1] - self.gyro[at]
+        )
+        return multiply(self.turned[at], from_rotation_vector(rate * share))
+
+    def rotation(self, late: float, drift: float) -> Array:
+        """Rotation of each window by the gyro [rad], where stamps are late by so much, and by so much more each second."""
+        start = self.start - late - drift * (self.start - self.middle)
+        stop = self.stop - late - drift * (self.stop - self.middle)
+        return to_rotation_vector(multiply(conjugate(self.attitude(start)), self.attitude(stop)))
+
+    def found(self) -> ClockFit:
+        """Fit, with a drift where the log is long enough to tell one."""
+        usual = self.size[self.size < _HALF_CIRCLE]
+        if len(usual) < 20 or float(np.std(usual)) < _TURNED:
+            raise AirworthyError(f"The vehicle hardly turned by {self.name}: its clock cannot be told.")
+        late = self._coarse()
+        mount = _mounting(self.rotation(late, 0.0), self.measured)
+        known = self._solved(_Clock(mount, np.zeros(3), late, 0.0, 1.0), drifting=False)
+        if self.stop[-1] - self.start[0] >= _DRIFT_TIME:
+            drifting = self._solved(known, drifting=True)
+            if abs(drifting.drift) > _DRIFT_SIGNIFICANT * drifting.deviations[1]:
+                known = drifting
+            else:
+                known = replace(known, deviations=(known.deviations[0], drifting.deviations[1], known.deviations[2]))
+        late_sd, drift_sd, second_sd = known.deviations
+        return ClockFit(
+            self.name, -known.late + known.drift * self.middle, 1.0 - known.drift, known.late, late_sd, drift_sd,
+            known.second, second_sd, self.rate, len(self.start),
+        )  # fmt: skip
+
+    def _solved(self, known: _Clock, drifting: bool) -> _Clock:
+        """Gauss-Newton from a guess; refused where the rotations are not the same motion."""
+        mount, bias, late, drift, second, _ = (getattr(known, item.name) for item in fields(known))
+        span = (self.stop - self.start)[:, None]
+        far = (0.5 * (self.start + self.stop) - self.middle)[:, None]
+        step = 2e-3
+        for _ in range(_ROUNDS):
+            turned = self.rotation(late, drift)
+            by_late = (self.rotation(late + step, drift) - self.rotation(late - step, drift)) / (2.0 * step)
+            unbiased = turned - bias * span
+            model = rotate(mount, second * unbiased)
+            residual = self.measured - model
+            columns = [np.cross(axis, model) for axis in np.eye(3)]
+            columns += [rotate(mount, -second * span * axis) for axis in np.eye(3)]
+            # The derivative by the drift is that by the lag, times how far from the middle.
+            columns += [rotate(mount, second * by_late), rotate(mount, unbiased)]
+            columns += [columns[6] * far] if drifting else []
+            weight = _weights(residual, self.size)
+            delta, deviation = _least(np.stack(columns, axis=2), residual, weight, self.start)
+            mount = multiply(from_rotation_vector(delta[:3]), mount)
+            bias, late, second = bias + delta[3:6], late + float(delta[6]), second + float(delta[7])
+            drift += float(delta[8]) if drifting else 0.0
+            if not (np.isfinite(delta).all() and abs(late) <= _REACH and abs(drift) < _DRIFT_MAX):
+                raise AirworthyError(f"Gyro and {self.name} do not turn alike: no clock fits.")
+        left = float(np.sum(weight[:, None] * np.square(residual)))
+        share = left / max(float(np.sum(weight[:, None] * np.square(self.measured))), 1e-300)
+        if abs(second - 1.0) > _SECOND_MAX or share > 0.5:
+            raise AirworthyError(
+                f"Gyro and {self.name} do not turn alike: {100.0 * share:.0f} % of the rotations is left over, and attitudes"
+                f" turn {second:.3f} times as far. No clock is that wrong."
+            )
+        told = (float(deviation[6]), float(deviation[8]) if drifting else np.inf, float(deviation[7]))
+        return _Clock(mount, bias, late, drift, second, told)
+
+    def _coarse(self) -> float:
+        """Lag at which the lengths of rotations correlate best, whatever frame either is in [s]."""
+        lags = np.linspace(-_REACH, _REACH, 41)
+        found = []
+        for lag in lags:
+            other = np.linalg.norm(self.rotation(float(lag), 0.0), axis=1)
+            found.append(float(np.corrcoef(self.size, other)[0, 1]))
+        return float(lags[int(np.nanargmax(found))]) if np.isfinite(found).any() else 0.0
+
+
+def _mounting(turned: Array, measured: Array) -> Array:
+    """Rotation that takes one set of vectors to another in the least squares, quaternion (4,)."""
+    short = (np.linalg.norm(turned, axis=1) < _HALF_CIRCLE) & (np.linalg.norm(measured, axis=1) < _HALF_CIRCLE)
+    products = measured[short].T @ turned[short]
+    # Turns about one axis leave the angle about it open: the sensor is then taken to be mounted straight.
+    products += _STRAIGHT * float(np.trace(turned[short].T @ turned[short])) * np.eye(3)
+    u, _, v = np.linalg.svd(products)
+    return from_matrix(u @ np.diag([1.0, 1.0, float(np.sign(np.linalg.det(u @ v)))]) @ v)
+
+
+def _weights(residual: Array, size: Array) -> Array:
+    """Huber weights over the robust variance, (n,); rotations near half a circle have no direction."""
+    length = np.linalg.norm(residual, axis=1)
+    scale = max(1.4826 * float(np.median(length)) / np.sqrt(3.0), 1e-9)
+    weight = np.minimum(1.0, _HUBER * scale * np.sqrt(3.0) / np.maximum(length, 1e-12)) / scale**2
+    return np.where(size < _HALF_CIRCLE, weight, 0.0)
+
+
+def _least(columns: Array, residual: Array, weight: Array, start: Array) -> tuple[Array, Array]:
+    """Step of weighted least squares, and deviations of its unknowns by blocks of a second (sandwich)."""
+    normal = np.einsum("n,nij,nik->jk", weight, columns, columns)
+    inverse = np.linalg.pinv(normal, rcond=1e-12, hermitian=True)
+    delta = inverse @ np.einsum("n,nij,ni->j", weight, columns, residual)
+    left = residual - np.einsum("nij,j->ni", columns, delta)
+    scores = np.einsum("n,nij,ni->nj", weight, columns, left)
+    # Windows overlap, and errors of an attitude filter last: blocks of a second count as independent.
+    block = np.floor(start - start[0]).astype(np.int64)
+    sums = np.zeros((int(block.max()) + 1, columns.shape[2]))
+    np.add.at(sums, block, scores)
+    return delta, np.sqrt(np.maximum(np.diag(inverse @ (sums.T @ sums) @ inverse), 0.0))
+
+
+def on_gyro_clock(log: Log, fit: ClockFit) -> Log:
+    """Return the log with the times of a stream of attitudes, and of its label's positions and velocities, on the gyro's clock.
+
+    A wrong second is left alone: it is the whole log's.
+
+    Args:
+        log: As it was read.
+        fit: Of one of its streams of attitudes.
+    """
+    label = log.stream(fit.stream).label
+
+    def moved(stream: LogStream) -> LogStream:
+        time = fit.offset + fit.scale * stream.time
+        offset = fit.offset + fit.scale * stream.clock_offset
+        return replace(stream, time=time, clock_offset=offset, clock_scale=fit.scale * stream.clock_scale)
+
+    own = [s.name for s in log.streams if s.label == label and s.kind in ("attitude", "position", "velocity")]
+    return replace(log, streams=tuple(moved(s) if s.name in own else s for s in log.streams))
