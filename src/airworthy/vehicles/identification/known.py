@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.schema import shown
+from airworthy.core.schema import check_fields, shown
 from airworthy.vehicles.check import check
 from airworthy.vehicles.record import UNCERTAIN, CollisionBody, Drag, Rotor, RotorResponse, Vehicle
 
@@ -50,6 +50,7 @@ class MeasuredValue:
     sd: float
 
     def __post_init__(self) -> None:
+        check_fields(self, "MeasuredValue.")
         if not (math.isfinite(self.value) and math.isfinite(self.sd) and self.sd > 0.0):
             raise AirworthyError(f"A measured number is {self.value}+-{self.sd}; expected finite numbers, the second above 0.")
 
@@ -97,6 +98,7 @@ class Known:
             raise AirworthyError(
                 "The vehicle's mass is not given, and a log tells thrust over mass only: weigh it, and give --mass M+-S in kg."
             )
+        check_fields(self, "Known.")
         given = MeasuredValue(*self.mass)
         if given.value <= 0.0 or given.sd > 0.5 * given.value:
             raise AirworthyError(f"The mass is {given.value:g}+-{given.sd:g} kg; expected a positive one, known to half of it.")
