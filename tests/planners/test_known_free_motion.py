@@ -46,6 +46,24 @@ def test_yaw_has_what_rotors_that_hover_at_little_have_left() -> None:
     np.testing.assert_allclose(found.yaw_acceleration[0], 0.4 * 2.0 * hover * frames.alpha_z[0])
 
 
+def test_jerk_is_what_rotors_that_hover_at_much_have_left() -> None:
+    """With 1.4 times the weight in thrust rotors hover at 0.71, and can be raised by 0.29 alone."""
+    found, frames = limits(("real_09",)), Airframes.of([vehicle("real_09")])
+    left = 2.0 * (1.0 - 1.0 / frames.thrust_to_weight[0])
+    assert left < 0.6
+    alpha = 0.5 * left * frames.alpha_xy[0]
+    np.testing.assert_allclose(found.jerk[0], 0.5 * np.sqrt(found.acceleration[0] * GRAVITY * alpha))
+
+
+def test_nobody_falls_faster_than_rotors_that_still_turn_it() -> None:
+    """At 5.6 m/s^2 downwards rotors would carry 0.43 of the weight."""
+    one, duration = limits().of(2), np.array([0.4])
+    for pull, kept in ((5.2, True), (5.6, False)):
+        found = np.zeros((1, 6, 3))
+        found[0, 2, 2] = -0.5 * pull
+        assert within_limits(found, duration, one)[0][0] == kept
+
+
 def test_what_turns_slowly_is_told_its_acceleration_earlier() -> None:
     found = limits(("real_09", "real_02", "virt_05")).delay
     alpha = Airframes.of([vehicle(name) for name in ("real_09", "real_02", "virt_05")]).alpha_xy
@@ -94,7 +112,7 @@ def test_candidates_keep_limits_at_every_instant_and_come_to_rest_within_what_is
     for k in range(len(NAMES)):
         one = limits().of(k)
         start = np.array([path[0], [1.0, 0.2, 0.0], [0.3, 0.0, 0.1]])
-        found = candidates(start, path, 40, one, False)
+        found = candidates(start, path, 40, one)
         assert len(found) > 10
         for which in range(len(found)):
             plan = found.trajectory(which, 0.0)
@@ -146,7 +164,7 @@ def test_a_bend_slows_down_before_it() -> None:
     one, path = limits().of(2), bend(0.6, before=2.0)
     straight = np.stack([np.arange(len(path)) * 0.1, np.zeros(len(path)), np.ones(len(path))], 1)
     start = np.array([path[0], [2.5, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    slow, fast = (candidates(start, p, 29, one, False) for p in (path, straight))
+    slow, fast = (candidates(start, p, 29, one) for p in (path, straight))
     # Among ends behind the first metre and a half.
     ends = [np.linalg.norm(f.coefficients[f.coefficients[:, 1, 0, 0] > 1.4, 1, 1], axis=1).max() for f in (slow, fast)]
     assert ends[0] < ends[1] - 0.1

@@ -13,6 +13,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.interface import MapSettings
 from airworthy.planners.known_free import KnownFreePlanner, KnownFreeSettings, KnownFreeState, RouteSettings
+from airworthy.planners.known_free.candidates import candidates
 
 START, GOAL = np.array([[1.5, 5.0, 1.2]]), np.array([[18.5, 5.0, 1.2]])
 SIZE = (20.0, 10.0, 3.0)
@@ -98,6 +99,41 @@ def test_a_plan_that_comes_too_late_never_holds() -> None:
     np.testing.assert_array_equal(flown.tracks[0][-1], START[0])
     in_time = fly(KnownFreePlanner(), [OPEN], mission_of([OPEN], START, GOAL, ("virt_05",)), 15.0, delay=0.02)
     assert in_time.arrived.all()
+
+
+def test_a_plan_that_comes_a_hundredth_of_a_second_late_never_holds() -> None:
+    """Begun 0.03 s after the odometry, done after 0.045 s."""
+    planner = KnownFreePlanner()
+    flown = fly(planner, [OPEN], mission_of([OPEN], START, GOAL, ("virt_05",)), 1.0, delay=0.045)
+    assert planner.late[0] > 2
+    np.testing.assert_array_equal(flown.tracks[0][-1], START[0])
+
+
+def test_a_plan_is_certified_to_its_last_ball(monkeypatch: pytest.MonkeyPatch) -> None:
+    planner = KnownFreePlanner()
+    fly(planner, [OPEN], mission_of([OPEN], START, GOAL, ("virt_05",)), 0.5)
+    here = planner._state(0, 0.5)
+    path = here[0] + np.arange(40)[:, None] * np.array([0.1, 0.0, 0.0])
+    offered = candidates(here, path, 39, planner.limits.of(0))
+    work = {"polynomials": np.zeros(1), "certificates": np.zeros(1)}
+    for short, chosen in ((0, True), (1, False)):
+        monkeypatch.setattr(
+            planner,
+            "_certified",
+            lambda _, paths, *a, short=short: (np.array([len(p) - short for p in paths]), np.zeros(len(paths))),
+        )
+        assert (planner._choose(0, offered, 0.5, 1.0, work) is not None) == chosen
+
+
+@pytest.mark.parametrize("body", [0.45, 0.74])
+def test_large_bodies_leave_their_start(body: float) -> None:
+    """A camera that sees 29 degrees up and down shows the edges of a body of 0.74 m from 1.3 m on: it takes so much as free."""
+    settings = KnownFreePlanner.for_body(body).config
+    assert settings.seen_at_start >= body * (1.0 + 1.0 / np.tan(np.deg2rad(29.0)))
+    world = box_world((20.0, 8.0, 5.0))
+    start, goal = np.array([[2.5, 4.0, 2.4]]), np.array([[17.0, 4.0, 2.4]])
+    flown = fly(KnownFreePlanner.for_body(body), [world], mission_of([world], start, goal, ("virt_05",)), 12.0)
+    assert flown.arrived.all()
 
 
 def test_set_points_ask_for_the_thrust_that_is_needed_when_it_has_turned_there() -> None:

@@ -63,7 +63,7 @@ def stopping_speed(room: Array, limits: MotionLimits) -> Array:
     return np.minimum(np.sqrt(room * limits.braking / 0.75), (2.0 * room * np.sqrt(limits.jerk / 6.0)) ** (2.0 / 3.0))
 
 
-def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends: bool) -> StoppingCandidates:
+def candidates(start: Array, path: Array, last: int, limits: MotionLimits) -> StoppingCandidates:
     """Return trajectories of one flight.
 
     Args:
@@ -71,7 +71,6 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
         path: Points of the route, `SPACING` apart, (m, 3) [m].
         last: Of them the last that may be reached.
         limits: Of the flight.
-        ends: Whether the route ends there, at the goal.
     """
     step = np.linalg.norm(np.diff(path[: last + 1], axis=0), axis=1)
     along = np.concatenate([[0.0], np.cumsum(step)])
@@ -83,8 +82,6 @@ def candidates(start: Array, path: Array, last: int, limits: MotionLimits, ends:
     reach = np.sqrt(float(start[1] @ start[1]) + 2.0 * _AVERAGE * limits.acceleration * along[place])
     full = route_speeds(path, limits)
     fastest = np.minimum.reduce([stopping_speed(free - along[place], limits), reach, full[place]])
-    if ends:
-        fastest[place == last] = 0.0
     which, speed = np.repeat(place, len(_SPEEDS)), (fastest[:, None] * _SPEEDS).reshape(-1)
     tangent = np.repeat(tangent, len(_SPEEDS), axis=0)
     kept = np.ones(len(which), bool)

@@ -62,8 +62,17 @@ class KnownFreePlanner:
 
     @classmethod
     def for_body(cls, radius: float) -> KnownFreePlanner:
-        """Return a planner for a body of this radius [m]."""
-        return cls(replace(KnownFreeSettings(), body=radius))
+        """Return a planner for a body of this radius [m]: what its camera cannot show of a larger one reaches farther."""
+        plain = KnownFreeSettings()
+        more, times = radius - plain.body, max(radius / plain.body, 1.0)
+        route = replace(
+            plain.route,
+            near_radius=plain.route.near_radius + max(more, 0.0),
+            wide_radius=plain.route.wide_radius + max(more, 0.0),
+            escape_radius=plain.route.escape_radius + max(more, 0.0),
+            blind_radius=plain.route.blind_radius * times,
+        )
+        return cls(replace(plain, body=radius, seen_at_start=plain.seen_at_start * times, route=route))
 
     @property
     def settings(self) -> MapSettings:
@@ -212,11 +221,10 @@ class KnownFreePlanner:
         unsafe, share, last, why = known
         found = None
         if last >= 1:
-            ends = bool(self._routes.ends[flight]) and last == len(self._routes.path(flight)) - 1
             kept = np.inf if unsafe else self._cost_of_plan(flight, begin, path, last)
             if np.isfinite(kept) and begin - self._plans.begin[flight] < _FRESH:
                 return 0
-            offered = candidates(here, path, last, self._limits_along(flight, path[: last + 1]), ends)
+            offered = candidates(here, path, last, self._limits_along(flight, path[: last + 1]))
             found = self._choose(flight, offered, begin, share, work, kept - _GAIN)
             if found is None and np.isfinite(kept):
                 self.stage[flight] = KnownFreeState.FLYING
