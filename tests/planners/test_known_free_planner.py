@@ -125,6 +125,26 @@ def test_a_plan_is_certified_to_its_last_ball(monkeypatch: pytest.MonkeyPatch) -
         assert (planner._choose(0, offered, 0.5, 1.0, work) is not None) == chosen
 
 
+def test_who_rests_where_only_short_steps_fit_takes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In slits, with five metres of its route known to be free, nothing shorter than 0.75 m was tried, and nobody went on."""
+    planner = KnownFreePlanner()
+    planner.reset(mission_of([OPEN], START, GOAL, ("virt_05",)))
+    planner._memories.begin(np.array([0]), START)
+    here = np.stack([START[0], np.zeros(3), np.zeros(3)])
+    path = here[0] + np.arange(60)[:, None] * np.array([0.1, 0.0, 0.0])
+    planner._routes.follow(0, path, False)
+    work = {"polynomials": np.zeros(1), "certificates": np.zeros(1)}
+
+    def fits(_: int, paths: list[Array], *a: object) -> tuple[Array, Array]:
+        return np.array([len(p) if np.ptp(p[:, 0]) < 0.65 else 1 for p in paths]), np.zeros(len(paths))
+
+    monkeypatch.setattr(planner, "_certified", fits)
+    assert planner._plan(0, 0.0, here, path, (False, 1.0, 50, 2), work) == 1
+    assert planner.stage[0] == KnownFreeState.FLYING
+    planner._plans.settle(np.array([0.0]))
+    assert 0.1 < planner._plans.state(np.array([0]), np.array([9.0]))[0][0, 0] - START[0, 0] < 0.65
+
+
 @pytest.mark.parametrize("body", [0.45, 0.74])
 def test_large_bodies_leave_their_start(body: float) -> None:
     """A camera that sees 29 degrees up and down shows the edges of a body of 0.74 m from 1.3 m on: it takes so much as free."""

@@ -19,7 +19,7 @@ __all__ = ["MotionLimits", "limits_of"]
 
 GRAVITY = 9.81
 # Ours: shares of what a vehicle can do that plans may ask for; what is left is for its controller, wind and wear.
-SIDEWAYS, THRUST, TURN, YAW = 0.55, 0.85, 0.5, 0.4
+SIDEWAYS, THRUST, TURN, YAW = 0.35, 0.8, 0.5, 0.4
 """Of sideways acceleration; of the largest thrust; of roll and of yaw acceleration."""
 LEAST_THRUST = 0.45
 """Of the weight, always kept: rotors that idle turn nothing."""

@@ -42,6 +42,8 @@ _STILL, _ALIGNED, _STEP = 0.08, 0.15, 0.35
 _GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
 """A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m];
 for so long at first nobody looks for another [s]."""
+_STEPS = 6
+"""At rest, where nothing farther is certified, so many points of the path are flown at first."""
 _NIMBLE = 15.0
 """Jerk from which on a vehicle follows as the spare for speed supposes [m/s^3]."""
 
@@ -226,6 +228,10 @@ class KnownFreePlanner:
                 return 0
             offered = candidates(here, path, last, self._limits_along(flight, path[: last + 1]))
             found = self._choose(flight, offered, begin, share, work, kept - _GAIN)
+            if found is None and not np.isfinite(kept) and last > _STEPS and float(np.linalg.norm(here[1])) < _STILL:
+                # Where there is room for hardly more than the path itself, steps along it are nearer to it.
+                offered = candidates(here, path, _STEPS, self._limits_along(flight, path[: _STEPS + 1]))
+                found = self._choose(flight, offered, begin, share, work)
             if found is None and np.isfinite(kept):
                 self.stage[flight] = KnownFreeState.FLYING
                 return 0
