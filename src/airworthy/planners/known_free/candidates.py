@@ -1,8 +1,8 @@
 """Trajectories that one flight may choose from: quintics to points on its route, each with a stop behind it.
 
 Ends lie along the part of the route that is known to be free, with speeds from which the vehicle still stops before the part
-ends; durations are the shortest ones that its limits allow, and longer ones. They are ranked by when the end of the part would
-be reached.
+ends, and no faster than the bends behind them allow; durations are the shortest ones that its limits allow, and longer ones.
+They are ranked by when the end of the part would be reached.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array
 from airworthy.planners.known_free.limits import MotionLimits
-from airworthy.planners.known_free.motion import StoppingTrajectory, pieces, quintics, stopping, within_limits
+from airworthy.planners.known_free.motion import StoppingTrajectory, parts_keep_limits, quintics, stopping
 from airworthy.planners.known_free.path import SPACING
 
-__all__ = ["StoppingCandidates", "brakes", "candidates", "parts_keep_limits", "route_speeds", "stopping_speed", "time_left"]
+__all__ = ["StoppingCandidates", "brakes", "candidates", "route_speeds", "stopping_speed", "time_left"]
 
 # Ours: shares of the free part at which ends lie, shares of the fastest speed there, and of the shortest conceivable duration.
 _PLACES = np.array([1.0, 0.8, 0.62, 0.47, 0.34, 0.24, 0.15])
 _SPEEDS = np.array([1.0, 0.85, 0.65, 0.4, 0.0])
 _STRETCH = np.array([1.0, 1.15, 1.35, 1.6, 2.0, 3.5])
 _EVEN = np.array([0.97, 1.0, 1.08])
-_PARTS = 4
-"""Of a trajectory, each of which is proved by itself."""
 _AVERAGE = 0.6
 """Mean acceleration over the largest of a smooth change of speed."""
 _BEND, _BENDING = 5, 0.5
@@ -158,20 +156,6 @@ def brakes(start: Array, limits: MotionLimits, share: float = 1.0) -> StoppingCa
     good, most = parts_keep_limits(found, duration, replace(limits, speed=np.array(np.inf)), share)
     order = np.concatenate([np.flatnonzero(good), np.flatnonzero(~good)[-1:]])
     return _with_stops(found[order], duration[order], end[order], most[order], duration[order], limits)
-
-
-def parts_keep_limits(found: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
-    """Tell part by part, whose hulls are tighter, what `motion.within_limits` tells of polynomials (k, 6, 3).
-
-    Args:
-        found: Ascending powers of time.
-        duration: (k,) [s]
-        limits: Of the flight.
-        share: Of limits of acceleration and jerk that is not to be exceeded.
-    """
-    parts, time = pieces(found, duration, _PARTS)
-    keeps, most = within_limits(parts, time, limits, share)
-    return np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
 
 
 def _durations(start: Array, end: Array, speed: Array, limits: MotionLimits) -> Array:

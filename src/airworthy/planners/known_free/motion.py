@@ -18,7 +18,11 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.planners.common.reference import evaluate_polynomial, quintic
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits
 
-__all__ = ["StoppingPlans", "StoppingTrajectory", "hulls", "pieces", "stopping", "within_limits"]
+__all__ = ["StoppingPlans", "StoppingTrajectory", "hulls", "parts_keep_limits", "pieces", "stopping", "within_limits"]
+
+
+_PARTS = 4
+"""Of a polynomial, each of which is proved by itself, ours."""
 
 
 @cache
@@ -86,6 +90,20 @@ def pieces(coefficients: Array, duration: Array, count: int) -> tuple[Array, Arr
             scale = comb(power, lower) * powers[..., power - lower]
             parts[:, :, lower] += scale[..., None] * coefficients[:, None, power]
     return parts.reshape(-1, 6, 3), np.repeat(duration / count, count)
+
+
+def parts_keep_limits(found: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
+    """Tell part by part, whose hulls are tighter, what `within_limits` tells of polynomials (k, 6, 3).
+
+    Args:
+        found: Ascending powers of time.
+        duration: (k,) [s]
+        limits: Of the flight.
+        share: Of limits of acceleration and jerk that is not to be exceeded.
+    """
+    parts, time = pieces(found, duration, _PARTS)
+    keeps, most = within_limits(parts, time, limits, share)
+    return np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
 
 
 def _longest(vectors: Array) -> Array:
