@@ -18,7 +18,7 @@ BOX, GAP, ROW = (118, 34), 22, 74
 COLUMNS = {
     "cli": 3.0, "verification": 4.0, "gates": 3.2, "race": 5.2, "viewer": 2.2, "learning": 3.2, "benchmarks": 3.0,
     "bridges": 0.0, "capture": 5.2, "planners": 2.8, "reports": 4.0, "pilots": 2.8, "evaluation": 4.0, "simulation": 1.8,
-    "sensors": 1.3, "rendering": 0.8, "trajectories": 4.0, "splats": 0.9, "control": 3.0, "optics": 0.7, "scenes": 1.8,
+    "sensors": 1.3, "rendering": 0.8, "trajectories": 4.0, "splats": 0.9, "control": 3.0, "optics": 0.5, "scenes": 1.55,
     "dynamics": 3.0, "geometry": 1.2, "logs": 0.0, "vehicles": 2.6, "tasks": 5.2, "core": 2.0,
 }  # fmt: skip
 """Where a room stands from left to right, in boxes, chosen so that lines pass between boxes; floors come from the imports."""
