@@ -152,15 +152,17 @@ def _simulator(name: str, device: str = "cpu", members: ArrayIndex | None = None
     # One flight upside down and turned, so that axes have every sign; where there is a ground some start below it.
     start["attitude"][1] = (0.5, -0.4, 0.7, 0.3)
     simulator.reset(**{field: value[members] for field, value in start.items()})
-    simulator.set_command(_commands(simulator, rng)[members])
+    commands = _commands(simulator, rng)[members]
+    if config.level == "rotor_speed":  # in units of each member's own hover
+        commands *= simulator.rotor_speed[:, :4].mean(axis=1, keepdims=True)
+    simulator.set_command(commands)
     return simulator
 
 
 def _commands(simulator: Simulator, rng: np.random.Generator) -> Array:
     level = simulator.config.level
     if level == "rotor_speed":
-        hover = simulator.rotor_speed[:, :4].mean(axis=1)
-        return rng.uniform(0.8, 1.3, (ENVS, simulator.rotor_count)) * np.resize(hover, ENVS)[:, None]
+        return rng.uniform(0.8, 1.3, (ENVS, simulator.rotor_count))
     if level.startswith("rate_thrust"):
         return np.column_stack([rng.uniform(5.0, 12.0, ENVS), rng.normal(size=(ENVS, 3))])
     width = 14 if level.startswith("tracking") else 4

@@ -37,7 +37,7 @@ def simulator(device: str = "cpu", level: str = "tracking", **changes: Any) -> S
     rng = np.random.default_rng(1)
     one.reset(
         position=np.stack([np.zeros(20), np.zeros(20), np.linspace(0.05, 1.0, 20)], axis=1), velocity=rng.normal(size=(20, 3)),
-        attitude=rng.normal(size=(20, 4)), joint=rng.uniform(-0.2, 0.2, (20, craft.joint_count)),
+        attitude=rng.normal(size=(20, 4)), joint=rng.uniform(-0.1, 0.1, (20, craft.joint_count)),  # Morphy's stops are at 0.1
     )  # fmt: skip
     return one
 
