@@ -60,7 +60,7 @@ def test_words_are_found_and_damaged_folders_are_not(tmp_path: Path) -> None:
     assert method_of(f"hybrid:{folder}").kind == "planner"
     assert is_learnt_pilot(f"avoid:{folder}")
     assert is_learnt_planner(f"hybrid:{folder}")
-    assert not is_learnt_pilot("avoid:")
+    assert not is_learnt_pilot("avoider:x")
     shipped, own = method_of("hybrid:agile_autonomy"), method_of(f"hybrid:{folder}")
     assert shipped.identity["weights"] == method_of("agile_autonomy").identity["weights"] != own.identity["weights"]
     assert "student" in shipped.title

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.planners.known_free_cases import ConeMaps, box_world, clearance, fly, mission_of
 
+from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.pilots.avoid_policy.contract import AvoidContract, FleetTold, tensor_shapes
@@ -217,3 +218,10 @@ def test_an_avoiding_policy_proposes_where_its_acceleration_leads() -> None:
         np.testing.assert_allclose(found[0, 0, 9], START[0] + [-0.5, 0.0, 0.0], atol=1e-6)
     with pytest.raises(AirworthyError, match="does not tell"):
         proposer.reset(mission_of([OPEN], START, GOAL))
+
+
+@pytest.mark.parametrize(("word", "write"), [("hybrid", "hybrid:FOLDER, or hybrid:agile_autonomy"), ("hybrid:", "hybrid:FOLDER"),
+                                             ("agile_autonomy:", "agile_autonomy:FOLDER"), ("avoid:", "avoid:FOLDER")])  # fmt: skip
+def test_a_word_without_its_folder_is_told_so(word: str, write: str) -> None:
+    with pytest.raises(AirworthyError, match=f"^Pilot '{word}' names no folder of a trained network; write {write}"):
+        method_of(word)

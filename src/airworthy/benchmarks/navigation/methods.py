@@ -117,15 +117,14 @@ def register(item: NavigationMethod) -> None:
 
 def is_learnt_planner(specifier: str) -> bool:
     """Return whether a word is agile_autonomy:FOLDER, of a student that `airworthy train agile_autonomy` made, or
-    hybrid:FOLDER."""
-    word, _, folder = specifier.partition(":")
-    return word in (STUDENT, HYBRID) and bool(folder)
+    hybrid:FOLDER; one whose folder is missing too, which `method_of` refuses."""
+    word, colon, _ = specifier.partition(":")
+    return word == HYBRID or (word == STUDENT and bool(colon))
 
 
 def is_learnt_pilot(specifier: str) -> bool:
-    """Return whether a word is avoid:FOLDER, of a policy that `airworthy train avoid` made."""
-    word, _, folder = specifier.partition(":")
-    return word == AVOID and bool(folder)
+    """Return whether a word is avoid:FOLDER, of a policy that `airworthy train avoid` made; one without a folder too."""
+    return specifier.partition(":")[0] == AVOID
 
 
 def is_own_pilot(specifier: str) -> bool:
@@ -195,6 +194,8 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
     """
     if specifier in _MADE:
         return _MADE[specifier]
+    if is_learnt_planner(specifier) or is_learnt_pilot(specifier):
+        _require_folder(specifier)
     if specifier == STUDENT or is_learnt_planner(specifier):
         return _hybrid(specifier, body) if specifier.startswith(f"{HYBRID}:") else _student(specifier)
     if specifier in _BUILT_IN:
@@ -213,6 +214,15 @@ def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
         "One of your own is FILE.py:CLASS. A program's is external:KIND. A trained network is agile_autonomy:FOLDER,"
         " avoid:FOLDER or hybrid:FOLDER.",
     )
+
+
+def _require_folder(specifier: str) -> None:
+    word, _, folder = specifier.partition(":")
+    if not folder:
+        shipped = ", or hybrid:agile_autonomy with the shipped student" if word == HYBRID else ""
+        raise AirworthyError(
+            f"Pilot {specifier!r} names no folder of a trained network; write {word}:FOLDER{shipped} (docs/howto/fleet.md)."
+        )
 
 
 def _student(specifier: str) -> NavigationMethod:
