@@ -220,8 +220,15 @@ def test_an_avoiding_policy_proposes_where_its_acceleration_leads() -> None:
         proposer.reset(mission_of([OPEN], START, GOAL))
 
 
-@pytest.mark.parametrize(("word", "write"), [("hybrid", "hybrid:FOLDER, or hybrid:agile_autonomy"), ("hybrid:", "hybrid:FOLDER"),
-                                             ("agile_autonomy:", "agile_autonomy:FOLDER"), ("avoid:", "avoid:FOLDER")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("word", "write"),
+    [
+        ("hybrid", "hybrid:FOLDER, or hybrid:agile_autonomy"),
+        ("hybrid:", "hybrid:FOLDER"),
+        ("agile_autonomy:", "agile_autonomy:FOLDER"),
+        ("avoid:", "avoid:FOLDER"),
+    ],
+)
 def test_a_word_without_its_folder_is_told_so(word: str, write: str) -> None:
     with pytest.raises(AirworthyError, match=f"^Pilot '{word}' names no folder of a trained network; write {write}"):
         method_of(word)
