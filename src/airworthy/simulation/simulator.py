@@ -23,7 +23,7 @@ from airworthy.simulation.events import ContactRecord, Events, EventSource
 from airworthy.simulation.family import FAMILIES, rotor_slots
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.obstacles import environments_of
-from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
+from airworthy.simulation.parameters import parameter_numbers, randomize, started_turbulence, with_parameter
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
 from airworthy.simulation.stability import check_steps
 from airworthy.simulation.start_state import (
@@ -93,7 +93,8 @@ class Simulator:
         self.vehicles = vehicles_per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
         check_family(self.vehicles, self.config)
-        _tell_delays(self.vehicles)
+        if self.config.dynamics != "rigid":
+            _tell_delays(self.vehicles, self.config.dynamics)
         self.shape = self.family.shape(self.vehicles, self.config)
         """What the kernel is built for."""
         counts = np.array([v.rotor_count for v in self.vehicles])
@@ -284,6 +285,13 @@ class Simulator:
                 zero, an inertia of no body, a number that is not finite), or it becomes too fast for the step; nothing has
                 changed then.
         """
+        if name == "command_delay" and name in self._param_layout:
+            most, asked = self.layout.fields["rotor_queue"][0] - 1, float(np.max(parameter_numbers(name, value), initial=0.0))
+            if asked > most:
+                raise AirworthyError(
+                    f"Parameter 'command_delay' got {asked:g} physics steps; this simulator was built for at most {most}: build"
+                    " one with a vehicle of that dead time."
+                )
         # Into a copy, and checked as a whole, before anything of the simulator changes.
         nominal = with_parameter(self._nominal, self._param_layout, name, value, self.config)
         if self.config.dynamics == "rigid":
@@ -508,6 +516,9 @@ class Simulator:
             state[self.layout.rows(name), ids] = value.T
         if "rotor_speed" in start:
             state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
+            if "rotor_queue" in self.layout:  # as if it had been commanded for long
+                slots = self.layout.fields["rotor_queue"][0]
+                state[self.layout.rows("rotor_queue"), ids] = np.tile(start["rotor_speed"].T, (slots, 1))
             state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
         if self._joints is not None:
             tree = self.rows[self._param_layout.rows("tree")][:, ids]
@@ -728,13 +739,13 @@ class Simulator:
         return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
 
 
-def _tell_delays(vehicles: Sequence[Vehicle]) -> None:
-    """Warn, once for each record, of dead times that no step knows."""
+def _tell_delays(vehicles: Sequence[Vehicle], dynamics: str) -> None:
+    """Warn, once for each record, of dead times that dynamics do not know."""
     for item in {id(item): item for item in vehicles}.values():
         if item.command_delay > 0.0:
             warnings.warn(
-                f"{item.name} has a dead time of {1e3 * item.command_delay:.3g} ms from command to rotor, which is not flown"
-                " yet: its rotors answer at once.",
+                f"{item.name} has a dead time of {1e3 * item.command_delay:.3g} ms from command to rotor, which only rigid"
+                f" dynamics fly: in {dynamics.replace('_', '-')} ones it answers at once.",
                 AssetWarning,
                 stacklevel=3,
             )

@@ -17,6 +17,7 @@ from airworthy.core.ops import maximum, minimum, where
 from airworthy.core.random import Stream
 from airworthy.core.tracing import Graph, TracedBlock, needed_inputs, trace
 from airworthy.core.vectors import choose, dot, matrix_columns
+from airworthy.dynamics.rigid import delay_line_source
 from airworthy.learning.environments.conditions import Curriculum, FlightConditions
 from airworthy.learning.environments.controller import Controller
 from airworthy.learning.environments.drawn import drawn_rows
@@ -96,6 +97,11 @@ class EnvironmentShape:
     def state(self) -> int:
         """Rows of a state."""
         return self.form.state
+
+    @property
+    def slots(self) -> int:
+        """Commands on their way to rotors; 0: they are commanded at once."""
+        return 0 if isinstance(self.form, JointedForm) else self.form.slots
 
     @property
     def start_draws(self) -> int:
@@ -181,6 +187,8 @@ class FlightRows:
     """That are still on their way, newest first."""
     seen: int
     """Observations, newest first."""
+    queue: int
+    """Commands on their way to the rotors, oldest first, if the vehicle has a dead time."""
     place: int
     """Of the flight in its room, if there are rooms."""
     count: int
@@ -241,6 +249,7 @@ class EnvironmentParameters:
             "delays": 2 * int(c.observation_delay[1] > 0 or c.action_delay[1] > 0),
             "actions": c.action_delay[1] * s.actions,
             "seen": (c.observation_delay[1] + 1) * self.observed if c.observation_delay[1] > 0 else 0,
+            "queue": s.slots * s.form.rotor_count,
             "place": PLACE if s.traits.rooms is not None else 0,
         }
         at, first = s.state, {}
@@ -366,6 +375,7 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
         "WANTED": _wanted(parameters),
         "FLIGHT": shape.flight,
         **_room_numbers(shape),
+        **_delay_numbers(parameters),
         "BOUNDED": int(shape.controller.bounded),
         **_flight_numbers(parameters),
         **{f"R_{name.upper()}": k for k, name in enumerate((*RESULTS, "terms"))},
@@ -374,6 +384,8 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
     text = files("airworthy.learning.environments").joinpath("native", "environment_step.h").read_text()
     level = "" if shape.traits.by_rotor else "#define CONTROLLED\n"
     level += "#define PRIVILEGED\n" if shape.traits.privileged else ""
+    level += "#define DELAYED_ROTORS\n" if shape.slots else ""
+    text = text.replace("DELAY_LINE", delay_line_source() if shape.slots else "")
     rooms = _rooms_text(shape)
     blocks = "".join(b.source for b in _blocks(parameters))
     return numbers, level + rooms[0] + text.replace("TRACED_BLOCKS", blocks).replace("ROOMS_TEXT", rooms[1])
@@ -407,6 +419,14 @@ def _room_numbers(shape: EnvironmentShape) -> dict[str, int]:
     # A push lasts a step of the controller, into however many steps of the equations that is divided.
     pushes = {"PUSHED": int(shape.traits.pushes[0] > 0.0), "PUSH_EVERY": shape.form.substeps}
     return {**counts, "PUSH_BLOCK": PUSH_BLOCK, **pushes}
+
+
+def _delay_numbers(parameters: EnvironmentParameters) -> dict[str, int]:
+    """Return the enumerators of a dead time of commands."""
+    if not parameters.shape.slots:
+        return {}
+    row = parameters.layout.offsets["command_delay"]
+    return {"DELAY_SLOTS": parameters.shape.slots, "COMMAND_DELAY": parameters.place[row]}
 
 
 def _flight_numbers(parameters: EnvironmentParameters) -> dict[str, int]:

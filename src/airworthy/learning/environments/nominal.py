@@ -43,8 +43,8 @@ def shape_of(
         return _jointed_shape(task, fleet, spread, least, conditions)
     # Rows of rotors that are advanced exactly hold for one length of step.
     rate = task.rate * traits.physics_steps
-    form = surrogate_of(fleet, SimulatorConfig(control_rate=rate, randomization=spread), len(fleet)).form
-    nominal = surrogate_of(fleet, SimulatorConfig(control_rate=rate), len(fleet))
+    form = surrogate_of(fleet, SimulatorConfig(control_rate=rate, randomization=spread), len(fleet), late=True).form
+    nominal = surrogate_of(fleet, SimulatorConfig(control_rate=rate), len(fleet), late=True)
     form = replace(form, drag=form.drag if not spread.wind else "full")
     allocations = sorted({allocation_of(item, traits) for item in fleet})
     if len(allocations) > 1:
@@ -65,6 +65,8 @@ def _jointed_shape(
     form = jointed_form(fleet)
     if spread.any:
         raise AirworthyError("Vehicles with joints are not drawn in learning tasks: leave the randomization out.")
+    if late := [item.name for item in fleet if item.command_delay > 0.0]:
+        raise AirworthyError(f"{late[0]} has joints and a dead time, which learning tasks of joints do not fly: set it to 0.")
     if conditions.ground is not None:
         raise AirworthyError("Ground is not there in learning tasks of vehicles with joints: leave it out.")
     shape = EnvironmentShape(task, form, spread, float(least), conditions, False, "", False)

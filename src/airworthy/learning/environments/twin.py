@@ -51,11 +51,11 @@ class VectorTwin:
         self.parameters = host["parameters"][:, :count].astype(float)
         rows, state = self._parameters.rows, host["state"][:, :count].astype(float)
         self.state, self.past = state[: rows.past], state[rows.past : rows.memory]
-        self.memory, self.level, self.delays, actions, seen = (
+        self.memory, self.level, self.delays, actions, seen, self.queue = (
             state[first:last].copy()
             for first, last in zip(
-                (rows.memory, rows.level, rows.delays, rows.actions, rows.seen),
-                (rows.level, rows.delays, rows.actions, rows.seen, rows.place),
+                (rows.memory, rows.level, rows.delays, rows.actions, rows.seen, rows.queue),
+                (rows.level, rows.delays, rows.actions, rows.seen, rows.queue, rows.place),
                 strict=True,
             )
         )
@@ -82,8 +82,10 @@ class VectorTwin:
             self._actions = np.concatenate([a[None], self._actions[:-1]])
         p, before = self._record(), tuple(self.state)
         with np.errstate(all="ignore"):
-            if self._pool is None:
+            if self._pool is None and not len(self.queue):
                 stepped = self._shape.flown(before, tuple(reaching), p)
+            elif self._pool is None:
+                stepped = self._flown_late(before, tuple(reaching), p)
             else:
                 stepped, p = self._flown_in_rooms(before, tuple(reaching))
             judged = self._shape.judged(before, stepped, tuple(a), p)
@@ -119,13 +121,33 @@ class VectorTwin:
             pushed = u[6].astype(np.float32) < np.float32(traits.pushes[0])
             p = self._record(push=np.where(pushed, (2.0 * u[:6] - 1.0) * np.array(traits.pushes[1:])[:, None], 0.0))
             command = wanted if traits.by_rotor else shape.controller.commanded(state, wanted, p)
-            state = shape.physics(state, command, p)
+            state = shape.physics(state, self._acting(command), p)
             rows = _rows(state, count)
             axes = np.stack([_rows(column) for column in matrix_columns(tuple(rows[6:10]))], 1)
             assert traits.rooms is not None
             assert self._pool is not None
             touched |= touches(traits.rooms, self._pool, self.place, shape.body, rows[:3], axes)
         return state, self._record(touched=touched.astype(float), push=np.zeros((6, count)))
+
+    def _flown_late(self, state: Any, action: Any, p: Any) -> Any:
+        """State after a policy step whose commands reach the rotors late."""
+        shape, traits = self._shape, self._shape.traits
+        wanted = self.task.command(action, p)
+        for _ in range(shape.substeps):
+            command = wanted if traits.by_rotor else shape.controller.commanded(state, wanted, p)
+            state = shape.physics(state, self._acting(command), p)
+        return state
+
+    def _acting(self, command: Any) -> Any:
+        """Return what reaches the rotors while a command is given; the command itself without a dead time."""
+        if not len(self.queue):
+            return command
+        n, count = self._shape.form.rotor_count, len(self.age)
+        self.queue = np.concatenate([self.queue[n:], _rows(command, count)])
+        ages = self.queue.reshape(-1, n, count)[::-1]
+        late = self.parameters[self._parameters.place[self._parameters.layout.offsets["command_delay"]]]
+        shares = np.maximum(1.0 - np.abs(late - np.arange(len(ages))[:, None]), 0.0)
+        return tuple(np.einsum("ke,kre->re", shares, ages))
 
     def _learn(self, over: ArrayBool, success: ArrayBool) -> None:
         """Levels of environments that have one each; that of a batch is told by the one who counts."""
@@ -169,6 +191,9 @@ class VectorTwin:
         p = self._record(flights)
         state = self._parameters.started((*u[:16], *u[4 * JOINT_BLOCK :]), late[2], p)
         self.state[:, flights] = _rows(state, flights.size)
+        if len(self.queue):
+            n = shape.form.rotor_count
+            self.queue[:, flights] = np.tile(self.state[13 : 13 + n, flights], (len(self.queue) // n, 1))
         self.memory[:, flights] = _rows(shape.traits.begin(about, state, p), flights.size)
 
     def _observed(self) -> Array:
