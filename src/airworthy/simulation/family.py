@@ -44,7 +44,8 @@ from airworthy.dynamics.state import (
     rigid_state_layout,
 )
 from airworthy.simulation.config import SimulatorConfig
-from airworthy.simulation.parameters import effects_of, longest_delay, rigid_column
+from airworthy.simulation.parameters import effects_of, rigid_column
+from airworthy.simulation.posterior import latest_command
 from airworthy.simulation.stability import check_law
 from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Vehicle
@@ -255,7 +256,7 @@ def _padded_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> int:
 
 def _rigid_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> int | DelayedShape:
     count = _padded_shape(vehicles, config)
-    latest = max(longest_delay(item, config) for item in {id(item): item for item in vehicles}.values())
+    latest = max(latest_command(item, config) for item in {id(item): item for item in vehicles}.values())
     slots = delay_slots(latest * config.physics_rate)
     return DelayedShape(count, slots) if slots else count
 

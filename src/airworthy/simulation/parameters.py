@@ -251,16 +251,6 @@ def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_c
     return column
 
 
-def longest_delay(item: Vehicle, config: SimulatorConfig) -> float:
-    """Return the longest dead time from command to rotor that flights of a vehicle may have [s].
-
-    Args:
-        item: The vehicle.
-        config: With the spread between flights.
-    """
-    return item.command_delay
-
-
 def _put_rotor_keep(rows: Array, layout: Layout, dt: float) -> None:
     """Factors exp(-dt / tau) of the exact rotor update, for a step and half a step; rows (rows,) or (rows, env)."""
     for name in ("rise", "fall"):
@@ -363,6 +353,9 @@ def randomize(rows: Array, layout: Layout, config: SimulatorConfig, keys: ArrayU
         New rows of the same shape.
     """
     out, spread = rows.copy(), config.randomization
+    if not spread.shares:
+        settle_rotors(out, layout, config)
+        return out
     draw = 2.0 * uniforms(keys, 0, Stream.PARAMETERS, 32).T - 1.0
 
     def factor(share: float, index: int) -> Array:

@@ -24,6 +24,7 @@ from airworthy.simulation.family import FAMILIES, rotor_slots
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.obstacles import environments_of
 from airworthy.simulation.parameters import parameter_numbers, randomize, started_turbulence, with_parameter
+from airworthy.simulation.posterior import DRAW_UNIFORMS, DRAWN_ROWS, bounded_config, draw_rows, posteriors_of
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
 from airworthy.simulation.stability import check_steps
 from airworthy.simulation.start_state import (
@@ -116,10 +117,15 @@ class Simulator:
         """Control steps taken since construction or the last full reset."""
         beliefs = self.vehicles if believed is None else vehicles_per_env(believed, self.env_count, "believed")
         check_beliefs(self.vehicles, beliefs)
-        self._nominal = self.family.rows(self.vehicles, beliefs, self.config, self.shape)
+        self._posteriors = posteriors_of(self.vehicles, self.config)
+        self._bounded = bounded_config(self.config, [posterior for posterior, _ in self._posteriors])
+        """With all that is drawn inside its independent spread: what stability and effects are found by."""
+        self.rejected_draws = 0
+        """Draws from the vehicles' uncertainty that were no vehicle, or none that flies; others were drawn in their place."""
+        self._nominal = self.family.rows(self.vehicles, beliefs, self._bounded, self.shape)
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
-        self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
+        self.effects = self._needed_effects()
         self._joints = _joints_of(self.vehicles, self.config)
         rigid = {id(item): self.family.held(item, self.config) for item in {id(item): item for item in self.vehicles}.values()}
         angles = None if self._joints is None else self._joints.angles
@@ -285,6 +291,11 @@ class Simulator:
                 zero, an inertia of no body, a number that is not finite), or it becomes too fast for the step; nothing has
                 changed then.
         """
+        if name in DRAWN_ROWS and self._posteriors:
+            raise AirworthyError(
+                f"Parameter {name!r} is drawn anew for each flight, from what the identification left open: change the vehicle,"
+                " or build the simulator without Randomization(posterior=True)."
+            )
         if name == "command_delay" and name in self._param_layout:
             most, asked = self.layout.fields["rotor_queue"][0] - 1, float(np.max(parameter_numbers(name, value), initial=0.0))
             if asked > most:
@@ -295,13 +306,13 @@ class Simulator:
         # Into a copy, and checked as a whole, before anything of the simulator changes.
         nominal = with_parameter(self._nominal, self._param_layout, name, value, self.config)
         if self.config.dynamics == "rigid":
-            check_steps(nominal, self._param_layout, self.config, self.vehicles)
+            check_steps(nominal, self._param_layout, self._bounded, self.vehicles)
         same = self.rows is self._nominal
         self.rows = nominal if same else with_parameter(self.rows, self._param_layout, name, value, self.config)
         self._nominal = nominal
         # What was switched on by calls does not follow from parameters, and stays.
         lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
-        self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects() | lasting
+        self.effects = self._needed_effects() | lasting
         self._upload_parameters()
 
     # ---- clock ------------------------------------------------------------------------------------------------------
@@ -719,7 +730,7 @@ class Simulator:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
             drawn = randomize if self._joints is None else self._joints.randomize
-            self.rows[:, ids] = drawn(self._nominal[:, ids], self._param_layout, self.config, keys)
+            self.rows[:, ids] = drawn(self._drawn_together(ids, keys), self._param_layout, self.config, keys)
         if self.config.imu is not None and self.config.imu.bias_initial[2] != 0.0:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
@@ -727,6 +738,27 @@ class Simulator:
         elif self._uploaded and not self.config.randomization.any:
             return
         self._upload_parameters(ids if self._uploaded else None)
+
+    def _drawn_together(self, ids: ArrayIndex, keys: ArrayU32) -> Array:
+        """Return rows of flights, drawn from what the identification of their vehicles left open where that is asked for."""
+        rows = self._nominal[:, ids]
+        for posterior, flown in self._posteriors:
+            mine = np.flatnonzero(np.isin(ids, flown))
+            if mine.size:
+                dt = 1.0 / self.config.physics_rate
+                rows[:, mine], rejected = draw_rows(posterior, rows[:, mine], self._param_layout, keys[mine], dt)
+                self.rejected_draws += rejected
+        return rows
+
+    def _needed_effects(self) -> Effects:
+        """Return what the batch needs, also for vehicles that are drawn."""
+        rows = self._nominal if self._nominal.strides[1] else self._nominal[:, :1]
+        # A draw has what a record may lack: damping, and a part of thrust that is linear.
+        for posterior, flown in self._posteriors:
+            one = dict(enumerate(self._nominal[:, flown[0]]))
+            made = posterior.rows(posterior.values((0.3,) * DRAW_UNIFORMS), one, self._param_layout, 1.0)
+            rows = np.column_stack([rows, [float(made[row]) for row in range(len(rows))]])
+        return self.family.effects(rows, self._param_layout, self._bounded) | self._random_effects()
 
     def _upload_parameters(self, env_ids: ArrayIndex | None = None) -> None:
         self._uploaded = True

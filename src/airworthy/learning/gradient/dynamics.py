@@ -162,7 +162,7 @@ def refuse_dead_time(vehicles: Sequence[Vehicle]) -> None:
         if item.command_delay > 0.0:
             raise AirworthyError(
                 f"{item.name} has a dead time of {1e3 * item.command_delay:.3g} ms from command to rotor, through which no"
-                " gradient is taken: learn it by reward (--trainer native_ppo, ppo, sac or td3), or set command_delay = 0 in its file."
+                " gradient is taken: learn it by reward (--trainer native_ppo, ppo, sac or td3), or set its command_delay to 0."
             )
 
 
