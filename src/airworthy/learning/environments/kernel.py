@@ -28,6 +28,7 @@ from airworthy.learning.environments.task import Judgement, LearningTask
 from airworthy.learning.environments.traits import TaskTraits, traits_of
 from airworthy.learning.gradient.dynamics import Form
 from airworthy.simulation.config import Randomization
+from airworthy.simulation.posterior import ATTEMPTS, DRAW_UNIFORMS, Posterior
 
 __all__ = [
     "KERNEL_ARGUMENTS",
@@ -53,6 +54,8 @@ remembers from its start, at step 0 with index 12 to 15; of its delays, guidance
 MEMORY_BLOCK, CONDITIONS_BLOCK, PLACE_BLOCK, PUSH_BLOCK, JOINT_BLOCK = 12, 16, 17, 21, 23
 """First index of those draws, of a flight's place in rooms, at step 0, of what pushes it, at each step of physics, and of the
 joints at its start, at step 0."""
+POSTERIOR_BLOCK = 32
+"""First index of draws of identified vehicles, at step 0: four for each attempt."""
 JOINT_DRAWS = 32
 """Uniform numbers of a new flight's joints, behind the 16 of its start."""
 
@@ -77,6 +80,8 @@ class EnvironmentShape:
     """See `controller.has_irregular_rotors`."""
     body: tuple[float, ...] = ()
     """Of the vehicle's box, where the task has rooms: middle from the centre of mass 3, half edges 3 [m]."""
+    posterior: Posterior | None = None
+    """Of the vehicle, where flights draw what its identification left open."""
 
     @property
     def flight(self) -> int:
@@ -315,6 +320,24 @@ class EnvironmentParameters:
         state, share = self.shape.task.start(uniforms, p), self.shape.conditions.guidance
         return choose(guide < share, self.shape.traits.goal(p), state) if share else state
 
+    def drawn_together(self, chance: Vector, uniforms: Vector, nominal: Vector) -> tuple[Vector, Any]:
+        """Return the rows of a new flight's vehicle, drawn from what its identification left open, and 1 if it is one, else 0.
+
+        Args:
+            chance: `DRAW_UNIFORMS` uniform numbers.
+            uniforms: Of what is drawn besides, as of `drawn`.
+            nominal: Rows of the record, in the order of `used`.
+        """
+        s = self.shape
+        assert s.posterior is not None
+        rows: Mapping[int, Any] = dict(zip(self.used, nominal, strict=True))
+        values = s.posterior.values(chance)
+        drawn: Mapping[int, Any] = s.posterior.rows(values, rows, self.layout, s.dt)
+        if s.spread.shares:
+            # Thrust over mass is what a log tells best: nothing raises it.
+            drawn = drawn_rows(drawn, uniforms, self.layout, s.form.rotor_count, s.spread, 0.0)
+        return tuple(drawn[row] for row in self.used), s.posterior.sound(values)
+
     def drawn(self, uniforms: Vector, nominal: Vector) -> Vector:
         """Return the rows of a new flight's vehicle, in the order of `used`."""
         rows: Mapping[int, Any] = dict(zip(self.used, nominal, strict=True))
@@ -376,6 +399,7 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
         "FLIGHT": shape.flight,
         **_room_numbers(shape),
         **_delay_numbers(parameters),
+        **({"POSTERIOR_BLOCK": POSTERIOR_BLOCK, "ATTEMPTS": ATTEMPTS} if shape.posterior else {}),
         "BOUNDED": int(shape.controller.bounded),
         **_flight_numbers(parameters),
         **{f"R_{name.upper()}": k for k, name in enumerate((*RESULTS, "terms"))},
@@ -385,6 +409,7 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
     level = "" if shape.traits.by_rotor else "#define CONTROLLED\n"
     level += "#define PRIVILEGED\n" if shape.traits.privileged else ""
     level += "#define DELAYED_ROTORS\n" if shape.slots else ""
+    level += "#define POSTERIOR\n" if shape.posterior else ""
     text = text.replace("DELAY_LINE", delay_line_source() if shape.slots else "")
     rooms = _rooms_text(shape)
     blocks = "".join(b.source for b in _blocks(parameters))
@@ -476,7 +501,7 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
             len(parameters.terms) + 2 + parameters.memory,
         ),
         block("observe", task.observe, {"s": state, "noises": 16}, parameters.observed),
-        trace(parameters.drawn, "draw_vehicle", {"uniforms": 16, "nominal": size["p"]}, {"out": size["p"]}),
+        _drawing(parameters),
         block("start", parameters.started, {"u": shape.start_draws, "guide": None}, state),
         block("begin", traits.begin, {"u": 16, "s": state}, parameters.memory),
     ]
@@ -493,6 +518,15 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
             block("rotors", controller.rotors, {"s": state, "thrusts": n}, n),
         ]
     return blocks
+
+
+def _drawing(parameters: EnvironmentParameters) -> TracedBlock:
+    """Return the block that draws vehicles."""
+    count = len(parameters.used)
+    if parameters.shape.posterior is None:
+        return trace(parameters.drawn, "draw_vehicle", {"uniforms": 16, "nominal": count}, {"out": count})
+    inputs: dict[str, int | None] = {"chance": DRAW_UNIFORMS, "uniforms": 16, "nominal": count}
+    return trace(parameters.drawn_together, "draw_posterior", inputs, {"out": count, "sound": None})
 
 
 def _wanted(parameters: EnvironmentParameters) -> int:

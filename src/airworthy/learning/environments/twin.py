@@ -15,11 +15,13 @@ from airworthy.learning.environments.kernel import (
     JOINT_BLOCK,
     MEMORY_BLOCK,
     PLACE_BLOCK,
+    POSTERIOR_BLOCK,
     PUSH_BLOCK,
     STREAM,
 )
 from airworthy.learning.environments.rooms import draw_rooms, touches
 from airworthy.learning.environments.vector_task import VectorTask
+from airworthy.simulation.posterior import ATTEMPTS, DRAW_UNIFORMS
 
 __all__ = ["TwinStep", "VectorTwin"]
 
@@ -184,7 +186,10 @@ class VectorTwin:
             spot = tuple(u[4 * PLACE_BLOCK : 4 * PLACE_BLOCK + 16])
             level = self.level[0, flights] if self.level.size else np.zeros(flights.size)
             self.place[:, flights] = _rows(shape.traits.rooms.place(spot, level), flights.size)
-        self.parameters[:, flights] = _rows(self._parameters.drawn(u[16:32], tuple(self.nominal[:, flights])))
+        if shape.posterior is None:
+            self.parameters[:, flights] = _rows(self._parameters.drawn(u[16:32], tuple(self.nominal[:, flights])))
+        else:
+            self._draw_together(flights, key, u[16:32])
         first_row = self._parameters.place[self._parameters.extra["hover_action"].start]
         self.past[:, flights] = self.parameters[first_row : first_row + len(self.past), flights]
         self._actions[:, :, flights] = self.past[:, flights]
@@ -195,6 +200,21 @@ class VectorTwin:
             n = shape.form.rotor_count
             self.queue[:, flights] = np.tile(self.state[13 : 13 + n, flights], (len(self.queue) // n, 1))
         self.memory[:, flights] = _rows(shape.traits.begin(about, state, p), flights.size)
+
+    def _draw_together(self, flights: ArrayIndex, key: Any, other: Any) -> None:
+        """Draw vehicles from what their identification left open."""
+        left = np.arange(flights.size)
+        self.parameters[:, flights] = self.nominal[:, flights]
+        for attempt in range(ATTEMPTS):
+            first = 4 * (POSTERIOR_BLOCK + 4 * attempt)
+            chance = tuple(uniforms(key[left], 0, STREAM, DRAW_UNIFORMS, first).T)
+            rest = tuple(np.asarray(x)[left] for x in other)
+            made, sound = self._parameters.drawn_together(chance, rest, tuple(self.nominal[:, flights[left]]))
+            taken = np.broadcast_to(np.asarray(sound) > 0.5, left.shape)
+            self.parameters[:, flights[left[taken]]] = _rows(made, left.size)[:, taken]
+            left = left[~taken]
+            if not left.size:
+                return
 
     def _observed(self) -> Array:
         """Newest observations, (k, env)."""

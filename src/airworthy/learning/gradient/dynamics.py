@@ -25,6 +25,7 @@ from airworthy.dynamics.rigid import DRAG_FLAGS
 from airworthy.dynamics.state import Effects, padded_rotor_count
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.simulation.family import parameter_layout
+from airworthy.simulation.posterior import bounded_config, posterior_of
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.stability import rotor_poles
 from airworthy.vehicles import Vehicle
@@ -108,6 +109,8 @@ class Surrogate:
     """Of the parameter rows, as the simulator's."""
     rows: Array
     """Parameters, (rows, env), float64."""
+    nominal: Array
+    """The same as they are recorded, before anything is drawn."""
 
     def parameters(self, read: Callable[[int], Any]) -> SimpleNamespace:
         """Return the record that `vehicle_step` reads, without the rows that pad rotors; `read` is called with rows."""
@@ -139,7 +142,9 @@ def surrogate_of(
     # Any rate does: only its parameter rows are looked at, for the fastest rotor there is.
     trial = Simulator(fleet, replace(calm, physics_rate=1000.0, randomization=Randomization()), len(fleet))
     # A drawn rotor is faster by up to the share by which lags are drawn.
-    pole = float(rotor_poles(trial.rows, trial._param_layout, calm).max()) / (1.0 - calm.randomization.lag)
+    posteriors = [posterior_of(item, calm.randomization) for item in fleet] if calm.randomization.posterior else []
+    share = bounded_config(calm, posteriors).randomization.lag
+    pole = float(rotor_poles(trial.rows, trial._param_layout, calm).max()) / (1.0 - share)
     substeps = min(_SUBSTEPS_MAX, max(1, math.ceil(pole / (config.control_rate * _LAG_STEP_MAX))))
     chosen = replace(calm, physics_rate=config.control_rate * substeps)
     simulator = Simulator(vehicles, chosen, env_count, seed=seed)
@@ -149,7 +154,8 @@ def surrogate_of(
     exact = Effects.EXACT_ROTORS in effects
     slots = simulator.layout.fields["rotor_queue"][0] if "rotor_queue" in simulator.layout else 0
     form = Form(counts[0], Effects.PLANAR in effects, Effects.SQUARE in effects and not exact, drag, exact, substeps, slots)
-    return Surrogate(form, 1.0 / config.control_rate, simulator._param_layout, np.array(simulator.rows))
+    rows, nominal = np.array(simulator.rows), np.array(simulator._nominal)
+    return Surrogate(form, 1.0 / config.control_rate, simulator._param_layout, rows, nominal)
 
 
 def refuse_dead_time(vehicles: Sequence[Vehicle]) -> None:

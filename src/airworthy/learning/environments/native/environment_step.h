@@ -222,7 +222,24 @@ if (N::any(ended)) {
   }
   F first[STATE], nominal_row[PARAMETERS], drawn[PARAMETERS];
   for (int k = 0; k < PARAMETERS; ++k) nominal_row[k] = N::load(ROW(nominal, k));
+#ifdef POSTERIOR
+  // Of an identified vehicle draws are tried until they are vehicles that fly; after ATTEMPTS, which is rare, it flies as recorded.
+  M settled = N::invert(ended);
+  for (int k = 0; k < PARAMETERS; ++k) drawn[k] = nominal_row[k];
+  for (int attempt = 0; attempt < ATTEMPTS && N::any(N::invert(settled)); ++attempt) {
+    F chance[16], tried[PARAMETERS], sound_draw;
+    for (int k = 0; k < 4; ++k) {
+      Threefry::draw(fresh, N::u(0u), STREAM, POSTERIOR_BLOCK + 4 * attempt + k, words);
+      for (int i = 0; i < 4; ++i) chance[4 * k + i] = Threefry::uniform(words[i]);
+    }
+    T::draw_posterior(chance, uniforms + 16, nominal_row, tried, &sound_draw);
+    const M taken = N::invert(settled) & (sound_draw > N::c(0.5f));
+    for (int k = 0; k < PARAMETERS; ++k) drawn[k] = N::select(taken, tried[k], drawn[k]);
+    settled = settled | taken;
+  }
+#else
   T::draw_vehicle(uniforms + 16, nominal_row, drawn);
+#endif
   for (int k = 0; k < PARAMETERS; ++k) {
     p[k] = N::select(ended, drawn[k], p[k]);
     N::store(ROW(parameters, k), p[k]);

@@ -1,0 +1,93 @@
+"""Learning environments draw vehicles from what an identification left open."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.core.errors import AirworthyError
+from airworthy.learning.environments.kernel import parameters_of
+from airworthy.learning.environments.tasks.motor_command import MotorCommand
+from airworthy.learning.environments.tasks.position import PositionByVelocity
+from airworthy.learning.environments.twin import VectorTwin
+from airworthy.learning.environments.vector_task import VectorTask
+from airworthy.simulation import Randomization
+from airworthy.vehicles import Vehicle, vehicle
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "simulation"))
+from test_posterior import STATE, identified
+
+TOGETHER = Randomization(posterior=True)
+
+
+@pytest.fixture(scope="module")
+def craft() -> Vehicle:
+    return identified()
+
+
+@pytest.mark.parametrize("task", [MotorCommand(episode_steps=5), PositionByVelocity(episode_steps=5)], ids=["rotors", "law"])
+def test_the_kernel_draws_as_its_twin(craft: Vehicle, task: Any) -> None:
+    spread = replace(TOGETHER, rotor=0.02)
+    environments = VectorTask(task, 64, vehicle=craft, seed=2, randomization=spread)
+    twin = VectorTwin(environments)
+    draw = np.random.default_rng(1)
+    for _ in range(12):
+        actions = draw.uniform(-0.1, 0.1, (64, environments.action_count)).astype(np.float32)
+        expected, result = twin.step(actions), environments.step(actions)
+        np.testing.assert_array_equal(result.truncated, expected.truncated)
+        np.testing.assert_allclose(environments._host["parameters"][:, :64], twin.parameters, rtol=2e-5, atol=1e-9)
+    assert int(environments.episode.min()) == 2
+
+
+def test_drawn_vehicles_have_the_deviations_of_the_distribution(craft: Vehicle) -> None:
+    environments = VectorTask("motor_command", 16384, vehicle=craft, seed=2, randomization=TOGETHER)
+    told = craft.uncertainty
+    assert told is not None
+    sd = dict(zip(told.names, told.sd, strict=True))
+    mass, curve = -np.log(environments.parameter("mass_inverse")[0]), environments.parameter("rotor_thrust")[1:3]
+    thrust = np.log(curve[0] * STATE + curve[1] * STATE**2)
+    assert mass.std() == pytest.approx(sd["mass"], rel=0.03)
+    assert thrust.std() == pytest.approx(sd["thrust"], rel=0.03)
+    # Together: what hover needs is known far better than either.
+    assert np.corrcoef(mass, thrust)[0, 1] == pytest.approx(0.95, abs=0.01)
+    delay = environments.parameter("command_delay")[0]
+    assert delay.std() / delay.mean() == pytest.approx(sd["command_delay"] / craft.command_delay, rel=0.03)
+
+
+def test_flights_are_the_same_alone_and_in_any_batch(craft: Vehicle) -> None:
+    ids = np.array([7, 3, 900])
+    whole = VectorTask(MotorCommand(episode_steps=6), 3, vehicle=craft, flight_ids=ids, randomization=TOGETHER, seed=9)
+    alone = VectorTask(MotorCommand(episode_steps=6), 1, vehicle=craft, flight_ids=ids[[2]], randomization=TOGETHER, seed=9)
+    draw = np.random.default_rng(0)
+    for _ in range(20):
+        a = draw.uniform(-0.3, 0.3, (3, 4)).astype(np.float32)
+        found = whole.step(a).observation.copy()
+        np.testing.assert_array_equal(alone.step(a[[2]]).observation[0], found[2])
+    again = VectorTask(MotorCommand(episode_steps=6), 3, vehicle=craft, flight_ids=ids, randomization=TOGETHER, seed=9)
+    assert again._host["parameters"].tobytes() != whole._host["parameters"].tobytes()
+    assert np.any(again.parameter("mass_inverse") != again.parameter("mass_inverse")[:, :1])
+
+
+def test_rejected_draws_find_others() -> None:
+    wide = identified(wide=6.0)
+    environments = VectorTask("motor_command", 2048, vehicle=wide, seed=2, randomization=TOGETHER)
+    first = environments._host["parameters"][:, :2048]
+    # None flies as recorded, though a tenth of the first draws were no vehicles.
+    assert np.all(np.any(first != environments._host["nominal"][:, :2048], axis=0))
+    p = parameters_of(environments.shape)
+    assert environments.shape.posterior is not None
+    lift = environments.parameter("rotor_max")[:4]
+    curve = environments.parameter("rotor_thrust").reshape(4, 3, -1)
+    push = (curve[:, 0] + curve[:, 1] * lift + curve[:, 2] * lift**2).sum(axis=0)
+    assert np.all(push > wide.gravity / environments.parameter("mass_inverse")[0])
+    assert p.layout is not None
+
+
+def test_vehicles_that_tell_nothing_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="lmf2 tells no uncertainty, from which identified vehicles are drawn"):
+        VectorTask("motor_command", 16, vehicle=vehicle("lmf2"), randomization=TOGETHER)
