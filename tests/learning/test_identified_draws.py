@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.fixtures.identified import STATE, identified
 
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.environments.kernel import parameters_of
+from airworthy.core.native_kernel import native_kernel
+from airworthy.learning.environments import vector_task
+from airworthy.learning.environments.kernel import KERNEL_ARGUMENTS, environment_source, parameters_of
 from airworthy.learning.environments.tasks.motor_command import MotorCommand
 from airworthy.learning.environments.tasks.position import PositionByVelocity
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.learning.environments.vector_task import VectorTask
 from airworthy.simulation import Randomization
 from airworthy.vehicles import Vehicle, vehicle
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "simulation"))
-from test_posterior import STATE, identified
 
 TOGETHER = Randomization(posterior=True)
 
@@ -86,6 +84,24 @@ def test_rejected_draws_find_others() -> None:
     push = (curve[:, 0] + curve[:, 1] * lift + curve[:, 2] * lift**2).sum(axis=0)
     assert np.all(push > wide.gravity / environments.parameter("mass_inverse")[0])
     assert p.layout is not None
+
+
+def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPatch, craft: Vehicle) -> None:
+    """One environment after the other, with late rotors and drawn vehicles, run here without a GPU."""
+    task = MotorCommand(episode_steps=7)
+    lanes = VectorTask(task, 32, vehicle=craft, randomization=TOGETHER, seed=4)
+    scalar = native_kernel(
+        "environment_scalar_late", "#define SCALAR_PATH\n" + environment_source(lanes.shape), KERNEL_ARGUMENTS
+    )
+    monkeypatch.setattr(vector_task, "environment_kernel", lambda shape: scalar)
+    monkeypatch.setattr(vector_task, "CPU_LANES", 1)
+    single = VectorTask(task, 32, vehicle=craft, randomization=TOGETHER, seed=4)
+    draw = np.random.default_rng(0)
+    for _ in range(16):
+        actions = draw.uniform(-0.3, 0.3, (32, 4)).astype(np.float32)
+        np.testing.assert_array_equal(single.step(actions).observation, lanes.step(actions).observation)
+    for name in ("parameters", "state"):
+        np.testing.assert_array_equal(single._host[name][:, :32], lanes._host[name][:, :32], err_msg=name)
 
 
 def test_vehicles_that_tell_nothing_are_refused() -> None:

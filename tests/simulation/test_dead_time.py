@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError, AssetWarning
-from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.core.native_kernel import native_kernel
+from airworthy.simulation import Simulator, SimulatorConfig, arrays, family
 from airworthy.simulation.family import step_snippet
 from airworthy.simulation.start_state import Snapshot
 from airworthy.simulation.twin import Twin
@@ -172,6 +174,23 @@ def test_six_rotors_and_the_scalar_path_of_the_ring() -> None:
         simulator.advance(1, command)
         twin.advance(1, command)
     np.testing.assert_allclose(simulator.field("rotor_queue"), twin.field("rotor_queue"), rtol=1e-5)
+
+
+def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One environment after the other, run here without a GPU."""
+    fleet = [late(delay) for delay in (0.0, 0.0077, 0.0124, 0.003)] * 4
+    lanes, single = (Simulator(fleet, config("position"), 16, seed=3) for _ in range(2))
+    source = "#define SCALAR_PATH\n" + step_snippet(4, False, lanes.shape.slots)
+    scalar = native_kernel("step_late_scalar", source, family._ARGUMENTS)
+    single._arrays._kernel = lambda only, irregular: scalar
+    # A task is one environment then, as on a GPU.
+    monkeypatch.setattr(arrays, "BLOCKS_PER_TASK", Fraction(1, 16))
+    for simulator in (single, lanes):
+        simulator.reset(position=[0.0, 0.0, 100.0])
+        for _ in range(4):
+            simulator.step(commanded("position", 0.0))
+        monkeypatch.undo()
+    assert single.save().state.tobytes() == lanes.save().state.tobytes()
 
 
 def test_more_than_can_be_kept_is_refused() -> None:

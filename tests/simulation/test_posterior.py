@@ -8,57 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.fixtures.identified import SD, STATE, identified
 
 from airworthy.core.errors import AirworthyError
 from airworthy.dynamics.state import body_parameters, padded_rotor_count, rigid_layout
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
 from airworthy.simulation.posterior import DRAW_UNIFORMS, posterior_of, rejected_share
-from airworthy.vehicles import Uncertainty, Vehicle, vehicle
+from airworthy.vehicles import vehicle
 from airworthy.vehicles.identification.result import hover_command
 from airworthy.vehicles.record import UNCERTAIN
-from airworthy.vehicles.uncertainty import _flies, uncertain_values, with_values
-
-STATE = 1500.0
-SD = {
-    "mass": 0.02,
-    "thrust": 0.02,
-    "thrust_linear": 0.02,
-    "torque_ratio": 0.05,
-    "lag": 0.04,
-    "command_delay": 0.001,
-    "inertia_xx": 0.03,
-    "inertia_yy": 0.03,
-    "inertia_zz_ratio": 0.02,
-    "center_x": 5e-4,
-    "center_y": 5e-4,
-    "damping": 0.2,
-}
-
-
-def identified(name: str = "cf2x_L250", wide: float = 1.0, **changes: Any) -> Vehicle:
-    """A vehicle with a joint distribution of everything, mass and thrust and lag and delay close together."""
-    base = vehicle(name)
-    square = base.rotors[0].thrust[2]
-    rotors = tuple(
-        replace(r, thrust=(0.0, 0.2 * square * STATE, 0.8 * square), torque=(0.0, 0.002 * square * STATE, 0.008 * square))
-        for r in base.rotors
-    )
-    xx, yy = base.inertia[:2]
-    drag = replace(base.drag, angular_linear=(0.3 * xx, 0.3 * yy, 0.3 * 0.9 * (xx + yy)))
-    made = replace(
-        base, rotors=rotors, command_delay=0.009, inertia=(xx, yy, 0.9 * (xx + yy), 0.0, 0.0, 0.0), drag=drag, **changes
-    )
-    names = tuple(SD)
-    values, matrix = uncertain_values(made, STATE), np.eye(len(names))
-    for one, other, related in (("mass", "thrust", 0.95), ("lag", "command_delay", -0.6), ("inertia_xx", "inertia_yy", 0.5)):
-        i, j = names.index(one), names.index(other)
-        matrix[i, j] = matrix[j, i] = related
-    mean = tuple(math.log(values[n]) if UNCERTAIN[n] == "log" else values[n] for n in names)
-    sd = tuple(wide * SD[n] for n in names)
-    told = Uncertainty(
-        names, tuple(UNCERTAIN[n] for n in names), mean, sd, tuple(map(tuple, matrix.tolist())), (0.9,) * 12, STATE, "test", 1
-    )  # type: ignore[arg-type]
-    return replace(made, uncertainty=told)
+from airworthy.vehicles.uncertainty import _flies, with_values
 
 
 def config(**given: Any) -> SimulatorConfig:
