@@ -118,7 +118,13 @@ class Specialization(NamedTuple):
 
 
 def step_snippet(rotor_count: int, irregular: bool = False, slots: int = 0) -> str:
-    """Return the complete native source of the rigid step; for its arguments see `step_kernel`."""
+    """Return the complete native source of the rigid step; for its arguments see `step_kernel`.
+
+    Args:
+        rotor_count: Padded number of rotors.
+        irregular: As of `step_kernel`.
+        slots: Commands on their way to rotors; 0: rotors are commanded at once.
+    """
     vehicle, control = delayed_layout(rigid_layout(rotor_count), False, rotor_count, slots), control_layout(rotor_count)
     blocks = [*rigid_blocks(vehicle, rotor_count), *control_blocks(control, rotor_count, irregular)]
     text = step_source(slots > 0)
