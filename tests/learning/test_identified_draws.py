@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from airworthy.learning.environments.tasks.motor_command import MotorCommand
 from airworthy.learning.environments.tasks.position import PositionByVelocity
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.learning.environments.vector_task import VectorTask
+from airworthy.learning.native_ppo import PpoTrainingOptions
 from airworthy.simulation import Randomization
 from airworthy.vehicles import Vehicle, vehicle
 
@@ -107,3 +109,14 @@ def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPat
 def test_vehicles_that_tell_nothing_are_refused() -> None:
     with pytest.raises(AirworthyError, match="lmf2 tells no uncertainty, from which identified vehicles are drawn"):
         VectorTask("motor_command", 16, vehicle=vehicle("lmf2"), randomization=TOGETHER)
+
+
+def test_trainings_of_before_go_on() -> None:
+    options = PpoTrainingOptions(randomization=Randomization(mass=0.1))
+    before = json.loads(json.dumps(asdict(options)))
+    for name in ("posterior", "widen"):
+        del before["randomization"][name]
+    assert options.differences(before) == []
+    told = replace(options, randomization=TOGETHER).differences(before)
+    assert len(told) == 1
+    assert told[0].startswith("randomize was mass=0.1")
