@@ -160,8 +160,9 @@ def tuned_gains(vehicle: Vehicle, candidates: int = CANDIDATES, seed: int = 0) -
         seed: Of them.
     """
     with tempfile.TemporaryDirectory() as folder:
-        file = write_vehicle(vehicle, Path(folder) / "vehicle.toml")
-        config = TuneConfig(str(file or Path(folder) / "vehicle.toml"), candidates, seed=seed, out=Path(folder) / "tuned")
+        file = Path(folder) / "vehicle.toml"
+        write_vehicle(vehicle, file)
+        config = TuneConfig(str(file), candidates, seed=seed, out=Path(folder) / "tuned")
         return dict(tune(config).gains.midpoint())
 
 
