@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.fixtures.identified import STATE, identified
 
+from airworthy.benchmarks.fly.config import FlyConfig, check_spread, randomization
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel
 from airworthy.learning.environments import vector_task
@@ -18,6 +19,7 @@ from airworthy.learning.environments.tasks.motor_command import MotorCommand
 from airworthy.learning.environments.tasks.position import PositionByVelocity
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.learning.environments.vector_task import VectorTask
+from airworthy.learning.gradient.config import randomization_of
 from airworthy.learning.native_ppo import PpoTrainingOptions
 from airworthy.simulation import Randomization
 from airworthy.vehicles import Vehicle, vehicle
@@ -120,3 +122,16 @@ def test_trainings_of_before_go_on() -> None:
     told = replace(options, randomization=TOGETHER).differences(before)
     assert len(told) == 1
     assert told[0].startswith("randomize was mass=0.1")
+
+
+def test_words_of_a_command_line() -> None:
+    wide = Randomization(posterior=True, widen=1.5, rotor=0.02)
+    for parse in (randomization_of, randomization):
+        assert parse(("identified", "widen=1.5", "rotor=0.02")) == wide
+        assert parse(("identified",)) == TOGETHER
+        with pytest.raises(AirworthyError, match=r"--randomize: mass is 0\.1, which an identified vehicle"):
+            parse(("identified mass=0.1",))
+        with pytest.raises(AirworthyError, match="Unknown quantity to randomize 'posterior'"):
+            parse(("posterior=1",))
+    with pytest.raises(AirworthyError, match="lmf2 tells no uncertainty"):
+        check_spread(FlyConfig(vehicle=("lmf2",), randomize=("identified",)), [vehicle("lmf2")])

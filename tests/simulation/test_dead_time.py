@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError, AssetWarning
-from airworthy.core.native_kernel import native_kernel
+from airworthy.core.native_kernel import native_kernel, quiet_warp
 from airworthy.simulation import Simulator, SimulatorConfig, arrays, family
-from airworthy.simulation.family import step_snippet
+from airworthy.simulation.family import step_kernel, step_snippet
 from airworthy.simulation.start_state import Snapshot
 from airworthy.simulation.twin import Twin
 from airworthy.vehicles import RotorResponse, Vehicle, vehicle
@@ -212,3 +212,11 @@ def test_it_can_be_changed_while_it_fits() -> None:
     assert found[3] > 1001.0
     with pytest.raises(AirworthyError, match="command_delay"):
         simulator.set_parameter("command_delay", 200.0)
+
+
+@pytest.mark.slow
+def test_the_kernel_compiles_for_a_gpu(tmp_path: Any) -> None:
+    wp = quiet_warp()
+    wp.compile_aot_module(step_kernel(4, None, False, 16).module, device=None, arch=90, module_dir=tmp_path, use_ptx=True)
+    text = "".join(path.read_text() for path in tmp_path.rglob("*.ptx"))
+    assert "step_4_late16" in text
