@@ -34,7 +34,7 @@ from airworthy.vehicles.identification.published import identify_published
 from airworthy.vehicles.identification.result import hover_command
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
 from airworthy.verification.identify_draws import draw_figures
-from airworthy.verification.identify_flights import flight_figures, tuning_figures
+from airworthy.verification.identify_pilots import flight_figures, tuning_figures
 from airworthy.verification.published import Figure, below, within
 
 RATE = 500
