@@ -166,8 +166,9 @@ def turned_by_contact(twin: Twin, items: list[Vehicle]) -> np.ndarray:
 def stops_in_one(simulator: Simulator, twin: Twin) -> np.ndarray:
     """Where a contact stopped all motion in one of the two and not in the other, (env,).
 
-    A contact that can stop everything does (`contact_holds`); where what it takes is as large as what it may take, rounding decides,
-    and one that may not leaves a creep: friction and rolling, one after the other, each give back a part of what the other took.
+    A contact that can stop everything does (`contact_holds`); where what it takes is as large as what it may take, rounding
+    decides, and one that may not leaves a creep: friction and rolling, one after the other, each give back a part of what the
+    other took.
     """
     still = []
     for side in (simulator, twin):
