@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from airworthy.core.arrays import Array, NDArray
-from airworthy.core.errors import AssetError
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_bytes
-from airworthy.logs import even_clock
+from airworthy.logs import Log, LogStream, even_clock
+from airworthy.logs.stream_clock import ascending
 from airworthy.logs.units import RPM, STANDARD_GRAVITY
 
 CAPTURE_RATE = 100.0
@@ -27,6 +28,8 @@ CAPTURE_RATE = 100.0
 CLOCK_ERROR_MAX = 0.03
 """A lattice farther than this from the nominal rate is another rate, not a clock error: the clock is left alone."""
 PWM_FULL = 65535.0
+SAMPLES_MIN = 100
+"""Fewer of a stream tell no state."""
 _UNPACKED_LIMIT = 1 << 28
 _LOOP, _POSE = "fixedFrequency", "estPose"
 
@@ -56,6 +59,8 @@ class FlightLog:
     """Marker body to world, x, y, z, w, unit length, (m, 4)."""
     clock_scale: float
     """Seconds per second of the logger's clock."""
+    start: float = 0.0
+    """Of `time`, in the same seconds since the log's first sample [s]."""
 
 
 def read_flight_log(path: str | Path, capture_rate: float = CAPTURE_RATE) -> FlightLog:
@@ -99,6 +104,62 @@ def read_flight_log(path: str | Path, capture_rate: float = CAPTURE_RATE) -> Fli
         attitude=attitude / length,
         clock_scale=scale,
     )
+
+
+def flight_log(log: Log, pose_rate: float | None = None, poses: str = "capture") -> FlightLog:
+    """Return a log of any format as one flight on even lattices.
+
+    Args:
+        log: With gyro, accelerometer, and an attitude and a position of one source.
+        pose_rate: True rate of the poses [Hz]: the log's clock is put right by it, unless it is more than 3 % off; None: the
+            clock is right.
+        poses: Label of the streams of attitude and position.
+
+    Raises:
+        AirworthyError: A stream is missing, or stamps do not go on.
+    """
+    gyro, force = (_going_on(log, log.stream(kind)) for kind in ("gyro", "accelerometer"))
+    names = [f"{kind}:{poses}" if poses else kind for kind in ("attitude", "position")]
+    attitude, position = (_going_on(log, log.stream(name)) for name in names)
+    loop_grid, _ = even_clock(gyro.time, float(np.median(np.diff(gyro.time))))
+    rate = 1.0 / float(np.median(np.diff(attitude.time))) if pose_rate is None else pose_rate
+    pose_grid, period = even_clock(attitude.time, 1.0 / rate)
+    scale = 1.0 if pose_rate is None else 1.0 / (pose_rate * period)
+    scale = scale if abs(scale - 1.0) < CLOCK_ERROR_MAX else 1.0
+    length = np.linalg.norm(attitude.values, axis=1, keepdims=True)
+    if not np.all((length > 0.5) & (length < 2.0)):
+        raise AirworthyError(f"{attitude.name} of log {log.name!r} holds attitudes that are no unit quaternions (x, y, z, w).")
+    return FlightLog(
+        name=log.name,
+        time=(loop_grid - loop_grid[0]) * scale,
+        gyro=gyro.values,
+        accelerometer=_beside(gyro.time, force),
+        rotor_speed=_beside(gyro.time, log.stream("motor_speed")) if log.has("motor_speed") else np.zeros((len(loop_grid), 0)),
+        pwm=_beside(gyro.time, log.stream("motor_command")) if log.has("motor_command") else np.zeros((len(loop_grid), 0)),
+        voltage=_beside(gyro.time, log.stream("voltage"))[:, 0] if log.has("voltage") else np.full(len(loop_grid), np.nan),
+        pose_time=(pose_grid - loop_grid[0]) * scale,
+        position=_beside(attitude.time, position),
+        attitude=attitude.values / length,
+        clock_scale=scale,
+        start=float(loop_grid[0]) * scale,
+    )
+
+
+def _going_on(log: Log, stream: LogStream) -> LogStream:
+    found = ascending(stream)
+    if len(found.time) < SAMPLES_MIN:
+        raise AirworthyError(
+            f"Stream {stream.name!r} of log {log.name!r} has {len(found.time)} good samples; at least {SAMPLES_MIN} are needed."
+        )
+    return found
+
+
+def _beside(time: Array, stream: LogStream) -> Array:
+    """Values of a stream at other stamps: its own where they are the same."""
+    found = ascending(stream)
+    if len(found.time) == len(time) and np.array_equal(found.time, time):
+        return found.values
+    return np.stack([np.interp(time, found.time, column) for column in found.values.T], axis=1)
 
 
 def _arrays(path: Path) -> dict[str, NDArray]:

@@ -1,0 +1,292 @@
+"""A log made ready to be predicted: units checked, usable parts, motors in the vehicle's order, what feeds the rotors, poses.
+
+What a log lacks is kept as a sentence, so that a table without a row says why it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from airworthy.benchmarks.validation.calibration import calibrate, stretches
+from airworthy.benchmarks.validation.logs import flight_log
+from airworthy.benchmarks.validation.windows import LogReference, reference
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, flight_segments, log_checks, motor_order
+from airworthy.logs.checks import rest_noise
+from airworthy.logs.motor_speeds import speed_faults
+from airworthy.vehicles import Vehicle
+from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals
+
+__all__ = ["Feed", "ReadyFlight", "ready_flight"]
+
+Feed = Literal["auto", "speeds", "commands"]
+UNITS_WRONG = 5.0
+"""Ours: a gyro that turns so many times as fast as attitudes, or as slow, is in other units; nearer ones are another frame."""
+POSE_TIME = 3.0
+"""Poses of less time than this are no reference [s]."""
+LONGEST = 600.0
+"""Ours: so much usable flight is judged; of longer logs the first of it [s]."""
+ORDERED_MAX = 6
+"""Motors whose orders are tried; of more there are too many."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyFlight:
+    """One log as predictions need it."""
+
+    name: str
+    signals: FlightSignals
+    """Gyro, specific force, commands in the vehicle's order, usable spans."""
+    segments: LogSegments
+    speeds: Readings | None
+    """Measured rotor speeds in the vehicle's order [rad/s]; None: rotors are fed with commands."""
+    poses: LogReference | None
+    """States by poses and gyro; None: the log has no poses that tell them."""
+    force: bool
+    """Whether specific force was measured."""
+    missing: tuple[str, ...]
+    """What the log lacks, and what is not judged for it, a sentence each."""
+    notes: tuple[str, ...]
+    """What was found on the way, a sentence each."""
+
+
+def ready_flight(
+    log: Log,
+    vehicle: Vehicle,
+    *,
+    use: Sequence[tuple[float, float]] = (),
+    skip: Sequence[tuple[float, float]] = (),
+    feed: Feed = "auto",
+    pose_rate: float | None = None,
+) -> ReadyFlight:
+    """Check a log against a vehicle, and make it ready.
+
+    Args:
+        log: Of any format.
+        vehicle: That is to explain it.
+        use: Only these parts, start and stop [s]; empty: all.
+        skip: Not these parts [s].
+        feed: What the rotors follow: measured speeds, commands, or speeds where they were measured and the vehicle knows any.
+        pose_rate: True rate of the poses [Hz], by which the log's clock is put right; None: it is right.
+
+    Raises:
+        AirworthyError: The log cannot be predicted with this vehicle; one sentence.
+    """
+    if not log.has("gyro"):
+        raise AirworthyError(f"Log {log.name!r} has no gyro: a prediction starts from a measured body rate.")
+    _refuse_units(log)
+    notes: list[str] = []
+    missing: list[str] = []
+    segments = flight_segments(log, use, skip)
+    fed = _speeds(log, segments, vehicle, feed, notes)
+    log = _commanded(log, vehicle, fed)
+    _refuse_count(log, vehicle)
+    if not segments.told_by or not segments.flown:
+        segments = flight_segments(log, use, skip)
+    if not segments.usable:
+        raise AirworthyError(
+            f"Log {log.name!r}: no second of it is usable flight; `airworthy logs show` gives the reason of each part."
+        )
+    segments = _shortened(segments, notes)
+    log = _cut(log, segments)
+    force = log.has("accelerometer")
+    if not force:
+        missing.append("It has no accelerometer: specific force is not judged.")
+        gyro = log.stream("gyro")
+        log = replace(log, streams=(*log.streams, LogStream("accelerometer", gyro.time, np.zeros_like(gyro.values))))
+    rest = rest_noise(log) if force else None
+    signals = flight_signals(log, segments, None if rest is None else rest.gyro_bias)
+    order = _order(log, segments, vehicle, notes)
+    if order is not None:
+        signals = signals.ordered(order)
+        fed = None if fed is None else Readings(fed.time, fed.values[:, list(order)])
+    poses = _poses(log, pose_rate, missing, notes)
+    if poses is not None:
+        scale = poses.log.clock_scale
+        if scale != 1.0:
+            signals, fed, segments = _rescaled(signals, scale), _slower(fed, scale), _stretched(segments, scale)
+    return ReadyFlight(log.name, signals, segments, fed, poses, force, tuple(missing), tuple(notes))
+
+
+def _shortened(segments: LogSegments, notes: list[str]) -> LogSegments:
+    """Return no more usable flight than is judged."""
+    if segments.usable_time <= LONGEST:
+        return segments
+    kept, left = [], LONGEST
+    for span in segments.usable:
+        if left < 1.0:
+            break
+        kept.append(replace(span, stop=min(span.stop, span.start + left)))
+        left -= kept[-1].stop - kept[-1].start
+    notes.append(f"The first {LONGEST:g} of {segments.usable_time:.0f} usable seconds are judged; --use chooses others.")
+    return replace(segments, usable=tuple(kept))
+
+
+def _cut(log: Log, segments: LogSegments) -> Log:
+    """Return a log without what lies far behind its usable parts; a rest before them stays."""
+    stop = segments.usable[-1].stop + 1.0
+    return log if log.duration <= stop else replace(log, streams=tuple(s.between(-np.inf, stop) for s in log.streams))
+
+
+# ---- Refusals ----------------------------------------------------------------------------------------------------------------
+
+
+def _refuse_units(log: Log) -> None:
+    for check in log_checks(log):
+        gravity = check.name in ("gravity at rest", "gravity in flight")
+        turned = check.name.startswith("gyro against") and not 1.0 / UNITS_WRONG < check.value < UNITS_WRONG
+        if check.passed is False and (gravity or turned):
+            raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is predicted from wrong units.")
+        if check.passed is False and check.name == "stamps" and "Hz" in check.said:
+            raise AirworthyError(f"Log {log.name!r}: {check.said}")
+
+
+def _refuse_count(log: Log, vehicle: Vehicle) -> None:
+    stream = log.stream("motor_command")
+    count = stream.values.shape[1]
+    if count != vehicle.rotor_count:
+        raise AirworthyError(
+            f"Log {log.name!r} is of {count} motors, and {vehicle.name} has {vehicle.rotor_count} rotors; name the vehicle that"
+            " flew it."
+        )
+    if not np.any(np.nan_to_num(stream.values)):
+        raise AirworthyError(f"Log {log.name!r}: every motor command is 0, so nothing flew by them.")
+
+
+# ---- What feeds the rotors ---------------------------------------------------------------------------------------------------
+
+
+def _speeds(log: Log, segments: LogSegments, vehicle: Vehicle, feed: Feed, notes: list[str]) -> Readings | None:
+    """Return measured rotor speeds where they are to be followed."""
+    if feed == "commands":
+        return None
+    reason = _no_speeds(log, segments, vehicle)
+    if not reason:
+        stream = log.stream("motor_speed")
+        good = np.isfinite(stream.values).all(axis=1) & np.isfinite(stream.time)
+        time, values = stream.time[good], stream.values[good]
+        onward = np.concatenate([[True], time[1:] > np.maximum.accumulate(time)[:-1]])
+        notes.append("Rotors turn as they were measured: motors and their lags are not judged.")
+        return Readings(time[onward], np.abs(values[onward]))
+    if feed == "speeds":
+        raise AirworthyError(f"Log {log.name!r} cannot feed rotor speeds: {reason}.")
+    if log.has("motor_command"):
+        notes.append(f"Rotors follow the logged commands, a command of 1 being the vehicle's largest rotor state: {reason}.")
+    return None
+
+
+def _no_speeds(log: Log, segments: LogSegments, vehicle: Vehicle) -> str:
+    """Return why measured speeds cannot be followed; empty where they can."""
+    if not log.has("motor_speed"):
+        return "no rotor speed was measured"
+    stream = log.stream("motor_speed")
+    if stream.values.shape[1] != vehicle.rotor_count:
+        return f"it has speeds of {stream.values.shape[1]} motors, and {vehicle.name} has {vehicle.rotor_count} rotors"
+    if vehicle.motor_state != "speed":
+        return f"the rotor states of {vehicle.name} are thrusts"
+    if vehicle.sources.get("rotors.speed_max", "").startswith("gauge"):
+        return f"the rotor states of {vehicle.name} have a nominal scale"
+    faults = speed_faults(log, segments)
+    if faults:
+        return faults[0]
+    return "" if np.isfinite(stream.values).all(axis=1).sum() > 100 else "too few speeds were measured"
+
+
+def _commanded(log: Log, vehicle: Vehicle, fed: Readings | None) -> Log:
+    """Return a log with commands: of one without, measured speeds stand for them."""
+    if log.has("motor_command"):
+        if fed is None and vehicle.motor_state != "speed":
+            raise AirworthyError(
+                f"The rotor states of {vehicle.name} are thrusts, and the commands of a log are fractions of speed: no command"
+                " of it says a thrust."
+            )
+        return log
+    if fed is None:
+        raise AirworthyError(
+            f"Log {log.name!r} holds neither motor commands nor measured rotor speeds: it tells noise of sensors, time offsets"
+            " and motion, but nothing that a vehicle could explain."
+        )
+    full = np.array([rotor.speed_max for rotor in vehicle.rotors])
+    return replace(log, streams=(*log.streams, LogStream("motor_command", fed.time, fed.values / full, stamp="held")))
+
+
+def _order(log: Log, segments: LogSegments, vehicle: Vehicle, notes: list[str]) -> tuple[int, ...] | None:
+    """Return which column belongs to which rotor, where the log tells another order than the vehicle's."""
+    if vehicle.rotor_count > ORDERED_MAX:
+        notes.append(f"The order of {vehicle.rotor_count} motors is taken as the vehicle's; up to {ORDERED_MAX} are tried.")
+        return None
+    arms = np.array([rotor.position for rotor in vehicle.rotors]) - np.array(vehicle.center_of_mass)
+    axes = np.array([rotor.axis for rotor in vehicle.rotors])
+    # The reaction torque of the record turns the vehicle against the rotor.
+    spins = -np.array([float(rotor.spin) for rotor in vehicle.rotors])
+    found = motor_order(log, segments, RotorGeometry(arms, axes, spins, np.zeros(len(spins))))
+    if found is None or not found.accepted:
+        notes.append("The order of motors and their spins are taken as the vehicle's: the log does not tell them.")
+        return None
+    notes.append(found.sentence())
+    return None if found.order == tuple(range(len(found.order))) else tuple(found.order)
+
+
+# ---- Poses -------------------------------------------------------------------------------------------------------------------
+
+
+def _poses(log: Log, pose_rate: float | None, missing: list[str], notes: list[str]) -> LogReference | None:
+    """Return states by poses; where there are none, say what is not judged."""
+    lost = "attitude, velocity and position are not judged, and air forces that depend on velocity are left out"
+    label = pose_label(log)
+    if label is None:
+        missing.append(f"It has no poses (attitude and position of one source): {lost}.")
+        return None
+    if not log.has("accelerometer"):
+        missing.append(f"Without an accelerometer poses are not tied to the sensor: {lost}.")
+        return None
+    made = flight_log(log, pose_rate, label)
+    if len(made.pose_time) < 100 or made.pose_time[-1] - made.pose_time[0] < POSE_TIME or not stretches(made):
+        missing.append(f"Its poses are too few or too slow to tell states: {lost}.")
+        return None
+    (calibration,) = calibrate([made])
+    if label != "capture":
+        notes.append(f"Poses are {label or 'the log'}'s own: an estimator's errors count as the vehicle's.")
+    if made.clock_scale != 1.0:
+        notes.append(f"A second of its clock lasts {made.clock_scale:.4f} s, by the poses' rate; times are put right by that.")
+    return reference(made, calibration)
+
+
+def pose_label(log: Log) -> str | None:
+    """Return the label of the streams that tell poses: a capture system's before an estimator's; None without any."""
+    found = [s.label for s in log.of_kind("attitude") if any(p.label == s.label for p in log.of_kind("position"))]
+    if not found:
+        return None
+    return "capture" if "capture" in found else found[0]
+
+
+def _rescaled(signals: FlightSignals, scale: float) -> FlightSignals:
+    command = signals.command
+    slower = {name: _slower(getattr(signals, name), scale) for name in ("gyro", "force", "commanded")}
+    return replace(
+        signals,
+        command=replace(command, start=scale * command.start, period=scale * command.period),
+        spans=tuple((scale * a, scale * b) for a, b in signals.spans),
+        **slower,
+    )
+
+
+def _slower(readings: Readings | None, scale: float) -> Readings | None:
+    return None if readings is None else Readings(scale * readings.time, readings.values)
+
+
+def _stretched(segments: LogSegments, scale: float) -> LogSegments:
+    def of(spans: Sequence) -> tuple:  # type: ignore[type-arg]
+        return tuple(replace(span, start=scale * span.start, stop=scale * span.stop) for span in spans)
+
+    return replace(segments, flown=of(segments.flown), usable=of(segments.usable), rejected=of(segments.rejected))
+
+
+def rotors_at(readings: Readings, time: Array) -> Array:
+    """Return measured speeds at times [rad/s], (..., rotors)."""
+    return readings.mean(time, 0.0)

@@ -1,0 +1,207 @@
+"""Does a vehicle explain logs? From logs and a vehicle to a table with intervals and a verdict. Pure: nothing is written."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airworthy.benchmarks.validation.open_loop.flights import Feed, ReadyFlight, ready_flight
+from airworthy.benchmarks.validation.open_loop.judgement import (
+    CONFIDENCE,
+    MODELS,
+    Errors,
+    ErrorRow,
+    Mismatch,
+    error_rows,
+    errors_of,
+    mismatches,
+    row_of,
+    verdict,
+)
+from airworthy.benchmarks.validation.open_loop.prediction import BatchWindows, OpenLoop, batch_windows, open_loop
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import check_fields
+from airworthy.logs import Log
+from airworthy.vehicles import Vehicle, check
+from airworthy.vehicles.trim import hover_trim
+
+__all__ = ["LogValidation", "ValidateOptions", "validate_logs"]
+
+WINDOWS_MAX = 2000
+
+
+@dataclass(frozen=True)
+class ValidateOptions:
+    """How logs are predicted.
+
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+
+    use: Sequence[tuple[float, float]] = ()
+    """Only these parts of each log, start and stop [s]; empty: all that is usable."""
+    skip: Sequence[tuple[float, float]] = ()
+    """Not these parts [s]."""
+    feed: Feed = "auto"
+    """What the rotors follow: measured "speeds", "commands", or ("auto") speeds where they were measured."""
+    pose_rate: float | None = None
+    """True rate of the poses [Hz], by which the log's clock is put right; None: it is right."""
+    sensor_delay: float = 0.0
+    """By which gyro, accelerometer and poses come late [s]: filters in their path that the vehicle's dead time does not hold."""
+    windows: int = 200
+    """Of each log, at most; they overlap by no more than half."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "ValidateOptions.")
+        if not 1 <= self.windows <= WINDOWS_MAX:
+            raise AirworthyError(f"windows is {self.windows}; expected 1 to {WINDOWS_MAX} of each log.")
+        if not (math.isfinite(self.sensor_delay) and -0.1 <= self.sensor_delay <= 0.1):
+            raise AirworthyError(f"sensor_delay is {self.sensor_delay:g} s; expected -0.1 to 0.1.")
+        if self.pose_rate is not None and not (math.isfinite(self.pose_rate) and 1.0 <= self.pose_rate <= 10_000.0):
+            raise AirworthyError(f"pose_rate is {self.pose_rate:g} Hz; expected 1 to 10000.")
+
+
+@dataclass(frozen=True, eq=False)
+class LogValidation:
+    """What open-loop prediction of logs says of a vehicle."""
+
+    vehicle: Vehicle
+    flights: tuple[ReadyFlight, ...]
+    windows: BatchWindows
+    predictions: dict[str, OpenLoop]
+    """By model: "vehicle" and "vehicle, trimmed"."""
+    errors: Errors
+    """Lengths of errors by channel, and by model or baseline, (windows, horizons)."""
+    rows: tuple[ErrorRow, ...]
+    mismatches: tuple[Mismatch, ...]
+    word: str
+    """"flyable", "supported" or "do not trust"."""
+    said: str
+    """Whether the vehicle explains the logs, in words."""
+    options: ValidateOptions
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the logs lack, each sentence with its log."""
+        return tuple(f"{flight.name}: {said}" for flight in self.flights for said in flight.missing)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found on the way, each sentence with its log."""
+        return tuple(f"{flight.name}: {said}" for flight in self.flights for said in flight.notes)
+
+    def row(self, channel: str, windows: str, horizon: float) -> ErrorRow | None:
+        """Return one row of the table; None where it has none.
+
+        Args:
+            channel: "rate", "force", "attitude", "velocity" or "position".
+            windows: "all" or "excited".
+            horizon: [s]
+        """
+        return row_of(self.rows, channel, windows, horizon)
+
+    def worst(self, count: int = 6) -> Array:
+        """Return the windows whose rate is furthest off at the longest horizon, the worst first."""
+        errors = np.nan_to_num(self.errors["rate"]["vehicle"][:, -1], nan=-1.0)
+        return np.argsort(-errors, kind="stable")[:count]
+
+    def record(self) -> dict[str, Any]:
+        """Return everything as plain tables, for validation.json."""
+
+        def plain(values: dict[str, Any]) -> dict[str, Any]:
+            return {name: dataclasses.asdict(v) if dataclasses.is_dataclass(v) else v for name, v in values.items()}
+
+        return {
+            "vehicle": self.vehicle.name,
+            "verdict": self.word,
+            "said": self.said,
+            "logs": [
+                {
+                    "name": flight.name,
+                    "usable_s": [[span.start, span.stop] for span in flight.segments.usable],
+                    "fed_with": "commands" if flight.speeds is None else "speeds",
+                    "poses": flight.poses is not None,
+                    "missing": list(flight.missing),
+                    "notes": list(flight.notes),
+                }
+                for flight in self.flights
+            ],
+            "windows": len(self.windows),
+            "excited_windows": int(self.windows.excited.sum()),
+            "diverged": int(self.predictions["vehicle"].diverged.sum()),
+            "confidence": CONFIDENCE,
+            "rows": [
+                {
+                    "channel": row.channel,
+                    "windows": row.windows,
+                    "horizon_s": row.horizon,
+                    "count": row.count,
+                    "rms": plain(dict(row.rms)),
+                    "median": dict(row.median),
+                    "skill": plain(dict(row.skill)),
+                    "best_baseline": row.best,
+                    "says": row.says(),
+                }
+                for row in self.rows
+            ],
+            "mismatches": [dataclasses.asdict(m) for m in self.mismatches],
+            "worst_windows": [
+                {"log": self.flights[int(self.windows.flight[k])].name, "start_s": float(self.windows.start[k])}
+                for k in self.worst()
+            ],
+            "options": dataclasses.asdict(self.options),
+        }
+
+
+def validate_logs(logs: Sequence[Log], vehicle: Vehicle, options: ValidateOptions | None = None) -> LogValidation:
+    """Predict windows of logs with a vehicle, and say whether it explains them.
+
+    Args:
+        logs: Flights of one vehicle, of any format.
+        vehicle: That is to explain them: rigid.
+        options: Parts, inputs, windows.
+
+    Raises:
+        AirworthyError: No log was given, the vehicle cannot be, or a log cannot be predicted; one sentence.
+    """
+    options = options or ValidateOptions()
+    if not logs:
+        raise AirworthyError("No log was given; expected at least one flight with a gyro, and motor commands or rotor speeds.")
+    check(vehicle)
+    flights = [
+        ready_flight(
+            log, vehicle, use=options.use, skip=options.skip, feed=options.feed, pose_rate=options.pose_rate
+        )
+        for log in logs
+    ]
+    fed = {flight.speeds is not None for flight in flights}
+    if len(fed) > 1:
+        raise AirworthyError(
+            "Some logs have measured rotor speeds and others have not: judge them apart, or take --feed commands for all."
+        )
+    windows = batch_windows(flights, options.windows)
+    return judged(vehicle, windows, options)
+
+
+def judged(vehicle: Vehicle, windows: BatchWindows, options: ValidateOptions) -> LogValidation:
+    """Return what predictions of windows say of a vehicle.
+
+    Args:
+        vehicle: Rigid, and checked.
+        windows: To be predicted.
+        options: As of `validate_logs`.
+    """
+    found = {
+        name: open_loop(vehicle, windows, trimmed=name != MODELS[0], sensor_delay=options.sensor_delay) for name in MODELS
+    }
+    errors = errors_of(windows, found)
+    rows = error_rows(windows, errors)
+    why = mismatches(windows, found[MODELS[0]])
+    word, said = verdict(rows, why, found[MODELS[0]].diverged, hover_trim(vehicle).hovers)
+    return LogValidation(vehicle, windows.flights, windows, found, errors, rows, why, word, said, options)
