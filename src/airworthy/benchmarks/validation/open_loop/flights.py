@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from airworthy.benchmarks.validation.calibration import calibrate, stretches
-from airworthy.benchmarks.validation.logs import flight_log
+from airworthy.benchmarks.validation.calibration import Calibration, calibrate, stretches
+from airworthy.benchmarks.validation.logs import SAMPLES_MIN, FlightLog, flight_log
 from airworthy.benchmarks.validation.windows import LogReference, reference
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
@@ -22,7 +22,7 @@ from airworthy.logs.motor_speeds import speed_faults
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals
 
-__all__ = ["Feed", "ReadyFlight", "ready_flight"]
+__all__ = ["Feed", "ReadyFlight", "ready_flights"]
 
 Feed = Literal["auto", "speeds", "commands"]
 UNITS_WRONG = 5.0
@@ -55,28 +55,45 @@ class ReadyFlight:
     """What was found on the way, a sentence each."""
 
 
-def ready_flight(
-    log: Log,
+def ready_flights(
+    logs: Sequence[Log],
     vehicle: Vehicle,
     *,
     use: Sequence[tuple[float, float]] = (),
     skip: Sequence[tuple[float, float]] = (),
     feed: Feed = "auto",
     pose_rate: float | None = None,
-) -> ReadyFlight:
-    """Check a log against a vehicle, and make it ready.
+) -> list[ReadyFlight]:
+    """Check logs against a vehicle, and make them ready.
 
     Args:
-        log: Of any format.
-        vehicle: That is to explain it.
+        logs: Flights of one vehicle, of any format; markers of a capture system sit where they sat in all of them.
+        vehicle: That is to explain them.
         use: Only these parts, start and stop [s]; empty: all.
         skip: Not these parts [s].
         feed: What the rotors follow: measured speeds, commands, or speeds where they were measured and the vehicle knows any.
-        pose_rate: True rate of the poses [Hz], by which the log's clock is put right; None: it is right.
+        pose_rate: True rate of the poses [Hz], by which a log's clock is put right; None: it is right.
 
     Raises:
-        AirworthyError: The log cannot be predicted with this vehicle; one sentence.
+        AirworthyError: A log cannot be predicted with this vehicle, or the logs are not alike; one sentence.
     """
+    ready = [_ready(log, vehicle, use, skip, feed) for log in logs]
+    if len({flight.speeds is not None for flight in ready}) > 1:
+        raise AirworthyError(
+            "Some logs have measured rotor speeds and others have not: judge them apart, or feed all of them with commands."
+        )
+    posed = [_poses(log, pose_rate) for log in logs]
+    found = [pose for pose in posed if not isinstance(pose, str)]
+    if len(found) < len(posed):
+        return [_without_poses(flight, pose) for flight, pose in zip(ready, posed, strict=True)]
+    tied = calibrate(found)
+    return [_with_poses(f, log, p, c) for f, log, p, c in zip(ready, logs, found, tied, strict=True)]
+
+
+def _ready(
+    log: Log, vehicle: Vehicle, use: Sequence[tuple[float, float]], skip: Sequence[tuple[float, float]], feed: Feed
+) -> ReadyFlight:
+    """One log without its poses."""
     if not log.has("gyro"):
         raise AirworthyError(f"Log {log.name!r} has no gyro: a prediction starts from a measured body rate.")
     _refuse_units(log)
@@ -86,14 +103,12 @@ def ready_flight(
     fed = _speeds(log, segments, vehicle, feed, notes)
     log = _commanded(log, vehicle, fed)
     _refuse_count(log, vehicle)
-    if not segments.told_by or not segments.flown:
-        segments = flight_segments(log, use, skip)
+    # Speeds that stand for commands tell flight, too.
+    segments = _shortened(flight_segments(log, use, skip), notes)
     if not segments.usable:
         raise AirworthyError(
             f"Log {log.name!r}: no second of it is usable flight; `airworthy logs show` gives the reason of each part."
         )
-    segments = _shortened(segments, notes)
-    log = _cut(log, segments)
     force = log.has("accelerometer")
     if not force:
         missing.append("It has no accelerometer: specific force is not judged.")
@@ -105,12 +120,7 @@ def ready_flight(
     if order is not None:
         signals = signals.ordered(order)
         fed = None if fed is None else Readings(fed.time, fed.values[:, list(order)])
-    poses = _poses(log, pose_rate, missing, notes)
-    if poses is not None:
-        scale = poses.log.clock_scale
-        if scale != 1.0:
-            signals, fed, segments = _rescaled(signals, scale), _slower(fed, scale), _stretched(segments, scale)
-    return ReadyFlight(log.name, signals, segments, fed, poses, force, tuple(missing), tuple(notes))
+    return ReadyFlight(log.name, signals, segments, fed, None, force, tuple(missing), tuple(notes))
 
 
 def _shortened(segments: LogSegments, notes: list[str]) -> LogSegments:
@@ -125,12 +135,6 @@ def _shortened(segments: LogSegments, notes: list[str]) -> LogSegments:
         left -= kept[-1].stop - kept[-1].start
     notes.append(f"The first {LONGEST:g} of {segments.usable_time:.0f} usable seconds are judged; --use chooses others.")
     return replace(segments, usable=tuple(kept))
-
-
-def _cut(log: Log, segments: LogSegments) -> Log:
-    """Return a log without what lies far behind its usable parts; a rest before them stays."""
-    stop = segments.usable[-1].stop + 1.0
-    return log if log.duration <= stop else replace(log, streams=tuple(s.between(-np.inf, stop) for s in log.streams))
 
 
 # ---- Refusals ----------------------------------------------------------------------------------------------------------------
@@ -235,26 +239,42 @@ def _order(log: Log, segments: LogSegments, vehicle: Vehicle, notes: list[str]) 
 # ---- Poses -------------------------------------------------------------------------------------------------------------------
 
 
-def _poses(log: Log, pose_rate: float | None, missing: list[str], notes: list[str]) -> LogReference | None:
-    """Return states by poses; where there are none, say what is not judged."""
-    lost = "attitude, velocity and position are not judged, and air forces that depend on velocity are left out"
+def _poses(log: Log, pose_rate: float | None) -> FlightLog | str:
+    """Return a log with its poses; where they tell no states, why not."""
     label = pose_label(log)
     if label is None:
-        missing.append(f"It has no poses (attitude and position of one source): {lost}.")
-        return None
+        return "It has no poses (attitude and position of one source)"
     if not log.has("accelerometer"):
-        missing.append(f"Without an accelerometer poses are not tied to the sensor: {lost}.")
-        return None
-    made = flight_log(log, pose_rate, label)
-    if len(made.pose_time) < 100 or made.pose_time[-1] - made.pose_time[0] < POSE_TIME or not stretches(made):
-        missing.append(f"Its poses are too few or too slow to tell states: {lost}.")
-        return None
-    (calibration,) = calibrate([made])
+        return "Without an accelerometer its poses are not tied to the sensor"
+    # Calibration asks for every half second of it: of hours, a part tells as much.
+    stop = log.stream(f"attitude:{label}" if label else "attitude").time[0] + LONGEST
+    made = flight_log(replace(log, streams=tuple(s.between(-np.inf, stop) for s in log.streams)), pose_rate, label)
+    if len(made.pose_time) < SAMPLES_MIN or made.pose_time[-1] - made.pose_time[0] < POSE_TIME or not stretches(made):
+        return "Its poses are too few or too slow to tell states"
+    return made
+
+
+def _without_poses(flight: ReadyFlight, reason: FlightLog | str) -> ReadyFlight:
+    reason = reason if isinstance(reason, str) else "It has poses, and others of the logs have none"
+    said = f"{reason}: attitude, velocity and position are not judged, and air forces that depend on velocity are left out."
+    return replace(flight, missing=(*flight.missing, said))
+
+
+def _with_poses(flight: ReadyFlight, log: Log, poses: FlightLog, calibration: Calibration) -> ReadyFlight:
+    notes, label, scale = list(flight.notes), pose_label(log), poses.clock_scale
     if label != "capture":
-        notes.append(f"Poses are {label or 'the log'}'s own: an estimator's errors count as the vehicle's.")
-    if made.clock_scale != 1.0:
-        notes.append(f"A second of its clock lasts {made.clock_scale:.4f} s, by the poses' rate; times are put right by that.")
-    return reference(made, calibration)
+        notes.append(f"Poses are {label or 'the log'}'s own: errors of its estimator count as the vehicle's.")
+    made = replace(flight, poses=reference(poses, calibration))
+    if scale == 1.0:
+        return replace(made, notes=tuple(notes))
+    notes.append(f"A second of its clock lasts {scale:.4f} s, by the rate of its poses; times are put right by that.")
+    return replace(
+        made,
+        notes=tuple(notes),
+        signals=_rescaled(flight.signals, scale),
+        speeds=_slower(flight.speeds, scale),
+        segments=_stretched(flight.segments, scale),
+    )
 
 
 def pose_label(log: Log) -> str | None:
@@ -285,8 +305,3 @@ def _stretched(segments: LogSegments, scale: float) -> LogSegments:
         return tuple(replace(span, start=scale * span.start, stop=scale * span.stop) for span in spans)
 
     return replace(segments, flown=of(segments.flown), usable=of(segments.usable), rejected=of(segments.rejected))
-
-
-def rotors_at(readings: Readings, time: Array) -> Array:
-    """Return measured speeds at times [rad/s], (..., rotors)."""
-    return readings.mean(time, 0.0)

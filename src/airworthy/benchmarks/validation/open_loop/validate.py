@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.benchmarks.validation.open_loop.flights import Feed, ReadyFlight, ready_flight
+from airworthy.benchmarks.validation.open_loop.flights import Feed, ReadyFlight, ready_flights
 from airworthy.benchmarks.validation.open_loop.judgement import (
     CONFIDENCE,
     MODELS,
@@ -174,17 +174,9 @@ def validate_logs(logs: Sequence[Log], vehicle: Vehicle, options: ValidateOption
     if not logs:
         raise AirworthyError("No log was given; expected at least one flight with a gyro, and motor commands or rotor speeds.")
     check(vehicle)
-    flights = [
-        ready_flight(
-            log, vehicle, use=options.use, skip=options.skip, feed=options.feed, pose_rate=options.pose_rate
-        )
-        for log in logs
-    ]
-    fed = {flight.speeds is not None for flight in flights}
-    if len(fed) > 1:
-        raise AirworthyError(
-            "Some logs have measured rotor speeds and others have not: judge them apart, or take --feed commands for all."
-        )
+    flights = ready_flights(
+        logs, vehicle, use=options.use, skip=options.skip, feed=options.feed, pose_rate=options.pose_rate
+    )
     windows = batch_windows(flights, options.windows)
     return judged(vehicle, windows, options)
 
