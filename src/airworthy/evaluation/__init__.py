@@ -24,7 +24,8 @@ else:
     # fmt: on
 
 __all__ = [
-    "Estimate", "FlightResult", "block_mean", "block_rms", "block_rms_ratio", "block_slope", "bootstrap_interval", "describe", "evaluate_tracking", "interquartile_mean",
+    "Estimate", "FlightResult", "block_mean", "block_rms", "block_rms_ratio", "block_slope", "bootstrap_interval", "describe",
+    "evaluate_tracking", "interquartile_mean",
     "paired_median_difference", "paired_rate_difference", "path_distance", "read_summary", "summarize", "wilson_interval",
     "write_summary",
 ]  # fmt: skip

@@ -91,7 +91,7 @@ def block_slope(x: ArrayLike, y: ArrayLike, blocks: ArrayLike, confidence: float
 
 
 def _sums(blocks: ArrayLike, values: Array) -> tuple[Array, Array]:
-    """Sums and counts of what is finite in each block that holds any."""
+    """Return sums and counts of what is finite in each block that holds any."""
     labels = np.asarray(blocks)
     if labels.shape != values.shape or values.ndim != 1:
         raise AirworthyError(f"Errors have shape {values.shape} and blocks {labels.shape}; expected (n,) both.")

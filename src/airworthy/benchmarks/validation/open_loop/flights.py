@@ -14,7 +14,6 @@ import numpy as np
 from airworthy.benchmarks.validation.calibration import Calibration, calibrate, stretches
 from airworthy.benchmarks.validation.logs import SAMPLES_MIN, FlightLog, flight_log
 from airworthy.benchmarks.validation.windows import LogReference, reference
-from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, flight_segments, log_checks, motor_order
 from airworthy.logs.checks import rest_noise

@@ -200,9 +200,7 @@ def mismatches(windows: BatchWindows, predicted: OpenLoop) -> tuple[Mismatch, ..
         turned = windows.rate[:, step, k] - windows.rate[:, 0, k]
         made = predicted.rate[:, step, k] - predicted.rate[:, 0, k]
         # A constant push (a centre of mass off the middle) is no response to rotors: both are taken about their means.
-        ratio = block_slope(
-            made[good] - made[good].mean(), turned[good] - turned[good].mean(), blocks[good], CONFIDENCE
-        )
+        ratio = block_slope(made[good] - made[good].mean(), turned[good] - turned[good].mean(), blocks[good], CONFIDENCE)
         found.append(Mismatch(f"turn {axis}", ratio, _turn_sentence(axis, ratio), _apart(ratio, MATTERS["turn"])))
     return tuple(found)
 

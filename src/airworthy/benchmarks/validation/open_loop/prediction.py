@@ -148,7 +148,7 @@ def _states(flight: ReadyFlight, windows: Windows, horizons: Sequence[float]) ->
     return table, np.asarray(valid)
 
 
-# ---- Fed with -----------------------------------------------------------------------------------------------------------------
+# ---- Fed with ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from airworthy.benchmarks.validation.open_loop.flights import Feed, ReadyFlight,
 from airworthy.benchmarks.validation.open_loop.judgement import (
     CONFIDENCE,
     MODELS,
-    Errors,
     ErrorRow,
+    Errors,
     Mismatch,
     error_rows,
     errors_of,
@@ -53,7 +53,7 @@ class ValidateOptions:
     pose_rate: float | None = None
     """True rate of the poses [Hz], by which the log's clock is put right; None: it is right."""
     sensor_delay: float = 0.0
-    """By which gyro, accelerometer and poses come late [s]: filters in their path that the vehicle's dead time does not hold."""
+    """By which gyro, accelerometer and poses come late [s]: filters that are not in the vehicle's dead time."""
     windows: int = 200
     """Of each log, at most; they overlap by no more than half."""
 
@@ -174,9 +174,7 @@ def validate_logs(logs: Sequence[Log], vehicle: Vehicle, options: ValidateOption
     if not logs:
         raise AirworthyError("No log was given; expected at least one flight with a gyro, and motor commands or rotor speeds.")
     check(vehicle)
-    flights = ready_flights(
-        logs, vehicle, use=options.use, skip=options.skip, feed=options.feed, pose_rate=options.pose_rate
-    )
+    flights = ready_flights(logs, vehicle, use=options.use, skip=options.skip, feed=options.feed, pose_rate=options.pose_rate)
     windows = batch_windows(flights, options.windows)
     return judged(vehicle, windows, options)
 
@@ -189,9 +187,7 @@ def judged(vehicle: Vehicle, windows: BatchWindows, options: ValidateOptions) ->
         windows: To be predicted.
         options: As of `validate_logs`.
     """
-    found = {
-        name: open_loop(vehicle, windows, trimmed=name != MODELS[0], sensor_delay=options.sensor_delay) for name in MODELS
-    }
+    found = {name: open_loop(vehicle, windows, trimmed=name != MODELS[0], sensor_delay=options.sensor_delay) for name in MODELS}
     errors = errors_of(windows, found)
     rows = error_rows(windows, errors)
     why = mismatches(windows, found[MODELS[0]])
