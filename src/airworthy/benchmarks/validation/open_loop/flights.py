@@ -5,6 +5,7 @@ What a log lacks is kept as a sentence, so that a table without a row says why i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -96,7 +97,7 @@ def _ready(
     if not log.has("gyro"):
         raise AirworthyError(f"Log {log.name!r} has no gyro: a prediction starts from a measured body rate.")
     _refuse_units(log)
-    notes: list[str] = []
+    notes: list[str] = _fitted_to(log, vehicle)
     missing: list[str] = []
     segments = flight_segments(log, use, skip)
     fed = _speeds(log, segments, vehicle, feed, notes)
@@ -134,6 +135,14 @@ def _shortened(segments: LogSegments, notes: list[str]) -> LogSegments:
         left -= kept[-1].stop - kept[-1].start
     notes.append(f"The first {LONGEST:g} of {segments.usable_time:.0f} usable seconds are judged; --use chooses others.")
     return replace(segments, usable=tuple(kept))
+
+
+def _fitted_to(log: Log, vehicle: Vehicle) -> list[str]:
+    """Say that a vehicle was fitted to this very log, where its sources name it."""
+    tag = f"{log.name}[{log.source.sha256[:8]}]"
+    found = (re.search(re.escape(tag) + r" ([-0-9 ]+(?:and \d+ more )?s)", text) for text in vehicle.sources.values())
+    parts = next((match[1] for match in found if match is not None), "")
+    return [f"The vehicle was fitted to {parts} of this log: there its errors are those of a fit."] if parts else []
 
 
 # ---- Refusals ----------------------------------------------------------------------------------------------------------------

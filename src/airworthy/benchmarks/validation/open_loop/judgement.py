@@ -220,7 +220,8 @@ def _lift_sentence(ratio: Estimate) -> str:
     if not _apart(ratio, MATTERS["lift"]):
         return f"{said}: they agree."
     way = "little" if ratio.value > 1.0 else "much"
-    return f"{said}: the record has {abs(ratio.value - 1.0):.0%} too {way} thrust for its mass at these commands or speeds."
+    off = 100.0 * abs(1.0 / ratio.value - 1.0)
+    return f"{said}: the record has {off:.0f} % too {way} thrust for its mass at these commands or speeds."
 
 
 def _turn_sentence(axis: str, ratio: Estimate) -> str:

@@ -88,13 +88,21 @@ class LogValidation:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What the logs lack, each sentence with its log."""
-        return tuple(f"{flight.name}: {said}" for flight in self.flights for said in flight.missing)
+        """What the logs lack, a sentence each with its logs."""
+        return self._told("missing")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was found on the way, each sentence with its log."""
-        return tuple(f"{flight.name}: {said}" for flight in self.flights for said in flight.notes)
+        """What was found on the way, a sentence each with its logs."""
+        return self._told("notes")
+
+    def _told(self, kind: str) -> tuple[str, ...]:
+        """Sentences of the flights, each once, behind the names of those that it is of."""
+        of: dict[str, list[str]] = {}
+        for flight in self.flights:
+            for said in getattr(flight, kind):
+                of.setdefault(said, []).append(flight.name)
+        return tuple(f"{', '.join(names)}: {said}" for said, names in of.items())
 
     def row(self, channel: str, windows: str, horizon: float) -> ErrorRow | None:
         """Return one row of the table; None where it has none.
