@@ -23,8 +23,8 @@ from airworthy.core.jobs.progress import command_line
 from airworthy.evaluation.statistics import Estimate
 
 _DESCRIPTION = (
-    "Does a vehicle explain logs? Predict windows of any log open loop, 0.05 to 0.5 s ahead, with any vehicle, beside what needs"
-    " none (LOG... --vehicle FILE). Without a log: predict the real Crazyflie flights of the reference files with our fitted"
+    "Does a vehicle explain logs? Predict windows of any log open loop, 0.05 to 0.5 s ahead, with any vehicle, beside what"
+    " needs none (LOG... --vehicle FILE). Without a log: predict the real Crazyflie flights of the reference files with our fitted"
     " model and with published parameter sets, which takes minutes and needs AIRWORTHY_DATA or --data."
 )
 LISTS = ("--use", "--skip", "--topic", "--set")
@@ -38,7 +38,7 @@ class ValidateCommandConfig(ValidateConfig):
     """What to validate."""
 
     logs: Positional[tuple[Path, ...]] = ()
-    """Logs of one vehicle, of any format (`airworthy logs show` tells what they hold); none: the case of the reference files."""
+    """Logs of one vehicle, of any format (`airworthy logs show` tells what they hold); none: the reference files' case."""
     vehicle: str | None = None
     """That is to explain the logs: a name of the catalogue, or a TOML file."""
     use: tuple[str, ...] = ()
@@ -67,7 +67,9 @@ def main(argv: list[str]) -> int:
     usual = ValidateCommandConfig()
     odd = [name for name in (_OF_THE_CASE if config.logs else _OF_LOGS) if getattr(config, name) != getattr(usual, name)]
     if odd and config.logs:
-        raise AirworthyError(f"--{odd[0].replace('_', '-')} belongs to the case of the reference files: leave it out, or the logs.")
+        raise AirworthyError(
+            f"--{odd[0].replace('_', '-')} belongs to the case of the reference files: leave it out, or the logs."
+        )
     if odd:
         raise AirworthyError(f"--{odd[0].replace('_', '-')} is about logs, and none was named; expected LOG... --vehicle FILE.")
     return _logs(config) if config.logs else _case(config)
@@ -90,8 +92,8 @@ def _logs(config: ValidateCommandConfig) -> int:
     if config.vehicle is None:
         raise AirworthyError("No vehicle is named that could explain the logs; give --vehicle NAME or --vehicle FILE.toml.")
     options = ValidateOptions(
-        use=span_options(config.use, "--use"),
-        skip=span_options(config.skip, "--skip"),
+        use=tuple(span_options(config.use, "--use")),
+        skip=tuple(span_options(config.skip, "--skip")),
         feed=config.feed,
         pose_rate=config.pose_rate,
         sensor_delay=config.sensor_delay,

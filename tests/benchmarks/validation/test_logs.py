@@ -72,9 +72,12 @@ def test_another_pose_rate_is_no_clock_error(tmp_path):
         (lambda c: c.pop("estPose/data"), "has no stream 'attitude:capture'"),
         (lambda c: c.update({"fixedFrequency/names": np.array(["x", *LOOP[1:]])}), "has no stream 'gyro'"),
         (lambda c: c.update({"estPose/data": c["estPose/data"][:, :5]}), "estPose/data has shape"),
-        (lambda c: c.update({"estPose/data": np.full_like(c["estPose/data"], np.nan)}), "0 good samples; at least 100 are needed"),
-        (lambda c: c.update({"estPose/data": np.zeros_like(c["estPose/data"])}), "0 good samples; at least 100 are needed"),
-        (lambda c: c.update({"estPose/names": np.array(POSE, object)}), "not a .npz archive that can be read"),
+        (
+            lambda c: c.update({"estPose/data": np.full_like(c["estPose/data"], np.nan)}),
+            "0 good samples; at least 100",
+        ),
+        (lambda c: c.update({"estPose/data": np.zeros_like(c["estPose/data"])}), "0 good samples; at least 100"),
+        (lambda c: c.update({"estPose/names": np.array(POSE, object)}), r"not a \.npz archive that can be read"),
     ],
 )
 def test_a_broken_log_gives_one_sentence(tmp_path, change, message):
@@ -86,7 +89,7 @@ def test_a_broken_log_gives_one_sentence(tmp_path, change, message):
 
 def test_what_is_no_archive_or_not_there(tmp_path):
     (tmp_path / "a.npz").write_bytes(b"PK\x03\x04 not really")
-    with pytest.raises(AssetError, match="not a .npz archive that can be read"):
+    with pytest.raises(AssetError, match=r"not a \.npz archive that can be read"):
         read_flight_log(tmp_path / "a.npz")
     with pytest.raises(AssetError, match="There is no file"):
         read_flight_log(tmp_path / "b.npz")

@@ -86,8 +86,8 @@ def flight_log(log: Log, pose_rate: float | None = None, poses: str = "capture")
     lost = next((name for name in ("gyro", "accelerometer", *names) if not log.has(name)), "")
     if lost:
         raise AirworthyError(
-            f"Log {log.name!r} has no stream {lost!r}; states are told by a gyro, an accelerometer, and attitude and position of"
-            " one source."
+            f"Log {log.name!r} has no stream {lost!r}; states are told by gyro, accelerometer, and attitude and position of one"
+            " source."
         )
     gyro, force = (_going_on(log, log.stream(kind)) for kind in ("gyro", "accelerometer"))
     attitude, position = (_going_on(log, log.stream(name)) for name in names)

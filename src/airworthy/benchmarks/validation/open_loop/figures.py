@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.benchmarks.validation.open_loop.judgement import BASELINES, JUDGED, MODELS, SHORT
+from airworthy.benchmarks.validation.open_loop.judgement import BASELINES, JUDGED, MODELS, SHORT, response_pairs
 from airworthy.benchmarks.validation.open_loop.prediction import CHANNELS
 from airworthy.benchmarks.validation.open_loop.validate import LogValidation
 from airworthy.reports.drawing import DASHES, DOTS, sheet, top_key, whisker
@@ -79,15 +79,19 @@ def responses_figure(found: LogValidation, name: str = "responses") -> str:
     pairs = []
     if "force" in windows.measured:
         pairs.append(
-            ("lift", "m/s\N{SUPERSCRIPT TWO}", made.force[:, 1 : step + 1, 2].mean(1), windows.force[:, 1 : step + 1, 2].mean(1))
+            (
+                "lift",
+                "m/s\N{SUPERSCRIPT TWO}",
+                made.force[good, 1 : step + 1, 2].mean(axis=1),
+                windows.force[good, 1 : step + 1, 2].mean(axis=1),
+            )
         )
     for k, axis in enumerate("xyz"):
-        change = [values[:, step, k] - values[:, 0, k] for values in (made.rate, windows.rate)]
-        pairs.append((f"turn {axis}", "rad/s", change[0], change[1]))
+        turned, turns = response_pairs(windows, made, found.predictions[MODELS[1]], k)
+        pairs.append((f"turn {axis}", "rad/s", turns, turned))
     ratios = {m.quantity: m.ratio for m in found.mismatches}
     with sheet(3.0) as figure:
         for axes, (word, unit, x, y) in zip(figure.subplots(1, len(pairs), squeeze=False)[0], pairs, strict=True):
-            x, y = x[good], y[good]
             axes.scatter(x, y, s=5, color=PALETTE["flown"], alpha=0.45, linewidths=0.0)
             # Of turns both directions count: the middle is in the middle.
             ends = np.percentile(np.concatenate([x, y]), [0.5, 99.5])
@@ -97,9 +101,7 @@ def responses_figure(found: LogValidation, name: str = "responses") -> str:
             axes.plot([low, high], [low, high], color=PALETTE["muted"], linewidth=1.0, linestyle=DASHES)
             ratio = ratios[word].value
             if np.isfinite(ratio):
-                middle = (0.0, 0.0) if word == "lift" else (x.mean(), y.mean())
-                line = [middle[1] + ratio * (v - middle[0]) for v in (low, high)]
-                axes.plot([low, high], line, color=PALETTE["bad"], linewidth=1.1)
+                axes.plot([low, high], [ratio * low, ratio * high], color=PALETTE["bad"], linewidth=1.1)
             axes.set_xlim(low, high)
             axes.set_ylim(low, high)
             axes.set_aspect("equal")

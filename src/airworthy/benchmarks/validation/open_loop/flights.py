@@ -16,7 +16,7 @@ from airworthy.benchmarks.validation.calibration import Calibration, calibrate, 
 from airworthy.benchmarks.validation.logs import SAMPLES_MIN, FlightLog, flight_log
 from airworthy.benchmarks.validation.windows import LogReference, reference
 from airworthy.core.errors import AirworthyError
-from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, flight_segments, log_checks, motor_order
+from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, Span, flight_segments, log_checks, motor_order
 from airworthy.logs.checks import rest_noise
 from airworthy.logs.motor_speeds import speed_faults
 from airworthy.vehicles import Vehicle
@@ -280,7 +280,7 @@ def _with_poses(flight: ReadyFlight, log: Log, poses: FlightLog, calibration: Ca
         made,
         notes=tuple(notes),
         signals=_rescaled(flight.signals, scale),
-        speeds=_slower(flight.speeds, scale),
+        speeds=None if flight.speeds is None else _times(flight.speeds, scale),
         segments=_stretched(flight.segments, scale),
     )
 
@@ -295,21 +295,22 @@ def pose_label(log: Log) -> str | None:
 
 def _rescaled(signals: FlightSignals, scale: float) -> FlightSignals:
     command = signals.command
-    slower = {name: _slower(getattr(signals, name), scale) for name in ("gyro", "force", "commanded")}
     return replace(
         signals,
         command=replace(command, start=scale * command.start, period=scale * command.period),
         spans=tuple((scale * a, scale * b) for a, b in signals.spans),
-        **slower,
+        gyro=_times(signals.gyro, scale),
+        force=_times(signals.force, scale),
+        commanded=_times(signals.commanded, scale),
     )
 
 
-def _slower(readings: Readings | None, scale: float) -> Readings | None:
-    return None if readings is None else Readings(scale * readings.time, readings.values)
+def _times(readings: Readings, scale: float) -> Readings:
+    return Readings(scale * readings.time, readings.values)
 
 
 def _stretched(segments: LogSegments, scale: float) -> LogSegments:
-    def of(spans: Sequence) -> tuple:  # type: ignore[type-arg]
+    def of(spans: Sequence[Span]) -> tuple[Span, ...]:
         return tuple(replace(span, start=scale * span.start, stop=scale * span.stop) for span in spans)
 
     return replace(segments, flown=of(segments.flown), usable=of(segments.usable), rejected=of(segments.rejected))

@@ -9,7 +9,6 @@ from typing import Any
 
 from airworthy.benchmarks.validation.open_loop.page import write_log_validation
 from airworthy.benchmarks.validation.open_loop.validate import LogValidation, ValidateOptions, validate_logs
-from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder
 from airworthy.logs import Log, ReadOptions, read_log
 from airworthy.vehicles import Vehicle, named_vehicle

@@ -187,8 +187,17 @@ def _row(channel: str, label: str, horizon: float, errors: dict[str, Array], blo
 # ---- Why ---------------------------------------------------------------------------------------------------------------------
 
 
-def mismatches(windows: BatchWindows, predicted: OpenLoop) -> tuple[Mismatch, ...]:
-    """Return how lift and turns of the log compare with the vehicle's, in its own terms."""
+def mismatches(windows: BatchWindows, predicted: OpenLoop, trimmed: OpenLoop) -> tuple[Mismatch, ...]:
+    """Return how lift and turns of the log compare with the vehicle's, in its own terms.
+
+    A pilot's commands go against a push, so that turns regressed on what the rotors do come out too small even of the true
+    vehicle: what the push of the moment before explains is taken out of both first.
+
+    Args:
+        windows: That were predicted.
+        predicted: By the vehicle.
+        trimmed: By the vehicle with the push of the moment before.
+    """
     blocks, step = blocks_of(windows), round(SHORT / STEP)
     good = ~predicted.diverged
     found = []
@@ -197,12 +206,27 @@ def mismatches(windows: BatchWindows, predicted: OpenLoop) -> tuple[Mismatch, ..
         ratio = block_slope(made[good], felt[good], blocks[good], CONFIDENCE)
         found.append(Mismatch("lift", ratio, _lift_sentence(ratio), _apart(ratio, MATTERS["lift"])))
     for k, axis in enumerate("xyz"):
-        turned = windows.rate[:, step, k] - windows.rate[:, 0, k]
-        made = predicted.rate[:, step, k] - predicted.rate[:, 0, k]
-        # A constant push (a centre of mass off the middle) is no response to rotors: both are taken about their means.
-        ratio = block_slope(made[good] - made[good].mean(), turned[good] - turned[good].mean(), blocks[good], CONFIDENCE)
+        turned, made = response_pairs(windows, predicted, trimmed, k)
+        ratio = block_slope(made, turned, blocks[good], CONFIDENCE)
         found.append(Mismatch(f"turn {axis}", ratio, _turn_sentence(axis, ratio), _apart(ratio, MATTERS["turn"])))
     return tuple(found)
+
+
+def response_pairs(windows: BatchWindows, predicted: OpenLoop, trimmed: OpenLoop, axis: int) -> tuple[Array, Array]:
+    """Return changes of the rate in the first tenth of a second, of the log and of the vehicle, without what a push explains.
+
+    Args:
+        windows: That were predicted.
+        predicted: By the vehicle; windows that diverged are left out.
+        trimmed: By the vehicle with the push of the moment before.
+        axis: 0 to 2.
+    """
+    step, good = round(SHORT / STEP), ~predicted.diverged
+    turned, made = (rate[good, step, axis] - rate[good, 0, axis] for rate in (windows.rate, predicted.rate))
+    push = trimmed.rate[good, step, axis] - predicted.rate[good, step, axis]
+    known = np.stack([np.ones_like(push), push], axis=1)
+    left = [values - known @ np.linalg.lstsq(known, values, rcond=None)[0] for values in (turned, made)]
+    return left[0], left[1]
 
 
 def _apart(ratio: Estimate, least: float) -> bool:

@@ -65,7 +65,9 @@ def validation_cards(found: LogValidation) -> list[dict[str, str]]:
         cards += [
             card(f"rate, {ahead}", fixed(rms.value, 2), "rad/s", f"90 %: {interval(rms.low, rms.high, 2) or 'too few blocks'}"),
             card(f"{row.best}, {ahead}", fixed(row.rms[row.best].value, 2), "rad/s", "needs no vehicle"),
-            card("skill, trimmed", fixed(skill.value, 2), "", f"90 %: {interval(skill.low, skill.high, 2) or 'too few blocks'}"),
+            card(
+                "skill, trimmed", fixed(skill.value, 2), "", f"90 %: {interval(skill.low, skill.high, 2) or 'too few blocks'}"
+            ),
         ]
     if lift is not None:
         cards.append(card("lift, log over vehicle", fixed(lift.value, 3), "", interval(lift.low, lift.high, 3)))

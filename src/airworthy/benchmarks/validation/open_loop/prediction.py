@@ -104,7 +104,7 @@ def batch_windows(
         else:
             windows = _windows_at(flight, np.asarray(starts[k], np.float64), length)
         table, good = _states(flight, windows, horizons) if posed else ({}, np.ones((len(windows), len(horizons)), bool))
-        keep = good.any(axis=1)
+        keep = np.asarray(good.any(axis=1))
         if not keep.any():
             raise AirworthyError(f"No window of {flight.name!r} has poses at its start and at a horizon; judge it by --use.")
         parts.append(windows.select(keep))

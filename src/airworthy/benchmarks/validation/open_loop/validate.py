@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,10 @@ from airworthy.benchmarks.validation.open_loop.judgement import (
     verdict,
 )
 from airworthy.benchmarks.validation.open_loop.prediction import BatchWindows, OpenLoop, batch_windows, open_loop
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
+from airworthy.evaluation.statistics import Estimate
 from airworthy.logs import Log
 from airworthy.vehicles import Vehicle, check
 from airworthy.vehicles.trim import hover_trim
@@ -44,9 +45,9 @@ class ValidateOptions:
         AirworthyError: A number is out of range.
     """
 
-    use: Sequence[tuple[float, float]] = ()
+    use: tuple[tuple[float, float], ...] = ()
     """Only these parts of each log, start and stop [s]; empty: all that is usable."""
-    skip: Sequence[tuple[float, float]] = ()
+    skip: tuple[tuple[float, float], ...] = ()
     """Not these parts [s]."""
     feed: Feed = "auto"
     """What the rotors follow: measured "speeds", "commands", or ("auto") speeds where they were measured."""
@@ -114,16 +115,16 @@ class LogValidation:
         """
         return row_of(self.rows, channel, windows, horizon)
 
-    def worst(self, count: int = 6) -> Array:
+    def worst(self, count: int = 6) -> ArrayIndex:
         """Return the windows whose rate is furthest off at the longest horizon, the worst first."""
         errors = np.nan_to_num(self.errors["rate"]["vehicle"][:, -1], nan=-1.0)
-        return np.argsort(-errors, kind="stable")[:count]
+        return np.asarray(np.argsort(-errors, kind="stable")[:count], np.intp)
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain tables, for validation.json."""
 
-        def plain(values: dict[str, Any]) -> dict[str, Any]:
-            return {name: dataclasses.asdict(v) if dataclasses.is_dataclass(v) else v for name, v in values.items()}
+        def plain(values: Mapping[str, Estimate]) -> dict[str, Any]:
+            return {name: dataclasses.asdict(value) for name, value in values.items()}
 
         return {
             "vehicle": self.vehicle.name,
@@ -150,9 +151,9 @@ class LogValidation:
                     "windows": row.windows,
                     "horizon_s": row.horizon,
                     "count": row.count,
-                    "rms": plain(dict(row.rms)),
+                    "rms": plain(row.rms),
                     "median": dict(row.median),
-                    "skill": plain(dict(row.skill)),
+                    "skill": plain(row.skill),
                     "best_baseline": row.best,
                     "says": row.says(),
                 }
@@ -198,6 +199,6 @@ def judged(vehicle: Vehicle, windows: BatchWindows, options: ValidateOptions) ->
     found = {name: open_loop(vehicle, windows, trimmed=name != MODELS[0], sensor_delay=options.sensor_delay) for name in MODELS}
     errors = errors_of(windows, found)
     rows = error_rows(windows, errors)
-    why = mismatches(windows, found[MODELS[0]])
+    why = mismatches(windows, found[MODELS[0]], found[MODELS[1]])
     word, said = verdict(rows, why, found[MODELS[0]].diverged, hover_trim(vehicle).hovers)
     return LogValidation(vehicle, windows.flights, windows, found, errors, rows, why, word, said, options)
