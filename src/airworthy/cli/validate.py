@@ -24,8 +24,8 @@ from airworthy.evaluation.statistics import Estimate
 
 _DESCRIPTION = (
     "Does a vehicle explain logs? Predict windows of any log open loop, 0.05 to 0.5 s ahead, with any vehicle, beside what"
-    " needs none (LOG... --vehicle FILE). Without a log: predict the real Crazyflie flights of the reference files with our fitted"
-    " model and with published parameter sets, which takes minutes and needs AIRWORTHY_DATA or --data."
+    " needs none (LOG... --vehicle FILE). Without a log: predict the real Crazyflie flights of the reference files with our"
+    " fitted model and with published parameter sets, which takes minutes and needs AIRWORTHY_DATA or --data."
 )
 LISTS = ("--use", "--skip", "--topic", "--set")
 """Options that may be given several times."""

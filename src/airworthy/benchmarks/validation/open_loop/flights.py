@@ -20,6 +20,7 @@ from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, Span, fli
 from airworthy.logs.checks import rest_noise
 from airworthy.logs.motor_speeds import speed_faults
 from airworthy.vehicles import Vehicle
+from airworthy.vehicles.identification.agreement import refuse_orders, refuse_unlike
 from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals
 
 __all__ = ["Feed", "ReadyFlight", "ready_flights"]
@@ -49,6 +50,8 @@ class ReadyFlight:
     """States by poses and gyro; None: the log has no poses that tell them."""
     force: bool
     """Whether specific force was measured."""
+    order: tuple[int, ...] | None
+    """Which column of the log each rotor is; None: the log does not tell it, and the vehicle's is taken."""
     missing: tuple[str, ...]
     """What the log lacks, and what is not judged for it, a sentence each."""
     notes: tuple[str, ...]
@@ -82,6 +85,9 @@ def ready_flights(
         raise AirworthyError(
             "Some logs have measured rotor speeds and others have not: judge them apart, or feed all of them with commands."
         )
+    refuse_orders([flight.name for flight in ready], [flight.order for flight in ready])
+    if all(flight.force for flight in ready):
+        refuse_unlike([flight.signals for flight in ready])
     posed = [_poses(log, pose_rate) for log in logs]
     found = [pose for pose in posed if not isinstance(pose, str)]
     if len(found) < len(posed):
@@ -117,10 +123,10 @@ def _ready(
     rest = rest_noise(log) if force else None
     signals = flight_signals(log, segments, None if rest is None else rest.gyro_bias)
     order = _order(log, segments, vehicle, notes)
-    if order is not None:
+    if order is not None and order != tuple(range(len(order))):
         signals = signals.ordered(order)
         fed = None if fed is None else Readings(fed.time, fed.values[:, list(order)])
-    return ReadyFlight(log.name, signals, segments, fed, None, force, tuple(missing), tuple(notes))
+    return ReadyFlight(log.name, signals, segments, fed, None, force, order, tuple(missing), tuple(notes))
 
 
 def _shortened(segments: LogSegments, notes: list[str]) -> LogSegments:
@@ -228,7 +234,7 @@ def _commanded(log: Log, vehicle: Vehicle, fed: Readings | None) -> Log:
 
 
 def _order(log: Log, segments: LogSegments, vehicle: Vehicle, notes: list[str]) -> tuple[int, ...] | None:
-    """Return which column belongs to which rotor, where the log tells another order than the vehicle's."""
+    """Return which column belongs to which rotor, where the log tells it."""
     if vehicle.rotor_count > ORDERED_MAX:
         notes.append(f"The order of {vehicle.rotor_count} motors is taken as the vehicle's; up to {ORDERED_MAX} are tried.")
         return None
@@ -241,7 +247,7 @@ def _order(log: Log, segments: LogSegments, vehicle: Vehicle, notes: list[str]) 
         notes.append("The order of motors and their spins are taken as the vehicle's: the log does not tell them.")
         return None
     notes.append(found.sentence())
-    return None if found.order == tuple(range(len(found.order))) else tuple(found.order)
+    return tuple(found.order)
 
 
 # ---- Poses -------------------------------------------------------------------------------------------------------------------

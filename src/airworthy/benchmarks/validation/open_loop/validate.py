@@ -30,6 +30,7 @@ from airworthy.core.schema import check_fields
 from airworthy.evaluation.statistics import Estimate
 from airworthy.logs import Log
 from airworthy.vehicles import Vehicle, check
+from airworthy.vehicles.identification.agreement import agreement_notes
 from airworthy.vehicles.trim import hover_trim
 
 __all__ = ["LogValidation", "ValidateOptions", "validate_logs"]
@@ -95,7 +96,8 @@ class LogValidation:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was found on the way, a sentence each with its logs."""
-        return self._told("notes")
+        judged = [flight.signals for flight in self.flights if flight.force]
+        return (*self._told("notes"), *agreement_notes(judged))
 
     def _told(self, kind: str) -> tuple[str, ...]:
         """Sentences of the flights, each once, behind the names of those that it is of."""
