@@ -28,6 +28,8 @@ __all__ = ["Feed", "ReadyFlight", "ready_flights"]
 Feed = Literal["auto", "speeds", "commands"]
 UNITS_WRONG = 5.0
 """Ours: a gyro that turns so many times as fast as attitudes, or as slow, is in other units; nearer ones are another frame."""
+RATE_MAX = 75.0
+"""Ours: gyros of flight controllers end at 35 rad/s (2,000 deg/s), some at 70; larger numbers are deg/s [rad/s]."""
 POSE_TIME = 3.0
 """Poses of less time than this are no reference [s]."""
 LONGEST = 600.0
@@ -115,6 +117,7 @@ def _ready(
         raise AirworthyError(
             f"Log {log.name!r}: no second of it is usable flight; `airworthy logs show` gives the reason of each part."
         )
+    log = _cut(log, segments)
     force = log.has("accelerometer")
     if not force:
         missing.append("It has no accelerometer: specific force is not judged.")
@@ -122,6 +125,7 @@ def _ready(
         log = replace(log, streams=(*log.streams, LogStream("accelerometer", gyro.time, np.zeros_like(gyro.values))))
     rest = rest_noise(log) if force else None
     signals = flight_signals(log, segments, None if rest is None else rest.gyro_bias)
+    _refuse_rates(log, signals)
     order = _order(log, segments, vehicle, notes)
     if order is not None and order != tuple(range(len(order))):
         signals = signals.ordered(order)
@@ -143,6 +147,12 @@ def _shortened(segments: LogSegments, notes: list[str]) -> LogSegments:
     return replace(segments, usable=tuple(kept))
 
 
+def _cut(log: Log, segments: LogSegments) -> Log:
+    """Return a log without what lies behind its usable parts; a rest before them stays."""
+    stop = segments.usable[-1].stop + 1.0
+    return log if log.duration <= stop else replace(log, streams=tuple(s.between(-np.inf, stop) for s in log.streams))
+
+
 def _fitted_to(log: Log, vehicle: Vehicle) -> list[str]:
     """Say that a vehicle was fitted to this very log, where its sources name it."""
     tag = f"{log.name}[{log.source.sha256[:8]}]"
@@ -162,6 +172,20 @@ def _refuse_units(log: Log) -> None:
             raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is predicted from wrong units.")
         if check.passed is False and check.name == "stamps" and "Hz" in check.said:
             raise AirworthyError(f"Log {log.name!r}: {check.said}")
+
+
+def _refuse_rates(log: Log, signals: FlightSignals) -> None:
+    """Refuse rates that no gyro measures."""
+    time = signals.gyro.time
+    inside = np.zeros(len(time), bool)
+    for start, stop in signals.spans:
+        inside |= (time >= start) & (time <= stop)
+    most = float(np.quantile(np.abs(signals.gyro.values[inside]).max(axis=1), 0.999)) if inside.any() else 0.0
+    if most > RATE_MAX:
+        raise AirworthyError(
+            f"Log {log.name!r}: the gyro reaches {most:.0f} rad/s in flight, which none measures: its rates are in deg/s. Nothing is"
+            " predicted from wrong units."
+        )
 
 
 def _refuse_count(log: Log, vehicle: Vehicle) -> None:

@@ -36,6 +36,8 @@ MATTERS = {"lift": 0.03, "turn": 0.2}
 """Ours: a share of the lift, and of the response of a rate, that is worth a sentence."""
 LIFT_MAX = 0.1
 """Ours: a record whose lift is further off is not to be trusted, whatever its rates."""
+TURN_MAX = 2.0
+"""Ours: a record whose turns about x or y are off by more than this factor is not to be trusted either."""
 HELD_WIDTH = 0.025
 """Over which the specific force that is held is averaged [s]: within it readings are vibration."""
 
@@ -278,12 +280,23 @@ def row_of(rows: Sequence[ErrorRow], channel: str, windows: str, horizon: float)
     return next(found, None)
 
 
+def judged_row(rows: Sequence[ErrorRow], channel: str) -> ErrorRow | None:
+    """Return the row by which a channel is judged: of windows with turns, where these are enough for an interval.
+
+    Args:
+        rows: Of the table.
+        channel: As of `ErrorRow`.
+    """
+    turns, every = (row_of(rows, channel, windows, JUDGED) for windows in ("excited", "all"))
+    return turns if turns is not None and math.isfinite(turns.skill[MODELS[0]].low) else every
+
+
 def verdict(rows: Sequence[ErrorRow], found: Sequence[Mismatch], diverged: ArrayBool, hovers: bool) -> tuple[str, str]:
     """Return a word, "flyable", "supported" or "do not trust", and whether the vehicle explains the log, in a few sentences.
 
-    "flyable": it hovers, its lift is right to a tenth, and the trimmed prediction's error of the rate at a quarter of a second
-    is under 0.7 of the better baseline's on windows with turns, beyond chance. "supported": it hovers, its lift is right to a
-    tenth, something is predicted better than without it, beyond chance, and the rate not worse.
+    "flyable": it hovers, its lift is right to a tenth and its turns to a factor of two, and the trimmed prediction's error of the rate at a quarter of a second
+    is under 0.7 of the better baseline's on windows with turns, beyond chance. "supported": it hovers, lift and turns
+    are as right, something is predicted better than without it, beyond chance, and the rate not worse.
 
     Args:
         rows: Of the table.
@@ -291,7 +304,7 @@ def verdict(rows: Sequence[ErrorRow], found: Sequence[Mismatch], diverged: Array
         diverged: Which windows diverged.
         hovers: Whether the vehicle carries its weight.
     """
-    judged = {c: row_of(rows, c, "excited", JUDGED) or row_of(rows, c, "all", JUDGED) for c in _WORDS}
+    judged = {channel: judged_row(rows, channel) for channel in _WORDS}
     words: dict[str, list[str]] = {"better": [], "worse": [], "not told apart": []}
     for channel, row in judged.items():
         if row is not None:
@@ -306,9 +319,13 @@ def verdict(rows: Sequence[ErrorRow], found: Sequence[Mismatch], diverged: Array
     said += "".join(f" {m.sentence}" for m in found if m.matters)
     if not hovers:
         said += " The vehicle cannot carry its weight."
+    if all(math.isnan(r.skill["vehicle"].low) for r in judged.values() if r is not None):
+        said += " Too few seconds are judged to tell anything from chance."
     lift = next((m.ratio.value for m in found if m.quantity == "lift"), 1.0)
     row = judged["rate"]
-    if row is None or not hovers or not abs(lift - 1.0) <= LIFT_MAX:
+    turned = [m.ratio for m in found if m.quantity in ("turn x", "turn y")]
+    far = any(r.low > TURN_MAX or r.high < 1.0 / TURN_MAX for r in turned)
+    if row is None or not hovers or far or not abs(lift - 1.0) <= LIFT_MAX:
         return "do not trust", said
     skill = row.skill.get("vehicle, trimmed", row.skill["vehicle"])
     if skill.value > SKILL_MIN and skill.low > 0.0:

@@ -13,7 +13,7 @@ from airworthy.benchmarks.validation.open_loop.figures import (
     typical,
     windows_figure,
 )
-from airworthy.benchmarks.validation.open_loop.judgement import BASELINES, JUDGED, MODELS, ErrorRow, trim_sentence
+from airworthy.benchmarks.validation.open_loop.judgement import BASELINES, MODELS, ErrorRow, judged_row, trim_sentence
 from airworthy.benchmarks.validation.open_loop.validate import LogValidation
 from airworthy.core.files import make_folder, staged_folder, write_json, write_text
 from airworthy.evaluation.statistics import Estimate
@@ -56,7 +56,7 @@ def write_log_validation(folder: str | Path, found: LogValidation, command: str)
 
 def validation_cards(found: LogValidation) -> list[dict[str, str]]:
     """Return the large numbers of a validation."""
-    row = found.row("rate", "excited", JUDGED) or found.row("rate", "all", JUDGED)
+    row = judged_row(found.rows, "rate")
     lift = next((m.ratio for m in found.mismatches if m.quantity == "lift"), None)
     cards = [card("verdict", found.word, tone=TONES.get(found.word, ""))]
     if row is not None:
