@@ -345,8 +345,8 @@ def imu_section(
     rate = (len(time) - 1) / float(time[-1] - time[0])
     takeoff = float(truth_time[np.flatnonzero(speed > 0.05)[0]]) if np.any(speed > 0.05) else float(time[-1])
     records = {
-        "euroc_v101, rotors off": (samples[: inertial.still_start(time, samples)], rate),
-        "euroc_v101, standing, rotors turning": (samples[(time > 0.5) & (time < takeoff - 0.2)], rate),
+        f"{CASE.inertial}, rotors off": (samples[: inertial.still_start(time, samples)], rate),
+        f"{CASE.inertial}, standing, rotors turning": (samples[(time > 0.5) & (time < takeoff - 0.2)], rate),
         **simulated,
     }
     statistics = {name: inertial.imu_statistics(*record) for name, record in records.items()}
