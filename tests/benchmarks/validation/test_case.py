@@ -20,7 +20,9 @@ def test_the_case_is_whole() -> None:
             assert {split.judge, *split.fit} <= known
             # Nothing is judged that it was fitted to.
             apart = split.judge not in split.fit
-            parts = split.judge_part is not None and split.fit_part is not None and not overlap(split.judge_part, split.fit_part)
+            parts = (
+                split.judge_part is not None and split.fit_part is not None and not overlap(split.judge_part, split.fit_part)
+            )
             assert apart or parts
     assert case.experiment("pwm").structures
 

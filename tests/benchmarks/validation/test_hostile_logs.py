@@ -298,7 +298,9 @@ def test_another_number_of_motors(flown: Log) -> None:
 
 
 def test_no_gyro_and_no_commands(flown: Log) -> None:
-    without = {kind: replace(flown, streams=tuple(s for s in flown.streams if s.kind != kind)) for kind in ("gyro", "motor_command")}
+    without = {
+        kind: replace(flown, streams=tuple(s for s in flown.streams if s.kind != kind)) for kind in ("gyro", "motor_command")
+    }
     refused("gyro", without["gyro"])
     refused("motor commands", without["motor_command"])
 

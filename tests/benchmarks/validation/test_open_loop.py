@@ -86,9 +86,7 @@ def test_what_the_log_lacks_is_told(found: LogValidation) -> None:
         ({"thrust": (0.02, 0.1)}, "lift", 1.155, "13 % too little thrust"),
     ],
 )
-def test_what_differs_is_named(
-    flown: Log, change: dict[str, object], quantity: str, expected: float, said: str
-) -> None:
+def test_what_differs_is_named(flown: Log, change: dict[str, object], quantity: str, expected: float, said: str) -> None:
     wrong = validate_logs([flown], record(replace(TRUTH, **change)), ValidateOptions(windows=60))  # type: ignore[arg-type]
     assert ratio(wrong, quantity) == pytest.approx(expected, rel=0.03)
     assert said in wrong.said

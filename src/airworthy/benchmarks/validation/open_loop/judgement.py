@@ -235,6 +235,10 @@ def _apart(ratio: Estimate, least: float) -> bool:
     return (ratio.low > 1.0 or ratio.high < 1.0) and abs(ratio.value - 1.0) > least
 
 
+def _agreed(ratio: Estimate) -> str:
+    return "they nearly agree" if ratio.low > 1.0 or ratio.high < 1.0 else "they agree"
+
+
 def _interval(ratio: Estimate) -> str:
     return f" ({ratio.low:.2f} to {ratio.high:.2f})" if math.isfinite(ratio.low) and math.isfinite(ratio.high) else ""
 
@@ -244,7 +248,7 @@ def _lift_sentence(ratio: Estimate) -> str:
         return "Lift is not told."
     said = f"The log lifts {ratio.value:.3f} times as much as the vehicle{_interval(ratio)}"
     if not _apart(ratio, MATTERS["lift"]):
-        return f"{said}: they agree."
+        return f"{said}: {_agreed(ratio)}."
     way = "little" if ratio.value > 1.0 else "much"
     off = 100.0 * abs(1.0 / ratio.value - 1.0)
     return f"{said}: the record has {off:.0f} % too {way} thrust for its mass at these commands or speeds."
@@ -256,7 +260,7 @@ def _turn_sentence(axis: str, ratio: Estimate) -> str:
     said = f"About {axis} the log turns {ratio.value:.2f} times as much as the vehicle{_interval(ratio)}"
     if not _apart(ratio, MATTERS["turn"]):
         told = math.isfinite(ratio.low) and ratio.high - ratio.low < 1.0
-        return f"{said}: they agree." if told else f"{said}: too few turns tell it."
+        return f"{said}: {_agreed(ratio)}." if told else f"{said}: too few turns tell it."
     if ratio.high < 0.0:
         return f"{said}: it turns the other way, so spins or the order of motors are not the vehicle's."
     of = "torque over inertia" if axis == "z" else "thrust times arm over inertia"
