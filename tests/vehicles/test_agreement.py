@@ -46,7 +46,7 @@ def test_another_propeller_is_told_and_another_vehicle_refused(flown: Log) -> No
     assert note.startswith("Lift at like commands changes between flights: first has 11 % more than second.")
     refuse_unlike(slightly)
     with pytest.raises(
-        AirworthyError, match="'first' lifts 1.43 times as much per mass as 'second': these logs are not of one"
+        AirworthyError, match=r"'first' lifts 1\.43 times as much per mass as 'second': these logs are not of one"
     ):
         refuse_unlike([signals(flown, "first"), signals(lifting(flown, 0.7), "second")])
 

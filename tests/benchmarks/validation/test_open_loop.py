@@ -191,7 +191,7 @@ def test_real_flights_by_the_general_path_11_10(data_dir: Path) -> None:
         np.testing.assert_allclose(rms, today[row], rtol=0.02, err_msg=channel)
 
 
-# ---- Files and calls -----------------------------------------------------------------------------------------------------------
+# ---- Files and calls ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_call_from_python_writes_a_page(flown: Log, tmp_path: Path) -> None:

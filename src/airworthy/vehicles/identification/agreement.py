@@ -65,7 +65,7 @@ def lift_shares(flights: Sequence[FlightSignals], parts: int = 1) -> list[LiftSh
 
 
 def _blocks(flight: FlightSignals) -> tuple[Array, Array]:
-    """Sums of commands and of their squares, (n, 2), and specific force along z, (n,), in means over blocks."""
+    """Return sums of commands and of their squares, (n, 2), and specific force along z, (n,), in means over blocks."""
     middles = [np.arange(a + 0.5 * BLOCK, b - 0.5 * BLOCK, BLOCK) for a, b in flight.spans]
     time = np.concatenate(middles) if middles else np.zeros(0)
     if not time.size:
@@ -104,8 +104,8 @@ def refuse_orders(names: Sequence[str], orders: Sequence[tuple[int, ...] | None]
         if order != told[0][1]:
             shown = [" ".join(str(k + 1) for k in of) for of in (told[0][1], order)]
             raise AirworthyError(
-                f"Motors of log {told[0][0]!r} come in the order {shown[0]}, those of {name!r} in the order {shown[1]}: these logs"
-                " are not of one vehicle; identify or validate them apart."
+                f"Motors of log {told[0][0]!r} come in the order {shown[0]}, those of {name!r} in the order {shown[1]}: these"
+                " logs are not of one vehicle; identify or validate them apart."
             )
 
 
@@ -142,7 +142,7 @@ def agreement_notes(flights: Sequence[FlightSignals]) -> list[str]:
         if found is not None and found[2] and found[1].share - found[0].share > WORTH:
             low, high, _ = found
             notes.append(
-                f"Lift at like commands changes {where}: {high.name} has {100.0 * (high.share / low.share - 1.0):.0f} % more than"
-                f" {low.name}. Payload, propeller, battery or ground; one vehicle fits them only on average."
+                f"Lift at like commands changes {where}: {high.name} has {100.0 * (high.share / low.share - 1.0):.0f} % more"
+                f" than {low.name}. Payload, propeller, battery or ground; one vehicle fits them only on average."
             )
     return notes

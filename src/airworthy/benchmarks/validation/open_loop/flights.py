@@ -183,8 +183,8 @@ def _refuse_rates(log: Log, signals: FlightSignals) -> None:
     most = float(np.quantile(np.abs(signals.gyro.values[inside]).max(axis=1), 0.999)) if inside.any() else 0.0
     if most > RATE_MAX:
         raise AirworthyError(
-            f"Log {log.name!r}: the gyro reaches {most:.0f} rad/s in flight, which none measures: its rates are in deg/s. Nothing is"
-            " predicted from wrong units."
+            f"Log {log.name!r}: the gyro reaches {most:.0f} rad/s in flight, which none measures: its rates are in deg/s."
+            " Nothing is predicted from wrong units."
         )
 
 

@@ -298,9 +298,10 @@ def judged_row(rows: Sequence[ErrorRow], channel: str) -> ErrorRow | None:
 def verdict(rows: Sequence[ErrorRow], found: Sequence[Mismatch], diverged: ArrayBool, hovers: bool) -> tuple[str, str]:
     """Return a word, "flyable", "supported" or "do not trust", and whether the vehicle explains the log, in a few sentences.
 
-    "flyable": it hovers, its lift is right to a tenth and its turns to a factor of two, and the trimmed prediction's error of the rate at a quarter of a second
-    is under 0.7 of the better baseline's on windows with turns, beyond chance. "supported": it hovers, lift and turns
-    are as right, something is predicted better than without it, beyond chance, and the rate not worse.
+    "flyable": it hovers, its lift is right to a tenth and its turns to a factor of two, and the trimmed prediction's error of
+    the rate at a quarter of a second is under 0.7 of the better baseline's on windows with turns, beyond chance. "supported":
+    it hovers, lift and turns are as right, something is predicted better than without it, beyond chance, and the rate not
+    worse.
 
     Args:
         rows: Of the table.
