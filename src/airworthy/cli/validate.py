@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional
 
@@ -13,13 +13,20 @@ from airworthy.benchmarks.validation.imu import RATE, simulated_at_rest
 from airworthy.benchmarks.validation.open_loop.job import run_log_validation
 from airworthy.benchmarks.validation.open_loop.judgement import BASELINES, MODELS
 from airworthy.benchmarks.validation.open_loop.page import SUMMARY
-from airworthy.benchmarks.validation.open_loop.validate import LogValidation, ValidateOptions
+from airworthy.benchmarks.validation.open_loop.validate import (
+    POSE_RATE,
+    SENSOR_DELAY,
+    WINDOW_COUNT,
+    LogValidation,
+    ValidateOptions,
+)
 from airworthy.benchmarks.validation.plots import print_tables
 from airworthy.benchmarks.validation.run import ValidateConfig, run_validation, summary
 from airworthy.cli.common import emit_json, gathered, run_tyro, show_table
 from airworthy.cli.logs import read_options, span_options
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.progress import command_line
+from airworthy.core.schema import check_fields
 from airworthy.evaluation.statistics import Estimate
 
 _DESCRIPTION = (
@@ -47,11 +54,11 @@ class ValidateCommandConfig(ValidateConfig):
     """Parts to leave out, START:STOP in seconds."""
     feed: Literal["auto", "speeds", "commands"] = "auto"
     """What the rotors follow: measured speeds, commands, or speeds where they were measured."""
-    pose_rate: float | None = None
+    pose_rate: Annotated[float, POSE_RATE] | None = None
     """True rate of the poses [Hz], by which the log's clock is put right."""
-    sensor_delay: float = 0.0
+    sensor_delay: Annotated[float, SENSOR_DELAY] = 0.0
     """By which gyro, accelerometer and poses come late [s]: filters that are not in the vehicle's dead time."""
-    windows: int = 200
+    windows: Annotated[int, WINDOW_COUNT] = 200
     """Of each log, at most; they overlap by no more than half."""
     map: Path | None = None
     """As of `airworthy logs show`."""
@@ -59,6 +66,9 @@ class ValidateCommandConfig(ValidateConfig):
     """As of `airworthy logs show`."""
     topic: tuple[str, ...] = ()
     """As of `airworthy logs show`."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def main(argv: list[str]) -> int:

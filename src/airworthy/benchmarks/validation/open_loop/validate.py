@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from airworthy.benchmarks.validation.open_loop.judgement import (
 from airworthy.benchmarks.validation.open_loop.prediction import BatchWindows, OpenLoop, batch_windows, open_loop
 from airworthy.core.arrays import ArrayIndex
 from airworthy.core.errors import AirworthyError
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import Bound, check_fields
 from airworthy.evaluation.statistics import Estimate
 from airworthy.logs import Log
 from airworthy.vehicles import Vehicle, check
@@ -35,7 +34,9 @@ from airworthy.vehicles.trim import hover_trim
 
 __all__ = ["LogValidation", "ValidateOptions", "validate_logs"]
 
-WINDOWS_MAX = 2000
+POSE_RATE = Bound(1.0, 1e4, "Hz")
+SENSOR_DELAY = Bound(-0.1, 0.1, "s")
+WINDOW_COUNT = Bound(1, 2000)
 
 
 @dataclass(frozen=True)
@@ -52,21 +53,15 @@ class ValidateOptions:
     """Not these parts [s]."""
     feed: Feed = "auto"
     """What the rotors follow: measured "speeds", "commands", or ("auto") speeds where they were measured."""
-    pose_rate: float | None = None
+    pose_rate: Annotated[float, POSE_RATE] | None = None
     """True rate of the poses [Hz], by which the log's clock is put right; None: it is right."""
-    sensor_delay: float = 0.0
+    sensor_delay: Annotated[float, SENSOR_DELAY] = 0.0
     """By which gyro, accelerometer and poses come late [s]: filters that are not in the vehicle's dead time."""
-    windows: int = 200
+    windows: Annotated[int, WINDOW_COUNT] = 200
     """Of each log, at most; they overlap by no more than half."""
 
     def __post_init__(self) -> None:
         check_fields(self, "ValidateOptions.")
-        if not 1 <= self.windows <= WINDOWS_MAX:
-            raise AirworthyError(f"windows is {self.windows}; expected 1 to {WINDOWS_MAX} of each log.")
-        if not (math.isfinite(self.sensor_delay) and -0.1 <= self.sensor_delay <= 0.1):
-            raise AirworthyError(f"sensor_delay is {self.sensor_delay:g} s; expected -0.1 to 0.1.")
-        if self.pose_rate is not None and not (math.isfinite(self.pose_rate) and 1.0 <= self.pose_rate <= 10_000.0):
-            raise AirworthyError(f"pose_rate is {self.pose_rate:g} Hz; expected 1 to 10000.")
 
 
 @dataclass(frozen=True, eq=False)
