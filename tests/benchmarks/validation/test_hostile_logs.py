@@ -398,3 +398,42 @@ def test_a_log_of_hours(flown: Log) -> None:
     sound(found)
     assert any("The first 600 of" in note for note in found.notes)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000
+
+
+# ---- The same for a fit ------------------------------------------------------------------------------------------------------
+
+
+def crashed(log: Log) -> Log:
+    force = log.stream("accelerometer").values.copy()
+    force[-150:] += 90.0
+    return changed(log, "accelerometer", values=force)
+
+
+def touched(log: Log) -> Log:
+    force = log.stream("accelerometer").values.copy()
+    force[2500:2520, 2] += 20.0
+    return changed(log, "accelerometer", values=force)
+
+
+def windy(log: Log) -> Log:
+    force = log.stream("accelerometer").values.copy()
+    force[1100:] += np.array([2.5, -1.5, 0.0])
+    return changed(log, "accelerometer", values=force)
+
+
+def dropped(log: Log) -> Log:
+    keep = np.ones(len(log.stream("gyro").time), bool)
+    keep[1500:1560] = keep[2500:2560] = False
+    return replace(log, streams=tuple(replace(s, time=s.time[keep], values=s.values[keep]) for s in log.streams))
+
+
+@pytest.mark.parametrize(
+    "spoil", [crashed, touched, windy, dropped, lambda log: timed(log, lambda t: np.where(t < 7, t, t - 1))]
+)
+def test_a_fit_to_what_is_left_is_right(flown: Log, spoil: Callable[[Log], Log]) -> None:
+    found = identified(spoil(flown))
+    assert found.value("lag").value == pytest.approx(TRUTH.lag, rel=0.15)
+    assert found.value("inertia_xx").value == pytest.approx(TRUTH.inertia[0], rel=0.15)
+    for value in (*found.values, *found.sensor):
+        assert math.isfinite(value.value)
+        assert math.isfinite(value.sd)
