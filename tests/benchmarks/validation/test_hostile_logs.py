@@ -421,6 +421,10 @@ def windy(log: Log) -> Log:
     return changed(log, "accelerometer", values=force)
 
 
+def restarted(log: Log) -> Log:
+    return timed(log, lambda t: np.where(t < 7.0, t, t - 1.0))
+
+
 def dropped(log: Log) -> Log:
     keep = np.ones(len(log.stream("gyro").time), bool)
     keep[1500:1560] = keep[2500:2560] = False
