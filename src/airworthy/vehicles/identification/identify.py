@@ -24,6 +24,7 @@ from airworthy.logs import (
     motor_order,
 )
 from airworthy.logs.checks import rest_noise
+from airworthy.vehicles.identification.agreement import agreement_notes, refuse_orders, refuse_unlike
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
 from airworthy.vehicles.identification.excitation import advice, told_by
 from airworthy.vehicles.identification.known import Known, believed, with_mass
@@ -98,7 +99,9 @@ def identify(
         raise AirworthyError("No log was given; expected at least one flight with motor commands, gyro and accelerometer.")
     base, trusted = _base(logs, known)
     gathered = [_Gathered(log, base, use, skip) for log in logs]
-    notes = [note for g in gathered for note in g.notes]
+    refuse_orders([log.name for log in logs], [g.order for g in gathered])
+    refuse_unlike([g.signals for g in gathered])
+    notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered])]
     base = _spun(base, gathered)
     told = told_by([g.findings for g in gathered])
     fitted, held = _split([g.signals for g in gathered], bool(holdout))
@@ -203,6 +206,7 @@ class _Gathered:
         self.signals: FlightSignals = flight_signals(log, self.segments, None if rest is None else rest.gyro_bias)
         self.notes: list[str] = []
         self.reversed = False
+        self.order: tuple[int, ...] | None = None
         self._order(log, base)
         if log.has("voltage") and float(np.ptp(np.nan_to_num(log.stream("voltage").values))) == 0.0:
             self.notes.append(f"{log.name}: the voltage is constant, so it was not measured, and no sag is told.")
@@ -225,6 +229,7 @@ class _Gathered:
         if not found.told:
             return
         self.signals = self.signals.ordered(found.order)
+        self.order = tuple(found.order)
         self.reversed = found.spins == "reversed"
 
 
