@@ -181,7 +181,8 @@ def _plain(value: Any) -> Any:
 _UNITS = {
     "mass": "kg", "thrust": "N", "thrust_linear": "1", "torque_ratio": "m", "lag": "s", "command_delay": "s",
     "inertia_xx": "kg m^2", "inertia_yy": "kg m^2", "inertia_zz_ratio": "1", "center_x": "m", "center_y": "m", "damping": "1/s",
-    "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad",
+    "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad", "drag_height": "m",
+    "force_delay": "s",
 }  # fmt: skip
 
 

@@ -52,6 +52,8 @@ WINDOWS, WINDOWS_QUICK = 96, 40
 """Of each flight."""
 STARTS, STARTS_QUICK = 4, 1
 """Of the grid's best cells."""
+PULL_WIDTH, PULL_MIN = 0.3, 0.1
+"""Deviation of specific forces across the rotors' axes [m/s^2], in means over so long [s], above which their height is fitted."""
 SHORT = 6.0
 """Usable seconds under which a flight is fitted whole, and nothing of it held out."""
 BRACKET = 0.1
@@ -101,6 +103,7 @@ def identify(
     notes = [note for g in gathered for note in g.notes]
     base = _spun(base, gathered)
     told = told_by([g.findings for g in gathered])
+    told["drag_height"] = told["turns"] and _pulled([g.signals for g in gathered], base)
     fitted, held = _split([g.signals for g in gathered], bool(holdout))
     if holdout:
         held = [_Gathered(log, base, (), ()).signals for log in holdout]
@@ -254,6 +257,17 @@ def _split(flights: Sequence[FlightSignals], whole: bool) -> tuple[list[FlightSi
         fitted.append(first)
         held.append(last)
     return fitted, held
+
+
+def _pulled(flights: Sequence[FlightSignals], base: Vehicle) -> bool:
+    """Whether the air pulls enough across rotors that push nothing there: a steady wind or a lean sensor is none."""
+    if any(abs(axis) > 1e-6 for rotor in base.rotors for axis in rotor.axis[:2]):
+        return False
+    pulls = []
+    for flight in flights:
+        middles = [np.arange(a + PULL_WIDTH, b - PULL_WIDTH, PULL_WIDTH) for a, b in flight.spans]
+        pulls.append(flight.force.mean(np.concatenate(middles), PULL_WIDTH)[:, :2].std(axis=0))
+    return bool(np.max(pulls) > PULL_MIN)
 
 
 def _hover(flight: FlightSignals) -> float:

@@ -41,10 +41,14 @@ CLIP = 4.0
 """Errors beyond so many times the usual enter the covariance as that."""
 LASTING = (0.03, 0.1, 0.3, 1.0)
 """Times that pushes last, of which the covariance of errors is mixed [s]: a mixture has less freedom than the windows' own."""
+ALONE = 0.05
+"""Share of errors that is taken to be of each block alone, whatever the mixture says: without it differences of neighbouring
+blocks count for more than any rotor's equation is true to."""
 MIXTURES = 3
 """How often the mixture is fitted, in its own metric."""
-RESCALED = 2
-"""How often the errors' covariance is taken anew from the fit's own errors."""
+RESCALED, SETTLED = 6, 0.1
+"""How often, at most, the errors' covariance is taken anew from the fit's own errors, and the largest move that ends it, in
+deviations: a covariance that was taken with a cause of errors left out makes that cause look like noise, and goes slowly."""
 SANDWICH_BLOCKS = (1.0, 5.0)
 """Windows that begin within this share what disturbs them [s]; the longer one is ours, for trim and battery that drift: with
 seconds alone, fits to thirds of a flight lay further apart than they said. The larger deviation counts."""
@@ -125,13 +129,17 @@ def _whitening(errors: Array, floor: Array, length: float) -> Array:
         floor: Least size of an error, (channels,).
         length: Of a block [s].
     """
+    # What is wrong in all windows alike is no disturbance: taken for one, it would be left as it is.
+    errors = errors - np.median(errors, axis=0)
     width = np.maximum(1.4826 * np.median(np.abs(errors), axis=0), floor)
     clipped = np.clip(errors / width, -CLIP, CLIP) * width
     blocks = errors.shape[1]
     found = np.empty((errors.shape[2], blocks, blocks))
     for k, least in enumerate(floor):
         own = clipped[..., k].T @ clipped[..., k] / len(errors) + least**2 * np.eye(blocks)
-        found[k] = np.linalg.inv(np.linalg.cholesky(_explained(own, _causes(blocks, length))))
+        mixed = _explained(own, _causes(blocks, length))
+        mixed = (1.0 - ALONE) * mixed + ALONE * np.diag(np.diag(mixed))
+        found[k] = np.linalg.inv(np.linalg.cholesky(mixed))
     return found
 
 
@@ -234,10 +242,14 @@ def refine(problem: FitProblem, starts: Sequence[Array], say: Callable[[str], No
     say(f"start {best + 1} of {len(starts)} is the best, cost {costs[best]:.1f}")
     theta, total = rough[best][0], 0
     for _ in range(RESCALED):
-        problem = problem.scaled(theta)
+        problem, before = problem.scaled(theta), theta
         theta, cost, used = _descend(problem, theta, ITERATIONS)
         total += used
+        curvature = np.linalg.inv(_system(problem, theta)[0])
+        moved = np.abs(theta - before)[problem.parameters.index] / problem.parameters.sd[problem.parameters.index]
         say(f"{used} iterations, cost {cost:.1f}")
+        if np.all(moved < SETTLED * np.sqrt(np.diag(curvature))):
+            break
     return _distributed(problem, theta, cost, total, costs)
 
 
