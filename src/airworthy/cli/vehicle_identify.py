@@ -61,13 +61,13 @@ class IdentifyConfig:
     gravity_as_published: bool = False
     """Of "eschmann2024": take the accelerometer's z times 9.18 in place of 9.81, as its script does."""
     seed: int = 0
-    """Kept in the record; the joint method draws nothing."""
+    """Of importance sampling, which --quick leaves out."""
     out: Path | None = None
     """Vehicle TOML to write; its name becomes the vehicle's name."""
     report: Path | None = None
     """Folder for identification.json: everything that was found, machine readable."""
     quick: bool = False
-    """Fewer windows and starts."""
+    """Fewer windows and starts, no importance sampling."""
     json: bool = False
     """Print everything as JSON."""
     map: Path | None = None

@@ -1,7 +1,8 @@
-"""From logs of flights to a vehicle with error bars. Pure: no files are read or written, and nothing is drawn at random.
+"""From logs of flights to a vehicle with error bars. Pure: no files are read or written.
 
 Stages: checks of units; order of motors; usable parts, the last third of each flight held out; start values in closed form;
-joint refinement with each structure of the rotors' response; distribution; prediction of what was held out.
+joint refinement with each structure of the rotors' response; distribution, by importance sampling; prediction of what was
+held out.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from airworthy.logs import (
 from airworthy.logs.checks import rest_noise
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
 from airworthy.vehicles.identification.excitation import advice, told_by
+from airworthy.vehicles.identification.importance import sample_fit
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
 from airworthy.vehicles.identification.predict import cut_windows, predict
@@ -53,7 +55,7 @@ WINDOWS, WINDOWS_QUICK = 96, 40
 STARTS, STARTS_QUICK = 4, 1
 """Of the grid's best cells."""
 PULL_WIDTH, PULL_MIN = 0.3, 0.1
-"""Deviation of specific forces across the rotors' axes [m/s^2], in means over so long [s], above which their height is fitted."""
+"""Deviation of specific forces across the rotors' axes in means over so long, above which their height is fitted [s, m/s^2]."""
 SHORT = 6.0
 """Usable seconds under which a flight is fitted whole, and nothing of it held out."""
 BRACKET = 0.1
@@ -81,8 +83,8 @@ def identify(
     Args:
         logs: Flights of one vehicle, with motor commands, gyro and accelerometer.
         known: Mass, geometry, and what was measured.
-        seed: Kept in the record; the method draws nothing.
-        quick: Fewer windows and starts.
+        seed: Of the draws of importance sampling; with `quick` nothing is drawn.
+        quick: Fewer windows and starts, no importance sampling.
         use: Only these parts of each log, start and stop [s]; empty: all.
         skip: Not these parts [s].
         holdout: Logs that are predicted and not fitted; empty: the last third of each flight.
@@ -121,6 +123,9 @@ def identify(
         fits[structure] = (_left_over(fit), begin, parameters, fit)
     structure = min(fits, key=lambda s: fits[s][0])
     _, begin, parameters, fit = fits[structure]
+    if not quick:
+        fit, sampled = sample_fit(fit, seed, say)
+        notes.append(sampled.sentence([item.label for item in parameters.items]))
     table = _table(fitted, held, fit, begin, told) if held else None
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fitted, fit)

@@ -41,6 +41,8 @@ PRIOR_SD = {
     "damping": 1.0,
 }
 """Of each value on its scale; that of the mass is given, those of lengths go with the arm."""
+IZZ_RATIO_MAX = 1.98
+"""Of Izz over the mean of Ixx and Iyy; no body has more about z than about x and y together."""
 PRIOR_MEAN = {"thrust_linear": 0.2, "lag": 0.05, "command_delay": 0.008, "damping": 0.5}
 """Where the record that one starts from tells nothing better [1, s, s, 1/s]."""
 CENTER_SHARE, LEVER_SHARE = 0.1, 0.1
@@ -72,6 +74,8 @@ class Parameter:
     """"log" or "linear"."""
     flight: int | None = None
     """Of which flight; None: of all."""
+    most: float = math.inf
+    """No fit goes beyond, on its scale: what lies there is no body."""
 
     @property
     def label(self) -> str:
@@ -100,6 +104,11 @@ class Parameters:
     def sd(self) -> Array:
         """Prior standard deviations, (parameters,)."""
         return np.array([item.sd for item in self.items])
+
+    @property
+    def most(self) -> Array:
+        """Largest values, (parameters,)."""
+        return np.array([item.most for item in self.items])
 
     @property
     def index(self) -> ArrayIndex:
@@ -192,7 +201,8 @@ def believed_parameters(
             sd = sd / mean if scale == "log" else sd
         if name in known.fixed:
             mean, sd = known.fixed[name], 1e-9
-        items.append(Parameter(name, math.log(mean) if scale == "log" else mean, sd, scale))
+        most = math.log(IZZ_RATIO_MAX) if name == "inertia_zz_ratio" else math.inf
+        items.append(Parameter(name, math.log(mean) if scale == "log" else mean, sd, scale, most=most))
         free.append(name not in known.fixed and (told.get(name, False) or name in known.free))
     for name in SENSOR:
         sd = TILT_SD if "tilt" in name else max(LEVER_SHARE * arm, 0.002)

@@ -31,12 +31,11 @@ FIT_TIME = 0.35
 START_WIDTH = 0.005
 """Over which the rate at the start is averaged [s]."""
 DRAG_WIDTH, DRAG_WIDTH_PAST = 0.2, 0.05
-"""Over which the force of the air is averaged [s], in a fit and before a prediction. What is faster is vibration, and would make
-the height where it acts too small: of a small quadrotor 5 mm in means over 0.1 s, 15 to 18 mm over 0.2 s and more."""
+"""Over which the force of the air is averaged, in a fit and before a prediction [s]. What is faster is vibration, and makes the
+height where it acts too small: of a small quadrotor 5 mm in means over 0.1 s, 15 to 18 mm over 0.2 s and more."""
 FADING = 0.3
-"""Time in which the force of the air is forgotten in a prediction [s]: of 0.1 to 1 the one that foretells the flights of a small
-quadrotor best that were fitted; its force goes with itself by 0.8 after
-0.1 s and by 0.3 to 0.6 after 0.25 s."""
+"""Time in which the force of the air is forgotten in a prediction [s]: of 0.1 to 1 what foretells the fitted flights of a small
+quadrotor best; its force goes with itself by 0.8 after 0.1 s and by 0.3 to 0.6 after 0.25 s."""
 EXCITED_SHARE = 0.5
 """Windows count as excited whose change of rate is above this quantile of all."""
 

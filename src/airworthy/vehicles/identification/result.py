@@ -42,7 +42,7 @@ class IdentifiedValue:
     laplace: float
     """Standard deviation by curvature, on the value's scale (`vehicles.record.UNCERTAIN`)."""
     sandwich: float
-    """The same by the scatter over seconds."""
+    """The same by the scatter of gradients."""
     word: str
     """"identified", "supported", "prior", "assumed", "weighed", "measured" or "fixed"."""
 
