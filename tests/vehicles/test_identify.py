@@ -328,6 +328,24 @@ def test_crazyflie_11_3(crazyflie: tuple[Log, Log]) -> None:
     assert [_rms(trimmed[:, k]) <= aim for k, aim in ((12, 0.75), (25, 1.35), (62, 2.25))] == [True] * 3
 
 
+@pytest.mark.slow
+def test_thirds_of_the_flights_agree_11_3(crazyflie: tuple[Log, Log]) -> None:
+    """Fits to parts that share nothing differ by less than twice the deviation of their difference, in 9 of 10 values or more."""
+    given = Known(mass=(0.027, 0.0003), vehicle=frame_vehicle("quad_x:0.028", 0.027))
+    names = (
+        *("thrust", "thrust_linear", "lag", "command_delay", "inertia_xx", "inertia_yy", "center_x", "center_y", "damping"),
+        *("drag_height", "force_delay"),
+    )
+    fits = []
+    for part in ((5.0, 20.0), (20.5, 34.0), (34.5, 54.0)):
+        fits.append(identify(crazyflie, given, quick=True, use=[part], holdout=crazyflie[:1]).fit)
+    places = [fits[0].problem.parameters.place(name) for name in names]
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        apart = fits[first].theta - fits[second].theta
+        over = (apart / np.hypot(fits[first].sd, fits[second].sd))[places]
+        assert (np.abs(over) < 2.0).sum() >= 10
+
+
 def _at(flight: FlightSignals, start: np.ndarray, step: float = 0.004, steps: int = 62) -> Windows:
     time = start[:, None] + step * np.arange(steps + 1)
     return Windows(flight, start, step, flight.gyro.mean(time, 0.005), flight.force.mean(time, 0.005), FADING)

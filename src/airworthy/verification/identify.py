@@ -33,6 +33,7 @@ from airworthy.vehicles import (
 from airworthy.vehicles.identification.published import identify_published
 from airworthy.vehicles.identification.result import hover_command
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.verification.identify_coverage import HIGHEST, LOWEST, coverage_rows, fit_flights
 from airworthy.verification.published import Figure, below, within
 
 RATE = 500
@@ -299,6 +300,8 @@ def identify_figures(everything: bool = False) -> Iterator[Figure]:
         worst = max(found, key=lambda row: getattr(row, field))
         yield below(f"{title}, worst of {len(found)} flown vehicles ({worst.name})", getattr(worst, field), aim, unit)
     yield from _draws()
+    if everything:
+        yield from _covered()
     folder = data_dir()
     if folder is not None:
         yield from _published(folder)
@@ -316,6 +319,16 @@ def _draws() -> Iterator[Figure]:
     yield below("draws of an identified vehicle: share rejected", drawn.rejected / 2000.0, 0.02)
     yield within("draws: deviation of the mass over that of the scales", float(np.std(np.log(weights))) / 0.02, 1.0, 0.05)
     yield below("draws: deviation of hover over that of the mass", float(np.std(np.log(hover)) / np.std(np.log(weights))), 0.25)
+
+
+def _covered() -> Iterator[Figure]:
+    """Share of the 90 % intervals of one batch of pushed flights that hold the truth; the whole study takes 200 fits (11.6)."""
+    rows = coverage_rows(list(fit_flights(0)))
+    told = sum(row.fits for row in rows)
+    inside = sum(row.inside * row.fits for row in rows) / max(told, 1)
+    middle = 0.5 * (LOWEST + HIGHEST)
+    title = f"90 % intervals of pushed flights that hold the truth, of {told}"
+    yield within(title, inside, middle, round((HIGHEST - LOWEST) / 2.0 / middle, 4))
 
 
 def _published(folder: Path) -> Iterator[Figure]:

@@ -188,7 +188,9 @@ def fly_quads(quads: FlownQuads, seconds: float, seed: int) -> list[Log | None]:
         height = height + dt * climb
         push = fade * push + math.sqrt(1.0 - fade**2) * size * draw.standard_normal((n, 4))
     level = np.median(np.abs(gyro), axis=0).max(axis=1) < 8.0
-    return [_log(quads, i, commands[:, i], gyro[:, i], force[:, i], draw) if good else None for i, good in enumerate(_fine(level))]
+    return [
+        _log(quads, i, commands[:, i], gyro[:, i], force[:, i], draw) if good else None for i, good in enumerate(_fine(level))
+    ]
 
 
 def _fine(level: ArrayBool) -> list[bool]:

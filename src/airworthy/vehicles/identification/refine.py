@@ -276,9 +276,7 @@ def _derivatives(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array
     return found[0], slopes, counts, beside[0], (beside[1:] - beside[0]).T / STEP
 
 
-def _cost(
-    problem: FitProblem, theta: Array, found: Array, counts: Array, beside: Array, shared: float = 1.0
-) -> Array:
+def _cost(problem: FitProblem, theta: Array, found: Array, counts: Array, beside: Array, shared: float = 1.0) -> Array:
     """Of several vectors, (sets,)."""
     size = SOFT**2 * counts
     soft = (size * (np.sqrt(1.0 + (found**2).sum(axis=-1) / size) - 1.0)).sum(axis=-1)
