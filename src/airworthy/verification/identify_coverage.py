@@ -1,4 +1,4 @@
-"""How often intervals of identification hold the truth: many short flights of quadrotors that differ, pushed about, each fitted.
+"""How often intervals of identification hold the truth: short flights of many quadrotors, pushed about, each fitted.
 
     python -m airworthy.verification.identify_coverage --fits 200 --out coverage.jsonl
 

@@ -20,7 +20,7 @@ __all__ = ["Sampled", "sample_fit"]
 SETS, ROUNDS, CHUNK = 256, 4, 32
 """Of a round; at most; predicted at once."""
 FREEDOM = 40.0
-"""Degrees of freedom of the t distribution: tails heavier than the target's; with 5, of twenty values at once hardly a set counts."""
+"""Degrees of freedom of the t distribution: tails heavier than the target's; with 5, in twenty dimensions hardly a set counts."""
 EFFECTIVE_MIN = 100.0
 """Effective number of sets that ends it."""
 APART = 1.5
@@ -52,7 +52,8 @@ class Sampled:
         """
         said = f"importance sampling, {self.rounds} rounds of {SETS} sets: effective size {self.effective:.0f}"
         if not self.reached:
-            return f"WARNING: {said} of the {EFFECTIVE_MIN:.0f} that are needed; deviations stand as curvature and scatter tell them."
+            short = f"{said} of the {EFFECTIVE_MIN:.0f} that are needed"
+            return f"WARNING: {short}; deviations stand as curvature and scatter tell them."
         wide = [f"{n} x{r:.2g}" for n, r in zip(labels, self.ratio, strict=True) if r > APART or r < 1.0 / APART]
         return f"{said}; " + (f"not normal: {', '.join(wide)}" if wide else "deviations are those of the normal distribution")
 

@@ -52,8 +52,8 @@ deviations: a covariance that was taken with a cause of errors left out makes th
 SHARED = 2.0
 """Time over which windows share what disturbs them, less and less [s]: four times what pushes last."""
 FEW_MAX = 4.0
-"""Largest factor on a variance for few stretches of that length: with as many parameters as stretches, gradients hardly scatter,
-since the fit has made their sum zero. Ours, by a study of 10 s logs (`verification.identify_coverage`)."""
+"""Largest factor on a variance for few stretches of that length: with as many parameters as stretches, gradients hardly
+scatter, since the fit has made their sum zero. Ours, by a study of 10 s logs (`verification.identify_coverage`)."""
 SCALE_FLOOR = (1e-4, 1e-3)
 """Least scale of rates [rad/s] and specific forces [m/s^2]: float noise must not count as knowledge."""
 
@@ -114,10 +114,10 @@ class FitProblem:
         return np.asarray((log - np.log(self.izz.value)) * self.izz.value / self.izz.sd)[:, None]
 
     def shared(self, length: float) -> Array:
-        """Return how much windows share of what disturbs them: from 1 to 0 at a distance in the same flight, (windows, windows).
+        """Return how much windows of the same flight share of what disturbs them, from 1 to 0, (windows, windows).
 
         Args:
-            length: That distance [s].
+            length: Distance at which they share nothing [s].
         """
         # Flights lie too far apart to share anything.
         start = np.concatenate([1e6 * k + w.start for k, w in enumerate(self.windows)])
