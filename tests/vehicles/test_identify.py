@@ -330,7 +330,7 @@ def test_crazyflie_11_3(crazyflie: tuple[Log, Log]) -> None:
 
 @pytest.mark.slow
 def test_thirds_of_the_flights_agree_11_3(crazyflie: tuple[Log, Log]) -> None:
-    """Fits to parts that share nothing differ by less than twice the deviation of their difference, in 9 of 10 values or more."""
+    """Fits to parts that share nothing differ by less than twice the deviation of their difference, in 9 of 10 values."""
     given = Known(mass=(0.027, 0.0003), vehicle=frame_vehicle("quad_x:0.028", 0.027))
     names = (
         *("thrust", "thrust_linear", "lag", "command_delay", "inertia_xx", "inertia_yy", "center_x", "center_y", "damping"),

@@ -53,7 +53,7 @@ def test_the_study_carries_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     assert [(r["batch"], r["vehicle"]) for r in lines] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
     assert "3 fits, 2 refused" in capsys.readouterr().out
     out.write_text("rubbish\n" + out.read_text())
-    with pytest.raises(AirworthyError, match="Line 1 of .* is no record of this study"):
+    with pytest.raises(AirworthyError, match=r"Line 1 of .* is no record of this study"):
         read_records(out)
 
 
@@ -78,7 +78,9 @@ def test_the_same_seed_flies_the_same() -> None:
     first, again = (fly_quads(drawn_quads(2, 1), 0.5, 1) for _ in range(2))
     other = fly_quads(drawn_quads(2, 1), 0.5, 2)
     for a, b, c in zip(first, again, other, strict=True):
-        assert a is not None and b is not None and c is not None
+        assert a is not None
+        assert b is not None
+        assert c is not None
         assert np.array_equal(a.stream("gyro").values, b.stream("gyro").values)
         assert not np.array_equal(a.stream("gyro").values, c.stream("gyro").values)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array
 from airworthy.logs import Log, LogSource, LogStream
 from airworthy.vehicles import Known
 from airworthy.vehicles.identification.known import IZZ_RATIO, TORQUE_SHARE, frame_vehicle
@@ -25,8 +25,8 @@ GYRO_NOISE, FORCE_NOISE = 0.01, 0.15
 MASS_SHARE = 0.005
 """Error of the scales."""
 PUSH, PUSH_YAW, PUSH_FORCE, LASTING = 0.08, 0.02, 0.3, 0.5
-"""Deviation of pushes about x and y, and about z, over the squared gain of the pilot [1]; along z [m/s^2]; how long they last [s].
-Steps of the pilot turn the vehicle by 0.25 of that gain squared."""
+"""Deviation of pushes about x and y, and about z, over the squared gain of the pilot [1]; along z [m/s^2]; how long they last
+[s]. Steps of the pilot turn the vehicle by 0.25 of that gain squared."""
 STEP, STEP_RATE, STEP_FORCE = 0.2, 0.25, 2.5
 """Length of the pilot's steps [s], size over its gain [s/s], and along z [m/s^2]."""
 
@@ -138,10 +138,9 @@ def fly_quads(quads: FlownQuads, seconds: float, seed: int) -> list[Log | None]:
     draw, dt = np.random.default_rng(seed), 1.0 / RATE
     n, count = len(quads), int(seconds * RATE)
     arm, inertia = quads.arm[:, None], quads.inertia
-    x, y = arm * np.array([1.0, -1.0, -1.0, 1.0]), arm * np.array([-1.0, -1.0, 1.0, 1.0])
-    spins = np.array([float(rotor.spin) for rotor in frame_vehicle("quad_x:0.1", 1.0).rotors])
-    arms = [np.array([r.position[k] for r in frame_vehicle("quad_x:1", 1.0).rotors]) for k in (0, 1)]
-    x, y = arm * arms[0], arm * arms[1]
+    rotors = frame_vehicle("quad_x:1", 1.0).rotors
+    spins = np.array([float(rotor.spin) for rotor in rotors])
+    x, y = (arm * np.array([rotor.position[k] for rotor in rotors]) for k in (0, 1))
     moment = np.stack([y - quads.center[:, 1:], quads.center[:, :1] - x, quads.torque_ratio[:, None] * spins], axis=1)
     mixing = np.linalg.pinv(np.concatenate([np.ones((n, 1, 4)), moment], axis=1))
     gain = np.minimum(0.45 / (quads.lag + quads.delay * dt), 14.0)
@@ -188,13 +187,10 @@ def fly_quads(quads: FlownQuads, seconds: float, seed: int) -> list[Log | None]:
         height = height + dt * climb
         push = fade * push + math.sqrt(1.0 - fade**2) * size * draw.standard_normal((n, 4))
     level = np.median(np.abs(gyro), axis=0).max(axis=1) < 8.0
-    return [
-        _log(quads, i, commands[:, i], gyro[:, i], force[:, i], draw) if good else None for i, good in enumerate(_fine(level))
-    ]
-
-
-def _fine(level: ArrayBool) -> list[bool]:
-    return [bool(v) for v in level]
+    made: list[Log | None] = [None] * n
+    for i in np.flatnonzero(level).tolist():
+        made[i] = _log(quads, i, commands[:, i], gyro[:, i], force[:, i], draw)
+    return made
 
 
 def _command(thrust: Array, c1: Array, c2: Array) -> Array:
