@@ -20,7 +20,7 @@ __all__ = ["Sampled", "sample_fit"]
 SETS, ROUNDS, CHUNK = 256, 4, 32
 """Of a round; at most; predicted at once."""
 FREEDOM = 40.0
-"""Degrees of freedom of the t distribution: tails heavier than the target's; with 5, in twenty dimensions hardly a set counts."""
+"""Degrees of freedom of the t distribution: tails heavier than the target's. With 5, hardly a set counts."""
 EFFECTIVE_MIN = 100.0
 """Effective number of sets that ends it."""
 APART = 1.5
