@@ -26,7 +26,7 @@ from airworthy.logs import (
 )
 from airworthy.logs.checks import rest_noise
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
-from airworthy.vehicles.identification.excitation import advice, told_by
+from airworthy.vehicles.identification.excitation import advice, pulled, told_by
 from airworthy.vehicles.identification.importance import sample_fit
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
@@ -54,8 +54,6 @@ WINDOWS, WINDOWS_QUICK = 96, 40
 """Of each flight."""
 STARTS, STARTS_QUICK = 4, 1
 """Of the grid's best cells."""
-PULL_WIDTH, PULL_MIN = 0.3, 0.1
-"""Deviation of specific forces across the rotors' axes in means over so long, above which their height is fitted [s, m/s^2]."""
 SHORT = 6.0
 """Usable seconds under which a flight is fitted whole, and nothing of it held out."""
 BRACKET = 0.1
@@ -105,7 +103,7 @@ def identify(
     notes = [note for g in gathered for note in g.notes]
     base = _spun(base, gathered)
     told = told_by([g.findings for g in gathered])
-    told["drag_height"] = told["turns"] and _pulled([g.signals for g in gathered], base)
+    told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
     fitted, held = _split([g.signals for g in gathered], bool(holdout))
     if holdout:
         held = [_Gathered(log, base, (), ()).signals for log in holdout]
@@ -262,17 +260,6 @@ def _split(flights: Sequence[FlightSignals], whole: bool) -> tuple[list[FlightSi
         fitted.append(first)
         held.append(last)
     return fitted, held
-
-
-def _pulled(flights: Sequence[FlightSignals], base: Vehicle) -> bool:
-    """Whether the air pulls enough across rotors that push nothing there: a steady wind or a lean sensor is none."""
-    if any(abs(axis) > 1e-6 for rotor in base.rotors for axis in rotor.axis[:2]):
-        return False
-    pulls = []
-    for flight in flights:
-        middles = [np.arange(a + PULL_WIDTH, b - PULL_WIDTH, PULL_WIDTH) for a, b in flight.spans]
-        pulls.append(flight.force.mean(np.concatenate(middles), PULL_WIDTH)[:, :2].std(axis=0))
-    return bool(np.max(pulls) > PULL_MIN)
 
 
 def _hover(flight: FlightSignals) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.vehicles.identification.refine import Fit, costs_of, curvature_of
 
-__all__ = ["Sampled", "sample_fit"]
+__all__ = ["ImportanceSamples", "sample_fit"]
 
 SETS, ROUNDS, CHUNK = 256, 4, 32
 """Of a round; at most; predicted at once."""
@@ -30,7 +30,7 @@ SHARE_MIN = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class ImportanceSamples:
     """What importance sampling found."""
 
     effective: float
@@ -58,7 +58,7 @@ class Sampled:
         return f"{said}; " + (f"not normal: {', '.join(wide)}" if wide else "deviations are those of the normal distribution")
 
 
-def sample_fit(fit: Fit, seed: int, say: Callable[[str], None] = lambda _: None) -> tuple[Fit, Sampled]:
+def sample_fit(fit: Fit, seed: int, say: Callable[[str], None] = lambda _: None) -> tuple[Fit, ImportanceSamples]:
     """Sample the distribution of a fit, and widen its deviations where samples spread more than they say.
 
     Args:
@@ -97,7 +97,7 @@ def sample_fit(fit: Fit, seed: int, say: Callable[[str], None] = lambda _: None)
     say(f"importance sampling: {used} rounds, effective size {effective:.0f}")
     ratio = np.ones(len(prior))
     ratio[index[told]] = np.sqrt(spread / np.diag(normal))[told]
-    found = Sampled(effective, used, ratio)
+    found = ImportanceSamples(effective, used, ratio)
     if not found.reached:
         return fit, found
     more = np.where(ratio > APART, ratio, 1.0)
