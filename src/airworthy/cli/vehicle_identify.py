@@ -63,13 +63,13 @@ class IdentifyConfig:
     gravity_as_published: bool = False
     """Of "eschmann2024": take the accelerometer's z times 9.18 in place of 9.81, as its script does."""
     seed: int = 0
-    """Kept in the record; the joint method draws nothing."""
+    """Of importance sampling, which --quick leaves out."""
     out: Path | None = None
     """Vehicle TOML to write; its name becomes the vehicle's name."""
     report: Path | None = None
     """Folder for report.html, the page, and identification.json: everything that was found, machine readable."""
     quick: bool = False
-    """Fewer windows and starts."""
+    """Fewer windows and starts, no importance sampling."""
     json: bool = False
     """Print everything as JSON."""
     map: Path | None = None
@@ -186,7 +186,8 @@ def _plain(value: Any) -> Any:
 _UNITS = {
     "mass": "kg", "thrust": "N", "thrust_linear": "1", "torque_ratio": "m", "lag": "s", "command_delay": "s",
     "inertia_xx": "kg m^2", "inertia_yy": "kg m^2", "inertia_zz_ratio": "1", "center_x": "m", "center_y": "m", "damping": "1/s",
-    "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad",
+    "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad", "drag_height": "m",
+    "force_delay": "s",
 }  # fmt: skip
 
 

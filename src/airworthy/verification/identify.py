@@ -33,6 +33,7 @@ from airworthy.vehicles import (
 from airworthy.vehicles.identification.published import identify_published
 from airworthy.vehicles.identification.result import hover_command
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.verification.identify_coverage import HIGHEST, LOWEST, coverage_rows, fit_flights
 from airworthy.verification.identify_draws import draw_figures
 from airworthy.verification.identify_pilots import flight_figures, tuning_figures
 from airworthy.verification.published import Figure, below, within
@@ -311,6 +312,8 @@ def identify_figures(everything: bool = False) -> Iterator[Figure]:
     yield from flight_figures([replace(vehicle, name=truth.vehicle.name) for truth, vehicle, _ in made])
     yield from tuning_figures([(truth.flown, vehicle) for truth, vehicle, _ in made[: None if everything else 1]])
     yield from _draws(everything)
+    if everything:
+        yield from _covered()
     folder = data_dir()
     if folder is not None:
         yield from _published(folder)
@@ -329,6 +332,16 @@ def _draws(everything: bool) -> Iterator[Figure]:
     yield within("draws: deviation of the mass over that of the scales", float(np.std(np.log(weights))) / 0.02, 1.0, 0.05)
     yield below("draws: deviation of hover over that of the mass", float(np.std(np.log(hover)) / np.std(np.log(weights))), 0.25)
     yield from draw_figures(found, everything)
+
+
+def _covered() -> Iterator[Figure]:
+    """Share of the 90 % intervals of one batch of pushed flights that hold the truth; the whole study takes 200 fits (11.6)."""
+    rows = coverage_rows(list(fit_flights(0)))
+    told = sum(row.fits for row in rows)
+    inside = sum(row.inside * row.fits for row in rows) / max(told, 1)
+    middle = 0.5 * (LOWEST + HIGHEST)
+    title = f"90 % intervals of pushed flights that hold the truth, of {told}"
+    yield within(title, inside, middle, round((HIGHEST - LOWEST) / 2.0 / middle, 4))
 
 
 def _published(folder: Path) -> Iterator[Figure]:

@@ -1,7 +1,8 @@
-"""From logs of flights to a vehicle with error bars. Pure: no files are read or written, and nothing is drawn at random.
+"""From logs of flights to a vehicle with error bars. Pure: no files are read or written.
 
 Stages: checks of units; order of motors; usable parts, the last third of each flight held out; start values in closed form;
-joint refinement with each structure of the rotors' response; distribution; prediction of what was held out.
+joint refinement with each structure of the rotors' response; distribution, by importance sampling; prediction of what was
+held out.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from airworthy.logs import (
 from airworthy.logs.checks import rest_noise
 from airworthy.vehicles.identification.agreement import agreement_notes, refuse_orders, refuse_unlike
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
-from airworthy.vehicles.identification.excitation import advice, told_by
+from airworthy.vehicles.identification.excitation import advice, pulled, told_by
+from airworthy.vehicles.identification.importance import sample_fit
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
 from airworthy.vehicles.identification.predict import cut_windows, predict
@@ -80,8 +82,8 @@ def identify(
     Args:
         logs: Flights of one vehicle, with motor commands, gyro and accelerometer.
         known: Mass, geometry, and what was measured.
-        seed: Kept in the record; the method draws nothing.
-        quick: Fewer windows and starts.
+        seed: Of the draws of importance sampling; with `quick` nothing is drawn.
+        quick: Fewer windows and starts, no importance sampling.
         use: Only these parts of each log, start and stop [s]; empty: all.
         skip: Not these parts [s].
         holdout: Logs that are predicted and not fitted; empty: the last third of each flight.
@@ -104,6 +106,7 @@ def identify(
     notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered])]
     base = _spun(base, gathered)
     told = told_by([g.findings for g in gathered])
+    told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
     fitted, held = _split([g.signals for g in gathered], bool(holdout))
     if holdout:
         held = [_Gathered(log, base, (), ()).signals for log in holdout]
@@ -121,6 +124,9 @@ def identify(
         fits[structure] = (_left_over(fit), begin, parameters, fit)
     structure = min(fits, key=lambda s: fits[s][0])
     _, begin, parameters, fit = fits[structure]
+    if not quick:
+        fit, sampled = sample_fit(fit, seed, say)
+        notes.append(sampled.sentence([item.label for item in parameters.items]))
     table = _table(fitted, held, fit, begin, told) if held else None
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fitted, fit)
