@@ -96,7 +96,8 @@ def fly(changes: list[Change], seconds: float = 40.0, seed: int = 0, vigour: flo
     hold = RATE // 4
     steps = np.repeat(draw.choice([-1.0, 0.0, 1.0], (count // hold + 1, n, 4)), hold, axis=0)[:count] * vigour
     state, commands = np.full((n, 4), hover), np.full((count, n, 4), hover)
-    w, tilt, velocity, height, pushed, summed = (np.zeros((n, k)) for k in (3, 2, 1, 1, 3, 3))
+    w, velocity, height, pushed, summed = (np.zeros((n, k)) for k in (3, 1, 1, 3, 3))
+    up = np.tile([0.0, 0.0, 1.0], (n, 1))
     gyro, force = np.empty((count, n, 3)), np.empty((count, n, 3))
     delays = np.array([DELAY + c.delay for c in changes])
     shares = {k: np.array([getattr(c, k) for c in changes]) for k in ("mass", "inertia", "lag", "thrust", "center")}
@@ -116,12 +117,14 @@ def fly(changes: list[Change], seconds: float = 40.0, seed: int = 0, vigour: flo
         gyro[k], force[k] = seen, draw.normal(0.0, 0.15, (n, 3))
         force[k, :, 2] += lift + 0.1 * pushed[:, 2]
         wanted = GRAVITY + 1.5 * steps[k, :, 0] - 1.5 * velocity[:, 0] - 1.0 * height[:, 0]
-        rates = np.concatenate([-3.0 * tilt, np.zeros((n, 1))], axis=1) + steps[k, :, 1:] * np.array([1.2, 1.2, 0.6])
+        rates = 3.0 * np.stack([-up[:, 1], up[:, 0], np.zeros(n)], axis=1) + steps[k, :, 1:] * np.array([1.2, 1.2, 0.6])
         off = rates - seen
         # A pilot that integrates: what its vehicle lacks it makes up for.
         summed = np.clip(summed + dt * off, -1.0, 1.0)
-        torque = believed * (12.0 * off + 20.0 * summed)
-        asked = np.clip(np.concatenate([(MASS * wanted)[:, None], torque], axis=1) @ allocation.T, 0.02, None)
+        torque = believed * (8.0 * off + 10.0 * summed)
+        asked = np.clip(
+            np.concatenate([(MASS * wanted / np.maximum(up[:, 2], 0.5))[:, None], torque], axis=1) @ allocation.T, 0.02, None
+        )
         commands[k] = np.clip((-c1 + np.sqrt(c1**2 + 4.0 * c2 * asked)) / (2.0 * c2), 0.05, 1.0)
         acting = commands[np.maximum(k - late, 0), np.arange(n)]
         keep = np.exp(-0.5 * dt / lag)[:, None]
@@ -130,8 +133,9 @@ def fly(changes: list[Change], seconds: float = 40.0, seed: int = 0, vigour: flo
         angular = (np.einsum("nij,nj->ni", turning, f) - np.cross(w, inertia * w)) / inertia - 0.2 * w
         angular[:, :2] += pushed[:, :2]
         w = w + dt * angular
-        tilt = tilt + dt * w[:, :2]
-        velocity = 0.999 * velocity + dt * (f.sum(axis=1) / mass - GRAVITY)[:, None]
+        up = up + dt * np.cross(up, w)
+        up = up / np.linalg.norm(up, axis=1, keepdims=True)
+        velocity = 0.999 * velocity + dt * (up[:, 2] * f.sum(axis=1) / mass - GRAVITY)[:, None]
         height = height + dt * velocity
         state = acting + (state - acting) * keep**2
         pushed = pushed * (1.0 - dt / 0.5) + push * np.sqrt(2.0 * dt / 0.5) * draw.standard_normal((n, 3))

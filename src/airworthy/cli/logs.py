@@ -185,7 +185,16 @@ def _pairs(texts: tuple[str, ...], option: str, example: str) -> dict[str, str]:
     return made
 
 
-def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
+def span_options(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
+    """Return parts of logs, START:STOP in seconds, that an option names.
+
+    Args:
+        texts: Of the option.
+        option: Names it in messages.
+
+    Raises:
+        AirworthyError: One of them is something else.
+    """
     made = []
     for text in texts:
         start, colon, stop = text.partition(":")
@@ -200,7 +209,7 @@ def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
 
 def _show(config: ShowLogConfig) -> int:
     log = read_log(config.log, read_options(config, config.env))
-    segments = flight_segments(log, _parts(config.use, "--use"), _parts(config.skip, "--skip"))
+    segments = flight_segments(log, span_options(config.use, "--use"), span_options(config.skip, "--skip"))
     motors = _motors(log, segments, config.like)
     if config.json:
         emit_json(_record(log, segments) | ({} if motors is None else {"motors": dataclasses.asdict(motors)}))

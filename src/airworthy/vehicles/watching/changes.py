@@ -8,8 +8,9 @@ estimation of jumps in linear systems, 1976).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,10 +18,21 @@ from airworthy.core.arrays import Array
 from airworthy.vehicles.watching.epochs import EPOCH, Epochs
 from airworthy.vehicles.watching.values import Watched
 
-__all__ = ["Cause", "Followed", "Hypothesis", "causes", "follow", "scores", "stacked_logs"]
+__all__ = [
+    "Cause",
+    "Followed",
+    "Hypothesis",
+    "Stacked",
+    "Tests",
+    "Told",
+    "causes",
+    "directions",
+    "follow",
+    "scores",
+    "stacked_logs",
+    "unlikely",
+]
 
-WIDE = 1.0
-"""Deviation of a change that was found, over what its values' steps are a hundredth of: anything."""
 BACK = 60.0
 """So far back a change may have begun that is looked for [s]; the log's start is always looked at."""
 LENGTHS, SHARE = (1, 4), 0.85
@@ -70,11 +82,19 @@ class Stacked:
     """Number of the log, (n,)."""
     time: Array
     """Of the log's clock [s], (n,)."""
+    names: tuple[str, ...]
+    """Of the logs."""
     noise: float = 1.0
     """Deviation of values; above 1 where neighbouring epochs differ by more than their windows say."""
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def without(self, epochs: slice) -> Stacked:
+        """Return the same with epochs that tell nothing."""
+        values, slopes = self.values.copy(), self.slopes.copy()
+        values[epochs], slopes[epochs] = 0.0, 0.0
+        return replace(self, values=values, slopes=slopes)
 
 
 def stacked_logs(watched: Watched, logs: Sequence[Epochs]) -> Stacked:
@@ -90,8 +110,9 @@ def stacked_logs(watched: Watched, logs: Sequence[Epochs]) -> Stacked:
         np.concatenate(elapsed),
         np.concatenate(number),
         np.concatenate([e.time for e in logs]),
+        tuple(e.name for e in logs),
     )
-    return Stacked(watched, found.values, found.slopes, found.elapsed, found.log, found.time, _noise(found))
+    return replace(found, noise=_noise(found))
 
 
 @dataclass(frozen=True)
@@ -141,9 +162,9 @@ def follow(logs: Stacked, found: Sequence[Hypothesis] = ()) -> Followed:
             p = p + w.of_log + w.between
         for change in found:
             if change.begin == k or (change.cause.ramp and change.begin < k):
-                directions = _directions(w, change.cause) * _wide(w, change.cause)
+                moved = directions(w, change.cause) * _wide(w, change.cause)
                 share = 1.0 if change.begin == k else 0.02 * logs.elapsed[k]
-                p = p + share**2 * directions @ directions.T
+                p = p + share**2 * moved @ moved.T
         r = logs.slopes[k]
         s = r @ p @ r.T + noise
         lower = np.linalg.cholesky(s)
@@ -174,7 +195,7 @@ def _noise(logs: Stacked) -> float:
     return max(sizes)
 
 
-def _directions(watched: Watched, cause: Cause) -> Array:
+def directions(watched: Watched, cause: Cause) -> Array:
     """Directions in which a cause moves the deviations, (values, dimensions)."""
     columns = [watched.common if n == "thrust" else np.eye(len(watched.names))[watched.place(n)] for n in cause.values]
     return np.stack(columns, axis=1)
@@ -184,6 +205,18 @@ def _wide(watched: Watched, cause: Cause) -> Array:
     """Sizes that a change may have along each of its directions."""
     sizes = {"command_delay": 0.01, "center_x": 0.2 * watched.arm, "center_y": 0.2 * watched.arm}
     return np.array([sizes.get(name, 0.3) for name in cause.values])
+
+
+def unlikely(gained: float, dimensions: int) -> float:
+    """Return -log10 of the chance that a chi-squared of so many dimensions is larger; finite however small that is."""
+    from scipy.special import chdtrc
+
+    chance = float(chdtrc(dimensions, gained))
+    if chance > 1e-290:
+        return -math.log10(chance)
+    # The tail's leading term, for one to three dimensions within a hundredth.
+    half = 0.5 * gained
+    return (half - (0.5 * dimensions - 1.0) * math.log(half) + math.lgamma(0.5 * dimensions)) / math.log(10.0)
 
 
 # ---- Tests -------------------------------------------------------------------------------------------------------------------
@@ -203,7 +236,7 @@ class Told:
     def size(self, watched: Watched, cause: Cause) -> tuple[Array, Array, Array]:
         """Return sizes (m, dimensions), their covariances, and by how much each explains better, twice the log (m,)."""
         matrix, vector = self.ramp if cause.ramp else self.jump
-        d = _directions(watched, cause)
+        d = directions(watched, cause)
         a = np.einsum("id,mij,je->mde", d, matrix, d, optimize=True)
         # Nothing changes beyond all measure: keeps what nothing is told of solvable.
         wide = _wide(watched, cause) * (0.05 if cause.ramp else 1.0)
@@ -244,9 +277,7 @@ class Tests:
             # The oldest but the log's start goes.
             keep = np.arange(len(self._begin)) != 1
             self._begin = self._begin[keep]
-            self._response, self._matrix, self._vector = (
-                a[:, keep] for a in (self._response, self._matrix, self._vector)
-            )
+            self._response, self._matrix, self._vector = (a[:, keep] for a in (self._response, self._matrix, self._vector))
         first = np.stack([np.eye(size), 0.5 * self._logs.elapsed[k] * np.eye(size)])[:, None]
         self._begin = np.append(self._begin, k)
         self._response = np.concatenate([self._response, first], axis=1)
@@ -256,8 +287,6 @@ class Tests:
 
 def scores(watched: Watched, told: Told, every: Sequence[Cause], now: int) -> tuple[Array, Array]:
     """Return for each cause how unlikely its best change is by chance, as -log10 of it, and where it began, (causes,) each."""
-    from scipy.stats import chi2
-
     old = told.begin <= now - round(LEAST / EPOCH)
     best, begin = np.zeros(len(every)), np.zeros(len(every), np.intp)
     if not old.any():
@@ -265,6 +294,6 @@ def scores(watched: Watched, told: Told, every: Sequence[Cause], now: int) -> tu
     for c, cause in enumerate(every):
         gained = np.where(old, told.size(watched, cause)[2], 0.0)
         at = int(np.argmax(gained))
-        best[c] = -chi2.logsf(gained[at], len(cause.values)) / np.log(10.0)
+        best[c] = unlikely(float(gained[at]), len(cause.values))
         begin[c] = told.begin[at]
     return best, begin

@@ -47,7 +47,7 @@ FLOOR = (1e-4, 1e-4, 1e-4, 1e-3)
 """Least error [rad/s, m/s^2]."""
 REACTIVE = 4.0
 """Where a window's predicted motion is under so many times its errors' variance, its commands mostly answer pushes: what such
-an answer looks like is no sign of another lag or dead time, and it tells nothing of these."""
+an answer looks like is no sign of another lag, dead time or strength of turns, and it tells nothing of these."""
 FAR = 1e3
 """Scaled error of a prediction that ran away."""
 
@@ -94,9 +94,7 @@ def epochs_of(watched: Watched, flight: FlightSignals, points: Array | None = No
     errors, slopes, moved = _measured(watched, flight, starts, np.repeat(rows, PER_EPOCH, axis=0))
     noise = _lasting_less(errors)
     roots = _whitening(noise)
-    answered = ~np.any(moved > REACTIVE * (noise**2).mean(axis=(0, 1)), axis=1)
-    late = [watched.place("lag"), watched.place("command_delay")]
-    slopes[np.ix_(answered, np.arange(slopes.shape[1]), np.arange(slopes.shape[2]), late)] = 0.0
+    _unheard(watched, slopes, moved / (noise**2).mean(axis=(0, 1)))
     errors, slopes = _whitened(roots, errors), _whitened(roots, slopes)
     weight, down = _weights(errors, slopes)
     errors, slopes = errors * weight[:, None], slopes * weight[:, None, None]
@@ -136,6 +134,26 @@ def _measured(watched: Watched, flight: FlightSignals, starts: Array, points: Ar
         predicted = found[0] + _blocks(np.concatenate([windows.rate, windows.force[..., 2:]], axis=-1))
         moved.append(predicted.var(axis=1))
     return np.concatenate(errors), np.concatenate(slopes), np.concatenate(moved)
+
+
+def _unheard(watched: Watched, slopes: Array, clear: Array) -> None:
+    """Take out of slopes, in place, what windows whose commands mostly answer pushes do not tell.
+
+    Args:
+        watched: The vehicle.
+        slopes: (windows, blocks, channels, values).
+        clear: Variance of what is predicted over that of errors, (windows, channels).
+    """
+    still = ~np.any(clear > REACTIVE, axis=1)
+    late = [watched.place("lag"), watched.place("command_delay")]
+    slopes[np.ix_(still, np.arange(slopes.shape[1]), np.arange(slopes.shape[2]), late)] = 0.0
+    # Nor how strongly the vehicle turns by its rotors: of these, what they do beside one another is left.
+    still = np.flatnonzero(~np.any(clear[:, :3] > REACTIVE, axis=1))
+    rotors = np.flatnonzero(watched.common)
+    turns = slopes[still, :, :3]
+    turns[..., rotors] -= turns[..., rotors].mean(axis=-1, keepdims=True)
+    turns[..., [watched.place("inertia"), watched.place("torque")]] = 0.0
+    slopes[still, :, :3] = turns
 
 
 def _blocks(readings: Array) -> Array:

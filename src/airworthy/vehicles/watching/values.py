@@ -161,9 +161,7 @@ class Watched:
     def wander(self) -> Array:
         """Covariance of what changes within a second, (values, values)."""
         arm = CENTER_WANDER * self.arm
-        return self._of(
-            WANDER | {"center_x": arm, "center_y": arm, "turn_z": TURN_WANDER * self.base.gravity / self.arm}
-        )
+        return self._of(WANDER | {"center_x": arm, "center_y": arm, "turn_z": TURN_WANDER * self.base.gravity / self.arm})
 
     def _of(self, sd: dict[str, float]) -> Array:
         """Covariance of deviations by name; "thrust" is of all rotors alike, "rotor" of each alone."""
