@@ -1,4 +1,4 @@
-"""A filter that follows deviations, and the tests of whether one of them has changed at some time (generalised likelihood ratio).
+"""A filter that follows deviations, and tests of whether one of them has changed (generalised likelihood ratio).
 
 The filter believes that deviations wander slowly. A value that jumps, or begins to go steadily, leaves a signature in the
 filter's innovations that is known for each time at which it may have begun; how much better innovations are explained by it,
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.watching.epochs import EPOCH, Epochs
 from airworthy.vehicles.watching.values import Watched
 
@@ -35,8 +35,9 @@ __all__ = [
 
 BACK = 60.0
 """So far back a change may have begun that is looked for [s]; the log's start is always looked at."""
-LENGTHS, SHARE = (1, 4), 0.85
-"""Epochs over whose means noise is taken, since gusts may last longer than one; and the quantile over an innovation's numbers."""
+LENGTHS, SHARE = (1, 4), 0.95
+"""Epochs over whose means noise is taken, since gusts may last longer than one; and the quantile over an innovation's
+numbers."""
 LEAST = 1.5
 """A change counts from so long on [s]: shorter ones are gusts."""
 
@@ -226,7 +227,7 @@ def unlikely(gained: float, dimensions: int) -> float:
 class Told:
     """What innovations until some epoch say of a change that began at each of several: information and its vector."""
 
-    begin: Array
+    begin: ArrayIndex
     """Epochs, (m,)."""
     jump: tuple[Array, Array]
     """(m, values, values) and (m, values)."""
@@ -285,7 +286,7 @@ class Tests:
         self._vector = np.concatenate([self._vector, np.zeros((2, 1, size))], axis=1)
 
 
-def scores(watched: Watched, told: Told, every: Sequence[Cause], now: int) -> tuple[Array, Array]:
+def scores(watched: Watched, told: Told, every: Sequence[Cause], now: int) -> tuple[Array, ArrayIndex]:
     """Return for each cause how unlikely its best change is by chance, as -log10 of it, and where it began, (causes,) each."""
     old = told.begin <= now - round(LEAST / EPOCH)
     best, begin = np.zeros(len(every)), np.zeros(len(every), np.intp)

@@ -145,7 +145,7 @@ def _unheard(watched: Watched, slopes: Array, clear: Array) -> None:
         clear: Variance of what is predicted over that of errors, (windows, channels).
     """
     still = ~np.any(clear > REACTIVE, axis=1)
-    late = [watched.place("lag"), watched.place("command_delay")]
+    late = np.array([watched.place("lag"), watched.place("command_delay")])
     slopes[np.ix_(still, np.arange(slopes.shape[1]), np.arange(slopes.shape[2]), late)] = 0.0
     # Nor how strongly the vehicle turns by its rotors: of these, what they do beside one another is left.
     still = np.flatnonzero(~np.any(clear[:, :3] > REACTIVE, axis=1))

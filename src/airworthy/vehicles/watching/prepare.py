@@ -29,7 +29,7 @@ class Prepared:
     notes: tuple[str, ...]
 
     def voltage_fall(self, time: float) -> float | None:
-        """Return the share by which the battery's voltage has fallen from before a time to the last seconds; None if unknown."""
+        """Return the share by which the voltage has fallen from before a time to the last seconds; None if unknown."""
         if not self.log.has("voltage"):
             return None
         stream = self.log.stream("voltage")

@@ -1,4 +1,4 @@
-"""What is watched of a vehicle: deviations from its record, with what is believed of them before a log and from moment to moment.
+"""What is watched of a vehicle: deviations from its record, and what is believed of them beforehand and between moments.
 
 | name | what it is | scale |
 |---|---|---|
@@ -37,13 +37,14 @@ LOGARITHMS = ("rotor", "mass", "inertia", "lag", "torque")
 DECLARED = {"mass": 0.02, "thrust": 0.1, "inertia": 0.2, "lag": 0.2, "command_delay": 0.004, "torque": 0.3}
 """Deviations of a record that tells none; of centres of mass a twentieth of the arm."""
 BETWEEN = {"thrust": 0.01, "rotor": 0.005, "mass": 0.002, "inertia": 0.01, "lag": 0.03, "command_delay": 0.0005, "torque": 0.02}
-"""From flight to flight nothing is quite as it was: battery, temperature, propellers; ours. Of centres of mass 0.5 % of the arm."""
+"""From flight to flight nothing is quite as it was: battery, temperature, propellers; ours. Of centres of mass 0.5 % of the
+arm."""
 WANDER = {
     "thrust": 5e-4, "rotor": 3e-4, "mass": 1e-5, "inertia": 1e-4, "lag": 1e-3, "command_delay": 2e-5, "torque": 1e-3,
     "force_z": 3e-3,
 }  # fmt: skip
-"""Of a second, growing by the square root of time: over a minute thrust wanders by 0.4 %; ours. Of centres of mass 0.03 % of the
-arm, of turn_z 0.05 % of gravity over the arm."""
+"""Of a second, growing by the square root of time: over a minute thrust wanders by 0.4 %; ours. Of centres of mass 0.03 % of
+the arm, of turn_z 0.05 % of gravity over the arm."""
 CENTER_SHARE, CENTER_BETWEEN, CENTER_WANDER = 0.05, 0.005, 3e-4
 TURN_SHARE, TURN_WANDER = 0.05, 5e-4
 FORCE_SD = 0.05
@@ -110,7 +111,7 @@ class Watched:
             force_offset=np.array([[0.0, 0.0, of["force_z"]]]),
         )
 
-    # ---- What is believed -----------------------------------------------------------------------------------------------------
+    # ---- What is believed -------------------------------------------------------------------------------------------------
 
     @cached_property
     def prior(self) -> Array:

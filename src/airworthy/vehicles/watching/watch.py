@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,8 +34,8 @@ from airworthy.vehicles.watching.values import Watched
 __all__ = ["ALARM", "watch"]
 
 ALARM = 10.0
-"""Score from which on a change is told: -log10 of its chance by the filter's own noise. What that is in false alarms is measured
-and stands in docs/howto/watch.md; gusts last, so that it is far more often than once in 10^10."""
+"""Score from which on a change is told: -log10 of its chance by the filter's own noise. How often that is false is measured
+(docs/howto/watch.md): gusts last, so that it is more often than once in 10^10."""
 SETTLE = 10.0
 """After an alarm, so much more of the logs is looked at before its cause is chosen [s]."""
 AROUND = 10.0
@@ -119,7 +120,7 @@ def watch(
 
 def _refuse_disorder(logs: Sequence[Log]) -> None:
     known = [(log.name, log.source.start_ns) for log in logs if log.source.start_ns]
-    for (before, earlier), (name, later) in zip(known, known[1:], strict=False):
+    for (before, earlier), (name, later) in pairwise(known):
         if later < earlier:
             raise AirworthyError(f"Log {name!r} was begun before {before!r}; give logs in order of time.")
 
@@ -218,7 +219,7 @@ class _Search:
         return sizes[0], covariance[0]
 
     def _steady(self, others: Sequence[Hypothesis], change: Hypothesis, last: int) -> tuple[Array, Array]:
-        """What came of a steady change until the end of what is looked at: it need not have gone on as it began."""
+        """Return what came of a steady change until the end of what is looked at: it need not have gone on as it began."""
         w, at = self.stacked.watched, change.begin
         run = follow(self.stacked, [*others, change])
         d = directions(w, change.cause)
@@ -300,7 +301,7 @@ def _watchable(stacked: Stacked, threshold: float) -> tuple[WatchableCause, ...]
 
     watched, length = stacked.watched, round(SHOWN / EPOCH)
     every = [c for c in causes(watched.base.rotor_count) if not c.ramp and c.name != "payload"]
-    begins = [k for k in range(0, len(stacked) - length, max(len(stacked) // 40, 1))] or [0]
+    begins = list(range(0, len(stacked) - length, max(len(stacked) // 40, 1))) or [0]
     run, needed = follow(stacked), {n: float(chi2.isf(10.0**-threshold, n)) for n in (1, 2)}
     least: dict[str, list[float]] = {c.name: [] for c in every}
     tests, waiting = Tests(stacked, run, begins), 0
