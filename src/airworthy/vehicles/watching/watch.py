@@ -100,7 +100,7 @@ def watch(
         parts = [points[stacked.log == k] for k in range(len(logs))]
         stacked = stacked_logs(watched, [epochs_of(watched, p.signals, rows) for p, rows in zip(ready, parts, strict=True)])
         search = _Search(stacked, threshold)
-    judged = [search.judged(found, k) for k in range(len(found))]
+    judged = search.kept(found)
     drifts = sorted((_drift(stacked, j, ready) for j in judged), key=lambda d: (d.alarm_log, d.began))
     notes = [note for p in ready for note in p.notes]
     if watched.base.uncertainty is None:
@@ -183,6 +183,16 @@ class _Search:
     def _worth(self, told: Told, cause: Cause) -> Array:
         """By how much a cause explains better, less what its number of values is worth, for each begin."""
         return told.size(self.stacked.watched, cause)[2] - DIMENSION * (len(cause.values) - 1)
+
+    def kept(self, found: Sequence[_Alarm]) -> list[_Judged]:
+        """Judge all changes, and again without the weakest that is no alarm any more: another one's slopes had made it."""
+        left = list(found)
+        while True:
+            judged = [self.judged(left, k) for k in range(len(left))]
+            weak = min(range(len(left)), key=lambda k: judged[k].score, default=-1)
+            if weak < 0 or judged[weak].score >= self.threshold:
+                return judged
+            del left[weak]
 
     def judged(self, found: Sequence[_Alarm], number: int) -> _Judged:
         """Look at one change again, with all others taken as found, and all that came after it."""
