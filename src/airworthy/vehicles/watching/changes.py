@@ -23,8 +23,8 @@ __all__ = [
     "Followed",
     "Hypothesis",
     "Stacked",
-    "Tests",
-    "Told",
+    "ChangeTests",
+    "ChangeEvidence",
     "causes",
     "directions",
     "follow",
@@ -197,7 +197,7 @@ def _noise(logs: Stacked) -> float:
 
 
 def directions(watched: Watched, cause: Cause) -> Array:
-    """Directions in which a cause moves the deviations, (values, dimensions)."""
+    """Return the directions in which a cause moves the deviations, (values, dimensions)."""
     columns = [watched.common if n == "thrust" else np.eye(len(watched.names))[watched.place(n)] for n in cause.values]
     return np.stack(columns, axis=1)
 
@@ -220,11 +220,11 @@ def unlikely(gained: float, dimensions: int) -> float:
     return (half - (0.5 * dimensions - 1.0) * math.log(half) + math.lgamma(0.5 * dimensions)) / math.log(10.0)
 
 
-# ---- Tests -------------------------------------------------------------------------------------------------------------------
+# ---- Tests ----
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class ChangeEvidence:
     """What innovations until some epoch say of a change that began at each of several: information and its vector."""
 
     begin: ArrayIndex
@@ -248,7 +248,7 @@ class Told:
         return sizes, covariance, np.einsum("md,md->m", sizes, b)
 
 
-class Tests:
+class ChangeTests:
     """Signatures of changes that began at each epoch of the last `BACK` seconds, carried along with the filter."""
 
     def __init__(self, logs: Stacked, run: Followed, only: Sequence[int] | None = None) -> None:
@@ -260,7 +260,7 @@ class Tests:
         self._response = np.zeros((2, 0, size, size))
         self._matrix, self._vector = np.zeros((2, 0, size, size)), np.zeros((2, 0, size))
 
-    def onward(self, k: int) -> Told:
+    def onward(self, k: int) -> ChangeEvidence:
         """Take in an epoch; epochs come in order."""
         size, run = self._logs.values.shape[1], self._run
         # What goes on has gone on since the epoch before.
@@ -271,7 +271,7 @@ class Tests:
         self._matrix += np.matmul(np.swapaxes(seen, -1, -2), seen)
         self._vector += np.einsum("smij,i->smj", seen, run.innovation[k])
         self._response = np.matmul(run.gain[k], self._response)
-        return Told(self._begin, (self._matrix[0], self._vector[0]), (self._matrix[1], self._vector[1]))
+        return ChangeEvidence(self._begin, (self._matrix[0], self._vector[0]), (self._matrix[1], self._vector[1]))
 
     def _add(self, k: int, size: int) -> None:
         if len(self._begin) >= self._slots and self._only is None:
@@ -286,7 +286,7 @@ class Tests:
         self._vector = np.concatenate([self._vector, np.zeros((2, 1, size))], axis=1)
 
 
-def scores(watched: Watched, told: Told, every: Sequence[Cause], now: int) -> tuple[Array, ArrayIndex]:
+def scores(watched: Watched, told: ChangeEvidence, every: Sequence[Cause], now: int) -> tuple[Array, ArrayIndex]:
     """Return for each cause how unlikely its best change is by chance, as -log10 of it, and where it began, (causes,) each."""
     old = told.begin <= now - round(LEAST / EPOCH)
     best, begin = np.zeros(len(every)), np.zeros(len(every), np.intp)

@@ -73,7 +73,7 @@ class Watched:
         return self.names.index(name)
 
     def logarithm(self, name: str) -> bool:
-        """Whether a deviation is one of a logarithm."""
+        """Tell whether a deviation is one of a logarithm."""
         return name.partition("_")[0] in LOGARITHMS
 
     @cached_property

@@ -17,8 +17,8 @@ from airworthy.vehicles.watching.changes import (
     Cause,
     Hypothesis,
     Stacked,
-    Tests,
-    Told,
+    ChangeTests,
+    ChangeEvidence,
     causes,
     directions,
     follow,
@@ -77,7 +77,7 @@ def watch(
         use: Only these parts of each log [s]; empty: all.
         skip: Not these parts [s].
         threshold: Score of an alarm.
-        say: Told each stage.
+        say: ChangeEvidence each stage.
 
     Raises:
         AirworthyError: A log cannot be watched, or the vehicle is none that is predicted; one sentence.
@@ -166,7 +166,7 @@ class _Search:
 
     def _next(self, found: Sequence[_Alarm]) -> _Alarm | None:
         stacked = self.stacked
-        tests = Tests(stacked, follow(stacked, [a.hypothesis for a in found]))
+        tests = ChangeTests(stacked, follow(stacked, [a.hypothesis for a in found]))
         alarmed = -1
         for k in range(len(stacked)):
             told = tests.onward(k)
@@ -180,7 +180,7 @@ class _Search:
                 return _Alarm(Hypothesis(best, begin), alarmed)
         return None
 
-    def _worth(self, told: Told, cause: Cause) -> Array:
+    def _worth(self, told: ChangeEvidence, cause: Cause) -> Array:
         """By how much a cause explains better, less what its number of values is worth, for each begin."""
         return told.size(self.stacked.watched, cause)[2] - DIMENSION * (len(cause.values) - 1)
 
@@ -200,7 +200,7 @@ class _Search:
         others = [a.hypothesis for k, a in enumerate(found) if k != number]
         run = follow(stacked, others)
         reach, at = round(AROUND / EPOCH), alarm.hypothesis.begin
-        tests = Tests(stacked, run, range(max(at - reach, 0), min(at + reach, len(stacked) - 3)))
+        tests = ChangeTests(stacked, run, range(max(at - reach, 0), min(at + reach, len(stacked) - 3)))
         last = min(max(at + round(AFTER / EPOCH), alarm.alarmed + round(SETTLE / EPOCH)), len(stacked) - 1)
         told = tests.onward(0)
         for k in range(1, last + 1):
@@ -221,7 +221,7 @@ class _Search:
         """Sizes of a jump and their covariance; the second about it, of which it is not sure what came before, is left out."""
         at = change.begin
         stacked = self.stacked.without(slice(max(at - 1, 0), at + 2)) if at else self.stacked
-        tests = Tests(stacked, follow(stacked, others), [at])
+        tests = ChangeTests(stacked, follow(stacked, others), [at])
         told = tests.onward(0)
         for k in range(1, last + 1):
             told = tests.onward(k)
@@ -258,7 +258,7 @@ def _points(stacked: Stacked, judged: Sequence[_Judged]) -> Array:
     return points
 
 
-# ---- Told --------------------------------------------------------------------------------------------------------------------
+# ---- In words ----
 
 
 def _drift(stacked: Stacked, judged: _Judged, ready: Sequence[Prepared]) -> Drift:
@@ -314,7 +314,7 @@ def _watchable(stacked: Stacked, threshold: float) -> tuple[WatchableCause, ...]
     begins = list(range(0, len(stacked) - length, max(len(stacked) // 40, 1))) or [0]
     run, needed = follow(stacked), {n: float(chi2.isf(10.0**-threshold, n)) for n in (1, 2)}
     least: dict[str, list[float]] = {c.name: [] for c in every}
-    tests, waiting = Tests(stacked, run, begins), 0
+    tests, waiting = ChangeTests(stacked, run, begins), 0
     for k in range(len(stacked)):
         told = tests.onward(k)
         while waiting < len(begins) and (k == begins[waiting] + length or k == len(stacked) - 1):
