@@ -20,11 +20,11 @@ from airworthy.vehicles.watching.values import Watched
 
 __all__ = [
     "Cause",
+    "ChangeEvidence",
+    "ChangeTests",
     "Followed",
     "Hypothesis",
     "Stacked",
-    "ChangeTests",
-    "ChangeEvidence",
     "causes",
     "directions",
     "follow",

@@ -15,10 +15,10 @@ from airworthy.vehicles.identification.plant import plant_of
 from airworthy.vehicles.record import Vehicle
 from airworthy.vehicles.watching.changes import (
     Cause,
+    ChangeEvidence,
+    ChangeTests,
     Hypothesis,
     Stacked,
-    ChangeTests,
-    ChangeEvidence,
     causes,
     directions,
     follow,
