@@ -13,8 +13,8 @@ from tests.vehicles.drifting_flights import NONE, Change, fly, record
 
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
-from airworthy.logs import Log, write_log
-from airworthy.vehicles import Drift, WatchedVehicle, vehicle, watch, write_vehicle
+from airworthy.logs import Log, read_log, write_log
+from airworthy.vehicles import Drift, Known, WatchedVehicle, frame_vehicle, identify, vehicle, watch, write_vehicle
 from airworthy.vehicles.watching.changes import unlikely
 
 REST = 1.5
@@ -166,6 +166,24 @@ def test_missing_samples_are_no_drift(logs: dict[str, Log]) -> None:
     values[4000:4010] = np.nan
     found = watch([changed(logs["none"], "gyro", values)], record())
     assert not found.alarm
+
+
+@pytest.mark.slow
+def test_a_weak_rotor_in_a_real_flight(data_dir: Path) -> None:
+    """From its middle on the log of a real flight gets the commands that the same flight would have asked of a weaker rotor."""
+    log = read_log(data_dir / "flights/crazyflie_sysid/log15")
+    known = Known((0.027, 0.0003), frame_vehicle("quad_x:0.028", 0.027))
+    mine = identify([log], known, quick=True).vehicle
+    assert not watch([log], mine).alarm
+    rotor, stream = mine.rotors[0], log.stream("motor_command")
+    linear, square = rotor.thrust[1] * rotor.speed_max, rotor.thrust[2] * rotor.speed_max**2
+    commands, late = stream.values.copy(), stream.time >= 30.0
+    asked = (linear * commands + square * commands**2)[late, 1] / 0.85
+    commands[late, 1] = (np.sqrt(linear**2 + 4.0 * square * asked) - linear) / (2.0 * square)
+    drift = only(watch([changed(log, "motor_command", commands)], mine))
+    assert drift.cause == "rotor_2"
+    assert abs(drift.began - 30.0) < 1.5
+    assert drift.sizes[0].value == pytest.approx(-0.15, abs=0.05)
 
 
 def test_chances_go_on_where_floats_end() -> None:
