@@ -49,7 +49,7 @@ ROOMS = (
 
 if TYPE_CHECKING:
     from airworthy import bench as bench
-    from airworthy.api import evaluate, fly, plan, render, synthesize, task, train, vehicle
+    from airworthy.api import evaluate, fly, plan, render, synthesize, task, train, validate, vehicle
     from airworthy.core.errors import AirworthyError
     from airworthy.logs import read_log
     from airworthy.scenes import scene
@@ -74,5 +74,6 @@ __all__ = [
     "synthesize",
     "task",
     "train",
+    "validate",
     "vehicle",
 ]  # fmt: skip

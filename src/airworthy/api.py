@@ -18,6 +18,7 @@ from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, path_given
 from airworthy.core.keyword_messages import raises_in_keywords
+from airworthy.logs import Log
 from airworthy.results import Images, Result
 from airworthy.scenes.record import Scene
 from airworthy.trajectories import Course
@@ -26,7 +27,7 @@ from airworthy.vehicles import Vehicle, named_vehicle, write_vehicle
 if TYPE_CHECKING:
     from airworthy.pilots import Pilot
 
-__all__ = ["configured", "evaluate", "fly", "plan", "render", "synthesize", "task", "train", "vehicle"]
+__all__ = ["configured", "evaluate", "fly", "plan", "render", "synthesize", "task", "train", "validate", "vehicle"]
 
 REPORT = "report.html"
 
@@ -292,6 +293,38 @@ def evaluate(pilot: Any = "mpc", *, quiet: bool = True, **options: Any) -> Resul
     (config,) = configured("evaluate", {**options, **named}, benchmarks.EvaluateConfig, records=("vehicle", "course", "scene"))
     done = benchmarks.evaluate(config, quiet, own or None)
     return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "results.parquet",))
+
+
+@raises_in_keywords
+def validate(
+    logs: str | Path | Log | Sequence[str | Path | Log],
+    vehicle: str | Path | Vehicle,
+    *,
+    out: str | Path = "runs/validate",
+    **options: Any,
+) -> Result:
+    """Say whether a vehicle explains logs: windows predicted open loop, beside what needs no vehicle, with intervals.
+
+    Args:
+        logs: Files or records of flights of one vehicle, of any format.
+        vehicle: A name, a file or a record.
+        out: Folder of report.html and validation.json.
+        options: Fields of `benchmarks.ValidateOptions`: use, skip, feed, pose_rate, sensor_delay, windows.
+
+    Returns:
+        Its `done` is a `benchmarks.LogValidation`: word, said, rows, mismatches, missing, ...
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be read or predicted, or an option is unknown.
+    """
+    from airworthy.benchmarks.validation.open_loop.job import call_text, run_log_validation
+    from airworthy.benchmarks.validation.open_loop.validate import ValidateOptions
+
+    several = [logs] if isinstance(logs, str | Path | Log) else list(logs)
+    (chosen,) = configured("validate", options, ValidateOptions)
+    folder = path_given(out, "out")
+    done = run_log_validation(several, vehicle, folder, call_text(several, vehicle, options), chosen)
+    return Result(folder, done.found.record(), done.found, done.page)
 
 
 def task(name: str, **options: Any) -> Any:

@@ -75,7 +75,7 @@ airworthy.simulation.config.Imu accelerometer_noise=(0.0,0.0,0.0) gyroscope_nois
   accelerometer_walk=(0.0,0.0,0.0) gyroscope_walk=(0.0,0.0,0.0) accelerometer_limit=inf gyroscope_limit=inf
   position=(0.0,0.0,0.0) orientation=(0.0,0.0,0.0,1.0) bias_initial=(0.0,0.0,0.0)
 airworthy.simulation.config.Randomization mass=0.0 inertia=0.0 thrust=0.0 rotor=0.0 drag=0.0 lag=0.0 wind=0.0 position=0.0
-  yaw=0.0 joint=0.0
+  yaw=0.0 joint=0.0 widen=1.0
 airworthy.simulation.config.SimulatorConfig physics_rate=960.0 control_rate=100.0 ground_effect=0.0 rate_limit=5.0
   state_noise=(0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0) state_noise_rate=100.0
 airworthy.tasks.declared_metrics.Metric factor=1.0 digits=3

@@ -129,7 +129,7 @@ def test_what_no_vehicle_has_is_refused() -> None:
         for value in values:
             with pytest.raises(AirworthyError):
                 made.set_parameter(name, value)
-    assert set(BOUNDS) <= {*made._param_layout.fields, "thrust_limit", "rate_limit", "noise"}
+    assert set(BOUNDS) <= {*made._param_layout.fields, "command_delay", "thrust_limit", "rate_limit", "noise"}
 
 
 def test_what_a_vehicle_has_is_taken_back() -> None:

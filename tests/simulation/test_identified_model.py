@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from airworthy.core.errors import AssetWarning
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Drag, RotorResponse, Vehicle, frame_vehicle
 from airworthy.vehicles.identification.plant import plant_of
@@ -42,8 +41,9 @@ def craft(response: RotorResponse) -> Vehicle:
     "response",
     [RotorResponse.first_order(0.06), RotorResponse((0.0, 0.012), (0.0, 0.012)), RotorResponse((8.0, 0.006), (4.0, 0.008))],
 )
-def test_predictions_are_those_of_the_simulator(response: RotorResponse) -> None:
-    vehicle = craft(response)
+@pytest.mark.parametrize("delay", [0.0, 0.0078])
+def test_predictions_are_those_of_the_simulator(response: RotorResponse, delay: float) -> None:
+    vehicle = replace(craft(response), command_delay=delay)
     seconds, draw = 1.6, np.random.default_rng(0)
     count = int(seconds * RATE)
     exact = response.rise[1] == 0.0
@@ -76,9 +76,3 @@ def test_predictions_are_those_of_the_simulator(response: RotorResponse) -> None
     assert np.abs(found.rate[0] - windows.rate).max() < 0.02
     assert np.abs(found.force[0] - windows.force).max() < 0.01 * 9.81
     assert np.abs(windows.rate - windows.rate[:, :1]).max() > 1.5
-
-
-def test_a_dead_time_that_is_not_flown_is_told() -> None:
-    late = replace(craft(RotorResponse.first_order(0.05)), command_delay=0.012)
-    with pytest.warns(AssetWarning, match="has a dead time of 12 ms from command to rotor, which is not flown yet"):
-        Simulator(late, env_count=2)

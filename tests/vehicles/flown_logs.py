@@ -36,6 +36,12 @@ class Craft:
     tilt: tuple[float, float, float] = (0.0, 0.0, 0.0)
     square: bool = False
     """Whether rotors respond by the square of their speeds."""
+    drag: float = 0.0
+    """Share of the speed across the rotors' axes that the air takes in a second [1/s]."""
+    drag_height: float = 0.0
+    """Where it acts, above the centre of mass [m]."""
+    force_delay: int = 0
+    """Samples by which the accelerometer is late."""
 
     @property
     def hover(self) -> float:
@@ -120,7 +126,10 @@ def fly(
         f = c1 * state + c2 * state * np.abs(state)
         acceleration = moments @ f / inertia - np.cross(w, inertia * w) / inertia
         acceleration[:2] += pushed
-        body = craft.axes.T @ f / craft.mass
+        pull = -craft.drag * rotate_inverse(q, velocity) * np.array([1.0, 1.0, 0.0])
+        turn = craft.mass * np.cross([0.0, 0.0, craft.drag_height], pull) / inertia
+        acceleration += turn
+        body = craft.axes.T @ f / craft.mass + pull
         seen = body + np.cross(acceleration, lever) + np.cross(w, np.cross(w, lever))
         gyro[k] = w - np.cross(tilt, w) + noise_w[k]
         force[k] = seen - np.cross(tilt, seen) + noise_f[k]
@@ -148,14 +157,16 @@ def fly(
         half = w + 0.5 * dt * acceleration
         turned = moments @ f / inertia - np.cross(half, inertia * half) / inertia
         turned[:2] += pushed
+        turned += turn
         w = w + dt * turned
         spun = np.concatenate([0.5 * dt * half, [1.0]])
         moved = multiply(q, spun / np.linalg.norm(spun))
-        lifted = _world(q, craft.axes.T @ f / craft.mass) - np.array([0.0, 0.0, GRAVITY])
+        lifted = _world(q, craft.axes.T @ f / craft.mass + pull) - np.array([0.0, 0.0, GRAVITY])
         velocity = 0.999 * velocity + dt * lifted
         height += dt * velocity[2]
         q, state = moved, after
         pushed = pushed * (1.0 - dt / 0.5) + push * np.sqrt(2.0 * dt / 0.5) * pushes[k]
+    force = np.concatenate([np.repeat(force[:1], craft.force_delay, axis=0), force[: count - craft.force_delay]])
     return _log(craft, rate, still, gyro, force, commands, draw, gyro_noise)
 
 

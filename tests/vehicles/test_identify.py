@@ -13,12 +13,13 @@ from tests.vehicles.flown_logs import Craft, Excitation, changed, fly, quad
 
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogStream, flight_segments, read_log
-from airworthy.vehicles import Identified, Known, check, identify, read_vehicle, write_vehicle
+from airworthy.vehicles import Drag, Identified, Known, check, identify, read_vehicle, write_vehicle
 from airworthy.vehicles.identification.compared import trimmed_rates
 from airworthy.vehicles.identification.known import frame_vehicle, measured
-from airworthy.vehicles.identification.predict import cut_windows, predict
+from airworthy.vehicles.identification.plant import plant_of
+from airworthy.vehicles.identification.predict import FADING, Windows, cut_windows, predict
 from airworthy.vehicles.identification.published import identify_published
-from airworthy.vehicles.identification.signals import flight_signals
+from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
 
 TRUTH = quad(inertia=(1.5e-5, 1.5e-5, 2.8e-5), center=(0.0005, -0.0003, 0.0))
 """As acceptance 5 has it: lag 58 ms, dead time 12 ms, inertia 1.5e-5."""
@@ -101,6 +102,45 @@ def test_rotors_that_respond_by_the_square_are_told() -> None:
     assert told.structure == "square"
     assert told.value("lag").value == pytest.approx(0.05, rel=0.05)
     assert told.vehicle.rotors[0].response.rise[0] == 0.0
+
+
+def test_air_that_turns_the_vehicle_is_told_from_its_rotors() -> None:
+    """Drag above the centre of mass: without it, inertia would have to explain what the air did."""
+    blown = replace(TRUTH, drag=0.35, drag_height=0.012, force_delay=2)
+    log = fly(blown, 20.0, excitation=Excitation())
+    told = identify([log], known(blown), quick=True)
+    assert told.value("drag_height").word == "identified"
+    assert told.value("drag_height").value == pytest.approx(0.012, abs=0.0005)
+    assert told.vehicle.drag.center[2] == told.value("drag_height").value
+    assert told.value("force_delay").value == pytest.approx(0.004, abs=0.0005)
+    assert told.value("command_delay").value == pytest.approx(0.012, abs=0.001)
+    assert told.value("inertia_xx").value == pytest.approx(1.5e-5, rel=0.01)
+    assert "its force acts 12 mm above" in told.vehicle.sources["drag"]
+
+
+def test_still_air_tells_no_height_of_drag(found: Identified) -> None:
+    assert found.value("drag_height").word == "assumed"
+    assert found.vehicle.drag.center == (0.0, 0.0, 0.0)
+    assert found.vehicle.sources["drag"].endswith("no log told drag of the body")
+
+
+def test_predictions_know_the_air_of_the_moment_before_only() -> None:
+    """Nothing that was measured within a window, or behind it, enters its prediction."""
+    blown = replace(TRUTH, drag=0.35, drag_height=0.012)
+    log = fly(blown, 12.0, excitation=Excitation())
+    flight = flight_signals(log, flight_segments(log))
+    windows = cut_windows(flight, 10, fading=FADING)
+    plant = plant_of(replace(blown.known(), drag=Drag(center=(0.0, 0.0, 0.02))))
+    before = predict(plant, windows).rate
+    for kind in ("gyro", "accelerometer"):
+        stream = log.stream(kind)
+        later = np.array([np.any((t > windows.start + 0.006) & (t < windows.start + 0.3)) for t in stream.time])
+        log = changed(log, kind, values=np.where(later[:, None], 50.0, stream.values))
+    other = flight_signals(log, flight_segments(log))
+    wrong = replace(windows, flight=replace(flight, gyro=other.gyro, force=other.force))
+    assert np.allclose(predict(plant, wrong).rate, before, atol=1e-9)
+    throughout = replace(wrong, fading=None)
+    assert not np.allclose(predict(plant, throughout).rate, predict(plant, replace(windows, fading=None)).rate)
 
 
 def test_motors_in_another_order_are_found(flown: Log, found: Identified) -> None:
@@ -262,23 +302,53 @@ def test_crazyflie_11_3(crazyflie: tuple[Log, Log]) -> None:
     cut = [_between(log, *end) for log, end in zip(crazyflie, ends, strict=True)]
     found = identify(cut, given, holdout=crazyflie, skip=[(0.0, 35.0 - begin[0])])
     assert 0.050 <= found.value("lag").value <= 0.064
-    # The specification states 9 to 17 ms, for rotors that respond by the first power.
-    assert 0.007 <= found.value("command_delay").value <= 0.017
+    # The specification states 9 to 17 ms, which a fit found whose rotors respond by the first power; these, by the square.
+    assert 0.008 <= found.value("command_delay").value <= 0.017
     rotor = found.vehicle.rotors[0]
     # To 1 % of the range that the specification states, 0.0745 to 0.0762 N: gravity in flight reads 0.4 % too much.
     assert 0.0745 <= rotor.thrust[1] * 700.0 + rotor.thrust[2] * 700.0**2 <= 0.0770
+    assert 0.012 <= found.value("drag_height").value <= 0.025
     tests = [signals[0].within((50.0 - begin[0], 65.0 - begin[0])), signals[1].within((73.0 - begin[1], 90.0 - begin[1]))]
-    plant = found.fit.problem.parameters.plant(found.fit.theta[None], 0)
-    force = cut_windows(tests[0], 40, 0.248, 0.004)
-    assert _rms(predict(plant, force).force[0, :, 1:, 2] - force.force[:, 1:, 2]) <= 0.40
+    plants = [found.fit.problem.parameters.plant(found.fit.theta[None], k) for k in (0, 1)]
+    # The windows of the figures that the specification states.
+    starts = [
+        np.sort(np.random.default_rng(9).uniform(a + 0.5, b - 0.4, count)) - first
+        for a, b, count, first in ((50.0, 65.0, 40, begin[0]), (73.0, 90.0, 60, begin[1]))
+    ]
+    force, turning = (_at(test, start) for test, start in zip(tests, starts, strict=True))
+    assert _rms(predict(plants[0], force).force[0, :, 1:, 2] - force.force[:, 1:, 2]) <= 0.40
     assert found.table is not None
-    turning = cut_windows(tests[1], 60, 0.248, 0.004, before=0.1)
     measured_rate = turning.rate[..., :2]
-    errors = predict(plant, turning).rate[0, ..., :2] - measured_rate
-    # Later on (1.35 and 2.25 rad/s) a push rules that no rotor tells: with the trim of the moment before it is held.
-    assert _rms(errors[:, 12]) <= 0.75
-    trimmed = trimmed_rates(plant, turning, found.table.trim)[..., :2] - measured_rate
+    held = measured_rate[:, :1] - measured_rate
+    assert [_rms(held[:, k]) for k in (12, 25, 62)] == pytest.approx([2.05, 3.65, 3.45], abs=0.01)
+    errors = predict(plants[1], turning).rate[0, ..., :2] - measured_rate
+    trimmed = trimmed_rates(plants[1], turning, found.table.trim)[..., :2] - measured_rate
+    # 2.25 rad/s at a quarter of a second without the push of the moment before is missed by 2 %.
+    assert [_rms(errors[:, k]) <= aim for k, aim in ((12, 0.75), (25, 1.35), (62, 2.35))] == [True] * 3
     assert [_rms(trimmed[:, k]) <= aim for k, aim in ((12, 0.75), (25, 1.35), (62, 2.25))] == [True] * 3
+
+
+@pytest.mark.slow
+def test_thirds_of_the_flights_agree_11_3(crazyflie: tuple[Log, Log]) -> None:
+    """Fits to parts that share nothing differ by less than twice the deviation of their difference, in 9 of 10 values."""
+    given = Known(mass=(0.027, 0.0003), vehicle=frame_vehicle("quad_x:0.028", 0.027))
+    names = (
+        *("thrust", "thrust_linear", "lag", "command_delay", "inertia_xx", "inertia_yy", "center_x", "center_y", "damping"),
+        *("drag_height", "force_delay"),
+    )
+    fits = []
+    for part in ((5.0, 20.0), (20.5, 34.0), (34.5, 54.0)):
+        fits.append(identify(crazyflie, given, quick=True, use=[part], holdout=crazyflie[:1]).fit)
+    places = [fits[0].problem.parameters.place(name) for name in names]
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        apart = fits[first].theta - fits[second].theta
+        over = (apart / np.hypot(fits[first].sd, fits[second].sd))[places]
+        assert (np.abs(over) < 2.0).sum() >= 10
+
+
+def _at(flight: FlightSignals, start: np.ndarray, step: float = 0.004, steps: int = 62) -> Windows:
+    time = start[:, None] + step * np.arange(steps + 1)
+    return Windows(flight, start, step, flight.gyro.mean(time, 0.005), flight.force.mean(time, 0.005), FADING)
 
 
 def _between(log: Log, start: float, stop: float) -> Log:

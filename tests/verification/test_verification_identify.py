@@ -14,7 +14,7 @@ from airworthy.verification.identify import RATE, flown, identify_figures, misse
 @pytest.mark.slow
 def test_figures_hold(data_dir: object) -> None:
     found = list(identify_figures())
-    assert len(found) == 18
+    assert len(found) == 29
     assert [figure for figure in found if not figure.passed] == []
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airworthy.benchmarks.tracking import Condition, EvaluateConfig, Evaluated, TrackingMethod, condition, evaluate
     from airworthy.benchmarks.tuning import TuneConfig, Tuned, tune
     from airworthy.benchmarks.validation import AllanDeviation, FlightLog, allan_deviation, imu_statistics, read_flight_log
+    from airworthy.benchmarks.validation.open_loop import LogValidation, ValidateOptions, validate_logs
     from airworthy.benchmarks.validation.run import ValidateConfig, Validation, run_validation
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -39,12 +40,14 @@ __all__ = [
     "FlightLog",
     "FlyConfig",
     "FlyResult",
+    "LogValidation",
     "NavigationConfig",
     "Perturbation",
     "TrackingMethod",
     "TuneConfig",
     "Tuned",
     "ValidateConfig",
+    "ValidateOptions",
     "Validation",
     "Video",
     "VideoOptions",
@@ -64,4 +67,5 @@ __all__ = [
     "run_fly",
     "run_validation",
     "tune",
+    "validate_logs",
 ]  # fmt: skip

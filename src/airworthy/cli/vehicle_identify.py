@@ -11,10 +11,12 @@ from typing import Any, Literal
 import numpy as np
 from tyro.conf import Positional
 
+from airworthy.benchmarks.validation.identified import write_identification
 from airworthy.cli.common import emit_json, show_table
 from airworthy.cli.logs import read_options
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, refuse_unwritable, write_text
+from airworthy.core.jobs.progress import command_line
 from airworthy.logs import Log, flight_segments, read_log, refuse_input
 from airworthy.vehicles import Identified, IdentifiedValue, Known, Vehicle, identify, named_vehicle, write_vehicle
 from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured
@@ -61,13 +63,13 @@ class IdentifyConfig:
     gravity_as_published: bool = False
     """Of "eschmann2024": take the accelerometer's z times 9.18 in place of 9.81, as its script does."""
     seed: int = 0
-    """Kept in the record; the joint method draws nothing."""
+    """Of importance sampling, which --quick leaves out."""
     out: Path | None = None
     """Vehicle TOML to write; its name becomes the vehicle's name."""
     report: Path | None = None
-    """Folder for identification.json: everything that was found, machine readable."""
+    """Folder for report.html, the page, and identification.json: everything that was found, machine readable."""
     quick: bool = False
-    """Fewer windows and starts."""
+    """Fewer windows and starts, no importance sampling."""
     json: bool = False
     """Print everything as JSON."""
     map: Path | None = None
@@ -91,6 +93,7 @@ def run(config: IdentifyConfig) -> int:
         return _published(config, known, logs)
     if config.gravity_as_published:
         raise AirworthyError("--gravity-as-published belongs to --method eschmann2024: leave it out.")
+    judges = [read_log(path, read_options(config)) for path in config.holdout]
     found = identify(
         logs,
         known,
@@ -98,7 +101,7 @@ def run(config: IdentifyConfig) -> int:
         quick=config.quick,
         use=_parts(config.use, "--use"),
         skip=_parts(config.skip, "--skip"),
-        holdout=[read_log(path, read_options(config)) for path in config.holdout],
+        holdout=judges,
         name="identified" if config.out is None else config.out.stem,
         say=(lambda _: None) if config.json else (lambda text: print(f"  {text}", flush=True)),
     )
@@ -107,6 +110,8 @@ def run(config: IdentifyConfig) -> int:
     if config.report is not None:
         config.report.mkdir(parents=True, exist_ok=True)
         write_text(config.report / "identification.json", json_text(_plain(found.record())))
+        command = command_line("airworthy vehicles identify", config, leave_out=("json",), positional=("logs",))
+        write_identification(config.report, found, logs, command, judges)
     if config.json:
         emit_json(_plain(found.record()))
         return 0
@@ -114,7 +119,7 @@ def run(config: IdentifyConfig) -> int:
     if config.out is not None:
         print(f"Wrote {config.out}.")
     if config.report is not None:
-        print(f"Everything: {config.report / 'identification.json'}")
+        print(f"Everything: {config.report / 'identification.json'}\nReport:     {config.report / 'report.html'}")
     return 0
 
 
@@ -181,7 +186,8 @@ def _plain(value: Any) -> Any:
 _UNITS = {
     "mass": "kg", "thrust": "N", "thrust_linear": "1", "torque_ratio": "m", "lag": "s", "command_delay": "s",
     "inertia_xx": "kg m^2", "inertia_yy": "kg m^2", "inertia_zz_ratio": "1", "center_x": "m", "center_y": "m", "damping": "1/s",
-    "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad",
+    "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad", "drag_height": "m",
+    "force_delay": "s",
 }  # fmt: skip
 
 

@@ -84,8 +84,9 @@ def bandwidth(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0
         control_period: Time between controller updates [s].
         lead: Factor of `rotor_lead`, if the rotors are driven with it.
     """
-    # A command waits for half a period on average and acts for a whole one: a period is on the safe side.
-    lag = rotor_lag(vehicle) / lead + control_period
+    # A command waits for half a period on average and acts for a whole one: a period is on the safe side. A dead time, which
+    # no lead makes up for, costs as much phase as a lag of its length.
+    lag = rotor_lag(vehicle) / lead + vehicle.command_delay + control_period
     by_lag = min(LAG_BANDWIDTH / lag, ATTITUDE_FREQUENCY_MAX)
     # From K = w^2: an error of that angle then asks for all that there is.
     by_authority = np.sqrt(angular_acceleration_at_hover(vehicle) / SATURATION_ANGLE)

@@ -165,7 +165,7 @@ def linear_loop(
         level: A level of the geometric law that holds a position: "tracking" or "position".
         physics_rate: Rate at which the law runs [Hz]; its command is held for a step, which counts as half a step of delay.
         gains: Rows of `control.kernel.control_layout` to replace, such as "attitude_gain", in their units.
-        delay: Further delay from measurement to command [s].
+        delay: Further delay from measurement to command, beside the dead time of the vehicle's rotors [s].
 
     Raises:
         AirworthyError: If the vehicle cannot hover, or a gain set is unknown.
@@ -206,7 +206,7 @@ def linear_loop(
     u = np.array(jacobian(commands, [*held, *hover[:count]])[1], np.float64)
     a, by_command = f[:, : 12 + count].copy(), f[:, 12 + count :]
     a[:, 12:] += by_command @ u[:, 6:]
-    return LinearLoop(vehicle.name, a, by_command @ u[:, :6], k, delay + 0.5 / physics_rate)
+    return LinearLoop(vehicle.name, a, by_command @ u[:, :6], k, delay + vehicle.command_delay + 0.5 / physics_rate)
 
 
 def _slower_of_rise_and_fall(vehicle: Vehicle) -> Vehicle:

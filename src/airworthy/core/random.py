@@ -105,7 +105,7 @@ def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int, first: int
     return drawn.reshape(*drawn.shape[:-2], drawn.shape[-2] * drawn.shape[-1])
 
 
-def uniforms(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array:
+def uniforms(key: ArrayU32, step: ArrayLike, stream: Stream, count: int, first: int = 0) -> Array:
     """Return uniform numbers in (0, 1) on a grid of 2^23 cell centres, shape (..., count).
 
     Args:
@@ -113,8 +113,9 @@ def uniforms(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Arra
         step: Of the flight, (...), 32 bits.
         stream: Which use of random numbers; streams are independent of each other.
         count: Numbers per key.
+        first: How many are left out before them, a multiple of 4.
     """
-    drawn = words(key, step, stream, -(-count // 4) * 4)[..., :count]
+    drawn = words(key, step, stream, -(-count // 4) * 4, first)[..., :count]
     # 23 bits and a half: exact in float32, so that a kernel makes the same number; never 0, whose logarithm has no value.
     return ((drawn >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 

@@ -55,9 +55,18 @@ INTEGRATORS = {"euler": 0, "semi_implicit": 1, "rk4": 2, "midpoint": 3, "extrapo
 """Of all families; the last two are for vehicles with joints."""
 
 
-def step_source() -> str:
-    """Return the hand-written loop, with places for traced blocks and control."""
-    return _with_sections("rigid_motion.h")
+def step_source(delayed: bool = False) -> str:
+    """Return the hand-written loop, with places for traced blocks and control.
+
+    Args:
+        delayed: With commands that reach their rotors late (`delay_line_source`).
+    """
+    return _with_sections("rigid_motion.h", delayed)
+
+
+def delay_line_source() -> str:
+    """Return the C struct `DelayLine`: commands on their way to rotors; it reads `DELAY_SLOTS` and `ROTORS`."""
+    return native_text("delay_line.h")
 
 
 def jointed_step_source() -> str:
@@ -65,13 +74,17 @@ def jointed_step_source() -> str:
     return "#define PARAMETERS_CHANGE\n" + _with_sections("jointed_motion.h")
 
 
-def _with_sections(name: str) -> str:
+def _with_sections(name: str, delayed: bool = False) -> str:
     """Return the loop with what a family puts into it; hooks that it does not know stay empty."""
     text = native_text("rigid_step.cpp").replace("BATCH_OPEN", native_text("batch_open.h"))
     own = native_sections(name)
     for hook in MOTION_HOOKS:
         text = text.replace(hook, own.get(hook, ""))
-    return text
+    # Without a dead time nothing of it is in the text: those flights cost nothing more, and their kernels stay what they were.
+    late = native_sections("rigid_delay.h") if delayed else {}
+    for hook in DELAY_HOOKS:
+        text = text.replace(f"{hook}\n", f"{late[hook]}\n" if hook in late else "")
+    return text.replace("DELAY_LINE", delay_line_source()).replace("COMMANDED", "issued" if delayed else "command")
 
 
 MOTION_HOOKS = (
@@ -87,6 +100,9 @@ MOTION_HOOKS = (
     "MOTION_STORE",
 )
 """Where families put in what is their own."""
+
+DELAY_HOOKS = ("DELAY_LOAD", "DELAY_STEP", "DELAY_STORE")
+"""Where the dead time of commands is put in."""
 
 
 def rigid_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:

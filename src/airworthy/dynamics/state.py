@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import IntFlag
 
 import numpy as np
@@ -231,6 +232,44 @@ def contact_points(body: CollisionBody, com: Array) -> tuple[Array, float]:
 
 COMMAND_ROWS = 16
 """Widest command: a tracking reference (position, velocity, acceleration, jerk, yaw, yaw rate) has 14 numbers."""
+
+
+DELAY_SLOTS_MAX = 1024
+"""Ours: most commands of a vehicle on their way to its rotors; a dead time of a second at 960 Hz."""
+
+
+def delay_slots(steps: float) -> int:
+    """Return how many commands are kept of a vehicle whose dead time lasts some physics steps: 0, or a power of two.
+
+    Raises:
+        AirworthyError: There are too many.
+    """
+    if steps <= 0.0:
+        return 0
+    # That of the present step, too; between whole steps two are mixed.
+    wanted = math.ceil(steps) + 1
+    if wanted > DELAY_SLOTS_MAX:
+        raise AirworthyError(
+            f"A dead time of {steps:.4g} physics steps from command to rotor is more than the {DELAY_SLOTS_MAX - 1} that are"
+            " kept: lower physics_rate, or command_delay."
+        )
+    return 1 << (wanted - 1).bit_length()
+
+
+def delayed_layout(vehicle: Layout, state: bool, rotor_count: int, slots: int) -> Layout:
+    """Return rows of the rigid family with those that a dead time of commands needs behind them.
+
+    Args:
+        vehicle: The rows without.
+        state: Whether they are those of the state, else of parameters.
+        rotor_count: Padded.
+        slots: Commands on their way, of `delay_slots`; 0: the rows as they are.
+    """
+    if not slots:
+        return vehicle
+    # Commands as limited, oldest first; and the dead time in physics steps.
+    own: dict[str, tuple[int, ...]] = {"rotor_queue": (slots, rotor_count)} if state else {"command_delay": ()}
+    return Layout({**vehicle.fields, **own})
 
 
 def rigid_state_layout(rotor_count: int) -> Layout:

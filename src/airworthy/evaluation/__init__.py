@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.evaluation.blocks import block_mean, block_rms, block_rms_ratio, block_slope
     from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance
     from airworthy.evaluation.paired import paired_median_difference, paired_rate_difference
     from airworthy.evaluation.statistics import (
@@ -23,7 +24,8 @@ else:
     # fmt: on
 
 __all__ = [
-    "Estimate", "FlightResult", "bootstrap_interval", "describe", "evaluate_tracking", "interquartile_mean",
+    "Estimate", "FlightResult", "block_mean", "block_rms", "block_rms_ratio", "block_slope", "bootstrap_interval", "describe",
+    "evaluate_tracking", "interquartile_mean",
     "paired_median_difference", "paired_rate_difference", "path_distance", "read_summary", "summarize", "wilson_interval",
     "write_summary",
 ]  # fmt: skip

@@ -217,7 +217,8 @@ class Imu:
 
 @dataclass(frozen=True)
 class Randomization:
-    """How vehicles differ from their record, per flight: uniform relative half widths, drawn again at each reset."""
+    """How vehicles differ from their record, per flight, drawn again at each reset: uniform relative half widths, or what an
+    identification left open."""
 
     mass: Annotated[float, _SPREAD] = 0.0
     """Mass, +- share; inertia follows."""
@@ -239,27 +240,53 @@ class Randomization:
     """Start yaw, +- this [rad]."""
     joint: Annotated[float, SHARE] = 0.0
     """Start angles of joints, +- this share of half of what the vehicle's record has them start within; stops hold."""
+    posterior: bool = False
+    """Draw from the joint distribution of the record's `uncertainty`, as `Vehicle.draw` does. Mass, inertia, thrust and lag are
+    then 0: independent boxes around an identified vehicle leave the hover that its log has shown."""
+    widen: Annotated[float, Bound(0.0, 10.0, above=True)] = 1.0
+    """Factor of the deviations of that distribution."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Randomization.")
+        if self.widen != 1.0 and not self.posterior:
+            raise AirworthyError(
+                f"Randomization.widen is {self.widen:g}, which widens what an identification left open: draw it"
+                " (posterior=True, or identified on a command line), or leave it out."
+            )
+        together = [name for name in ("mass", "inertia", "thrust", "lag") if getattr(self, name) != 0.0]
+        if self.posterior and together:
+            raise AirworthyError(
+                f"Randomization.{together[0]} is {getattr(self, together[0]):g}, which an identified vehicle's uncertainty"
+                " draws together with the rest: leave it out."
+            )
 
     @property
     def any(self) -> bool:
         """Whether anything varies."""
-        return any(getattr(self, name) != 0.0 for name in self.__dataclass_fields__)
+        return self.posterior or self.shares
+
+    @property
+    def shares(self) -> bool:
+        """Whether anything varies by itself, besides what an identification left open."""
+        return any(getattr(self, name) != 0.0 for name in self.__dataclass_fields__ if name not in ("posterior", "widen"))
 
 
-def asked_randomization(values: Mapping[str, float]) -> Randomization:
+IDENTIFIED_WORD = "identified"
+"""Of --randomize: vehicles as an identification left them open."""
+
+
+def asked_randomization(values: Mapping[str, float], identified: bool = False) -> Randomization:
     """Return how vehicles differ by the numbers of --randomize, which is named where one of them is refused.
 
     Args:
         values: By field.
+        identified: Whether vehicles are drawn from what their identification left open.
 
     Raises:
         AirworthyError: A number is out of range.
     """
     try:
-        return Randomization(**values)
+        return Randomization(**values, posterior=identified)
     except AirworthyError as error:
         raise AirworthyError(f"--randomize: {str(error).removeprefix('Randomization.')}") from None
 

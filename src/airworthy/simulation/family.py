@@ -36,6 +36,8 @@ from airworthy.dynamics.state import (
     CONTACT_POINTS,
     SPANS_MAX,
     Effects,
+    delay_slots,
+    delayed_layout,
     input_layout,
     padded_rotor_count,
     rigid_layout,
@@ -43,6 +45,7 @@ from airworthy.dynamics.state import (
 )
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.parameters import effects_of, rigid_column
+from airworthy.simulation.posterior import latest_command
 from airworthy.simulation.stability import check_law
 from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Vehicle
@@ -59,9 +62,14 @@ BLOCKS_PER_TASK = 16
 """Blocks of 16 environments that one CPU task covers."""
 
 
-def parameter_layout(rotor_count: int) -> Layout:
-    """Return rows of the rigid family's parameters: the vehicle's, then the controller's under the prefix `control_`."""
-    return with_control(rigid_layout(rotor_count), rotor_count)
+def parameter_layout(rotor_count: int, slots: int = 0) -> Layout:
+    """Return rows of the rigid family's parameters: the vehicle's, then the controller's under the prefix `control_`.
+
+    Args:
+        rotor_count: Padded.
+        slots: Commands on their way to rotors, see `dynamics.state.delay_slots`.
+    """
+    return with_control(delayed_layout(rigid_layout(rotor_count), False, rotor_count, slots), rotor_count)
 
 
 def semi_kinematic_parameter_layout(rotor_count: int) -> Layout:
@@ -109,17 +117,26 @@ class Specialization(NamedTuple):
         )
 
 
-def step_snippet(rotor_count: int, irregular: bool = False) -> str:
-    """Return the complete native source of the rigid step; for its arguments see `step_kernel`."""
-    vehicle, control = rigid_layout(rotor_count), control_layout(rotor_count)
+def step_snippet(rotor_count: int, irregular: bool = False, slots: int = 0) -> str:
+    """Return the complete native source of the rigid step; for its arguments see `step_kernel`.
+
+    Args:
+        rotor_count: Padded number of rotors.
+        irregular: As of `step_kernel`.
+        slots: Commands on their way to rotors; 0: rotors are commanded at once.
+    """
+    vehicle, control = delayed_layout(rigid_layout(rotor_count), False, rotor_count, slots), control_layout(rotor_count)
     blocks = [*rigid_blocks(vehicle, rotor_count), *control_blocks(control, rotor_count, irregular)]
-    text = step_source()
+    text = step_source(slots > 0)
     # Control is put in as text: a call through a pointer would keep the compiler from inlining it.
     for hook, part in control_native().items():
         text = text.replace(hook, part)
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks) + advance_source())
     constants = {"ROTORS": rotor_count, "STATES": 10 + rotor_count, "P_CONTROL_START": vehicle.size}
-    return assembled(text, constants, parameter_layout(rotor_count), rigid_state_layout(rotor_count))
+    if slots:
+        constants["DELAY_SLOTS"] = slots
+    state = delayed_layout(rigid_state_layout(rotor_count), True, rotor_count, slots)
+    return assembled(text, constants, parameter_layout(rotor_count, slots), state)
 
 
 def semi_kinematic_snippet(rotor_count: int) -> str:
@@ -158,16 +175,17 @@ def assembled(text: str, constants: dict[str, int], parameters: Layout, state: L
 
 
 @cache
-def step_kernel(rotor_count: int, only: Specialization | None = None, irregular: bool = False) -> Any:
+def step_kernel(rotor_count: int, only: Specialization | None = None, irregular: bool = False, slots: int = 0) -> Any:
     """Return the rigid family's Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk.
 
     Args:
         rotor_count: Padded number of rotors.
         only: What it is compiled for alone; None: for everything. The bits are the same.
         irregular: For airframes of which some are irregular (`Effects.IRREGULAR`); regular ones get the same bits by either.
+        slots: Commands on their way to rotors; 0: rotors are commanded at once.
     """
     name = f"step_{rotor_count}_irregular" if irregular else f"step_{rotor_count}"
-    return specialized(name, step_snippet(rotor_count, irregular), only)
+    return specialized(f"{name}_late{slots}" if slots else name, step_snippet(rotor_count, irregular, slots), only)
 
 
 @cache
@@ -217,15 +235,48 @@ _ARGUMENTS = """
 # ---------------------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class DelayedShape:
+    """What a kernel of the rigid family is built for where commands of some vehicle reach their rotors late."""
+
+    rotor_count: int
+    """Padded."""
+    slots: int
+    """Commands on their way, one per physics step; see `dynamics.state.delay_slots`."""
+
+
 def rotor_slots(shape: Any) -> int:
     """Return for how many rotors a shape has rows."""
     return shape if isinstance(shape, int) else int(shape.rotor_count)
+
+
+def _queue_slots(shape: Any) -> int:
+    return shape.slots if isinstance(shape, DelayedShape) else 0
 
 
 def _padded_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> int:
     for item in vehicles:
         refuse_links(item, f"The {config.dynamics.replace('_', '-')} family")
     return padded_rotor_count(max(item.rotor_count for item in vehicles))
+
+
+def _rigid_shape(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> int | DelayedShape:
+    count = _padded_shape(vehicles, config)
+    latest = max(latest_command(item, config) for item in {id(item): item for item in vehicles}.values())
+    slots = delay_slots(latest * config.physics_rate)
+    return DelayedShape(count, slots) if slots else count
+
+
+def _rigid_kernel(shape: Any, only: Specialization | None, irregular: bool) -> Any:
+    return step_kernel(rotor_slots(shape), only, irregular, _queue_slots(shape))
+
+
+def _rigid_states(shape: Any) -> Layout:
+    return delayed_layout(rigid_state_layout(rotor_slots(shape)), True, rotor_slots(shape), _queue_slots(shape))
+
+
+def _rigid_rows(shape: Any) -> Layout:
+    return parameter_layout(rotor_slots(shape), _queue_slots(shape))
 
 
 def _inputs_of_all(shape: Any) -> Layout:
@@ -236,10 +287,8 @@ def _itself(vehicle: Vehicle, config: SimulatorConfig) -> Vehicle:
     return vehicle
 
 
-def _rigid_control(
-    column: Array, item: Vehicle, belief: Vehicle, config: SimulatorConfig, layout: Layout, rotor_count: int
-) -> None:
-    law = control_column(belief, config.control, config.level, 1.0 / config.physics_rate, rotor_count)
+def _rigid_control(column: Array, item: Vehicle, belief: Vehicle, config: SimulatorConfig, layout: Layout, shape: Any) -> None:
+    law = control_column(belief, config.control, config.level, 1.0 / config.physics_rate, rotor_slots(shape))
     column[layout.offsets["control_mass"] :] = law
 
 
@@ -262,8 +311,8 @@ class DynamicsFamily:
     levels: tuple[str, ...]
     """Control levels it takes."""
     shape: Callable[[Sequence[Vehicle], SimulatorConfig], Any] = _padded_shape
-    """What a kernel is built for, from the vehicles of a batch: the padded number of rotors; of the articulated family a
-    `JointedShape`."""
+    """What a kernel is built for, from the vehicles of a batch: the padded number of rotors, or a `DelayedShape`; of the
+    articulated family a `JointedShape`."""
     input_layout: Callable[[Any], Layout] = _inputs_of_all
     """Input rows."""
     control: Callable[[Array, Vehicle, Vehicle, SimulatorConfig, Layout, Any], None] = _rigid_control
@@ -335,7 +384,14 @@ class _Families(dict[str, DynamicsFamily]):
 FAMILIES = _Families(
     {
         "rigid": DynamicsFamily(
-            "rigid", rigid_state_layout, parameter_layout, step_kernel, rigid_column, effects_of, tuple(LEVELS)
+            "rigid",
+            _rigid_states,
+            _rigid_rows,
+            _rigid_kernel,
+            lambda item, config, layout, shape: rigid_column(item, config, layout, rotor_slots(shape)),
+            effects_of,
+            tuple(LEVELS),
+            shape=_rigid_shape,
         ),
         "semi_kinematic": DynamicsFamily(
             "semi_kinematic",

@@ -20,7 +20,7 @@ from airworthy.core.frames import to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, normals, uniforms
 from airworthy.core.schema import SHARE, Bound, shown
-from airworthy.dynamics.state import Effects, body_parameters, invert_inertia, rigid_layout
+from airworthy.dynamics.state import DELAY_SLOTS_MAX, Effects, body_parameters, invert_inertia, rigid_layout
 from airworthy.simulation.config import AIR_SPEED, FRICTION, PLACE, Imu, SimulatorConfig, Wind
 from airworthy.simulation.stability import check_steps, may_be_exact, settle_rotors
 from airworthy.vehicles.check import MASS, MOMENT_MIN, NUMBER_MAX, TRIANGLE_TOLERANCE
@@ -69,6 +69,7 @@ BOUNDS: Mapping[str, Bound] = MappingProxyType(
         "dryden_gain": _NOT_NEGATIVE,
         "ground_effect": _NOT_NEGATIVE,
         "battery": _NOT_NEGATIVE,
+        "command_delay": Bound(0.0, DELAY_SLOTS_MAX - 1.0, "physics steps"),
         "imu_rotation": Bound(-1.0 - 1e-6, 1.0 + 1e-6),
         "imu_noise": _NOT_NEGATIVE,
         "imu_walk": _NOT_NEGATIVE,
@@ -233,6 +234,8 @@ def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_c
     column[layout.rows("force_noise")] = np.sqrt(np.asarray(item.wrench_noise.force) / dt)
     column[layout.rows("moment_noise")] = np.sqrt(np.asarray(item.wrench_noise.moment) / dt)
     column[layout.rows("disturbance_ratio")] = item.disturbance.rate / config.physics_rate
+    if "command_delay" in layout:
+        column[layout.rows("command_delay")] = item.command_delay * config.physics_rate
     _put_rotor_keep(column, layout, dt)
     settle_rotors(column, layout, config)
     check_steps(column[:, None], layout, config, [item])
@@ -350,6 +353,9 @@ def randomize(rows: Array, layout: Layout, config: SimulatorConfig, keys: ArrayU
         New rows of the same shape.
     """
     out, spread = rows.copy(), config.randomization
+    if not spread.shares:
+        settle_rotors(out, layout, config)
+        return out
     draw = 2.0 * uniforms(keys, 0, Stream.PARAMETERS, 32).T - 1.0
 
     def factor(share: float, index: int) -> Array:

@@ -23,7 +23,8 @@ from airworthy.simulation.events import ContactRecord, Events, EventSource
 from airworthy.simulation.family import FAMILIES, rotor_slots
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.obstacles import environments_of
-from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
+from airworthy.simulation.parameters import parameter_numbers, randomize, started_turbulence, with_parameter
+from airworthy.simulation.posterior import DRAW_UNIFORMS, DRAWN_ROWS, bounded_config, draw_rows, posteriors_of
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
 from airworthy.simulation.stability import check_steps
 from airworthy.simulation.start_state import (
@@ -93,7 +94,8 @@ class Simulator:
         self.vehicles = vehicles_per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
         check_family(self.vehicles, self.config)
-        _tell_delays(self.vehicles)
+        if self.config.dynamics != "rigid":
+            _tell_delays(self.vehicles, self.config.dynamics)
         self.shape = self.family.shape(self.vehicles, self.config)
         """What the kernel is built for."""
         counts = np.array([v.rotor_count for v in self.vehicles])
@@ -115,10 +117,15 @@ class Simulator:
         """Control steps taken since construction or the last full reset."""
         beliefs = self.vehicles if believed is None else vehicles_per_env(believed, self.env_count, "believed")
         check_beliefs(self.vehicles, beliefs)
-        self._nominal = self.family.rows(self.vehicles, beliefs, self.config, self.shape)
+        self._posteriors = posteriors_of(self.vehicles, self.config)
+        self._bounded = bounded_config(self.config, [posterior for posterior, _ in self._posteriors])
+        """With all that is drawn inside its independent spread: what stability and effects are found by."""
+        self.rejected_draws = 0
+        """Draws from the vehicles' uncertainty that were no vehicle, or none that flies; others were drawn in their place."""
+        self._nominal = self.family.rows(self.vehicles, beliefs, self._bounded, self.shape)
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
-        self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
+        self.effects = self._needed_effects()
         self._joints = _joints_of(self.vehicles, self.config)
         rigid = {id(item): self.family.held(item, self.config) for item in {id(item): item for item in self.vehicles}.values()}
         angles = None if self._joints is None else self._joints.angles
@@ -284,16 +291,28 @@ class Simulator:
                 zero, an inertia of no body, a number that is not finite), or it becomes too fast for the step; nothing has
                 changed then.
         """
+        if name in DRAWN_ROWS and self._posteriors:
+            raise AirworthyError(
+                f"Parameter {name!r} is drawn anew for each flight, from what the identification left open: change the vehicle,"
+                " or build the simulator without Randomization(posterior=True)."
+            )
+        if name == "command_delay" and name in self._param_layout:
+            most, asked = self.layout.fields["rotor_queue"][0] - 1, float(np.max(parameter_numbers(name, value), initial=0.0))
+            if asked > most:
+                raise AirworthyError(
+                    f"Parameter 'command_delay' got {asked:g} physics steps; this simulator was built for at most {most}: build"
+                    " one with a vehicle of that dead time."
+                )
         # Into a copy, and checked as a whole, before anything of the simulator changes.
         nominal = with_parameter(self._nominal, self._param_layout, name, value, self.config)
         if self.config.dynamics == "rigid":
-            check_steps(nominal, self._param_layout, self.config, self.vehicles)
+            check_steps(nominal, self._param_layout, self._bounded, self.vehicles)
         same = self.rows is self._nominal
         self.rows = nominal if same else with_parameter(self.rows, self._param_layout, name, value, self.config)
         self._nominal = nominal
         # What was switched on by calls does not follow from parameters, and stays.
         lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
-        self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects() | lasting
+        self.effects = self._needed_effects() | lasting
         self._upload_parameters()
 
     # ---- clock ------------------------------------------------------------------------------------------------------
@@ -508,6 +527,9 @@ class Simulator:
             state[self.layout.rows(name), ids] = value.T
         if "rotor_speed" in start:
             state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
+            if "rotor_queue" in self.layout:  # as if it had been commanded for long
+                slots = self.layout.fields["rotor_queue"][0]
+                state[self.layout.rows("rotor_queue"), ids] = np.tile(start["rotor_speed"].T, (slots, 1))
             state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
         if self._joints is not None:
             tree = self.rows[self._param_layout.rows("tree")][:, ids]
@@ -708,7 +730,7 @@ class Simulator:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
             drawn = randomize if self._joints is None else self._joints.randomize
-            self.rows[:, ids] = drawn(self._nominal[:, ids], self._param_layout, self.config, keys)
+            self.rows[:, ids] = drawn(self._drawn_together(ids, keys), self._param_layout, self.config, keys)
         if self.config.imu is not None and self.config.imu.bias_initial[2] != 0.0:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
@@ -716,6 +738,27 @@ class Simulator:
         elif self._uploaded and not self.config.randomization.any:
             return
         self._upload_parameters(ids if self._uploaded else None)
+
+    def _drawn_together(self, ids: ArrayIndex, keys: ArrayU32) -> Array:
+        """Return rows of flights, drawn from what the identification of their vehicles left open where that is asked for."""
+        rows = self._nominal[:, ids]
+        for posterior, flown in self._posteriors:
+            mine = np.flatnonzero(np.isin(ids, flown))
+            if mine.size:
+                dt = 1.0 / self.config.physics_rate
+                rows[:, mine], rejected = draw_rows(posterior, rows[:, mine], self._param_layout, keys[mine], dt)
+                self.rejected_draws += rejected
+        return rows
+
+    def _needed_effects(self) -> Effects:
+        """Return what the batch needs, also for vehicles that are drawn."""
+        rows = self._nominal if self._nominal.strides[1] else self._nominal[:, :1]
+        # A draw has what a record may lack: damping, and a part of thrust that is linear.
+        for posterior, flown in self._posteriors:
+            one = dict(enumerate(self._nominal[:, flown[0]]))
+            made = posterior.rows(posterior.values((0.3,) * DRAW_UNIFORMS), one, self._param_layout, 1.0)
+            rows = np.column_stack([rows, [float(made[row]) for row in range(len(rows))]])
+        return self.family.effects(rows, self._param_layout, self._bounded) | self._random_effects()
 
     def _upload_parameters(self, env_ids: ArrayIndex | None = None) -> None:
         self._uploaded = True
@@ -728,13 +771,13 @@ class Simulator:
         return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
 
 
-def _tell_delays(vehicles: Sequence[Vehicle]) -> None:
-    """Warn, once for each record, of dead times that no step knows."""
+def _tell_delays(vehicles: Sequence[Vehicle], dynamics: str) -> None:
+    """Warn, once for each record, of dead times that dynamics do not know."""
     for item in {id(item): item for item in vehicles}.values():
         if item.command_delay > 0.0:
             warnings.warn(
-                f"{item.name} has a dead time of {1e3 * item.command_delay:.3g} ms from command to rotor, which is not flown"
-                " yet: its rotors answer at once.",
+                f"{item.name} has a dead time of {1e3 * item.command_delay:.3g} ms from command to rotor, which only rigid"
+                f" dynamics fly: in {dynamics.replace('_', '-')} ones it answers at once.",
                 AssetWarning,
                 stacklevel=3,
             )

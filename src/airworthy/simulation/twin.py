@@ -124,7 +124,9 @@ class Twin(_AdvancedState):
 
     def __init__(self, simulator: Simulator):
         self._begin(simulator)
-        split = rigid_layout(self.rotor_count).size
+        layout = simulator._param_layout
+        split = layout.offsets["control_mass"]
+        self._delay = simulator.rows[layout.offsets["command_delay"]] if "command_delay" in layout else None
         self.p = rigid_layout(self.rotor_count).record(lambda row: simulator.rows[row])
         self.c = control_layout(self.rotor_count).record(lambda row: simulator.rows[split + row])
 
@@ -158,7 +160,7 @@ class Twin(_AdvancedState):
             s["imu"][3:] = self._gyroscope(noise)
         raw = self._control(wanted)
         ceiling = s["battery_ratio"] if has(Effects.BATTERY) else np.ones_like(self.dt + s["status"])
-        s["rotor_command"] = np.array(eq.clip_rotors(tuple(raw), p.rotor_min, p.rotor_max, ceiling))
+        s["rotor_command"] = self._late(np.array(eq.clip_rotors(tuple(raw), p.rotor_min, p.rotor_max, ceiling)))
         factor = None
         if has(Effects.GROUND_EFFECT):
             factor = eq.ground_effect_factors(s["position"][2], tuple(s["attitude"]), p)
@@ -183,6 +185,16 @@ class Twin(_AdvancedState):
         self.clock = self.clock + 1
         if self.scene is not None:
             self._meet(self.scene, before, stopped)
+
+    def _late(self, issued: Array) -> Array:
+        """Return what reaches the rotors of a step's limited commands, (rotors, env): between whole steps the mean over one."""
+        if self._delay is None:
+            return issued
+        queue = np.concatenate([self.state["rotor_queue"][self.rotor_count :], issued])
+        self.state["rotor_queue"] = queue
+        ages = queue.reshape(-1, self.rotor_count, len(self.clock))[::-1]
+        shares = np.maximum(1.0 - np.abs(self._delay - np.arange(len(ages))[:, None]), 0.0)
+        return np.einsum("ke,kre->re", shares, ages)
 
     def _motion(self) -> BodyMotion:
         return BodyMotion(*(self.state[name].T.copy() for name in ("position", "velocity", "attitude", "rate")))

@@ -339,7 +339,7 @@ class Vehicle:
     gravity: float = 9.81
     """[m/s^2] that the vehicle's source uses."""
     command_delay: float = 0.0
-    """Dead time from a motor's command to the first answer of its rotor [s]; a fact of the record that no flight knows yet."""
+    """Dead time from a motor's command to the first answer of its rotor [s]; rigid dynamics fly it."""
     rotor_range: tuple[float, float] | None = None
     """Rotor states that were flown where thrust was identified, least and largest; beyond them the curve is extrapolated."""
     links: tuple[Link, ...] = ()

@@ -30,7 +30,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.check import check, rotor_thrust
 from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Uncertainty, Vehicle
 
-__all__ = ["Draws", "draw", "uncertain_values", "with_values"]
+__all__ = ["Draws", "draw", "uncertain_values", "uncertainty_root", "with_values"]
 
 REJECTED_MAX = 20
 """Draws per vehicle that are tried before a distribution is refused."""
@@ -142,7 +142,7 @@ def draw(vehicle: Vehicle, count: int, seed: int) -> Draws:
     if not 1 <= count <= 1_000_000:
         raise AirworthyError(f"count is {count}; expected 1 to 1,000,000 vehicles.")
     told, numbers = vehicle.uncertainty, np.random.default_rng(seed)
-    root, mean = _root(told), np.array(told.mean)
+    root, mean = uncertainty_root(told), np.array(told.mean)
     found: list[Vehicle] = []
     rejected = 0
     while len(found) < count:
@@ -168,7 +168,7 @@ def _plain(told: Uncertainty, row: Array) -> dict[str, float]:
     }
 
 
-def _root(told: Uncertainty) -> Array:
+def uncertainty_root(told: Uncertainty) -> Array:
     """Return a matrix whose square is the covariance."""
     values, vectors = np.linalg.eigh(np.array(told.correlation))
     return np.asarray(np.array(told.sd)[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))

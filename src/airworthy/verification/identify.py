@@ -33,6 +33,9 @@ from airworthy.vehicles import (
 from airworthy.vehicles.identification.published import identify_published
 from airworthy.vehicles.identification.result import hover_command
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.verification.identify_coverage import HIGHEST, LOWEST, coverage_rows, fit_flights
+from airworthy.verification.identify_draws import draw_figures
+from airworthy.verification.identify_pilots import flight_figures, tuning_figures
 from airworthy.verification.published import Figure, below, within
 
 RATE = 500
@@ -59,6 +62,11 @@ class FlownTruth:
     """Of the sensor [rad]."""
     vigour: float = 1.0
     """Of its turns; a sensor's place shows in fast ones only."""
+
+    @property
+    def flown(self) -> Vehicle:
+        """Return the vehicle with its dead time."""
+        return replace(self.vehicle, command_delay=self.delay / RATE)
 
     @property
     def known(self) -> Vehicle:
@@ -291,20 +299,27 @@ def identify_figures(everything: bool = False) -> Iterator[Figure]:
     """Measure identification.
 
     Args:
-        everything: All vehicles, by the full method, and both flights of the Crazyflie; else three, by the quick one.
+        everything: All vehicles, by the full method, each tuned on what was found of it, and both flights of the Crazyflie;
+            else three, by the quick one, of which one is tuned on.
     """
     chosen = truths() if everything else truths()[:3]
-    found = [row for _, _, row in recovered(chosen, not everything)]
+    # What fits hold is as large as their logs: only what is compared is kept.
+    made = [(truth, found.vehicle, row) for truth, found, row in recovered(chosen, not everything)]
+    found = [row for _, _, row in made]
     for title, field, aim, unit in AIMS:
         worst = max(found, key=lambda row: getattr(row, field))
         yield below(f"{title}, worst of {len(found)} flown vehicles ({worst.name})", getattr(worst, field), aim, unit)
-    yield from _draws()
+    yield from flight_figures([replace(vehicle, name=truth.vehicle.name) for truth, vehicle, _ in made])
+    yield from tuning_figures([(truth.flown, vehicle) for truth, vehicle, _ in made[: None if everything else 1]])
+    yield from _draws(everything)
+    if everything:
+        yield from _covered()
     folder = data_dir()
     if folder is not None:
         yield from _published(folder)
 
 
-def _draws() -> Iterator[Figure]:
+def _draws(everything: bool) -> Iterator[Figure]:
     """Draws of an identified vehicle keep thrust over mass (11.8)."""
     truth = truths()[0]
     mass = truth.vehicle.mass
@@ -316,6 +331,17 @@ def _draws() -> Iterator[Figure]:
     yield below("draws of an identified vehicle: share rejected", drawn.rejected / 2000.0, 0.02)
     yield within("draws: deviation of the mass over that of the scales", float(np.std(np.log(weights))) / 0.02, 1.0, 0.05)
     yield below("draws: deviation of hover over that of the mass", float(np.std(np.log(hover)) / np.std(np.log(weights))), 0.25)
+    yield from draw_figures(found, everything)
+
+
+def _covered() -> Iterator[Figure]:
+    """Share of the 90 % intervals of one batch of pushed flights that hold the truth; the whole study takes 200 fits (11.6)."""
+    rows = coverage_rows(list(fit_flights(0)))
+    told = sum(row.fits for row in rows)
+    inside = sum(row.inside * row.fits for row in rows) / max(told, 1)
+    middle = 0.5 * (LOWEST + HIGHEST)
+    title = f"90 % intervals of pushed flights that hold the truth, of {told}"
+    yield within(title, inside, middle, round((HIGHEST - LOWEST) / 2.0 / middle, 4))
 
 
 def _published(folder: Path) -> Iterator[Figure]:

@@ -458,7 +458,7 @@ def test_what_is_drawn(found: run.Validation, monkeypatch: pytest.MonkeyPatch, c
             return path
 
         monkeypatch.setattr(plots, name, drawn)
-    names = (*run.BRUSHLESS_FLIGHTS, run.BRUSHED_FLIGHT, *run.PWM_FLIGHTS)
+    names = (*protocol.BRUSHLESS_FLIGHTS, protocol.BRUSHED_FLIGHT, *protocol.PWM_FLIGHTS)
     whole = replace_all(
         found,
         references=dict.fromkeys(names, found.references["synthetic"]),
@@ -472,7 +472,7 @@ def test_what_is_drawn(found: run.Validation, monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_experiments(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    names = (*run.BRUSHLESS_FLIGHTS, run.BRUSHED_FLIGHT, *run.PWM_FLIGHTS)
+    names = (*protocol.BRUSHLESS_FLIGHTS, protocol.BRUSHED_FLIGHT, *protocol.PWM_FLIGHTS)
     short_log = flight(seconds=2.2)
     references = {name: windows.reference(replace(short_log, name=name), IDEAL) for name in names}
     told = Transcript(capsys)

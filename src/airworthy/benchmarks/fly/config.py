@@ -25,7 +25,16 @@ from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL, NAVIGATION, learnt_guide, pilot_control, pilot_level
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
-from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE, asked_randomization
+from airworthy.simulation.config import (
+    AIR_SPEED,
+    CONTROL_RATE,
+    GUSTINESS,
+    IDENTIFIED_WORD,
+    PHYSICS_RATE,
+    PLACE,
+    asked_randomization,
+)
+from airworthy.simulation.posterior import posterior_of
 
 if TYPE_CHECKING:
     from airworthy.vehicles import Vehicle
@@ -194,6 +203,10 @@ def check_spread(config: FlyConfig, vehicles: Sequence[Vehicle]) -> None:
         AirworthyError: One sentence.
     """
     settings = {part.partition("=")[0]: part for text in config.randomize for part in text.split()}
+    spread = randomization(config.randomize)
+    if spread.posterior:
+        for item in {id(item): item for item in vehicles}.values():
+            posterior_of(item, spread)
     for name, setting in settings.items():
         if _semi_kinematic(config) and name in _RIGID:
             raise AirworthyError(
@@ -261,7 +274,8 @@ class FlyConfig:
     without it, those in which it hovers. With --dynamics rigid they are held."""
     randomize: tuple[str, ...] = ()
     """Spread of the flights, "name=value": relative half widths of mass, inertia, thrust, rotor, drag, lag; wind [m/s],
-    position [m], yaw [rad], joint (a share of their spread); "default" for a mild mix of what the vehicle has."""
+    position [m], yaw [rad], joint (a share of their spread); "default" for a mild mix of what the vehicle has; "identified" for
+    what an identification left open of it, widen=1.5 times as wide."""
     wind: Annotated[tuple[float, float, float], AIR_SPEED] = (0.0, 0.0, 0.0)
     """Mean wind, world [m/s]. (The wind of `airworthy evaluate` is a push [m/s^2].)"""
     turbulence: Annotated[float, GUSTINESS] = 0.0
@@ -461,7 +475,7 @@ def _check_recordings(config: FlyConfig) -> None:
 
 
 def randomization(tokens: tuple[str, ...], windless: bool = False) -> Randomization:
-    """Parse "mass=0.1" words; "default" stands for a mild mix.
+    """Parse "mass=0.1" words; "default" stands for a mild mix, "identified" for what an identification left open.
 
     Args:
         tokens: The words.
@@ -470,18 +484,26 @@ def randomization(tokens: tuple[str, ...], windless: bool = False) -> Randomizat
     Raises:
         AirworthyError: If a word is not a known name with a number that it can take.
     """
-    known = [field.name for field in fields(Randomization)]
+    known = [field.name for field in fields(Randomization) if field.name != "posterior"]
     values: dict[str, float] = {}
     mix = " ".join(part for part in RANDOMIZE_DEFAULT.split() if not (windless and part.startswith("wind=")))
-    for token in (part for text in tokens for part in (mix if text == "default" else text).split()):
+    told = [part for text in tokens for part in (mix if text == "default" else text).split()]
+    for token in told:
+        if token == IDENTIFIED_WORD:
+            continue
         name, _, number = token.partition("=")
         if name not in known:
-            raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.1 wind=2.")
+            raise unknown_name(
+                "quantity to randomize",
+                name,
+                [IDENTIFIED_WORD, *known],
+                "Write for example --randomize mass=0.1 wind=2, or --randomize identified.",
+            )
         try:
             values[name] = float(number)
         except ValueError:
             raise AirworthyError(f"--randomize got {token!r}; write it as {name}=NUMBER.") from None
-    return asked_randomization(values)
+    return asked_randomization(values, IDENTIFIED_WORD in told)
 
 
 def read_as_it_is(config: FlyConfig) -> FlyConfig:

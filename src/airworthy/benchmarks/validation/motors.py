@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import least_squares
 
-from airworthy.benchmarks.validation.logs import PWM_FULL, FlightLog
+from airworthy.benchmarks.validation.logs import FlightLog
 from airworthy.benchmarks.validation.windows import GYRO_DELAY, TIME_STEP, LogWindows, past_speeds, sample_columns, window_times
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, AssetError
@@ -24,6 +24,8 @@ from airworthy.logs.units import RPM
 
 GRAM_FORCE = 9.80665e-3
 """Newtons per gram on the scale."""
+PWM_FULL = 65535.0
+"""Of a bench's duty cycle."""
 _COLUMNS = ("weight[g]", "pwm", "vbat[V]", "rpm1", "rpm2", "rpm3", "rpm4", "v[V]", "i[A]", "p[W]")
 _GLITCH = 0.08
 """Rotor speeds this far from their median over the four rotors are sensor mistakes (doubled or missed blades)."""

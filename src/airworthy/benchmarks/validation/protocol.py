@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from airworthy.benchmarks.validation.case import validation_case
 from airworthy.benchmarks.validation.errors import ErrorSamples, comparators, error_samples, pooled
 from airworthy.benchmarks.validation.fits import (
     GRAVITY,
@@ -42,9 +43,10 @@ FITTED, TRIMMED, PUBLISHED, REFITTED, REFITTED_TRIMMED = (
     "refitted, trimmed",
 )
 
-BRUSHLESS_FLIGHTS = ("brushless_eckart00", "brushless_eckart17", "brushless_eckart27")
-BRUSHED_FLIGHT = "brushed_jana05"
-PWM_FLIGHTS = ("brushed_jana20", "brushed_jana24")
+CASE = validation_case()
+BRUSHLESS_FLIGHTS = CASE.vehicles["brushless"][1]
+BRUSHED_FLIGHT, *_PWM = CASE.vehicles["brushed"][1]
+PWM_FLIGHTS = tuple(_PWM)
 BODY_AIR = ("drag", "drag moment", "damping", "full")
 """Candidates for our model in which the air acts on the body alone."""
 HUB_AIR = ("hubs", "hubs and lift", "full and hubs")
@@ -55,26 +57,7 @@ FLOWN = "fitted, flown as saved"
 """Variant of our model: its saved record, by the simulator."""
 TRIMS = tuple(DisturbanceDecay(gain, decay) for gain in (0.6, 1.0) for decay in (0.15, 0.4, 2.0))
 
-BRUSHLESS = Airframe(
-    name="crazyflie_brushless_37g",
-    mass=0.037,
-    arm=0.035355,
-    inertia=(2.2e-5, 2.6e-5, 4.2e-5),
-    rotor_inertia=3.9e-8,
-    torque_ratio=0.0056,
-    time_constant=0.05,
-    source="prior: Crazyflow's 43.4 g brushless set, inertia scaled by mass",
-)
-BRUSHED = Airframe(
-    name="crazyflie_brushed_35g",
-    mass=0.0347,
-    arm=0.03253,
-    inertia=(1.68e-5, 1.68e-5, 2.98e-5),
-    rotor_inertia=3.0e-8,
-    torque_ratio=0.0065,
-    time_constant=0.08,
-    source="prior: Crazyflow's L250 and P250 sets",
-)
+BRUSHLESS, BRUSHED = CASE.vehicles["brushless"][0], CASE.vehicles["brushed"][0]
 
 
 @dataclass(frozen=True)
@@ -171,47 +154,41 @@ def rates_held(airframe: Airframe, windows: LogWindows) -> VehicleModel:
 
 
 def measured_experiments(references: dict[str, LogReference]) -> list[Experiment]:
-    """Return experiments fed with measured rotor speeds: brushless flights leaving one out, the brushed flight by halves."""
-    cut = {name: cut_windows(references[name]) for name in BRUSHLESS_FLIGHTS}
-    brushless = [Split(out, join_windows([w for name, w in cut.items() if name != out]), cut[out]) for out in BRUSHLESS_FLIGHTS]
-    log = references[BRUSHED_FLIGHT].log
-    middle = 0.5 * (log.time[0] + log.time[-1])
-    halves = [
-        cut_windows(references[BRUSHED_FLIGHT], span=span) for span in ((log.time[0], middle), (middle, float(log.time[-1])))
-    ]
-    brushed = [
-        Split(f"{BRUSHED_FLIGHT} first half", halves[1], halves[0]),
-        Split(f"{BRUSHED_FLIGHT} second half", halves[0], halves[1]),
-    ]
-    return [
-        Experiment(
-            "brushless",
-            "Brushless, measured rotor speeds: each flight judged by a fit to the other two",
-            BRUSHLESS,
-            brushless,
-            True,
-        ),
-        Experiment(
-            "brushed",
-            "Brushed, measured rotor speeds: each half of the flight judged by a fit to the other",
-            BRUSHED,
-            brushed,
-            False,
-        ),
-    ]
+    """Return experiments fed with measured rotor speeds."""
+    found = []
+    for of in CASE.experiments:
+        if of.feed != "speeds":
+            continue
+        splits = []
+        for split in of.splits:
+            fitted = [cut_windows(references[name], span=_span(references[name], split.fit_part)) for name in split.fit]
+            judge = references[split.judge]
+            train = fitted[0] if len(fitted) == 1 else join_windows(fitted)
+            splits.append(Split(split.name, train, cut_windows(judge, span=_span(judge, split.judge_part))))
+        found.append(Experiment(of.name, of.title, CASE.vehicles[of.vehicle][0], splits, of.vehicle == "brushless"))
+    return found
+
+
+def _span(source: LogReference, part: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return a part of a log in seconds."""
+    if part is None:
+        return None
+    first, last = float(source.log.time[0]), float(source.log.time[-1])
+    return first + part[0] * (last - first), first + part[1] * (last - first)
 
 
 def pwm_experiment(references: dict[str, LogReference]) -> tuple[Experiment, dict[str, MotorMap]]:
     """Return an experiment fed with PWM through the motor map: each flight judged by map and fit of the other."""
-    maps = {name: fit_motor_map(references[name].log) for name in PWM_FLIGHTS}
+    of = next(e for e in CASE.experiments if e.feed == "commands")
+    maps = {name: fit_motor_map(references[name].log) for name in CASE.vehicles[of.vehicle][1] if name in of.logs}
     splits = []
-    for train, test in (PWM_FLIGHTS, PWM_FLIGHTS[::-1]):
-        fed = [speeds_from_pwm(cut_windows(references[name]), references[name].log, maps[train]) for name in (train, test)]
-        splits.append(Split(test, fed[0], fed[1]))
-    title = "Brushed, PWM through the fitted motor map: each flight judged by map and fit of the other"
-    # Errors of predicted speeds weaken the response that a fit sees, so an inertia that also holds that is a candidate here.
-    structures = ("drag moment", "damping", "full", "effective inertia")
-    return Experiment("pwm", title, BRUSHED, splits, False, structures), maps
+    for split in of.splits:
+        (train,) = split.fit
+        names = (train, split.judge)
+        fed = [speeds_from_pwm(cut_windows(references[name]), references[name].log, maps[train]) for name in names]
+        splits.append(Split(split.name, fed[0], fed[1]))
+    airframe = CASE.vehicles[of.vehicle][0]
+    return Experiment(of.name, of.title, airframe, splits, of.vehicle == "brushless", of.structures), maps
 
 
 def final_fit(experiment: Experiment) -> ModelFit:

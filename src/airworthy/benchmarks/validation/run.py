@@ -17,7 +17,7 @@ from airworthy.benchmarks.validation import imu as inertial
 from airworthy.benchmarks.validation import plots
 from airworthy.benchmarks.validation.calibration import calibrate
 from airworthy.benchmarks.validation.fits import ModelFit
-from airworthy.benchmarks.validation.logs import read_flight_log
+from airworthy.benchmarks.validation.logs import flight_log
 from airworthy.benchmarks.validation.motors import (
     Bench,
     MotorMap,
@@ -30,11 +30,10 @@ from airworthy.benchmarks.validation.motors import (
 )
 from airworthy.benchmarks.validation.plots import HEADINGS, as_records, counts, rows, verdict
 from airworthy.benchmarks.validation.protocol import (
-    BRUSHED_FLIGHT,
     BRUSHLESS_FLIGHTS,
+    CASE,
     FLOWN,
     OURS,
-    PWM_FLIGHTS,
     Experiment,
     final_fit,
     measured_experiments,
@@ -55,6 +54,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import data_dir, make_folder, read_bytes, staged_folder, write_json, write_text
 from airworthy.core.jobs.block_job import describe_machine
 from airworthy.core.jobs.progress import progress
+from airworthy.logs import read_log
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import CollisionBody, Vehicle, write_vehicle
 
@@ -224,7 +224,7 @@ def _table(experiment: Experiment) -> str:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-BENCHES = ("static_cf21_stock_prop", "static_cf21_brushless")
+BENCHES = CASE.benches
 SUMMARY, PAGE = "validation.json", "report.html"
 PICTURES = ("errors.png", "flight.png", "motor_lag.png", "thrust_map.png", "battery.png", "imu_allan.png")
 
@@ -275,17 +275,17 @@ def run_validation(config: ValidateConfig, simulated: Mapping[str, tuple[Array, 
     """
     flights = _flights_folder(config.data)
     folder = make_folder(config.out)
-    references = load_references(flights / "crazyflie_imrc")
+    references = load_references(flights / CASE.folder)
     measured = measured_experiments(references)
     pwm, maps = pwm_experiment(references)
     maps = {name: fit_motor_map(references[name].log) for name in BRUSHLESS_FLIGHTS} | maps
     for job in progress([job for e in (*measured, pwm) for job in e.jobs()], "Fitting and predicting", quiet=config.json):
         job()
     fly_fits(measured)
-    benches = {name: read_bench(flights / "crazyflie_imrc" / f"{name}.csv") for name in BENCHES}
+    benches = {name: read_bench(flights / CASE.folder / f"{name}.csv") for name in BENCHES}
     stock = benches[BENCHES[0]]
     found = Validation(references, measured, pwm, maps, benches, fit_thrust(stock), fit_sag(stock))
-    found.imu, found.allan = imu_section(flights / "euroc_v101", simulated or {})
+    found.imu, found.allan = imu_section(flights / CASE.inertial, simulated or {})
     if config.save_vehicles is not None:
         save_vehicles([(e, final_fit(e)) for e in measured], config.save_vehicles)
     with staged_folder(folder, _owns, SUMMARY) as staged:
@@ -322,10 +322,14 @@ def _flights_folder(given: Path | None) -> Path:
 
 
 def load_references(folder: Path) -> dict[str, LogReference]:
-    """Return the Crazyflie flights, calibrated per vehicle, by name."""
+    """Return the case's flights, calibrated per vehicle, by name.
+
+    Args:
+        folder: Of the logs.
+    """
     references = {}
-    for names in (BRUSHLESS_FLIGHTS, (BRUSHED_FLIGHT, *PWM_FLIGHTS)):
-        logs = [read_flight_log(folder / f"{name}.npz") for name in names]
+    for _, names in CASE.vehicles.values():
+        logs = [flight_log(read_log(folder / f"{name}.npz"), CASE.pose_rate) for name in names]
         for log, calibration in zip(logs, calibrate(logs), strict=True):
             references[log.name] = reference(log, calibration)
     return references
@@ -341,8 +345,8 @@ def imu_section(
     rate = (len(time) - 1) / float(time[-1] - time[0])
     takeoff = float(truth_time[np.flatnonzero(speed > 0.05)[0]]) if np.any(speed > 0.05) else float(time[-1])
     records = {
-        "euroc_v101, rotors off": (samples[: inertial.still_start(time, samples)], rate),
-        "euroc_v101, standing, rotors turning": (samples[(time > 0.5) & (time < takeoff - 0.2)], rate),
+        f"{CASE.inertial}, rotors off": (samples[: inertial.still_start(time, samples)], rate),
+        f"{CASE.inertial}, standing, rotors turning": (samples[(time > 0.5) & (time < takeoff - 0.2)], rate),
         **simulated,
     }
     statistics = {name: inertial.imu_statistics(*record) for name, record in records.items()}
@@ -353,13 +357,11 @@ def imu_section(
 def draw(found: Validation, folder: Path) -> list[Path]:
     """Draw every picture; return their paths."""
     logs = {name: source.log for name, source in found.references.items()}
-    held_out = BRUSHLESS_FLIGHTS.index("brushless_eckart17")
+    held_out = BRUSHLESS_FLIGHTS.index(CASE.drawn["flight"])
     pictures = [
         plots.plot_errors(folder / "errors.png", found.experiments),
         plots.plot_flight(folder / "flight.png", found.references[BRUSHLESS_FLIGHTS[held_out]], found.measured[0], held_out),
-        plots.plot_motors(
-            folder / "motor_lag.png", [(logs[n], found.motor_maps[n]) for n in (BRUSHLESS_FLIGHTS[2], PWM_FLIGHTS[1])]
-        ),
+        plots.plot_motors(folder / "motor_lag.png", [(logs[n], found.motor_maps[n]) for n in CASE.drawn["motors"]]),
     ]
     stock = found.benches[BENCHES[0]]
     if found.thrust_map is not None:

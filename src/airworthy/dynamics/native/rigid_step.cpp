@@ -56,6 +56,7 @@ if (HAS(E_GROUND | E_CLEARANCE) && begun > 0) {
 }
 MOTION_LOAD
 CONTROL_LOAD
+DELAY_LOAD
 
 // ---- the steps ------------------------------------------------------------------------------------------------------
 PRAGMA_NOUNROLL
@@ -164,8 +165,9 @@ for (int step = 0; step < substeps; ++step) {
     CONTROL_LEAD
     F clipped[ROTORS];
     T::clip_rotors(CTX, raw, ceiling, clipped);
-    for (int i = 0; i < ROTORS; ++i) command[i] = N::select(alive, clipped[i], command[i]);
+    for (int i = 0; i < ROTORS; ++i) COMMANDED[i] = N::select(alive, clipped[i], COMMANDED[i]);
   }
+DELAY_STEP
   saturated += N::select(over, N::c(1.0f), N::c(0.0f));
 
   // The step itself: `next` and the displacement D from Y, and what an accelerometer feels.
@@ -255,5 +257,6 @@ if (HAS(E_BATTERY)) {
   STORE(S_battery_ratio, ceiling);
 }
 CONTROL_STORE
+DELAY_STORE
 STORE_CLOCK(clock)
 }

@@ -17,6 +17,7 @@ from airworthy.core.ops import maximum, minimum, where
 from airworthy.core.random import Stream
 from airworthy.core.tracing import Graph, TracedBlock, needed_inputs, trace
 from airworthy.core.vectors import choose, dot, matrix_columns
+from airworthy.dynamics.rigid import delay_line_source
 from airworthy.learning.environments.conditions import Curriculum, FlightConditions
 from airworthy.learning.environments.controller import Controller
 from airworthy.learning.environments.drawn import drawn_rows
@@ -27,6 +28,7 @@ from airworthy.learning.environments.task import Judgement, LearningTask
 from airworthy.learning.environments.traits import TaskTraits, traits_of
 from airworthy.learning.gradient.dynamics import Form
 from airworthy.simulation.config import Randomization
+from airworthy.simulation.posterior import ATTEMPTS, DRAW_UNIFORMS, Posterior
 
 __all__ = [
     "KERNEL_ARGUMENTS",
@@ -52,6 +54,8 @@ remembers from its start, at step 0 with index 12 to 15; of its delays, guidance
 MEMORY_BLOCK, CONDITIONS_BLOCK, PLACE_BLOCK, PUSH_BLOCK, JOINT_BLOCK = 12, 16, 17, 21, 23
 """First index of those draws, of a flight's place in rooms, at step 0, of what pushes it, at each step of physics, and of the
 joints at its start, at step 0."""
+POSTERIOR_BLOCK = 32
+"""First index of draws of identified vehicles, at step 0: four for each attempt."""
 JOINT_DRAWS = 32
 """Uniform numbers of a new flight's joints, behind the 16 of its start."""
 
@@ -76,6 +80,8 @@ class EnvironmentShape:
     """See `controller.has_irregular_rotors`."""
     body: tuple[float, ...] = ()
     """Of the vehicle's box, where the task has rooms: middle from the centre of mass 3, half edges 3 [m]."""
+    posterior: Posterior | None = None
+    """Of the vehicle, where flights draw what its identification left open."""
 
     @property
     def flight(self) -> int:
@@ -96,6 +102,11 @@ class EnvironmentShape:
     def state(self) -> int:
         """Rows of a state."""
         return self.form.state
+
+    @property
+    def slots(self) -> int:
+        """Commands on their way to rotors; 0: they are commanded at once."""
+        return 0 if isinstance(self.form, JointedForm) else self.form.slots
 
     @property
     def start_draws(self) -> int:
@@ -181,6 +192,8 @@ class FlightRows:
     """That are still on their way, newest first."""
     seen: int
     """Observations, newest first."""
+    queue: int
+    """Commands on their way to the rotors, oldest first, if the vehicle has a dead time."""
     place: int
     """Of the flight in its room, if there are rooms."""
     count: int
@@ -241,6 +254,7 @@ class EnvironmentParameters:
             "delays": 2 * int(c.observation_delay[1] > 0 or c.action_delay[1] > 0),
             "actions": c.action_delay[1] * s.actions,
             "seen": (c.observation_delay[1] + 1) * self.observed if c.observation_delay[1] > 0 else 0,
+            "queue": s.slots * s.form.rotor_count,
             "place": PLACE if s.traits.rooms is not None else 0,
         }
         at, first = s.state, {}
@@ -306,6 +320,24 @@ class EnvironmentParameters:
         state, share = self.shape.task.start(uniforms, p), self.shape.conditions.guidance
         return choose(guide < share, self.shape.traits.goal(p), state) if share else state
 
+    def drawn_together(self, chance: Vector, uniforms: Vector, nominal: Vector) -> tuple[Vector, Any]:
+        """Return the rows of a new flight's vehicle, drawn from what its identification left open, and 1 if it is one, else 0.
+
+        Args:
+            chance: `DRAW_UNIFORMS` uniform numbers.
+            uniforms: Of what is drawn besides, as of `drawn`.
+            nominal: Rows of the record, in the order of `used`.
+        """
+        s = self.shape
+        assert s.posterior is not None
+        rows: Mapping[int, Any] = dict(zip(self.used, nominal, strict=True))
+        values = s.posterior.values(chance)
+        drawn: Mapping[int, Any] = s.posterior.rows(values, rows, self.layout, s.dt)
+        if s.spread.shares:
+            # Thrust over mass is what a log tells best: nothing raises it.
+            drawn = drawn_rows(drawn, uniforms, self.layout, s.form.rotor_count, s.spread, 0.0)
+        return tuple(drawn[row] for row in self.used), s.posterior.sound(values)
+
     def drawn(self, uniforms: Vector, nominal: Vector) -> Vector:
         """Return the rows of a new flight's vehicle, in the order of `used`."""
         rows: Mapping[int, Any] = dict(zip(self.used, nominal, strict=True))
@@ -366,6 +398,8 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
         "WANTED": _wanted(parameters),
         "FLIGHT": shape.flight,
         **_room_numbers(shape),
+        **_delay_numbers(parameters),
+        **({"POSTERIOR_BLOCK": POSTERIOR_BLOCK, "ATTEMPTS": ATTEMPTS} if shape.posterior else {}),
         "BOUNDED": int(shape.controller.bounded),
         **_flight_numbers(parameters),
         **{f"R_{name.upper()}": k for k, name in enumerate((*RESULTS, "terms"))},
@@ -374,6 +408,9 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
     text = files("airworthy.learning.environments").joinpath("native", "environment_step.h").read_text()
     level = "" if shape.traits.by_rotor else "#define CONTROLLED\n"
     level += "#define PRIVILEGED\n" if shape.traits.privileged else ""
+    level += "#define DELAYED_ROTORS\n" if shape.slots else ""
+    level += "#define POSTERIOR\n" if shape.posterior else ""
+    text = text.replace("DELAY_LINE", delay_line_source() if shape.slots else "")
     rooms = _rooms_text(shape)
     blocks = "".join(b.source for b in _blocks(parameters))
     return numbers, level + rooms[0] + text.replace("TRACED_BLOCKS", blocks).replace("ROOMS_TEXT", rooms[1])
@@ -407,6 +444,14 @@ def _room_numbers(shape: EnvironmentShape) -> dict[str, int]:
     # A push lasts a step of the controller, into however many steps of the equations that is divided.
     pushes = {"PUSHED": int(shape.traits.pushes[0] > 0.0), "PUSH_EVERY": shape.form.substeps}
     return {**counts, "PUSH_BLOCK": PUSH_BLOCK, **pushes}
+
+
+def _delay_numbers(parameters: EnvironmentParameters) -> dict[str, int]:
+    """Return the enumerators of a dead time of commands."""
+    if not parameters.shape.slots:
+        return {}
+    row = parameters.layout.offsets["command_delay"]
+    return {"DELAY_SLOTS": parameters.shape.slots, "COMMAND_DELAY": parameters.place[row]}
 
 
 def _flight_numbers(parameters: EnvironmentParameters) -> dict[str, int]:
@@ -456,7 +501,7 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
             len(parameters.terms) + 2 + parameters.memory,
         ),
         block("observe", task.observe, {"s": state, "noises": 16}, parameters.observed),
-        trace(parameters.drawn, "draw_vehicle", {"uniforms": 16, "nominal": size["p"]}, {"out": size["p"]}),
+        _drawing(parameters),
         block("start", parameters.started, {"u": shape.start_draws, "guide": None}, state),
         block("begin", traits.begin, {"u": 16, "s": state}, parameters.memory),
     ]
@@ -473,6 +518,15 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
             block("rotors", controller.rotors, {"s": state, "thrusts": n}, n),
         ]
     return blocks
+
+
+def _drawing(parameters: EnvironmentParameters) -> TracedBlock:
+    """Return the block that draws vehicles."""
+    count = len(parameters.used)
+    if parameters.shape.posterior is None:
+        return trace(parameters.drawn, "draw_vehicle", {"uniforms": 16, "nominal": count}, {"out": count})
+    inputs: dict[str, int | None] = {"chance": DRAW_UNIFORMS, "uniforms": 16, "nominal": count}
+    return trace(parameters.drawn_together, "draw_posterior", inputs, {"out": count, "sound": None})
 
 
 def _wanted(parameters: EnvironmentParameters) -> int:

@@ -17,6 +17,7 @@ from airworthy.learning.environments.task import LearningTask
 from airworthy.learning.environments.traits import traits_of
 from airworthy.learning.gradient.dynamics import surrogate_of
 from airworthy.simulation.config import Randomization, SimulatorConfig
+from airworthy.simulation.posterior import posterior_of
 from airworthy.vehicles import Vehicle, hover_speed
 
 __all__ = ["nominal_row", "shape_of"]
@@ -43,9 +44,8 @@ def shape_of(
         return _jointed_shape(task, fleet, spread, least, conditions)
     # Rows of rotors that are advanced exactly hold for one length of step.
     rate = task.rate * traits.physics_steps
-    form = surrogate_of(fleet, SimulatorConfig(control_rate=rate, randomization=spread), len(fleet)).form
-    nominal = surrogate_of(fleet, SimulatorConfig(control_rate=rate), len(fleet))
-    form = replace(form, drag=form.drag if not spread.wind else "full")
+    found = surrogate_of(fleet, SimulatorConfig(control_rate=rate, randomization=spread), len(fleet), late=True)
+    form = replace(found.form, drag=found.form.drag if not spread.wind else "full")
     allocations = sorted({allocation_of(item, traits) for item in fleet})
     if len(allocations) > 1:
         raise AirworthyError(f"Controllers of these vehicles serve saturated rotors by {allocations}; fly them apart.")
@@ -55,7 +55,11 @@ def shape_of(
     if len(bodies) > 1:
         raise AirworthyError(f"The task {task.name!r} has rooms, in which vehicles of one size fly; fly others apart.")
     controller = (leaning, allocations[0], irregular)
-    return EnvironmentShape(task, form, spread, float(least), conditions, *controller, bodies.pop()), nominal.rows
+    if spread.posterior and len(fleet) > 1:
+        raise AirworthyError(f"Identified vehicles are drawn of one record at a time, not of {len(fleet)}: train them apart.")
+    posterior = posterior_of(fleet[0], spread) if spread.posterior else None
+    shape = EnvironmentShape(task, form, spread, float(least), conditions, *controller, bodies.pop(), posterior)
+    return shape, found.nominal
 
 
 def _jointed_shape(
@@ -65,6 +69,8 @@ def _jointed_shape(
     form = jointed_form(fleet)
     if spread.any:
         raise AirworthyError("Vehicles with joints are not drawn in learning tasks: leave the randomization out.")
+    if late := [item.name for item in fleet if item.command_delay > 0.0]:
+        raise AirworthyError(f"{late[0]} has joints and a dead time, which learning tasks of joints do not fly: set it to 0.")
     if conditions.ground is not None:
         raise AirworthyError("Ground is not there in learning tasks of vehicles with joints: leave it out.")
     shape = EnvironmentShape(task, form, spread, float(least), conditions, False, "", False)

@@ -15,11 +15,13 @@ from airworthy.learning.environments.kernel import (
     JOINT_BLOCK,
     MEMORY_BLOCK,
     PLACE_BLOCK,
+    POSTERIOR_BLOCK,
     PUSH_BLOCK,
     STREAM,
 )
 from airworthy.learning.environments.rooms import draw_rooms, touches
 from airworthy.learning.environments.vector_task import VectorTask
+from airworthy.simulation.posterior import ATTEMPTS, DRAW_UNIFORMS
 
 __all__ = ["TwinStep", "VectorTwin"]
 
@@ -51,11 +53,11 @@ class VectorTwin:
         self.parameters = host["parameters"][:, :count].astype(float)
         rows, state = self._parameters.rows, host["state"][:, :count].astype(float)
         self.state, self.past = state[: rows.past], state[rows.past : rows.memory]
-        self.memory, self.level, self.delays, actions, seen = (
+        self.memory, self.level, self.delays, actions, seen, self.queue = (
             state[first:last].copy()
             for first, last in zip(
-                (rows.memory, rows.level, rows.delays, rows.actions, rows.seen),
-                (rows.level, rows.delays, rows.actions, rows.seen, rows.place),
+                (rows.memory, rows.level, rows.delays, rows.actions, rows.seen, rows.queue),
+                (rows.level, rows.delays, rows.actions, rows.seen, rows.queue, rows.place),
                 strict=True,
             )
         )
@@ -82,8 +84,10 @@ class VectorTwin:
             self._actions = np.concatenate([a[None], self._actions[:-1]])
         p, before = self._record(), tuple(self.state)
         with np.errstate(all="ignore"):
-            if self._pool is None:
+            if self._pool is None and not len(self.queue):
                 stepped = self._shape.flown(before, tuple(reaching), p)
+            elif self._pool is None:
+                stepped = self._flown_late(before, tuple(reaching), p)
             else:
                 stepped, p = self._flown_in_rooms(before, tuple(reaching))
             judged = self._shape.judged(before, stepped, tuple(a), p)
@@ -119,13 +123,33 @@ class VectorTwin:
             pushed = u[6].astype(np.float32) < np.float32(traits.pushes[0])
             p = self._record(push=np.where(pushed, (2.0 * u[:6] - 1.0) * np.array(traits.pushes[1:])[:, None], 0.0))
             command = wanted if traits.by_rotor else shape.controller.commanded(state, wanted, p)
-            state = shape.physics(state, command, p)
+            state = shape.physics(state, self._acting(command), p)
             rows = _rows(state, count)
             axes = np.stack([_rows(column) for column in matrix_columns(tuple(rows[6:10]))], 1)
             assert traits.rooms is not None
             assert self._pool is not None
             touched |= touches(traits.rooms, self._pool, self.place, shape.body, rows[:3], axes)
         return state, self._record(touched=touched.astype(float), push=np.zeros((6, count)))
+
+    def _flown_late(self, state: Any, action: Any, p: Any) -> Any:
+        """State after a policy step whose commands reach the rotors late."""
+        shape, traits = self._shape, self._shape.traits
+        wanted = self.task.command(action, p)
+        for _ in range(shape.substeps):
+            command = wanted if traits.by_rotor else shape.controller.commanded(state, wanted, p)
+            state = shape.physics(state, self._acting(command), p)
+        return state
+
+    def _acting(self, command: Any) -> Any:
+        """Return what reaches the rotors while a command is given; the command itself without a dead time."""
+        if not len(self.queue):
+            return command
+        n, count = self._shape.form.rotor_count, len(self.age)
+        self.queue = np.concatenate([self.queue[n:], _rows(command, count)])
+        ages = self.queue.reshape(-1, n, count)[::-1]
+        late = self.parameters[self._parameters.place[self._parameters.layout.offsets["command_delay"]]]
+        shares = np.maximum(1.0 - np.abs(late - np.arange(len(ages))[:, None]), 0.0)
+        return tuple(np.einsum("ke,kre->re", shares, ages))
 
     def _learn(self, over: ArrayBool, success: ArrayBool) -> None:
         """Levels of environments that have one each; that of a batch is told by the one who counts."""
@@ -162,14 +186,35 @@ class VectorTwin:
             spot = tuple(u[4 * PLACE_BLOCK : 4 * PLACE_BLOCK + 16])
             level = self.level[0, flights] if self.level.size else np.zeros(flights.size)
             self.place[:, flights] = _rows(shape.traits.rooms.place(spot, level), flights.size)
-        self.parameters[:, flights] = _rows(self._parameters.drawn(u[16:32], tuple(self.nominal[:, flights])))
+        if shape.posterior is None:
+            self.parameters[:, flights] = _rows(self._parameters.drawn(u[16:32], tuple(self.nominal[:, flights])))
+        else:
+            self._draw_together(flights, key, u[16:32])
         first_row = self._parameters.place[self._parameters.extra["hover_action"].start]
         self.past[:, flights] = self.parameters[first_row : first_row + len(self.past), flights]
         self._actions[:, :, flights] = self.past[:, flights]
         p = self._record(flights)
         state = self._parameters.started((*u[:16], *u[4 * JOINT_BLOCK :]), late[2], p)
         self.state[:, flights] = _rows(state, flights.size)
+        if len(self.queue):
+            n = shape.form.rotor_count
+            self.queue[:, flights] = np.tile(self.state[13 : 13 + n, flights], (len(self.queue) // n, 1))
         self.memory[:, flights] = _rows(shape.traits.begin(about, state, p), flights.size)
+
+    def _draw_together(self, flights: ArrayIndex, key: Any, other: Any) -> None:
+        """Draw vehicles from what their identification left open."""
+        left = np.arange(flights.size)
+        self.parameters[:, flights] = self.nominal[:, flights]
+        for attempt in range(ATTEMPTS):
+            first = 4 * (POSTERIOR_BLOCK + 4 * attempt)
+            chance = tuple(uniforms(key[left], 0, STREAM, DRAW_UNIFORMS, first).T)
+            rest = tuple(np.asarray(x)[left] for x in other)
+            made, sound = self._parameters.drawn_together(chance, rest, tuple(self.nominal[:, flights[left]]))
+            taken = np.broadcast_to(np.asarray(sound) > 0.5, left.shape)
+            self.parameters[:, flights[left[taken]]] = _rows(made, left.size)[:, taken]
+            left = left[~taken]
+            if not left.size:
+                return
 
     def _observed(self) -> Array:
         """Newest observations, (k, env)."""

@@ -85,7 +85,7 @@ class VectorTask:
         vehicle: Whose rotors are commanded: a record, a catalogue name or a vehicle file; default: the task's own.
         seed: Of all that is drawn.
         randomization: How vehicles differ, drawn anew for each flight; position and yaw are the task's and stay 0.
-        least_thrust_to_weight: Drawn vehicles with less have their thrust raised to it.
+        least_thrust_to_weight: Drawn vehicles with less have their thrust raised to it; not those of an identification.
         flight_ids: Identity of each environment's flights, (env,); default 0, 1, 2 ...
         threads: Most threads on a CPU.
         conditions: Delays, starts at the goal, and first ages; default: none.

@@ -19,7 +19,7 @@ from airworthy.learning.native_ppo import PpoOptions, PpoTrainingOptions
 from airworthy.learning.off_policy.training import OFF_POLICY, OffPolicyTrainingOptions
 from airworthy.learning.ppo import TorchPpoOptions
 from airworthy.simulation import Randomization
-from airworthy.simulation.config import asked_randomization
+from airworthy.simulation.config import IDENTIFIED_WORD, asked_randomization
 
 __all__ = ["DEFAULT_WORD", "IDLE_RULES", "TRAINERS", "HoverConfig", "randomization_of"]
 
@@ -94,7 +94,8 @@ class HoverConfig:
     """Decisions by which commands come late at most, drawn per flight; left out: 0, or 2 for --randomize default."""
     randomize: tuple[str, ...] = ()
     """How vehicles differ from flight to flight, +- share: mass=0.2 inertia=0.3 thrust=0.1 lag=0.3 rotor=0.02 drag=0.3;
-    "default" stands for the first four and commands up to two decisions late."""
+    "default" stands for the first four and commands up to two decisions late; "identified": what an identification left open of
+    the vehicle, widen=1.5 times as wide."""
     mirror: Literal["none", "y", "xy"] = "none"
     """Of ppo: learn from flights mirrored, too, left and right, or front and back as well."""
     device: str = "cpu"
@@ -189,7 +190,7 @@ class HoverConfig:
 
 
 def randomization_of(words: Sequence[str]) -> Randomization:
-    """Return how vehicles differ by words as NAME=SHARE, or "default".
+    """Return how vehicles differ by words as NAME=SHARE, "identified" among them, or "default".
 
     Raises:
         AirworthyError: A word is not a known name with a number that it can take.
@@ -199,12 +200,20 @@ def randomization_of(words: Sequence[str]) -> Randomization:
             raise AirworthyError(f"--randomize got {DEFAULT_WORD!r} with other words; give either it or the numbers.")
         return DRAWN
     # Where flights begin, and the wind, are not drawn from here.
-    known = [item.name for item in fields(Randomization) if item.name not in ("wind", "position", "yaw")]
+    known = [item.name for item in fields(Randomization) if item.name not in ("wind", "position", "yaw", "posterior")]
     values: dict[str, float] = {}
-    for word in (part for text in words for part in text.split()):
+    told = [part for text in words for part in text.split()]
+    for word in told:
+        if word == IDENTIFIED_WORD:
+            continue
         name, _, number = word.partition("=")
         if name not in known:
-            raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.2 lag=0.3.")
+            raise unknown_name(
+                "quantity to randomize",
+                name,
+                [IDENTIFIED_WORD, *known],
+                "Write for example --randomize mass=0.2 lag=0.3, or --randomize identified.",
+            )
         if name in values:
             raise AirworthyError(f"--randomize got {name} twice, {name}={values[name]:g} and {word}; give it once.")
         try:
@@ -213,7 +222,7 @@ def randomization_of(words: Sequence[str]) -> Randomization:
             raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
         if values[name] == 0.0:
             raise AirworthyError(f"--randomize {word} changes nothing: leave it out, or give a share above 0.")
-    return asked_randomization(values)
+    return asked_randomization(values, IDENTIFIED_WORD in told)
 
 
 def _of(trainers: tuple[str, ...], options: tuple[str, ...]) -> IdleRule:

@@ -27,6 +27,7 @@ from airworthy.learning.environments.task import LearningTask, task_given
 from airworthy.learning.environments.traits import told_by_member, traits_of
 from airworthy.learning.environments.vector_task import threads_given
 from airworthy.learning.gradient.derived_step import FLAGS, DerivedStep, StepEquations, StepTwin
+from airworthy.learning.gradient.dynamics import refuse_dead_time
 from airworthy.simulation.config import Randomization
 from airworthy.simulation.start_state import whole_number
 from airworthy.vehicles import Vehicle
@@ -103,6 +104,7 @@ class DifferentiableSimulator:
         fleet = _fleet(traits_of(self.task).airframe if vehicles is None else vehicles, env_count)
         # Names and records of a fleet repeat themselves: each is set up once.
         distinct = list({id(item): item for item in fleet}.values())
+        refuse_dead_time(distinct)
         place = {id(item): k for k, item in enumerate(distinct)}
         with told_by_member(self.task):
             shape, columns = shape_of(self.task, distinct, Randomization(), 1.0, FlightConditions())

@@ -25,6 +25,7 @@ from airworthy.dynamics.rigid import DRAG_FLAGS
 from airworthy.dynamics.state import Effects, padded_rotor_count
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.simulation.family import parameter_layout
+from airworthy.simulation.posterior import bounded_config, posterior_of
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.stability import rotor_poles
 from airworthy.vehicles import Vehicle
@@ -55,6 +56,8 @@ class Form:
     """Some rotors are advanced by their exact solution."""
     substeps: int
     """Steps of the equations per policy step."""
+    slots: int = 0
+    """Commands on their way to rotors, one per step of the equations; see `airworthy.dynamics.state.delay_slots`."""
 
     @property
     def state(self) -> int:
@@ -64,14 +67,15 @@ class Form:
     @property
     def layout(self) -> Layout:
         """Of the parameter rows, as the simulator's."""
-        return parameter_layout(padded_rotor_count(self.rotor_count))
+        return parameter_layout(padded_rotor_count(self.rotor_count), self.slots)
 
     @property
     def needed(self) -> set[int]:
         """Rows that are kept whatever a task reads: drawing asks for them."""
         layout = self.layout
         rotors = {layout.offsets["rotor_max"] + i for i in range(self.rotor_count)}
-        return rotors | {layout.offsets[name] for name in ("gravity", "mass_inverse")}
+        late = ("command_delay",) if self.slots else ()
+        return rotors | {layout.offsets[name] for name in ("gravity", "mass_inverse", *late)}
 
     def record(self, read: Callable[[int], Any]) -> SimpleNamespace:
         """Return the record that `physics_step` reads, without the rows that pad rotors; `read` is called with rows."""
@@ -105,13 +109,17 @@ class Surrogate:
     """Of the parameter rows, as the simulator's."""
     rows: Array
     """Parameters, (rows, env), float64."""
+    nominal: Array
+    """The same as they are recorded, before anything is drawn."""
 
     def parameters(self, read: Callable[[int], Any]) -> SimpleNamespace:
         """Return the record that `vehicle_step` reads, without the rows that pad rotors; `read` is called with rows."""
         return self.form.record(read)
 
 
-def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig, env_count: int, seed: int = 0) -> Surrogate:
+def surrogate_of(
+    vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig, env_count: int, seed: int = 0, late: bool = False
+) -> Surrogate:
     """Return vehicles, drawn as the configuration says, at a physics rate that integrates their rotors well.
 
     Args:
@@ -119,11 +127,14 @@ def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig,
         config: Its `control_rate` is the policy's, its randomisation draws parameters; the physics rate is chosen here.
         env_count: Environments.
         seed: Of the draws.
+        late: Whether who asks flies the dead time from command to rotor.
 
     Raises:
-        AirworthyError: Vehicles with different numbers of rotors.
+        AirworthyError: Vehicles with different numbers of rotors, or with a dead time that would be left out.
     """
     fleet = [vehicles] if isinstance(vehicles, Vehicle) else list(vehicles)
+    if not late:
+        refuse_dead_time(fleet)
     counts = sorted({item.rotor_count for item in fleet})
     if len(counts) != 1:
         raise AirworthyError(f"Vehicles have {counts} rotors; one policy commands as many rotors for each of them.")
@@ -131,7 +142,9 @@ def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig,
     # Any rate does: only its parameter rows are looked at, for the fastest rotor there is.
     trial = Simulator(fleet, replace(calm, physics_rate=1000.0, randomization=Randomization()), len(fleet))
     # A drawn rotor is faster by up to the share by which lags are drawn.
-    pole = float(rotor_poles(trial.rows, trial._param_layout, calm).max()) / (1.0 - calm.randomization.lag)
+    posteriors = [posterior_of(item, calm.randomization) for item in fleet] if calm.randomization.posterior else []
+    share = bounded_config(calm, posteriors).randomization.lag
+    pole = float(rotor_poles(trial.rows, trial._param_layout, calm).max()) / (1.0 - share)
     substeps = min(_SUBSTEPS_MAX, max(1, math.ceil(pole / (config.control_rate * _LAG_STEP_MAX))))
     chosen = replace(calm, physics_rate=config.control_rate * substeps)
     simulator = Simulator(vehicles, chosen, env_count, seed=seed)
@@ -139,8 +152,24 @@ def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig,
     flags = effects & (Effects.DRAG | Effects.DRAG_FULL | Effects.HUB_AIR)
     drag = next(name for name, value in DRAG_FLAGS.items() if value == flags)
     exact = Effects.EXACT_ROTORS in effects
-    form = Form(counts[0], Effects.PLANAR in effects, Effects.SQUARE in effects and not exact, drag, exact, substeps)
-    return Surrogate(form, 1.0 / config.control_rate, simulator._param_layout, np.array(simulator.rows))
+    slots = simulator.layout.fields["rotor_queue"][0] if "rotor_queue" in simulator.layout else 0
+    form = Form(counts[0], Effects.PLANAR in effects, Effects.SQUARE in effects and not exact, drag, exact, substeps, slots)
+    rows, nominal = np.array(simulator.rows), np.array(simulator._nominal)
+    return Surrogate(form, 1.0 / config.control_rate, simulator._param_layout, rows, nominal)
+
+
+def refuse_dead_time(vehicles: Sequence[Vehicle]) -> None:
+    """Refuse vehicles whose rotors are commanded late, where gradients flow through steps that do not know it.
+
+    Raises:
+        AirworthyError: One sentence.
+    """
+    for item in vehicles:
+        if item.command_delay > 0.0:
+            raise AirworthyError(
+                f"{item.name} has a dead time of {1e3 * item.command_delay:.3g} ms from command to rotor, through which no"
+                " gradient is taken: learn it by reward (--trainer native_ppo, ppo, sac or td3), or set its command_delay to 0."
+            )
 
 
 def vehicle_step(

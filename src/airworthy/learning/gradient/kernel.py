@@ -17,7 +17,7 @@ from airworthy.core.native_kernel import CPU_LANES, Launcher, native_kernel, qui
 from airworthy.core.ops import where
 from airworthy.core.tracing import Graph, adjoint, needed_inputs, trace
 from airworthy.dynamics.state import padded_rotor_count
-from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, vehicle_step
+from airworthy.learning.gradient.dynamics import BODY, Form, vehicle_step
 from airworthy.learning.gradient.hover import OBSERVATION, HoverCost, hover_command, hover_cost, hover_observation
 from airworthy.learning.network_source import network_source
 from airworthy.simulation.family import parameter_layout
@@ -135,7 +135,7 @@ class _Parameters:
 
     def record(self, read: Callable[[int], Any], shape: WindowShape) -> SimpleNamespace:
         """Return the record of the step: vehicle's rows, then those of the task."""
-        record = Surrogate(shape.form, shape.step_s, self.layout, np.zeros((0, 0))).parameters(read)
+        record = shape.form.record(read)
         first = self.layout.size
         record.hover = tuple(read(first + i) for i in range(shape.actions))
         record.delay = read(first + shape.actions)

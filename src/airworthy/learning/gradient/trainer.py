@@ -236,7 +236,7 @@ class GradientTraining:
         thrust = (c[:, 0] + full * (c[:, 1] + c[:, 2] * np.abs(full))).sum(axis=0)
         ratio = thrust / (rows[layout.offsets["mass"]] * rows[layout.offsets["gravity"]])
         # A recorded vehicle is flown as it is, however weak.
-        raised = np.maximum(1.0, self.options.least_thrust_to_weight / ratio) if self.options.randomization.any else 1.0
+        raised = np.maximum(1.0, self.options.least_thrust_to_weight / ratio) if self.options.randomization.shares else 1.0
         c *= raised
         # A rotor's torque follows its thrust: their ratio is its geometry, which nobody draws.
         rows[layout.rows("rotor_torque")].reshape(-1, 3, rows.shape[1])[:n] *= raised

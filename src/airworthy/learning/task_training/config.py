@@ -71,7 +71,8 @@ class TaskConfig:
     """At the beginning."""
     randomize: tuple[str, ...] = ()
     """How vehicles differ from flight to flight, +- share: mass=0.2 inertia=0.3 thrust=0.1 lag=0.3 rotor=0.02 drag=0.3;
-    "default" stands for the first four."""
+    "default" stands for the first four; "identified": what an identification left open of the vehicle, widen=1.5 times as
+    wide."""
     flights: int = 1024
     """On which it is judged."""
     mpc_flights: int = 64

@@ -11,7 +11,15 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.vehicles.identification.known import with_mass
 from airworthy.vehicles.identification.plant import Plant, plant_of
-from airworthy.vehicles.identification.predict import STEP, WIDTH, Windows, cut_windows, predict
+from airworthy.vehicles.identification.predict import (
+    DRAG_WIDTH,
+    FADING,
+    STEP,
+    WIDTH,
+    Windows,
+    cut_windows,
+    predict,
+)
 from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.lookup import vehicle, vehicle_names
 from airworthy.vehicles.record import Vehicle
@@ -102,7 +110,8 @@ def nearest_vehicle(base: Vehicle) -> Vehicle | None:
 def choose_trim(plants: Sequence[Plant], windows: Sequence[Windows]) -> tuple[float, float]:
     """Return gain and decay of the trim that predicts a fit's own windows best."""
     total = np.zeros(len(TRIMS))
-    for plant, of in zip(plants, windows, strict=True):
+    for plant, fitted in zip(plants, windows, strict=True):
+        of = replace(fitted, fading=FADING)
         for k, trim in enumerate(TRIMS):
             left = trimmed_rates(plant, of, trim)[..., :2] - of.rate[..., :2]
             total[k] += float((left**2).sum())
@@ -121,7 +130,7 @@ def trimmed_rates(plant: Plant, windows: Windows, trim: tuple[float, float]) -> 
     start = windows.start - steps * windows.step
     time = start[:, None] + windows.step * np.arange(steps + 1)
     flight = windows.flight
-    past = Windows(flight, start, windows.step, flight.gyro.mean(time, WIDTH), flight.force.mean(time, WIDTH))
+    past = Windows(flight, start, windows.step, flight.gyro.mean(time, WIDTH), flight.force.mean(time, WIDTH), windows.fading)
     missed = (past.rate - predict(plant, past).rate[0])[:, -1] / (steps * windows.step)
     gain, decay = trim
     push = missed[:, None] * (gain * np.exp(-windows.step * np.arange(windows.steps + 1) / decay))[:, None]
@@ -155,8 +164,8 @@ def held_out(
     excited: list[ArrayBool] = []
     length = HORIZONS[-1]
     for k, flight in enumerate(flights):
-        longest = max(b - a for a, b in flight.spans) - PAST - 3.0 * STEP
-        windows = cut_windows(flight, WINDOWS, min(length, longest), STEP, before=PAST)
+        longest = max(b - a for a, b in flight.spans) - PAST - 2.0 * DRAG_WIDTH
+        windows = cut_windows(flight, WINDOWS, min(length, longest), STEP, before=PAST, fading=FADING)
         measured = np.concatenate([windows.rate, windows.force[..., 2:]], axis=-1)
         excited.append(windows.excited)
         errors["hold"].append(_padded(measured[:, :1] - measured, length))

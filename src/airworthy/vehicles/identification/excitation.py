@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airworthy.logs import LogFinding
+import numpy as np
 
-__all__ = ["advice", "told_by", "word"]
+from airworthy.logs import LogFinding
+from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.record import Vehicle
+
+__all__ = ["advice", "pulled", "told_by", "word"]
 
 _NEEDS = {
     "thrust over command / mass": ("thrust", "thrust_linear", "imu_tilt"),
@@ -30,6 +34,8 @@ _TURNING = (
 """What shows in rates, which can be predicted only where commands are logged fast enough."""
 IDENTIFIED, SUPPORTED = 0.8, 0.3
 """Shares from which on a value is called that."""
+PULL_WIDTH, PULL_MIN = 0.3, 0.1
+"""Deviation of specific forces across the rotors' axes in means over so long, above which their height is fitted [s, m/s^2]."""
 
 
 def told_by(findings: Sequence[Sequence[LogFinding]]) -> dict[str, bool]:
@@ -48,6 +54,17 @@ def told_by(findings: Sequence[Sequence[LogFinding]]) -> dict[str, bool]:
     if not told["turns"]:
         told |= dict.fromkeys(_TURNING, False)
     return told
+
+
+def pulled(flights: Sequence[FlightSignals], base: Vehicle) -> bool:
+    """Return whether the air pulls enough across rotors that push nothing there: a steady wind or a lean sensor is none."""
+    if any(abs(axis) > 1e-6 for rotor in base.rotors for axis in rotor.axis[:2]):
+        return False
+    pulls = []
+    for flight in flights:
+        middles = [np.arange(a + PULL_WIDTH, b - PULL_WIDTH, PULL_WIDTH) for a, b in flight.spans]
+        pulls.append(flight.force.mean(np.concatenate(middles), PULL_WIDTH)[:, :2].std(axis=0))
+    return bool(np.max(pulls) > PULL_MIN)
 
 
 def advice(findings: Sequence[Sequence[LogFinding]]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""From logs of flights to a vehicle with error bars. Pure: no files are read or written, and nothing is drawn at random.
+"""From logs of flights to a vehicle with error bars. Pure: no files are read or written.
 
 Stages: checks of units; order of motors; usable parts, the last third of each flight held out; start values in closed form;
-joint refinement with each structure of the rotors' response; distribution; prediction of what was held out.
+joint refinement with each structure of the rotors' response; distribution, by importance sampling; prediction of what was
+held out.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from airworthy.logs import (
     motor_order,
 )
 from airworthy.logs.checks import rest_noise
+from airworthy.vehicles.identification.agreement import agreement_notes, refuse_orders, refuse_unlike
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
-from airworthy.vehicles.identification.excitation import advice, told_by
+from airworthy.vehicles.identification.excitation import advice, pulled, told_by
+from airworthy.vehicles.identification.importance import sample_fit
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
 from airworthy.vehicles.identification.predict import cut_windows, predict
@@ -79,8 +82,8 @@ def identify(
     Args:
         logs: Flights of one vehicle, with motor commands, gyro and accelerometer.
         known: Mass, geometry, and what was measured.
-        seed: Kept in the record; the method draws nothing.
-        quick: Fewer windows and starts.
+        seed: Of the draws of importance sampling; with `quick` nothing is drawn.
+        quick: Fewer windows and starts, no importance sampling.
         use: Only these parts of each log, start and stop [s]; empty: all.
         skip: Not these parts [s].
         holdout: Logs that are predicted and not fitted; empty: the last third of each flight.
@@ -98,9 +101,12 @@ def identify(
         raise AirworthyError("No log was given; expected at least one flight with motor commands, gyro and accelerometer.")
     base, trusted = _base(logs, known)
     gathered = [_Gathered(log, base, use, skip) for log in logs]
-    notes = [note for g in gathered for note in g.notes]
+    refuse_orders([log.name for log in logs], [g.order for g in gathered])
+    refuse_unlike([g.signals for g in gathered])
+    notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered])]
     base = _spun(base, gathered)
     told = told_by([g.findings for g in gathered])
+    told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
     fitted, held = _split([g.signals for g in gathered], bool(holdout))
     if holdout:
         held = [_Gathered(log, base, (), ()).signals for log in holdout]
@@ -118,6 +124,9 @@ def identify(
         fits[structure] = (_left_over(fit), begin, parameters, fit)
     structure = min(fits, key=lambda s: fits[s][0])
     _, begin, parameters, fit = fits[structure]
+    if not quick:
+        fit, sampled = sample_fit(fit, seed, say)
+        notes.append(sampled.sentence([item.label for item in parameters.items]))
     table = _table(fitted, held, fit, begin, told) if held else None
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fitted, fit)
@@ -203,6 +212,7 @@ class _Gathered:
         self.signals: FlightSignals = flight_signals(log, self.segments, None if rest is None else rest.gyro_bias)
         self.notes: list[str] = []
         self.reversed = False
+        self.order: tuple[int, ...] | None = None
         self._order(log, base)
         if log.has("voltage") and float(np.ptp(np.nan_to_num(log.stream("voltage").values))) == 0.0:
             self.notes.append(f"{log.name}: the voltage is constant, so it was not measured, and no sag is told.")
@@ -225,6 +235,7 @@ class _Gathered:
         if not found.told:
             return
         self.signals = self.signals.ordered(found.order)
+        self.order = tuple(found.order)
         self.reversed = found.spins == "reversed"
 
 

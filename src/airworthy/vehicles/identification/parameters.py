@@ -22,6 +22,10 @@ __all__ = ["Parameter", "Parameters", "believed_parameters"]
 
 SENSOR = ("imu_x", "imu_y", "imu_z", "imu_tilt_x", "imu_tilt_y")
 """Place [m] and tilt [rad] of the inertial sensor."""
+AIR = "drag_height"
+"""Height of the point where drag acts over the centre of mass [m]: blades that flap and discs in a wind turn the vehicle."""
+LATE = "force_delay"
+"""By which the accelerometer is later than the gyro [s]."""
 PER_FLIGHT = ("turn_x", "turn_y", "turn_z", "force_x", "force_y", "force_z")
 """Angular acceleration that no rotor tells [rad/s^2] and bias of the accelerometer [m/s^2], of each flight."""
 
@@ -37,13 +41,22 @@ PRIOR_SD = {
     "damping": 1.0,
 }
 """Of each value on its scale; that of the mass is given, those of lengths go with the arm."""
+IZZ_RATIO_MAX = 1.98
+"""Of Izz over the mean of Ixx and Iyy; no body has more about z than about x and y together."""
 PRIOR_MEAN = {"thrust_linear": 0.2, "lag": 0.05, "command_delay": 0.008, "damping": 0.5}
 """Where the record that one starts from tells nothing better [1, s, s, 1/s]."""
-CENTER_SHARE, LEVER_SHARE = 0.05, 0.1
+CENTER_SHARE, LEVER_SHARE = 0.1, 0.1
 """Deviations of the centre of mass and of the sensor's place over the arm."""
+DRAG_HEIGHT_SHARE = 0.5
+"""Deviation of the height where drag acts, over the arm."""
+FORCE_DELAY_SD = 0.004
+"""Of an accelerometer's delay against the gyro [s]: the difference of a low-pass of 30 Hz and one of 80 is 4.7 ms."""
 TILT_SD = math.radians(1.5)
 TURN_SHARE = 0.1
-"""Moment that no rotor tells, over inertia: so much of gravity over the arm."""
+"""Moment about z that no rotor tells, over inertia: so much of gravity over the arm."""
+DRIFT_SHARE = 0.04
+"""The same about x and y, beside what the centre of mass tells: as a centre of mass that is off by 1 % of the arm from one
+flight to the next turns a vehicle whose inertia is a quarter of its mass and squared arm."""
 BIAS_SD, BIAS_SD_REST = 0.1, 0.03
 """Of an accelerometer, and along z of one that was seen at rest [m/s^2]."""
 
@@ -61,6 +74,8 @@ class Parameter:
     """"log" or "linear"."""
     flight: int | None = None
     """Of which flight; None: of all."""
+    most: float = math.inf
+    """No fit goes beyond, on its scale: what lies there is no body."""
 
     @property
     def label(self) -> str:
@@ -91,6 +106,11 @@ class Parameters:
         return np.array([item.sd for item in self.items])
 
     @property
+    def most(self) -> Array:
+        """Largest values, (parameters,)."""
+        return np.array([item.most for item in self.items])
+
+    @property
     def index(self) -> ArrayIndex:
         """Places of those that are fitted."""
         return np.flatnonzero(self.free)
@@ -109,7 +129,9 @@ class Parameters:
 
     def vehicle(self, theta: Array) -> Vehicle:
         """Return the vehicle of a vector; it is not checked."""
-        return with_values(self.base, self.values(theta), self.state)
+        made = with_values(self.base, self.values(theta), self.state)
+        height = (*made.drag.center[:2], float(theta[self.place(AIR)]))
+        return replace(made, drag=replace(made.drag, center=height))
 
     def plant(self, theta: Array, flight: int) -> Plant:
         """Return what predicts a flight with each of several vectors.
@@ -136,6 +158,7 @@ class Parameters:
             tilt=np.array([[of.get("imu_tilt_x", 0.0), of.get("imu_tilt_y", 0.0), 0.0]]),
             turn_offset=np.array([[of.get(f"turn_{axis}", 0.0) for axis in "xyz"]]),
             force_offset=np.array([[of.get(f"force_{axis}", 0.0) for axis in "xyz"]]),
+            force_delay=np.array([of.get(LATE, 0.0)]),
         )
 
 
@@ -178,20 +201,26 @@ def believed_parameters(
             sd = sd / mean if scale == "log" else sd
         if name in known.fixed:
             mean, sd = known.fixed[name], 1e-9
-        items.append(Parameter(name, math.log(mean) if scale == "log" else mean, sd, scale))
+        most = math.log(IZZ_RATIO_MAX) if name == "inertia_zz_ratio" else math.inf
+        items.append(Parameter(name, math.log(mean) if scale == "log" else mean, sd, scale, most=most))
         free.append(name not in known.fixed and (told.get(name, False) or name in known.free))
     for name in SENSOR:
         sd = TILT_SD if "tilt" in name else max(LEVER_SHARE * arm, 0.002)
         items.append(Parameter(name, 0.0, sd))
         free.append(told.get("imu_tilt" if "tilt" in name else "imu_lever", False))
+    items.append(Parameter(AIR, base.drag.center[2], DRAG_HEIGHT_SHARE * arm))
+    free.append(told.get(AIR, False))
+    items.append(Parameter(LATE, 0.0, FORCE_DELAY_SD))
+    free.append(told.get("turns", False) and told.get("lag", False))
     pull = TURN_SHARE * base.gravity / arm
     for flight, seen in enumerate(rested):
         for name in PER_FLIGHT:
             turn = name.startswith("turn")
             bias = BIAS_SD_REST if seen and name == "force_z" else BIAS_SD
-            items.append(Parameter(name, 0.0, pull if turn else bias, flight=flight))
-            # About x and y the centre of mass says the same.
-            free.append(told.get(name if turn else "force", not turn))
+            spread = pull if name == "turn_z" else DRIFT_SHARE * base.gravity / arm
+            items.append(Parameter(name, 0.0, spread if turn else bias, flight=flight))
+            # About x and y the centre of mass says the same, of all flights together.
+            free.append(told.get(name if name == "turn_z" else "center_x", False) if turn else True)
     return Parameters(base, state, tuple(items), tuple(free))
 
 

@@ -47,6 +47,10 @@ class Plant:
     """Angular acceleration that no rotor tells, constant in a flight [rad/s^2], (sets, 3)."""
     force_offset: Array
     """Bias of the accelerometer [m/s^2], (sets, 3)."""
+    force_delay: Array
+    """By which the accelerometer is later than the gyro [s], (sets,): its low-pass is the slower one."""
+    drag_arm: Array
+    """Height of the point where drag acts over the centre of mass, times the mass [kg m], (sets,)."""
 
     def __len__(self) -> int:
         return len(self.delay)
@@ -92,6 +96,8 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
         "inertia": inertia,
         "damping": np.array(vehicle.drag.angular_linear),
         "lever": np.array(lever) - center,
+        "force_delay": 0.0,
+        "drag_arm": vehicle.mass * vehicle.drag.center[2],
     }
     zeros = dict.fromkeys(("tilt", "turn_offset", "force_offset"), np.zeros(3))
     return Plant(**{name: np.asarray(value, np.float64)[None] for name, value in (one | zeros).items()})

@@ -21,7 +21,7 @@ from airworthy.vehicles.identification.parameters import Parameters
 from airworthy.vehicles.identification.plant import Plant
 from airworthy.vehicles.identification.predict import Windows, predict
 
-__all__ = ["Fit", "FitProblem", "refine"]
+__all__ = ["Fit", "FitProblem", "costs_of", "curvature_of", "refine"]
 
 BLOCK_STEPS = 5
 """Steps over which errors are averaged: 25 ms, within which errors are vibration."""
@@ -41,13 +41,19 @@ CLIP = 4.0
 """Errors beyond so many times the usual enter the covariance as that."""
 LASTING = (0.03, 0.1, 0.3, 1.0)
 """Times that pushes last, of which the covariance of errors is mixed [s]: a mixture has less freedom than the windows' own."""
+ALONE = 0.02
+"""Share of errors that is taken to be of each block alone, whatever the mixture says: without it differences of neighbouring
+blocks count for more than any rotor's equation is true to."""
 MIXTURES = 3
 """How often the mixture is fitted, in its own metric."""
-RESCALED = 2
-"""How often the errors' covariance is taken anew from the fit's own errors."""
-SANDWICH_BLOCKS = (1.0, 5.0)
-"""Windows that begin within this share what disturbs them [s]; the longer one is ours, for trim and battery that drift: with
-seconds alone, fits to thirds of a flight lay further apart than they said. The larger deviation counts."""
+RESCALED, SETTLED = 6, 0.1
+"""How often, at most, the errors' covariance is taken anew from the fit's own errors, and the largest move that ends it, in
+deviations: a covariance that was taken with a cause of errors left out makes that cause look like noise, and goes slowly."""
+SHARED = 2.0
+"""Time over which windows share what disturbs them, less and less [s]: four times what pushes last."""
+FEW_MAX = 4.0
+"""Largest factor on a variance for few stretches of that length: with as many parameters as stretches, gradients hardly
+scatter, since the fit has made their sum zero. Ours, by a study of 10 s logs (`verification.identify_coverage`)."""
 SCALE_FLOOR = (1e-4, 1e-3)
 """Least scale of rates [rad/s] and specific forces [m/s^2]: float noise must not count as knowledge."""
 
@@ -107,14 +113,24 @@ class FitProblem:
         log = ratio + np.log(0.5 * (np.exp(xx) + np.exp(yy)))
         return np.asarray((log - np.log(self.izz.value)) * self.izz.value / self.izz.sd)[:, None]
 
-    def groups(self, length: float) -> ArrayIndex:
-        """Return which windows begin in the same stretch of the same flight, (windows,).
+    def shared(self, length: float) -> Array:
+        """Return how much windows of the same flight share of what disturbs them, from 1 to 0, (windows, windows).
 
         Args:
-            length: Of stretches [s].
+            length: Distance at which they share nothing [s].
         """
-        keys = [1e6 * k + np.floor(w.start / length) for k, w in enumerate(self.windows)]
-        return np.asarray(np.unique(np.concatenate(keys), return_inverse=True)[1], np.intp)
+        # Flights lie too far apart to share anything.
+        start = np.concatenate([1e6 * k + w.start for k, w in enumerate(self.windows)])
+        return np.asarray(np.maximum(1.0 - np.abs(start[:, None] - start[None, :]) / length, 0.0))
+
+    @property
+    def covered(self) -> float:
+        """Return from the first window of each flight to the end of its last, summed up, less what lies between spans [s]."""
+        total = 0.0
+        for windows in self.windows:
+            start, length = np.sort(windows.start), windows.step * windows.steps
+            total += length + float(np.minimum(np.diff(start), length).sum())
+        return total
 
 
 def _whitening(errors: Array, floor: Array, length: float) -> Array:
@@ -125,13 +141,17 @@ def _whitening(errors: Array, floor: Array, length: float) -> Array:
         floor: Least size of an error, (channels,).
         length: Of a block [s].
     """
+    # What is wrong in all windows alike is no disturbance: taken for one, it would be left as it is.
+    errors = errors - np.median(errors, axis=0)
     width = np.maximum(1.4826 * np.median(np.abs(errors), axis=0), floor)
     clipped = np.clip(errors / width, -CLIP, CLIP) * width
     blocks = errors.shape[1]
     found = np.empty((errors.shape[2], blocks, blocks))
     for k, least in enumerate(floor):
         own = clipped[..., k].T @ clipped[..., k] / len(errors) + least**2 * np.eye(blocks)
-        found[k] = np.linalg.inv(np.linalg.cholesky(_explained(own, _causes(blocks, length))))
+        mixed = _explained(own, _causes(blocks, length))
+        mixed = (1.0 - ALONE) * mixed + ALONE * np.diag(np.diag(mixed))
+        found[k] = np.linalg.inv(np.linalg.cholesky(mixed))
     return found
 
 
@@ -201,7 +221,7 @@ class Fit:
     laplace: Array
     """Standard deviations by the curvature of the cost; of what is not free the prior's, (parameters,)."""
     sandwich: Array
-    """The same by the scatter of the gradients of whole seconds, (parameters,)."""
+    """The same by the scatter of the gradients of windows, (parameters,)."""
     covariance: Array
     """Of all parameters, with the larger of both deviations, (parameters, parameters)."""
     iterations: int
@@ -234,10 +254,14 @@ def refine(problem: FitProblem, starts: Sequence[Array], say: Callable[[str], No
     say(f"start {best + 1} of {len(starts)} is the best, cost {costs[best]:.1f}")
     theta, total = rough[best][0], 0
     for _ in range(RESCALED):
-        problem = problem.scaled(theta)
+        problem, before = problem.scaled(theta), theta
         theta, cost, used = _descend(problem, theta, ITERATIONS)
         total += used
+        curvature = np.linalg.inv(_system(problem, theta)[0])
+        moved = np.abs(theta - before)[problem.parameters.index] / problem.parameters.sd[problem.parameters.index]
         say(f"{used} iterations, cost {cost:.1f}")
+        if np.all(moved < SETTLED * np.sqrt(np.diag(curvature))):
+            break
     return _distributed(problem, theta, cost, total, costs)
 
 
@@ -252,13 +276,24 @@ def _derivatives(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array
     return found[0], slopes, counts, beside[0], (beside[1:] - beside[0]).T / STEP
 
 
-def _cost(problem: FitProblem, theta: Array, found: Array, counts: Array, beside: Array) -> Array:
+def _cost(problem: FitProblem, theta: Array, found: Array, counts: Array, beside: Array, shared: float = 1.0) -> Array:
     """Of several vectors, (sets,)."""
     size = SOFT**2 * counts
     soft = (size * (np.sqrt(1.0 + (found**2).sum(axis=-1) / size) - 1.0)).sum(axis=-1)
     index = problem.parameters.index
     z = ((theta - problem.parameters.mean) / problem.parameters.sd)[:, index]
-    return np.asarray(soft + 0.5 * (z**2).sum(axis=1) + 0.5 * (beside**2).sum(axis=1))
+    return np.asarray(soft / shared + 0.5 * (z**2).sum(axis=1) + 0.5 * (beside**2).sum(axis=1))
+
+
+def costs_of(problem: FitProblem, theta: Array, shared: float) -> Array:
+    """Return costs of several vectors, errors divided by how many windows share what disturbs them, (sets,)."""
+    found, counts = problem.residuals(theta)
+    return _cost(problem, theta, found, counts, problem.beside(theta), shared)
+
+
+def curvature_of(problem: FitProblem, theta: Array) -> Array:
+    """Return the curvature of the cost by what is free, in prior deviations, (free, free)."""
+    return _system(problem, theta)[0]
 
 
 def _system(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, float]:
@@ -287,6 +322,7 @@ def _descend(problem: FitProblem, theta: Array, iterations: int) -> tuple[Array,
             step = np.linalg.solve(curvature + damping * factor * diagonal, gradient)
             # No step leaves the place where the slopes mean something.
             row[index] -= sd[index] * np.clip(step, -2.0, 2.0)
+        tried = np.minimum(tried, problem.parameters.most)
         found, counts = problem.residuals(tried)
         costs = _cost(problem, tried, found, counts, problem.beside(tried))
         best = int(np.argmin(costs))
@@ -306,7 +342,7 @@ def _descend(problem: FitProblem, theta: Array, iterations: int) -> tuple[Array,
 def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int, starts: tuple[float, ...]) -> Fit:
     curvature, _, each, cost = _system(problem, theta)
     inverse = np.asarray(np.linalg.inv(curvature), np.float64)
-    scattered = np.max([np.diag(_scatter(inverse, each, problem.groups(length))) for length in SANDWICH_BLOCKS], axis=0)
+    scattered = np.diag(_scatter(inverse, each, problem.shared(SHARED), problem.covered / SHARED))
     index, sd = problem.parameters.index, problem.parameters.sd
     laplace, sandwich = sd.copy(), sd.copy()
     laplace[index] *= np.sqrt(np.diag(inverse))
@@ -320,11 +356,16 @@ def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int
     return Fit(problem, theta, cost, laplace, sandwich, covariance, iterations, starts)
 
 
-def _scatter(inverse: Array, each: Array, groups: ArrayIndex) -> Array:
-    """Covariance by how gradients of groups of windows scatter."""
-    count = int(groups.max()) + 1
-    gathered = np.zeros((count, each.shape[1]))
-    np.add.at(gathered, groups, each)
+def _scatter(inverse: Array, each: Array, shared: Array, count: float) -> Array:
+    """Covariance by how gradients of windows scatter that share what disturbs them (Newey and West 1987).
+
+    Args:
+        inverse: Of the curvature, (p, p).
+        each: Gradients, (windows, p).
+        shared: (windows, windows).
+        count: Stretches that share nothing.
+    """
+    told = float(np.sum(1.0 - np.diag(inverse)))
+    factor = min(count / max(count - told, 1e-9), FEW_MAX) if count > told else FEW_MAX
     # The prior is no gradient that scatters: its part stands as it is.
-    factor = count / max(count - 1, 1)
-    return np.asarray(inverse @ (factor * gathered.T @ gathered + np.eye(len(inverse))) @ inverse)
+    return np.asarray(inverse @ (factor * each.T @ shared @ each + np.eye(len(inverse))) @ inverse)

@@ -15,6 +15,7 @@ from airworthy.vehicles.check import check, rotor_thrust
 from airworthy.vehicles.identification.compared import HeldOut
 from airworthy.vehicles.identification.excitation import word
 from airworthy.vehicles.identification.known import Known
+from airworthy.vehicles.identification.parameters import AIR
 from airworthy.vehicles.identification.refine import Fit
 from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.identification.start import StartValues
@@ -41,7 +42,7 @@ class IdentifiedValue:
     laplace: float
     """Standard deviation by curvature, on the value's scale (`vehicles.record.UNCERTAIN`)."""
     sandwich: float
-    """The same by the scatter over seconds."""
+    """The same by the scatter of gradients."""
     word: str
     """"identified", "supported", "prior", "assumed", "weighed", "measured" or "fixed"."""
 
@@ -55,7 +56,7 @@ class Identified:
     values: tuple[IdentifiedValue, ...]
     """Of the vehicle."""
     sensor: tuple[IdentifiedValue, ...]
-    """Place and tilt of the inertial sensor."""
+    """Place, tilt and lateness of the inertial sensor, and the height where drag acts."""
     flights: tuple[IdentifiedValue, ...]
     """What each flight had of its own."""
     table: HeldOut | None
@@ -189,7 +190,11 @@ def saved_vehicle(
         method=METHOD,
         seed=seed,
     )
-    sources = _sources(values, where, gauge)
+    height = parameters.place(AIR)
+    drag = "no log told drag of the body"
+    if parameters.free[height]:
+        drag += f"; its force acts {1e3 * fit.theta[height]:.2g} mm above the centre of mass (+-{1e3 * fit.sd[height]:.2g})"
+    sources = _sources(values, where, gauge, drag)
     weighed = parameters.items[parameters.place("mass")]
     sources["mass"] = f"weighed: {math.exp(weighed.mean):.6g}+-{weighed.sd * math.exp(weighed.mean):.2g} kg"
     made = replace(
@@ -206,7 +211,7 @@ def saved_vehicle(
         raise AirworthyError(f"What the logs ask for is no vehicle: {error} `airworthy logs show` may tell why.") from None
 
 
-def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool) -> dict[str, str]:
+def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool, drag: str) -> dict[str, str]:
     of = {v.name: v for v in values}
 
     def said(*names: str) -> str:
@@ -230,7 +235,7 @@ def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool) -> dict
         "inertia": said("inertia_xx", "inertia_yy", "inertia_zz_ratio"),
         "center_of_mass": f"{lengths}; x +-{1e3 * of['center_x'].sd:.2g} mm, y +-{1e3 * of['center_y'].sd:.2g} mm; z as given",
         "command_delay": said("command_delay"),
-        "drag": said("damping") + "; no log told drag of the body",
+        "drag": said("damping") + f"; {drag}",
         "rotor_range": f"flown: {where}",
         "rotors.position": "given geometry",
         "rotors.axis": "given geometry",

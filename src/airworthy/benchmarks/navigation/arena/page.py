@@ -104,7 +104,8 @@ def _league(league: League, beside: Path) -> dict[str, Any]:
                 "colour": colours[item.pilot],
                 "bar": markup(rate_line(item.value, item.low, item.high, colours[item.pilot])),
                 "score": fixed(scores[item.pilot].score, 1),
-                "final": fixed(scores[item.pilot].final, 1),
+                # As a share of the largest variance in the table, a pilot's own: of one alone it says nothing.
+                "final": fixed(scores[item.pilot].final, 1) if len(order) > 1 else "\N{EN DASH}",
                 "timed": fixed(with_time[item.pilot], 1),
                 "tied": ", ".join(titles.get(name, name) for name in _tied(item, overall, duels)),
             }

@@ -52,6 +52,8 @@ OUTCOME_COLORS = {
     "diverged": "#5b3a86",
     "planner_crash": PALETTE["ink"],
 }
+_LETTER = 0.0051
+"""Of a line's name, as a share of the sheet's width."""
 Entries = Sequence[Mapping[str, Any]]
 
 
@@ -303,9 +305,11 @@ def figure_outcomes(entries: Entries, pilots: Sequence[str], titles: Mapping[str
     """
     found = {(e["pilot"], e["scenario"]): e for e in entries}
     tall = 0.62 + 0.24 * len(pilots) + 0.2
+    longest = max(len(titles.get(pilot, pilot)) for pilot in pilots)
+    left = max(0.11, 0.014 + _LETTER * longest)
     with sheet(tall) as figure:
         panels = np.atleast_1d(figure.subplots(1, len(scenarios), sharey=True))
-        figure.subplots_adjust(left=0.11, right=0.985, top=1 - 0.62 / tall, bottom=0.24 / tall, wspace=0.1)
+        figure.subplots_adjust(left=left, right=0.985, top=1 - 0.62 / tall, bottom=0.24 / tall, wspace=0.1)
         for axes, scenario in zip(panels, scenarios, strict=True):
             for place, pilot in enumerate(pilots):
                 entry = found.get((pilot, scenario))

@@ -6,6 +6,7 @@ struct T {
 TRACED_BLOCKS
 };
 ROOMS_TEXT
+DELAY_LINE
 const int lane0 = task * LANES;
 #define ROW(array, r) (array.data + (long long)(r) * env_count + lane0)
 F p[PARAMETERS], s[STATE], a[ACTIONS], past[ACTIONS], seen[OBSERVED], h[FLIGHT], m[MEMORY + 1];
@@ -13,6 +14,16 @@ for (int k = 0; k < PARAMETERS; ++k) p[k] = N::load(ROW(parameters, k));
 for (int k = 0; k < STATE; ++k) s[k] = N::load(ROW(state, k));
 for (int k = 0; k < ACTIONS; ++k) past[k] = N::load(ROW(state, ROW_PAST + k));
 for (int k = 0; k < MEMORY; ++k) m[k] = N::load(ROW(state, ROW_MEMORY + k));
+#ifdef DELAYED_ROTORS
+DelayLine line;
+line.set(p[COMMAND_DELAY]);
+for (int k = 0; k < DELAY_SLOTS * ROTORS; ++k) line.kept[k] = N::load(ROW(state, ROW_QUEUE + k));
+#define REACHING(issued) line.pass(issued, acting)
+#define ACTING(issued) acting
+#else
+#define REACHING(issued)
+#define ACTING(issued) issued
+#endif
 const F zero = N::c(0.0f), one = N::c(1.0f);
 U key[5], age = N::load_u(ROW(keys, 4));
 for (int k = 0; k < 4; ++k) key[k] = N::load_u(ROW(keys, k));
@@ -101,6 +112,9 @@ if (stepping) {
 #endif
   for (int step = 0; step < SUBSTEPS; ++step) {
     F next[STATE];
+#ifdef DELAYED_ROTORS
+    F acting[ROTORS];
+#endif
 #ifdef ROOMS
     if (PUSHED) {
       // Uniform in a box, at some steps: numbers of a step of physics are told from others by their index.
@@ -119,9 +133,11 @@ if (stepping) {
     // The bounded scheme equals the pseudo-inverse wherever that is within limits: it runs only where a lane needs it.
     if (BOUNDED && N::any(N::invert(thrusts[ROTORS] <= zero))) T::within(wrench, p, past, h, m, thrusts);
     T::rotors(after, thrusts, p, past, h, m, rotors);
-    T::physics(after, rotors, p, past, h, m, next);
+    REACHING(rotors);
+    T::physics(after, ACTING(rotors), p, past, h, m, next);
 #else
-    T::physics(after, wanted, p, past, h, m, next);
+    REACHING(wanted);
+    T::physics(after, ACTING(wanted), p, past, h, m, next);
 #endif
     for (int k = 0; k < STATE; ++k) after[k] = next[k];
 #ifdef ROOMS
@@ -206,7 +222,24 @@ if (N::any(ended)) {
   }
   F first[STATE], nominal_row[PARAMETERS], drawn[PARAMETERS];
   for (int k = 0; k < PARAMETERS; ++k) nominal_row[k] = N::load(ROW(nominal, k));
+#ifdef POSTERIOR
+  // Of an identified vehicle draws are tried until they are vehicles that fly; after ATTEMPTS, which is rare, it flies as recorded.
+  M settled = N::invert(ended);
+  for (int k = 0; k < PARAMETERS; ++k) drawn[k] = nominal_row[k];
+  for (int attempt = 0; attempt < ATTEMPTS && N::any(N::invert(settled)); ++attempt) {
+    F chance[16], tried[PARAMETERS], sound_draw;
+    for (int k = 0; k < 4; ++k) {
+      Threefry::draw(fresh, N::u(0u), STREAM, POSTERIOR_BLOCK + 4 * attempt + k, words);
+      for (int i = 0; i < 4; ++i) chance[4 * k + i] = Threefry::uniform(words[i]);
+    }
+    T::draw_posterior(chance, uniforms + 16, nominal_row, tried, &sound_draw);
+    const M taken = N::invert(settled) & (sound_draw > N::c(0.5f));
+    for (int k = 0; k < PARAMETERS; ++k) drawn[k] = N::select(taken, tried[k], drawn[k]);
+    settled = settled | taken;
+  }
+#else
   T::draw_vehicle(uniforms + 16, nominal_row, drawn);
+#endif
   for (int k = 0; k < PARAMETERS; ++k) {
     p[k] = N::select(ended, drawn[k], p[k]);
     N::store(ROW(parameters, k), p[k]);
@@ -261,6 +294,11 @@ if (N::any(ended)) {
     for (int k = 0; k < MEMORY; ++k) m[k] = N::select(ended, begun[k], m[k]);
   }
   for (int k = 0; k < STATE; ++k) s[k] = N::select(ended, first[k], s[k]);
+#ifdef DELAYED_ROTORS
+  // A flight begins as if its rotors had long been commanded what they do.
+  for (int k = 0; k < DELAY_SLOTS; ++k)
+    for (int i = 0; i < ROTORS; ++i) line.kept[k * ROTORS + i] = N::select(ended, first[13 + i], line.kept[k * ROTORS + i]);
+#endif
   for (int d = 0; d < LATE_ACTIONS; ++d)
     for (int k = 0; k < ACTIONS; ++k) {
       float* const place = ROW(state, ROW_ACTIONS + d * ACTIONS + k);
@@ -276,6 +314,9 @@ if (N::any(ended)) {
 }
 N::store_u(ROW(keys, 4), age);
 for (int k = 0; k < STATE; ++k) N::store(ROW(state, k), s[k]);
+#ifdef DELAYED_ROTORS
+for (int k = 0; k < DELAY_SLOTS * ROTORS; ++k) N::store(ROW(state, ROW_QUEUE + k), line.stored(k));
+#endif
 for (int k = 0; k < ACTIONS; ++k) N::store(ROW(state, ROW_PAST + k), past[k]);
 for (int k = 0; k < MEMORY; ++k) N::store(ROW(state, ROW_MEMORY + k), m[k]);
 NOISES(age)

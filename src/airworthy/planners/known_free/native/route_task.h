@@ -2,10 +2,11 @@
 // unknown it neither climbs nor sinks steeper than a node is wide, for steeper than that no camera that looks ahead sees. The open
 // set is ordered by (estimate, node): there is one answer. Twin: route_twin.py.
 struct RouteNode {
-  double cost;
-  int round;
+  double cost;  // of the cheapest way so far; infinite while none is known
+  int round;    // of the search that filled the rest in
   unsigned char came, closed;
-  unsigned short spare;
+  signed char rate;  // which of the search's rates: found once per node, asked for by up to 26 neighbours
+  unsigned char dim;
 };
 struct RouteItem {
   double estimate;
@@ -63,27 +64,52 @@ struct RouteSearch {
     }
     return false;
   }
-  // What a metre costs in a node; below 0: nobody flies there.
-  INLINE double rate(int i, int j, int k, size_t at, bool upright) const {
+  // What a metre costs, by number: OPEN to ESCAPING as it is, then in the unknown, then there above or below something, these two
+  // doubled for near and far of the start.
+  enum { OPEN, NEAR, WIDE, PARTLY, ESCAPING, KINDS };
+  double rates[5 * KINDS];
+  INLINE void fill_rates() {
+    const double plain[KINDS] = {1.0, price[0], price[1], price[2], price[5]};
+    for (int kind = 0; kind < KINDS; ++kind) {
+      rates[kind] = plain[kind];
+      rates[KINDS + kind] = plain[kind] * price[3];
+      rates[2 * KINDS + kind] = plain[kind] * price[4];
+      rates[3 * KINDS + kind] = rates[KINDS + kind] + price[7];
+      rates[4 * KINDS + kind] = rates[2 * KINDS + kind] + price[7];
+    }
+  }
+  // The number of a node's rate; below 0: nobody flies there.
+  INLINE int rate_of(int i, int j, int k, size_t at, bool into) const {
     const unsigned short v = space.node[at];
-    if (v & KnownSpace::NODE_REFUSED) return -1.0;
-    double r = 1.0;
+    if (v & KnownSpace::NODE_REFUSED) return -1;
+    int kind = OPEN;
     const double dx = 2.0 * (i - first[0]), dy = 2.0 * (j - first[1]), dz = k - first[2];
     const double away = dx * dx + dy * dy + dz * dz;
     if (KnownSpace::blocked(v) >= 4) {
-      if (KnownSpace::occupied(v) || away > escape) return -1.0;
-      r = price[5];
+      if (KnownSpace::occupied(v) || away > escape) return -1;
+      kind = ESCAPING;
     } else if (KnownSpace::blocked(v)) {
-      r = price[2];
+      kind = PARTLY;
     } else {
       const unsigned int crowd = space.crowd[at];
-      if (crowd % KnownSpace::WIDE) r = price[0];
-      else if (crowd) r = price[1];
+      if (crowd % KnownSpace::WIDE) kind = NEAR;
+      else if (crowd) kind = WIDE;
     }
-    if (!dim(i, j, k, at)) return r;
-    if (upright) return -1.0;
-    r *= unknown(v) && space.column[(size_t)i * space.m[1] + j] ? price[4] : price[3];
-    return away > blind ? r : r + price[7];
+    if (!into) return kind;
+    const int under = unknown(v) && space.column[(size_t)i * space.m[1] + j] ? 2 : 1;
+    return kind + KINDS * (away > blind ? under : under + 2);
+  }
+  // A node as this search sees it, found when it is first asked for.
+  INLINE RouteNode& seen(int i, int j, int k, size_t at) {
+    RouteNode& node = nodes[at];
+    if (node.round != round) {
+      node.round = round;
+      node.closed = 0;
+      node.cost = HUGE_VAL;
+      node.dim = dim(i, j, k, at);
+      node.rate = (signed char)rate_of(i, j, k, at, node.dim);
+    }
+    return node;
   }
   INLINE double ahead(int i, int j, int k, const int* goal) const {
     const double dx = 2.0 * (i - goal[0]), dy = 2.0 * (j - goal[1]), dz = k - goal[2];
@@ -99,13 +125,18 @@ for (int a = 0; a < 3; ++a) search.first[a] = from[a];
 search.escape = prices.data[8];
 search.blind = prices.data[9];
 const double near_goal = prices.data[10];
+search.fill_rates();
+double lengths[27];
+for (int d = 0; d < 27; ++d) {
+  const int a = d / 9 - 1, b = d / 3 % 3 - 1, c = d % 3 - 1;
+  lengths[d] = ::sqrt(4.0 * (a * a + b * b) + (double)(c * c));
+}
 const size_t start = space.node_at(from[0], from[1], from[2]);
 int expansions = 0, length = 0;
 long long reached = -1;
-search.nodes[start].cost = 0.0;
-search.nodes[start].round = search.round;
-search.nodes[start].came = 13;
-search.nodes[start].closed = 0;
+RouteNode& begin = search.seen(from[0], from[1], from[2], start);
+begin.cost = 0.0;
+begin.came = 13;
 search.push(0.0, (long long)start);
 while (search.open > 0 && expansions < budget) {
   const long long here = search.pop();
@@ -124,14 +155,10 @@ while (search.open > 0 && expansions < budget) {
     const int* const l = search.limit;
     if (d == 13 || u < l[0] || v < l[1] || w < l[2] || u > l[3] || v > l[4] || w > l[5]) continue;
     const size_t at = space.node_at(u, v, w);
-    RouteNode& next = search.nodes[at];
-    if (next.round == search.round && next.closed) continue;
-    const double rate = search.rate(u, v, w, at, a == 0 && b == 0);
-    if (rate < 0.0) continue;
-    const double through = node.cost + rate * ::sqrt(4.0 * (a * a + b * b) + (double)(c * c));
-    if (next.round == search.round && through >= next.cost) continue;
-    next.round = search.round;
-    next.closed = 0;
+    RouteNode& next = search.seen(u, v, w, at);
+    if (next.closed || next.rate < 0 || (next.dim && a == 0 && b == 0)) continue;
+    const double through = node.cost + search.rates[next.rate] * lengths[d];
+    if (through >= next.cost) continue;
     next.cost = through;
     next.came = (unsigned char)d;
     if (!search.push(through + search.ahead(u, v, w, goal), (long long)at)) {
