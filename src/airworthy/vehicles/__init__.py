@@ -44,14 +44,17 @@ if TYPE_CHECKING:
         upright,
     )
     from airworthy.vehicles.uncertainty import Draws
+    from airworthy.vehicles.watching.result import Drift, WatchedVehicle
+    from airworthy.vehicles.watching.watch import watch
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Battery", "CollisionBody", "Disturbance", "Drag", "Draws", "Identified", "IdentifiedValue", "Indicators",
+    "Battery", "CollisionBody", "Disturbance", "Drag", "Draws", "Drift", "Identified", "IdentifiedValue", "Indicators",
     "Joint", "Known", "Link", "LinkShape", "MeasuredValue", "Rotor", "RotorResponse", "SensorMount", "Trim", "Uncertainty",
-    "Vehicle", "VoltageChain", "WrenchNoise", "articulated", "articulated_names", "check", "control_effectiveness",
-    "frame_vehicle", "frozen", "hover_speed", "hover_trim", "identify", "import_urdf", "indicators", "inertia_matrix",
-    "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust", "rotor_thrust",
-    "rotor_torque", "synthesize", "thrust_limits", "upright", "vehicle", "vehicle_names", "write_vehicle",
+    "Vehicle", "VoltageChain", "WatchedVehicle", "WrenchNoise", "articulated", "articulated_names", "check",
+    "control_effectiveness", "frame_vehicle", "frozen", "hover_speed", "hover_trim", "identify", "import_urdf", "indicators",
+    "inertia_matrix", "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust",
+    "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "upright", "vehicle", "vehicle_names", "watch",
+    "write_vehicle",
 ]  # fmt: skip
