@@ -171,3 +171,15 @@ def test_the_command_writes_the_page_and_says_what_is_wrong(tmp_path: Path, caps
     assert 'href="runs/a/results.parquet"' in (tmp_path / "arena.html").read_text(encoding="utf-8")
     with pytest.raises(AssetError, match="no folder of airworthy bench navigation"):
         write_arena([tmp_path / "nowhere"], tmp_path / "arena.html")
+
+
+@pytest.mark.parametrize(
+    ("kept", "says"), [(lambda rows: [*rows, rows[0]], "more than once"), (lambda rows: [], "hold no flights")]
+)
+def test_flights_twice_and_none_at_all_are_told(tmp_path: Path, kept: Any, says: str) -> None:
+    folder = tmp_path / "some"
+    shutil.copytree(RESULTS / "known_free", folder)
+    rows = read_rows(folder)
+    (folder / "results.parquet").write_bytes(parquet_bytes(kept(rows), {"digest": read_manifest(folder)["digest"]}))
+    with pytest.raises(AirworthyError, match=says):
+        leagues_of([folder])

@@ -11,7 +11,7 @@ import pytest
 
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.replay import refly
-from airworthy.benchmarks.fly.scene import mounted_sensors, with_course
+from airworthy.benchmarks.fly.scene import mounted_sensors, refuse_unknown, with_course
 from airworthy.cli.fly import failures
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation import read_summary
@@ -213,3 +213,18 @@ def test_a_urdf_flies_and_is_flown_again_without_it(tmp_path: Path) -> None:
     assert run_fly(config).summary["flights"][0]["outcome"] == "success"
     (tmp_path / "quad.urdf").unlink()
     assert refly(tmp_path / "run").equal
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("known_free:", "nothing behind a colon: write known_free"),
+        ("known_freee", "Closest: 'known_free'"),
+        ("mpcc", "Closest: 'mpc'"),
+    ],
+)
+def test_a_word_that_no_pilot_goes_by_is_told_with_planners_in_mind(word: str, says: str) -> None:
+    with pytest.raises(AirworthyError, match=says):
+        refuse_unknown(word)
+    for known in ("known_free", "mpc", "svnet:folder", "avoid:folder", "mine.py:Mine"):
+        refuse_unknown(known)

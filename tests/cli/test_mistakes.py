@@ -32,7 +32,8 @@ COMMONEST = {
     "fly --waypoints 0,0,1 5,5": "Waypoint '5,5' is not three numbers; write it as x,y,z in metres, e.g. 1,0,1.5.",
     "fly --envs 0": "--envs is 0; expected 1 to 1000000.",
     "fly --randomize mas=0.1": (
-        "Unknown quantity to randomize 'mas'. Closest: 'mass'. Known: [...]. Write for example --randomize mass=0.1 wind=2."
+        "Unknown quantity to randomize 'mas'. Closest: 'mass'. Known: [...]. Write for example --randomize mass=0.1 wind=2,"
+        " or --randomize identified."
     ),
     "fly --imu bmi88": (
         "Unknown inertial sensor 'bmi88'. Closest: 'bmi088', 'bmi085', 'bmi088_levelled'. Known: [...]. Devices are listed in"

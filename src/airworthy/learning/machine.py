@@ -53,7 +53,10 @@ class TrainingOptions:
     def differences(self, before: Mapping[str, Any]) -> list[str]:
         """Return fields in which an earlier training differs, in words."""
         # An option that an earlier version did not have was at its default.
-        now, then = _held(asdict(self)), _held({item.name: _earlier(item, before) for item in fields(self)})
+        now, then = (
+            _held(asdict(self)),
+            _held({item.name: _earlier(item, getattr(self, item.name), before) for item in fields(self)}),
+        )
         return [
             f"{_GIVEN.get(name, name)} was {_shown(then[name], now[name])}, not {_shown(now[name], then[name])}"
             for name in now
@@ -79,12 +82,14 @@ def _default(item: Field[Any]) -> Any:
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 
-def _earlier(item: Field[Any], before: Mapping[str, Any]) -> Any:
-    """Return what an earlier training had of a field; of a record inside it what was not there yet is at its default, too."""
-    usual = _default(item)
-    told = before.get(item.name, usual)
-    if is_dataclass(usual) and not isinstance(usual, type) and isinstance(told, Mapping):
-        return {**asdict(usual), **told}
+def _earlier(item: Field[Any], now: Any, before: Mapping[str, Any]) -> Any:
+    """Return what an earlier training had of a field; of a record inside it what was not there yet is at its default, too.
+
+    Defaults are those of the kind of record that there is now, which may be another than the field's own default.
+    """
+    told = before[item.name] if item.name in before else _default(item)
+    if is_dataclass(now) and not isinstance(now, type) and isinstance(told, Mapping):
+        return {**{inner.name: _default(inner) for inner in fields(now) if inner.name not in told}, **told}
     return told
 
 

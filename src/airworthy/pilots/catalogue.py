@@ -21,6 +21,7 @@ __all__ = [
     "AUTOPILOTS",
     "EXTERNAL",
     "LEARNT_PILOTS",
+    "POLICY_WORDS",
     "learnt_guide",
     "pilot_control",
     "pilot_for",
@@ -44,7 +45,7 @@ LEARNT_PILOTS = (MOTOR, AVOID, NAVIGATION)
 """Words that a folder always follows: nothing of the kind is shipped."""
 STUDENT = "agile_autonomy"
 """Kind and word of a student's folder, which a planner flies (`airworthy.planners.agile_autonomy`)."""
-_FOLDERS = "svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER"
+POLICY_WORDS = "svnet:FOLDER, policy:FOLDER, avoid:FOLDER or navigation:FOLDER"
 _OTHERS = {
     ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
     SVNET: "an SV-Net policy, the shipped one or svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
@@ -62,7 +63,7 @@ def pilot_names() -> dict[str, str]:
 def _name(specifier: str) -> str:
     name = specifier.partition(":")[0]
     if name not in pilot_names():
-        hint = f"A trained policy is {_FOLDERS}, a class of your own FILE.py:CLASS."
+        hint = f"A trained policy is {POLICY_WORDS}, a class of your own FILE.py:CLASS."
         raise unknown_name("pilot", name, pilot_names(), hint)
     return name
 
@@ -81,7 +82,9 @@ def _parts(specifier: str) -> tuple[str, str]:
             " Python airworthy.bridges."
         )
     if (colon and (name not in (SVNET, *LEARNT_PILOTS) or not folder)) or (name in LEARNT_PILOTS and not colon):
-        raise AirworthyError(f"The pilot is named {specifier!r}; write {_FOLDERS} for a policy, other pilots without a colon.")
+        raise AirworthyError(
+            f"The pilot is named {specifier!r}; write {POLICY_WORDS} for a policy, other pilots without a colon."
+        )
     return name, folder
 
 

@@ -43,6 +43,7 @@ from airworthy.benchmarks.fly.scene import (
     own_of,
     place_of,
     recording,
+    refuse_unknown,
     region_of,
     with_course,
 )
@@ -131,6 +132,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         from airworthy.benchmarks.fly.outside import fly_outside
 
         return fly_outside(config, quiet)
+    if pilot is None:
+        refuse_unknown(config.pilot)
     own = own_of(config.pilot, pilot)
     plans = is_planner(config.pilot) if own is None and pilot is None else own is not None and own.kind == "planner"
     if own is not None:

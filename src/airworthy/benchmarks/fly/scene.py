@@ -26,7 +26,7 @@ from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_m
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots import FlightPlan, FlightRun
-from airworthy.pilots.catalogue import NAVIGATION, learnt_guide
+from airworthy.pilots.catalogue import NAVIGATION, POLICY_WORDS, learnt_guide, pilot_names
 from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
 from airworthy.sensors import carried_sensors, device_names, device_or_sensor
 from airworthy.sensors.navigation.mounted import mounted_names
@@ -40,7 +40,7 @@ from airworthy.vehicles import Vehicle
 if TYPE_CHECKING:
     from airworthy.scenes import GateFrame, Scene, SceneBatch
 
-__all__ = ["GoalFlight", "ends_of", "finds_own_way", "is_planner", "limited", "own_of", "plans", "point_text"]
+__all__ = ["GoalFlight", "ends_of", "finds_own_way", "is_planner", "limited", "own_of", "plans", "point_text", "refuse_unknown"]
 
 # ---- The scene and the sensors of a run of `airworthy fly` ------------------------------------------------------------------
 
@@ -306,6 +306,22 @@ def is_planner(specifier: str) -> bool:
 def finds_own_way(specifier: str) -> bool:
     """Return whether a pilot's word is of a planner of the benchmark's, or of a learnt policy that finds its own way."""
     return specifier in method_names() or is_learnt_planner(specifier) or learnt_guide(specifier) != ""
+
+
+def refuse_unknown(specifier: str) -> None:
+    """Refuse a pilot's word that nothing goes by.
+
+    Raises:
+        UnknownNameError: Neither a pilot nor a planner has that name.
+        AirworthyError: A planner's name, and something behind it.
+    """
+    word = specifier.partition(":")[0]
+    if is_own_pilot(specifier) or finds_own_way(specifier) or word in pilot_names():
+        return
+    if word in method_names():
+        raise AirworthyError(f"The pilot is named {specifier!r}; planners take nothing behind a colon: write {word}.")
+    hint = f"A trained policy is {POLICY_WORDS}, a class of your own FILE.py:CLASS."
+    raise unknown_name("pilot", specifier, [*pilot_names(), *method_names()], hint)
 
 
 def own_of(specifier: str, given: Any = None) -> NavigationMethod | None:

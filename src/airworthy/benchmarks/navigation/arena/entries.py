@@ -106,7 +106,8 @@ def leagues_of(folders: Sequence[Path]) -> tuple[list[League], list[str]]:
         league = leagues.setdefault(limit, League(protocol))
         left_out += _join(league, folder, manifest)
     if not any(league.rows for league in leagues.values()):
-        raise AirworthyError(f"No flight is left to be ranked: {' '.join(left_out)}")
+        reason = " ".join(left_out) or "the tables hold no flights."
+        raise AirworthyError(f"No flight is left to be ranked: {reason}")
     return [leagues[limit] for limit in sorted(leagues, reverse=True)], left_out
 
 
@@ -115,6 +116,8 @@ def _join(league: League, folder: Path, manifest: Mapping[str, Any]) -> list[str
     unfair = {item.split("'")[1] for item in manifest["division"].get("because", []) if item.startswith("pilot '")}
     rows = read_rows(folder)
     mine = [row for row in rows if row["pilot"] not in unfair]
+    if len({_flight_key(row) for row in mine}) < len(mine):
+        raise AssetError(f"{str(folder / RESULTS_FILE)!r} holds a flight more than once: fly it anew, or take the copies out.")
     known = {_flight_key(row): row for row in league.rows}
     fresh, again = [], 0
     for row in mine:

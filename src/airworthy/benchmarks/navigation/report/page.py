@@ -165,6 +165,8 @@ def _aboard(flown: FlownBatch, batch: SceneBatch) -> str:
     """Return what a levelled camera on the vehicle would see some way into the flight."""
     assert flown.track is not None
     path, turned = flown.track.path(0), flown.track.attitudes(0)
+    if not len(path):  # it never came to rest where it was to start: what it would have seen from there
+        path, turned = flown.mission.start[:1], np.array([[0.0, 0.0, 0.0, 1.0]])
     at = min(int(AHEAD * len(path)), len(path) - 1)
     camera = Device("aboard", "camera", CAMERA, channels=("rgb",))
     x, y, z, w = turned[at]

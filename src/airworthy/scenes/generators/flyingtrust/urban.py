@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -71,7 +73,8 @@ def draw_urban(index: int, rng: Rng) -> ObstacleLayout | None:
     wanted = (COVERAGE[0] + (COVERAGE[1] - COVERAGE[0]) * float(rng.random())) * stated.length * stated.width
     lots = [lot for a in across.blocks for b in along.blocks for lot in _lots((a[0], b[0], a[1], b[1]), whole, rng)]
     built = _built(lots, wanted, rng)
-    covered = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in built)
+    # One after the other: from Python 3.12 on `sum` keeps what rounding drops, and a digest would depend on the version.
+    covered = reduce(add, ((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in built), 0.0)
     share = covered / (stated.length * stated.width)
     if len(built) > count - 5 or not COVERAGE[0] <= share <= COVERAGE[1]:
         return None
