@@ -15,7 +15,7 @@ from airworthy.benchmarks.validation.identified import write_identification
 from airworthy.cli.common import emit_json, show_table
 from airworthy.cli.logs import read_options
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import json_text, refuse_unwritable, write_text
+from airworthy.core.files import json_text, make_folder, refuse_unwritable, write_text
 from airworthy.core.jobs.progress import command_line
 from airworthy.logs import Log, flight_segments, read_log, refuse_input
 from airworthy.vehicles import Identified, IdentifiedValue, Known, Vehicle, identify, named_vehicle, write_vehicle
@@ -87,6 +87,9 @@ def run(config: IdentifyConfig) -> int:
         refuse_input(config.out, [*config.logs, *config.holdout], "log")
         if config.out.suffix.lower() != ".toml":
             raise AirworthyError(f"--out is {str(config.out)!r}; expected a vehicle file, NAME.toml.")
+    if config.report is not None:
+        make_folder(config.report)
+        refuse_unwritable(config.report / "identification.json")
     known = _known(config)
     logs = [read_log(path, read_options(config)) for path in config.logs]
     if config.method == "eschmann2024":
@@ -108,7 +111,6 @@ def run(config: IdentifyConfig) -> int:
     if config.out is not None:
         write_vehicle(found.vehicle, config.out)
     if config.report is not None:
-        config.report.mkdir(parents=True, exist_ok=True)
         write_text(config.report / "identification.json", json_text(_plain(found.record())))
         command = command_line("airworthy vehicles identify", config, leave_out=("json",), positional=("logs",))
         write_identification(config.report, found, logs, command, judges)

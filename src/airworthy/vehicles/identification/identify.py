@@ -41,7 +41,7 @@ from airworthy.vehicles.identification.result import (
     saved_vehicle,
     source_of,
 )
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.vehicles.identification.signals import FlightSignals, flight_signals, refuse_rates
 from airworthy.vehicles.identification.start import StartValues, start_values
 from airworthy.vehicles.record import Vehicle
 
@@ -210,6 +210,7 @@ class _Gathered:
         rest = rest_noise(log)
         self.rested = rest is not None
         self.signals: FlightSignals = flight_signals(log, self.segments, None if rest is None else rest.gyro_bias)
+        refuse_rates(log, self.signals)
         self.notes: list[str] = []
         self.reversed = False
         self.order: tuple[int, ...] | None = None

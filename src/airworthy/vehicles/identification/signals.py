@@ -17,7 +17,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream
 
-__all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals"]
+__all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals", "refuse_rates"]
 
 SAMPLES_MIN = 100
 """Fewer of a stream tell nothing."""
@@ -29,6 +29,8 @@ LEAD = 3.0
 """Of the commands before what is used of a flight, so much is kept: six lags of slow rotors [s]."""
 SLOWEST = 1e-6
 """Least rate at which a state follows [1/s]; a square response has none at standstill."""
+RATE_MAX = 75.0
+"""Ours: gyros of flight controllers end at 35 rad/s (2,000 deg/s), some at 70; larger numbers are deg/s [rad/s]."""
 CHUNK = 0.5
 """Stretches of a log that are followed side by side [s]: five time constants of slow motors and more."""
 PASSES, PASS_END = 8, 3e-5
@@ -305,3 +307,25 @@ def _command(log: Log) -> tuple[HeldCommand, Readings]:
     # Behind the last stamp its command is held.
     until += np.maximum(edges - time[-1], 0.0)[:, None] * values[-1]
     return HeldCommand(float(time[0]), period, np.diff(until, axis=0) / period), Readings(time, values)
+
+
+def refuse_rates(log: Log, signals: FlightSignals) -> None:
+    """Refuse rates that no gyro measures.
+
+    Args:
+        log: Whose they are.
+        signals: As read of it.
+
+    Raises:
+        AirworthyError: They are beyond `RATE_MAX`.
+    """
+    time = signals.gyro.time
+    inside = np.zeros(len(time), bool)
+    for start, stop in signals.spans:
+        inside |= (time >= start) & (time <= stop)
+    most = float(np.quantile(np.abs(signals.gyro.values[inside]).max(axis=1), 0.999)) if inside.any() else 0.0
+    if most > RATE_MAX:
+        raise AirworthyError(
+            f"Log {log.name!r}: the gyro reaches {most:.0f} rad/s in flight, which none measures: its rates are in deg/s."
+            " Nothing is told from wrong units."
+        )

@@ -21,15 +21,13 @@ from airworthy.logs.checks import rest_noise
 from airworthy.logs.motor_speeds import speed_faults
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.identification.agreement import refuse_orders, refuse_unlike
-from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals
+from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals, refuse_rates
 
 __all__ = ["Feed", "ReadyFlight", "ready_flights"]
 
 Feed = Literal["auto", "speeds", "commands"]
 UNITS_WRONG = 5.0
 """Ours: a gyro that turns so many times as fast as attitudes, or as slow, is in other units; nearer ones are another frame."""
-RATE_MAX = 75.0
-"""Ours: gyros of flight controllers end at 35 rad/s (2,000 deg/s), some at 70; larger numbers are deg/s [rad/s]."""
 POSE_TIME = 3.0
 """Poses of less time than this are no reference [s]."""
 LONGEST = 600.0
@@ -125,7 +123,7 @@ def _ready(
         log = replace(log, streams=(*log.streams, LogStream("accelerometer", gyro.time, np.zeros_like(gyro.values))))
     rest = rest_noise(log) if force else None
     signals = flight_signals(log, segments, None if rest is None else rest.gyro_bias)
-    _refuse_rates(log, signals)
+    refuse_rates(log, signals)
     order = _order(log, segments, vehicle, notes)
     if order is not None and order != tuple(range(len(order))):
         signals = signals.ordered(order)
@@ -172,20 +170,6 @@ def _refuse_units(log: Log) -> None:
             raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is predicted from wrong units.")
         if check.passed is False and check.name == "stamps" and "Hz" in check.said:
             raise AirworthyError(f"Log {log.name!r}: {check.said}")
-
-
-def _refuse_rates(log: Log, signals: FlightSignals) -> None:
-    """Refuse rates that no gyro measures."""
-    time = signals.gyro.time
-    inside = np.zeros(len(time), bool)
-    for start, stop in signals.spans:
-        inside |= (time >= start) & (time <= stop)
-    most = float(np.quantile(np.abs(signals.gyro.values[inside]).max(axis=1), 0.999)) if inside.any() else 0.0
-    if most > RATE_MAX:
-        raise AirworthyError(
-            f"Log {log.name!r}: the gyro reaches {most:.0f} rad/s in flight, which none measures: its rates are in deg/s."
-            " Nothing is predicted from wrong units."
-        )
 
 
 def _refuse_count(log: Log, vehicle: Vehicle) -> None:

@@ -36,7 +36,7 @@ MATTERS = {"lift": 0.03, "turn": 0.2}
 """Ours: a share of the lift, and of the response of a rate, that is worth a sentence."""
 LIFT_MAX = 0.1
 """Ours: a record whose lift is further off is not to be trusted, whatever its rates."""
-TURN_MAX = 2.0
+TURN_MAX = 1.5
 """Ours: a record whose turns about x or y are off by more than this factor is not to be trusted either."""
 HELD_WIDTH = 0.025
 """Over which the specific force that is held is averaged [s]: within it readings are vibration."""
@@ -298,7 +298,7 @@ def judged_row(rows: Sequence[ErrorRow], channel: str) -> ErrorRow | None:
 def verdict(rows: Sequence[ErrorRow], found: Sequence[Mismatch], diverged: ArrayBool, hovers: bool) -> tuple[str, str]:
     """Return a word, "flyable", "supported" or "do not trust", and whether the vehicle explains the log, in a few sentences.
 
-    "flyable": it hovers, its lift is right to a tenth and its turns to a factor of two, and the trimmed prediction's error of
+    "flyable": it hovers, its lift is right to a tenth and its turns to a factor of 1.5, and the trimmed prediction's error of
     the rate at a quarter of a second is under 0.7 of the better baseline's on windows with turns, beyond chance. "supported":
     it hovers, lift and turns are as right, something is predicted better than without it, beyond chance, and the rate not
     worse.
@@ -316,7 +316,8 @@ def verdict(rows: Sequence[ErrorRow], found: Sequence[Mismatch], diverged: Array
             words[row.says()].append(_WORDS[channel])
     how = {"better": "smaller in", "worse": "larger in", "not told apart": "not told apart in"}
     parts = "; ".join(f"{how[word]} {_listed(names)}" for word, names in words.items() if names)
-    explained = "explains the log" if words["better"] and not words["worse"] else "explains the log in part"
+    whole = bool(words["better"]) and not words["worse"] and not any(m.matters for m in found)
+    explained = "explains the log" if whole else "explains the log in part"
     explained = explained if words["better"] else "does not explain the log"
     said = f"The vehicle {explained}. Its errors a quarter of a second ahead, beside what needs no vehicle: {parts}."
     if diverged.any():
