@@ -89,7 +89,7 @@ def _earlier(item: Field[Any], now: Any, before: Mapping[str, Any]) -> Any:
     """
     told = before[item.name] if item.name in before else _default(item)
     if is_dataclass(now) and not isinstance(now, type) and isinstance(told, Mapping):
-        return {**{inner.name: _default(inner) for inner in fields(now) if inner.name not in told}, **told}
+        return {**told, **{inner.name: _default(inner) for inner in fields(now) if inner.name not in told}}
     return told
 
 
