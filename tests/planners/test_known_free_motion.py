@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from airworthy.core.arrays import Array
 from airworthy.planners.common.interface import Airframes, Mission
@@ -10,8 +13,17 @@ from airworthy.planners.common.reference import evaluate_polynomial
 from airworthy.planners.known_free.candidates import brakes, candidates, route_speeds, stopping_speed, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings
 from airworthy.planners.known_free.heading import Headings
+from airworthy.planners.known_free.limit_proofs import parts_keep_limits
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits, limits_of
-from airworthy.planners.known_free.motion import StoppingPlans, hulls, pieces, quintics, stopping, within_limits
+from airworthy.planners.known_free.motion import (
+    StoppingPlans,
+    hulls,
+    parts_within_limits,
+    pieces,
+    quintics,
+    stopping,
+    within_limits,
+)
 from airworthy.vehicles import vehicle
 
 NAMES = ("real_09", "real_12", "virt_05")
@@ -265,3 +277,37 @@ def test_headings_turn_as_fast_as_yaw_allows_and_stop_there() -> None:
     # The weak one needs longer.
     reached = [int(np.argmax(np.array(yaws)[:, k] > 2.4)) for k in range(2)]
     assert reached[0] > reached[1]
+
+
+def test_native_proofs_give_the_bits_of_their_twin() -> None:
+    """Which keep every limit and which break one each; longest speeds; nothing for nothing; what is no number keeps nothing."""
+    rng, found = np.random.default_rng(5), limits()
+    for flight in (0, 1, 2, 0, 1, 2):
+        count = int(rng.integers(1, 300))
+        start, end = rng.normal(size=(3, 3)) * [[3.0], [1.5], [1.0]], np.zeros((count, 3, 3))
+        end[:, 0], end[:, 1] = start[0] + 2.0 * rng.normal(size=(count, 3)), rng.normal(size=(count, 3))
+        duration = rng.uniform(0.3, 8.0, count)
+        made, one = quintics(start, end, duration), found.of(flight)
+        for share in (1.0, 1.3):
+            wanted, got = parts_within_limits(made, duration, one, share), parts_keep_limits(made, duration, one, share)
+            np.testing.assert_array_equal(got[0], wanted[0])
+            np.testing.assert_array_equal(got[1], wanted[1])
+            assert 0 < wanted[0].sum() or count < 30
+    made[0, 3] = np.nan
+    keeps, most = parts_keep_limits(made, duration, one)
+    assert not keeps[0]
+    assert np.isnan(most[0])
+    np.testing.assert_array_equal(keeps[1:], parts_within_limits(made, duration, one)[0][1:])
+    assert [len(part) for part in parts_keep_limits(made[:0], duration[:0], one)] == [0, 0]
+
+
+@pytest.mark.parametrize(("power", "axis", "value"), [(1, 0, 9.0), (2, 0, 4.0), (2, 2, 20.0), (2, 2, -4.0), (3, 1, 40.0)])
+def test_native_proofs_know_every_limit(power: int, axis: int, value: float) -> None:
+    """Of speed, acceleration, thrust, least thrust and jerk one is broken at a time, by the last part alone."""
+    one = limits().of(2)
+    one = replace(one, **{"acceleration": np.array(100.0)}) if (power, axis) == (2, 2) else one
+    one = replace(one, **{"speed": np.array(100.0), "jerk": np.array(1e4)}) if power == 2 else one
+    still = np.zeros((2, 6, 3))
+    still[1, power, axis] = value
+    keeps, _ = parts_keep_limits(still, np.array([0.4, 0.4]), one)
+    assert keeps.tolist() == [True, False]

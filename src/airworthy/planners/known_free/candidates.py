@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.core.arrays import Array
+from airworthy.planners.known_free.limit_proofs import parts_keep_limits
 from airworthy.planners.known_free.limits import MotionLimits
-from airworthy.planners.known_free.motion import StoppingTrajectory, parts_keep_limits, quintics, stopping
+from airworthy.planners.known_free.motion import StoppingTrajectory, quintics, stopping
 from airworthy.planners.known_free.path import SPACING
 
 __all__ = ["StoppingCandidates", "brakes", "candidates", "route_speeds", "stopping_speed", "time_left"]

@@ -358,7 +358,8 @@ class Certifier:
             held["points"][3 * (end - len(path)) : 3 * end] = path.reshape(-1)
         held["wide"][:count], held["sure"][:count] = wide, sure
         if count:
-            quiet_launch(certify_kernel(), count, self._sent, "cpu")
+            self._command.set_dim(count)
+            self._command.launch()
         result = held["result"][: 2 * count].reshape(count, 2).astype(np.int64)
         return result[:, 0], result[:, 1]
 
@@ -373,7 +374,9 @@ class Certifier:
         self._arrays = {
             name: np.zeros(small.get(name, sizes.get(name, self._room + 1)), kinds.get(name, np.float64)) for name in names
         }
-        self._sent = [_send(self._arrays[name]) for name in names]
+        sent = [_send(self._arrays[name]) for name in names]
+        # Recorded: packing arguments anew takes longer than most answers.
+        self._command = quiet_launch(certify_kernel(), self._room, sent, "cpu", record=True)
 
 
 # ---- The same, readable ------------------------------------------------------------------------------------------------------

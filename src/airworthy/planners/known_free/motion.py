@@ -18,10 +18,10 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.planners.common.reference import evaluate_polynomial, quintic
 from airworthy.planners.known_free.limits import GRAVITY, MotionLimits
 
-__all__ = ["StoppingPlans", "StoppingTrajectory", "hulls", "parts_keep_limits", "pieces", "stopping", "within_limits"]
+__all__ = ["StoppingPlans", "StoppingTrajectory", "hulls", "parts_within_limits", "pieces", "stopping", "within_limits"]
 
 
-_PARTS = 4
+PARTS = 4
 """Of a polynomial, each of which is proved by itself, ours."""
 
 
@@ -32,7 +32,7 @@ def _to_bernstein(degree: int) -> Array:
 
 
 @cache
-def _to_hulls() -> tuple[Array, tuple[slice, ...]]:
+def hull_matrix() -> tuple[Array, tuple[slice, ...]]:
     """Matrix (18, 6) from scaled coefficients to those of the derivatives 0 to 3, and the rows of each."""
     parts = []
     for order in range(4):
@@ -46,7 +46,7 @@ def _to_hulls() -> tuple[Array, tuple[slice, ...]]:
 
 def hulls(coefficients: Array, duration: Array) -> list[Array]:
     """Return Bernstein coefficients (k, 6 - order, 3) of derivatives 0 to 3 of polynomials (k, 6, 3) over durations (k,)."""
-    matrix, rows = _to_hulls()
+    matrix, rows = hull_matrix()
     powers = duration[:, None] ** np.arange(6)
     every = matrix @ (coefficients * powers[:, :, None])
     return [every[:, row] / powers[:, order, None, None] for order, row in enumerate(rows)]
@@ -92,18 +92,18 @@ def pieces(coefficients: Array, duration: Array, count: int) -> tuple[Array, Arr
     return parts.reshape(-1, 6, 3), np.repeat(duration / count, count)
 
 
-def parts_keep_limits(found: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
-    """Tell part by part, whose hulls are tighter, what `within_limits` tells of polynomials (k, 6, 3).
+def parts_within_limits(found: Array, duration: Array, limits: MotionLimits, share: float = 1.0) -> tuple[ArrayBool, Array]:
+    """Tell part by part, whose hulls are tighter, what `within_limits` tells; the readable twin of `limit_proofs`.
 
     Args:
-        found: Ascending powers of time.
+        found: Polynomials (k, 6, 3), ascending powers of time.
         duration: (k,) [s]
         limits: Of the flight.
         share: Of limits of acceleration and jerk that is not to be exceeded.
     """
-    parts, time = pieces(found, duration, _PARTS)
+    parts, time = pieces(found, duration, PARTS)
     keeps, most = within_limits(parts, time, limits, share)
-    return np.all(keeps.reshape(-1, _PARTS), axis=1), most.reshape(-1, _PARTS).max(1)
+    return np.all(keeps.reshape(-1, PARTS), axis=1), most.reshape(-1, PARTS).max(1)
 
 
 def _longest(vectors: Array) -> Array:

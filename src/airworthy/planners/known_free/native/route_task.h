@@ -126,10 +126,15 @@ search.escape = prices.data[8];
 search.blind = prices.data[9];
 const double near_goal = prices.data[10];
 search.fill_rates();
-double lengths[27];
+// Neighbours in the order of their directions, which decides between equals.
+struct Neighbour {
+  double length;
+  int a, b, c, away;
+};
+Neighbour around[27];
 for (int d = 0; d < 27; ++d) {
   const int a = d / 9 - 1, b = d / 3 % 3 - 1, c = d % 3 - 1;
-  lengths[d] = ::sqrt(4.0 * (a * a + b * b) + (double)(c * c));
+  around[d] = {::sqrt(4.0 * (a * a + b * b) + (double)(c * c)), a, b, c, (a * space.m[1] + b) * space.m[2] + c};
 }
 const size_t start = space.node_at(from[0], from[1], from[2]);
 int expansions = 0, length = 0;
@@ -144,20 +149,23 @@ while (search.open > 0 && expansions < budget) {
   if (node.closed) continue;
   node.closed = 1;
   ++expansions;
-  const int k = (int)(here % space.m[2]), j = (int)(here / space.m[2] % space.m[1]), i = (int)(here / space.m[2] / space.m[1]);
+  const unsigned int number = (unsigned int)here, row = number / (unsigned int)space.m[2];
+  const int k = (int)(number % (unsigned int)space.m[2]), j = (int)(row % (unsigned int)space.m[1]), i = (int)(row / (unsigned int)space.m[1]);
   const double gx = 2.0 * (i - goal[0]), gy = 2.0 * (j - goal[1]), gz = k - goal[2];
   if (gx * gx + gy * gy + gz * gz <= near_goal) {
     reached = here;
     break;
   }
+  const int* const l = search.limit;
+  const bool inner = i > l[0] && j > l[1] && k > l[2] && i < l[3] && j < l[4] && k < l[5];
   for (int d = 0; d < 27; ++d) {
-    const int a = d / 9 - 1, b = d / 3 % 3 - 1, c = d % 3 - 1, u = i + a, v = j + b, w = k + c;
-    const int* const l = search.limit;
-    if (d == 13 || u < l[0] || v < l[1] || w < l[2] || u > l[3] || v > l[4] || w > l[5]) continue;
-    const size_t at = space.node_at(u, v, w);
+    const Neighbour& step = around[d];
+    const int u = i + step.a, v = j + step.b, w = k + step.c;
+    if (d == 13 || (!inner && (u < l[0] || v < l[1] || w < l[2] || u > l[3] || v > l[4] || w > l[5]))) continue;
+    const size_t at = (size_t)(here + step.away);
     RouteNode& next = search.seen(u, v, w, at);
-    if (next.closed || next.rate < 0 || (next.dim && a == 0 && b == 0)) continue;
-    const double through = node.cost + search.rates[next.rate] * lengths[d];
+    if (next.closed || next.rate < 0 || (next.dim && step.a == 0 && step.b == 0)) continue;
+    const double through = node.cost + search.rates[next.rate] * step.length;
     if (through >= next.cost) continue;
     next.cost = through;
     next.came = (unsigned char)d;
