@@ -32,7 +32,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, sha256_file, write_json
 from airworthy.core.threads import after_fork, building, run_at_once
 
-__all__ = ["announce_builds", "ensure_loaded", "kernel_cache", "native_kernel"]
+__all__ = ["announce_builds", "ensure_loaded", "kernel_cache", "native_kernel", "quiet_load"]
 
 # ---- Warp's kernel cache, guarded: what a crash, a full disk or a bad one left of it is built anew --------------------------
 #
@@ -249,6 +249,18 @@ def _without_driver_warning() -> Iterator[None]:
             said.seek(0)
             lines = said.read().splitlines(keepends=True)
             os.write(2, b"".join(line for line in lines if b"CUDA driver" not in line))
+
+
+def quiet_load(kernel: Any, device: str) -> None:
+    """Compile or load a kernel's module without a line of output, so that the first launch need not.
+
+    Args:
+        kernel: A Warp kernel.
+        device: Warp's name of the device.
+    """
+    wp = quiet_warp()
+    with _quiet_level(wp):
+        ensure_loaded(kernel, device, wp.config.kernel_cache_dir)
 
 
 def quiet_launch(kernel: Any, dim: int, inputs: list[Any], device: str, record: bool = False) -> Any:

@@ -23,8 +23,9 @@ from airworthy.planners.hybrid.proposers import RATE, TIMES, Proposer
 from airworthy.planners.hybrid.sight import MapsAndImages
 from airworthy.planners.known_free.candidates import StoppingCandidates, route_speeds, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings
+from airworthy.planners.known_free.limit_proofs import parts_keep_limits
 from airworthy.planners.known_free.limits import MotionLimits
-from airworthy.planners.known_free.motion import StoppingTrajectory, parts_keep_limits, quintics, stopping
+from airworthy.planners.known_free.motion import StoppingTrajectory, quintics, stopping
 from airworthy.planners.known_free.planner import KnownFreePlanner
 
 __all__ = ["COUNTS", "HybridPlanner", "HybridSettings", "proposed_trajectories"]

@@ -1,4 +1,4 @@
-"""Proofs that hundreds of polynomials keep a flight's limits, natively: most of what a decision took was NumPy's overhead here."""
+"""Proofs that hundreds of polynomials keep a flight's limits, natively: NumPy's overhead here was most of a decision's time."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayInt, NDArray
-from airworthy.core.native_kernel import ensure_loaded, native_kernel, quiet_launch, quiet_warp
+from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_load
 from airworthy.planners.known_free.config import RouteSettings
 from airworthy.planners.known_free.known_space import BLOCKED, KNOWN, REFUSED, TAKEN, KnownSpace, _send, task_source
 
@@ -83,7 +83,7 @@ class RouteSearches:
         self._nodes = np.zeros(0, np.uint8)
         self._heap = np.empty(_WAITING * _ITEM_BYTES, np.uint8)
         # Before the first flight, whose first decision would wait for it.
-        ensure_loaded(route_kernel(), "cpu", quiet_warp().config.kernel_cache_dir)
+        quiet_load(route_kernel(), "cpu")
 
     def prices(self, resolution: float, goal_radius: float) -> Array:
         """Return what kernels ask: prices, and squares [cells^2] of the radii of escape, blindness and goal; (11,)."""
