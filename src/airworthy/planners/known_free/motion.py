@@ -33,7 +33,7 @@ def _to_bernstein(degree: int) -> Array:
 
 @cache
 def hull_matrix() -> tuple[Array, tuple[slice, ...]]:
-    """Matrix (18, 6) from scaled coefficients to those of the derivatives 0 to 3, and the rows of each."""
+    """Return the matrix (18, 6) from scaled coefficients to those of the derivatives 0 to 3, and the rows of each."""
     parts = []
     for order in range(4):
         factor = np.array([np.prod(np.arange(p - order + 1, p + 1)) if p >= order else 0.0 for p in range(6)], np.float64)
