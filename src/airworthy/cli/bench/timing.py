@@ -20,7 +20,7 @@ _DESCRIPTION = (
 class TimingConfig:
     """Whom to time, and in what."""
 
-    pilots: tuple[str, ...] = ("ego", "fast", "pgo", "navrl")
+    pilots: tuple[str, ...] = ("ego", "fast", "pgo", "navrl", "known_free")
     """Pilots, as of airworthy bench navigation."""
     vehicle: str = "virt_05"
     """Vehicle of the catalogue."""
