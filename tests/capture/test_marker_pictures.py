@@ -44,7 +44,12 @@ def drawn(corners: np.ndarray, size: tuple[int, int], light: object = None, nois
         values += [x, y]
     matrix = np.append(np.linalg.solve(np.array(rows), np.array(values)), 1.0).reshape(3, 3)
     width, height = size
-    u, v = np.meshgrid((np.arange(8 * width) + 0.5) / 8.0, (np.arange(8 * height) + 0.5) / 8.0)
+    # Pixels on print or margin, the square from -1 to 7; all of the others is grey.
+    ends = np.array([[-1.0, -1.0, 1.0], [7.0, -1.0, 1.0], [7.0, 7.0, 1.0], [-1.0, 7.0, 1.0]]) @ np.linalg.inv(matrix).T
+    ends = ends[:, :2] / ends[:, 2:]
+    left, top = np.clip(np.floor(ends.min(axis=0)).astype(int), 0, size)
+    right, bottom = np.clip(np.ceil(ends.max(axis=0)).astype(int), 0, size)
+    u, v = np.meshgrid((np.arange(8 * left, 8 * right) + 0.5) / 8.0, (np.arange(8 * top, 8 * bottom) + 0.5) / 8.0)
     place = np.stack((u, v, np.ones_like(u)), axis=-1) @ matrix.T
     place = place[..., :2] / place[..., 2:]
     cell = np.floor(place).astype(int) + 1
@@ -52,7 +57,9 @@ def drawn(corners: np.ndarray, size: tuple[int, int], light: object = None, nois
     cell = np.clip(cell, 0, 7)
     print_ = np.where(draw_marker(1)[cell[..., 1], cell[..., 0]] > 0, 0.8, 0.04)
     falls = 1.0 if light is None else light(place.reshape(-1, 2) / 6.0).reshape(inside.shape)
-    linear = np.where(inside, print_ * falls, 0.25).reshape(height, 8, width, 8).mean(axis=(1, 3))
+    linear = np.full((height, width), 0.25)
+    points = np.where(inside, print_ * falls, 0.25).reshape(bottom - top, 8, right - left, 8)
+    linear[top:bottom, left:right] = points.mean(axis=(1, 3))
     counts = 255.0 * srgb_from_linear(linear)[..., None] + noise * np.random.default_rng(seed).normal(size=(height, width, 3))
     return np.clip(np.rint(counts), 0, 255).astype(np.uint8)
 

@@ -62,10 +62,16 @@ class Adjusted:
         size = 6 * COUNT + 3 * POINTS + 1
         true, x = self._rows(np.zeros(size)), np.zeros(size)
         slope = np.zeros((2 * len(self.picture), size))
-        for column in range(size):
-            step = np.zeros(size)
-            step[column] = 1e-5
-            slope[:, column] = ((self._rows(step) - self._rows(-step)) / 2e-5).ravel()
+        rows = np.arange(len(slope)).reshape(-1, 2)
+        # Of each picture, and of each point, an observation has one: all are moved at once, and each is told by its own.
+        for first, of in [(0, self.picture), (3 * COUNT, self.picture), (6 * COUNT, self.point)]:
+            for axis in range(3):
+                column, step = first + 3 * of + axis, np.zeros(size)
+                step[column] = 1e-5
+                slope[rows, column[:, None]] = (self._rows(step) - self._rows(-step)) / 2e-5
+        step = np.zeros(size)
+        step[-1] = 1e-5
+        slope[:, -1] = ((self._rows(step) - self._rows(-step)) / 2e-5).ravel()
         normal = slope.T @ slope
         normal[np.diag_indices(size)] += 1e-9 * np.diagonal(normal) + 1e-9
         for _ in range(3):

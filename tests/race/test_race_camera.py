@@ -30,7 +30,7 @@ import numpy as np
 
 
 class Eyes:
-    """Rises by what it sees, and gives up after four images in flight."""
+    """Rises by what it sees, and gives up after two images in flight."""
 
     rate = 240.0
     sensors = ("imu", "camera")
@@ -39,7 +39,7 @@ class Eyes:
         self.thrust = 12.0
 
     def command(self, onboard):
-        if onboard.time >= 0.05:
+        if onboard.time >= 0.035:
             raise RuntimeError("enough")
         assert not onboard.frames
         for image in onboard.images:
@@ -69,10 +69,16 @@ def entry(made: Any, sensors: tuple[str, ...], rate: float = 240.0) -> PilotEntr
     return PilotEntry("keeps", made, False, False, rate, sensors)
 
 
-def kept(sensors: tuple[str, ...], seconds: float = 0.03, word: str = "noisy", look_s: float = 1.0) -> list[Onboard]:
+def kept(sensors: tuple[str, ...], seconds: float = 0.02, word: str = "noisy", look_s: float = 1.0) -> list[Onboard]:
     pilot = Keeps(seconds)
     fly_races(RACE, ("published/3",), entry(lambda: pilot, sensors), race_class(word), look_s=look_s)
     return pilot.given
+
+
+@pytest.fixture(scope="module")
+def single() -> list[Onboard]:
+    """What a pilot with one camera is given; not to be changed."""
+    return kept(("imu", "camera"))
 
 
 def seen(position: Array, attitude: Array) -> Any:
@@ -83,21 +89,22 @@ def seen(position: Array, attitude: Array) -> Any:
     return to_8bit(np.asarray(out["rgb"]))
 
 
-def test_images_are_of_the_course_from_where_the_vehicle_is() -> None:
-    given = kept(("imu", "camera"))
-    stamps = [image.stamp for record in given for image in record.images]
+def test_images_are_of_the_course_from_where_the_vehicle_is(single: list[Onboard]) -> None:
+    stamps = [image.stamp for record in single for image in record.images]
     # Before arming one image, since nothing moves; then one a frame.
     assert stamps == [-1.0 / 60.0, 0.0, 16 / 960]
-    first, second = given[0].images
+    first, second = single[0].images
     assert first.pixels.shape == (1, 768, 1024, 3)
     assert np.array_equal(first.pixels, second.pixels)
     start = np.array(RACE.start.position), from_euler(0.0, 0.0, np.radians(RACE.start.yaw_deg))
     assert np.array_equal(first.pixels, seen(*(value.astype(np.float32).astype(np.float64) for value in start)))
-    assert not any(record.frames for record in given)
+    # Who writes into one of the two leaves the other as it was.
+    assert not np.shares_memory(first.pixels, second.pixels)
+    assert not any(record.frames for record in single)
 
 
-def test_images_of_the_pair_are_those_of_the_camera_and_of_one_beside_it() -> None:
-    one, both = kept(("imu", "camera")), kept(("imu", "stereo"))
+def test_images_of_the_pair_are_those_of_the_camera_and_of_one_beside_it(single: list[Onboard]) -> None:
+    one, both = single, kept(("imu", "stereo"))
     assert [record.time for record in one] == [record.time for record in both]
     pairs = [(a, b) for x, y in zip(one, both, strict=True) for a, b in zip(x.images, y.images, strict=True)]
     assert len(pairs) == 3
@@ -119,6 +126,25 @@ def test_pairs_of_class_hard_come_a_frame_late() -> None:
     given = kept(("stereo",), word="hard", look_s=0.0)
     came = [(round(record.time * 960), [image.stamp for image in record.images]) for record in given if record.images]
     assert came == [(16, [0.0])]
+
+
+def test_who_was_sent_home_is_rendered_no_more_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The referee hears of it up to a tenth of a second later, in which the others of the batch go on."""
+    seen = list[list[int]]()
+    take = runner.RaceCamera.take
+
+    def watched(camera: Any, position: Array, attitude: Array, stamp: float, flying: Any) -> Any:
+        seen.append(flying.tolist())
+        return take(camera, position, attitude, stamp, np.zeros(0, np.intp))
+
+    monkeypatch.setattr(runner.RaceCamera, "take", watched)
+    last = iter((0.02, 0.05))
+    fly_races(
+        RACE, ("published/3", "published/5"), entry(lambda: Keeps(next(last)), ("camera",)), race_class("noisy"), look_s=0.0
+    )
+    # Of physics steps 16, 32, 48 and on: the first gives up at the command of step 20, the other at that of 48.
+    assert seen == [[0, 1], [1], [1], *[[]] * (len(seen) - 3)]
+    assert len(seen) > 3
 
 
 def test_who_asks_for_no_image_has_none_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +199,7 @@ def test_who_names_sensors_is_given_no_others() -> None:
     """By them it stands in Table IV."""
 
     def brought(sensors: tuple[str, ...]) -> set[str]:
-        given = kept(sensors)
+        given = kept(sensors, 0.01, look_s=0.0)
         names = {"imu": "imu_stamp", "beacons": "frames", "ranger": "ranger", "camera": "images"}
         for record in given:
             assert record.imu.shape == (len(record.imu_stamp), 1, 6)

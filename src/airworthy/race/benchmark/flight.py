@@ -214,8 +214,7 @@ class _Batch:
         self._images: list[ImageFrame] = []
         if self._camera is not None:
             here = self._poses()
-            self._images += self._camera.look(here.position, here.attitude, look_s, everybody)
-            self._images += self._camera.take(here.position, here.attitude, 0.0, everybody)
+            self._images += self._camera.begin(here.position, here.attitude, look_s, everybody)
 
     def begin(self) -> None:
         """Have the pilots begin."""
@@ -244,6 +243,8 @@ class _Batch:
         self._sim.set_command(self._crew.command)
         imu = np.empty((self._period, len(racing), 6))
         flying = np.flatnonzero(racing)
+        # Whose pilot was sent home is rendered nothing any more: the referee hears of it up to a tenth of a second later.
+        seeing = np.flatnonzero(racing & (failed == int(RaceEnd.RUNNING)))
         self._frames, self._ranged, self._images = [], [], []
         for k in range(self._period):
             logged = self._sim.advance(1, imu_log=True)
@@ -260,7 +261,7 @@ class _Batch:
                 self._ranged += ranged
                 if self._camera is not None:
                     here = self._poses()
-                    self._images += self._camera.take(here.position, here.attitude, self._step / self._rate, flying)
+                    self._images += self._camera.take(here.position, here.attitude, self._step / self._rate, seeing)
         self._imu = imu
         self._measures.append(Measure(self._step, np.linalg.norm(np.asarray(self._sim.velocity, np.float64), axis=1)))
         self._whole = np.where(self._contact.flies_on, np.minimum(self._whole, self._step - self._period), self._whole)

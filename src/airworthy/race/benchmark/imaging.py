@@ -53,18 +53,25 @@ class RaceCamera:
         self._right = Camera(members["right"], "right") if pair else None
         self._waiting: list[ImageFrame] = []
 
-    def look(self, position: np.ndarray, attitude: np.ndarray, seconds: float, flying: ArrayIndex) -> list[ImageFrame]:
-        """Return what was seen before arming, oldest first: one image, since nothing moves and images are ideal.
+    def begin(self, position: np.ndarray, attitude: np.ndarray, seconds: float, flying: ArrayIndex) -> list[ImageFrame]:
+        """Return what is seen before arming and at the start, as far as it has arrived then, oldest first.
+
+        Before arming it is one image, since nothing moves and images are ideal; for the same reason that of the start has the
+        same pixels, and is rendered with it.
 
         Args:
             position: Of the vehicles [m], (flights, 3).
             attitude: Quaternions x, y, z, w, (flights, 4).
-            seconds: How long it looks; less than a frame is nothing.
+            seconds: How long it looks before arming; less than a frame is nothing.
             flying: Numbers of the flights that are looked for.
         """
-        if math.floor(seconds * FRAME_HZ + 1e-9) < 1:
-            return []
-        return self.take(position, attitude, -1.0 / FRAME_HZ, flying)
+        start = self._taken(position, attitude, 0.0, flying)
+        arrived: list[ImageFrame] = []
+        if math.floor(seconds * FRAME_HZ + 1e-9) >= 1:
+            # Copies: who writes into one image finds the other as it was.
+            right = None if start.right is None else start.right.copy()
+            arrived += self._arrived(ImageFrame(-1.0 / FRAME_HZ, start.pixels.copy(), right))
+        return arrived + self._arrived(start)
 
     def take(self, position: np.ndarray, attitude: np.ndarray, stamp: float, flying: ArrayIndex) -> list[ImageFrame]:
         """Return the images that arrive as one is taken: it, or one that was taken earlier.
@@ -75,9 +82,16 @@ class RaceCamera:
             stamp: Of the pose [s].
             flying: Numbers of the flights that go on; the images of others are black.
         """
+        return self._arrived(self._taken(position, attitude, stamp, flying))
+
+    def _taken(self, position: np.ndarray, attitude: np.ndarray, stamp: float, flying: ArrayIndex) -> ImageFrame:
         left = self._pictures(self._left, position, attitude, flying)
         right = None if self._right is None else self._pictures(self._right, position, attitude, flying)
-        self._waiting.append(ImageFrame(stamp, left, right))
+        return ImageFrame(stamp, left, right)
+
+    def _arrived(self, taken: ImageFrame) -> list[ImageFrame]:
+        """Return what arrives as an image is taken."""
+        self._waiting.append(taken)
         ready = max(0, len(self._waiting) - self._delay)
         arrived, self._waiting = self._waiting[:ready], self._waiting[ready:]
         return arrived
