@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -146,8 +147,7 @@ def test_a_row_of_gates_is_flown_and_judged() -> None:
     """A plan, once solved, flown alone and as one of two: the same bits; and what is told of it."""
     pytest.importorskip("casadi")
     race = strict_race(vehicle="kingfisher", frames=GateFrames())
-    plans = CoursePlanner.of(race, KINGFISHER)
-    plan = replace_nodes(plans).first(race)
+    plan = first_plan(race)
 
     def planned(told: Told) -> object:
         assert told.plan is None
@@ -173,7 +173,7 @@ def test_who_is_far_off_its_plan_plans_anew_from_where_it_is(
     monkeypatch.setattr("airworthy.race.benchmark.course_flight._ASTRAY", bound)
     near = RaceInformation(gates="near", near_m=100.0) if late else RaceInformation()
     race = strict_race(vehicle="kingfisher", frames=GateFrames(), information=near)
-    plan, told = replace_nodes(CoursePlanner.of(race, KINGFISHER)).first(race), list[Told]()
+    plan, told = first_plan(race), list[Told]()
 
     def planned(what: Told) -> RacePlan | None:
         told.append(what)
@@ -196,8 +196,11 @@ def test_the_true_state_is_said_to_be_the_races_own_where_it_is() -> None:
         assert (_informed(load_race(name)) + "; rotor").startswith(note)
 
 
-def replace_nodes(plans: CoursePlanner) -> CoursePlanner:
-    return replace(plans, options=replace(plans.options, nodes=8))
+@cache
+def first_plan(race: Race) -> RacePlan:
+    """The first plan of a race, of few nodes; solved once for all who fly it."""
+    plans = CoursePlanner.of(race, KINGFISHER)
+    return replace(plans, options=replace(plans.options, nodes=8)).first(race)
 
 
 def test_who_flies_what_is_refused_in_a_sentence() -> None:

@@ -130,11 +130,11 @@ def test_pairs_of_class_hard_come_a_frame_late() -> None:
 
 def test_who_was_sent_home_is_rendered_no_more_images(monkeypatch: pytest.MonkeyPatch) -> None:
     """The referee hears of it up to a tenth of a second later, in which the others of the batch go on."""
-    seen = list[list[int]]()
+    rendered = list[list[int]]()
     take = runner.RaceCamera.take
 
     def watched(camera: Any, position: Array, attitude: Array, stamp: float, flying: Any) -> Any:
-        seen.append(flying.tolist())
+        rendered.append(flying.tolist())
         return take(camera, position, attitude, stamp, np.zeros(0, np.intp))
 
     monkeypatch.setattr(runner.RaceCamera, "take", watched)
@@ -143,8 +143,8 @@ def test_who_was_sent_home_is_rendered_no_more_images(monkeypatch: pytest.Monkey
         RACE, ("published/3", "published/5"), entry(lambda: Keeps(next(last)), ("camera",)), race_class("noisy"), look_s=0.0
     )
     # Of physics steps 16, 32, 48 and on: the first gives up at the command of step 20, the other at that of 48.
-    assert seen == [[0, 1], [1], [1], *[[]] * (len(seen) - 3)]
-    assert len(seen) > 3
+    assert rendered == [[0, 1], [1], [1], *[[]] * (len(rendered) - 3)]
+    assert len(rendered) > 3
 
 
 def test_who_asks_for_no_image_has_none_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
