@@ -74,6 +74,19 @@ def test_a_search_that_needs_more_room_than_there_is_has_failed(monkeypatch: pyt
     np.testing.assert_array_equal(most[5000].nodes, route_twin(space, SETTINGS, START, GOAL, BOX, 0.15).nodes)
 
 
+def test_room_in_the_open_set_is_given_back_and_nothing_behind_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, low, high = space_of(walled()), 50, 5000
+    while high - low > 1:
+        room = (low + high) // 2
+        monkeypatch.setattr(route, "_WAITING", room)
+        searches = RouteSearches(SETTINGS)
+        searches._heap = np.full((2 * room + 20_000) * 16, 170, np.uint8)
+        found = len(searches.find(space, START, GOAL, BOX, 0.15).nodes)
+        low, high = (low, room) if found else (room, high)
+        assert (searches._heap[2 * room * 16 :] == 170).all()
+    assert 100 < high < 4000
+
+
 def test_a_route_leads_through_the_gap_and_its_path_has_room() -> None:
     space = space_of(walled())
     found = RouteSearches(SETTINGS).find(space, START, GOAL, BOX, 0.15)
