@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -168,6 +169,11 @@ def test_the_command_writes_the_page_and_says_what_is_wrong(tmp_path: Path, caps
     assert main(["bench", "arena", str(tmp_path / "runs"), "--out", str(tmp_path / "arena.html")]) == 0
     said = capsys.readouterr()
     assert "left out of the arena, b: flown with another seed" in said.err
+    assert "At 6 m/s\N{SUPERSCRIPT TWO}; = is a tie" in said.out
+    assert re.search(r"^1 +EGO", said.out, re.MULTILINE)
+    assert main(["bench", "arena", str(tmp_path / "runs"), "--out", str(tmp_path / "arena.html"), "--json"]) == 0
+    (rows,) = json.loads(capsys.readouterr().out)["standings"].values()
+    assert [(row["rank"], row["title"]) for row in rows] == [("1", "EGO-Planner")]
     assert 'href="runs/a/results.parquet"' in (tmp_path / "arena.html").read_text(encoding="utf-8")
     with pytest.raises(AssetError, match="no folder of airworthy bench navigation"):
         write_arena([tmp_path / "nowhere"], tmp_path / "arena.html")

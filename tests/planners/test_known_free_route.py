@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from airworthy.planners.known_free import route
 from airworthy.planners.known_free.config import KnownFreeSettings, RouteSettings
 from airworthy.planners.known_free.known_space import CellSource, KnownSpace, ball_cells, merge, ring_nodes
 from airworthy.planners.known_free.path import SPACING, eased, near_path, resampled
@@ -49,6 +50,41 @@ def test_compiled_and_readable_search_agree(seed: int) -> None:
     np.testing.assert_array_equal(found.nodes, twin.nodes)
     assert found.expansions == twin.expansions
     assert len(found.nodes) > 20
+
+
+@pytest.mark.parametrize("times", [1.0, 200.0])
+def test_estimates_far_beyond_the_lists_of_the_open_set_change_no_order(times: float) -> None:
+    """Round a wall far dearer than the estimate says: most of what is open lies in late lists, or all in the last one."""
+    space, plain = space_of(walled(False)), RouteSettings()
+    settings = replace(plain, unknown=times * plain.unknown, column=times * plain.column, blind=times * plain.blind)
+    found = RouteSearches(settings).find(space, START, GOAL, BOX, 0.15)
+    twin = route_twin(space, settings, START, GOAL, BOX, 0.15)
+    np.testing.assert_array_equal(found.nodes, twin.nodes)
+    assert (found.expansions, found.cost) == (twin.expansions, pytest.approx(twin.cost))
+    assert found.expansions > 500
+
+
+def test_a_search_that_needs_more_room_than_there_is_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, most = space_of(walled()), {}
+    for room in (50, 5000):
+        monkeypatch.setattr(route, "_WAITING", room)
+        most[room] = RouteSearches(SETTINGS).find(space, START, GOAL, BOX, 0.15)
+    assert not len(most[50].nodes)
+    assert most[50].expansions < 50
+    np.testing.assert_array_equal(most[5000].nodes, route_twin(space, SETTINGS, START, GOAL, BOX, 0.15).nodes)
+
+
+def test_room_in_the_open_set_is_given_back_and_nothing_behind_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, low, high = space_of(walled()), 50, 5000
+    while high - low > 1:
+        room = (low + high) // 2
+        monkeypatch.setattr(route, "_WAITING", room)
+        searches = RouteSearches(SETTINGS)
+        searches._heap = np.full((2 * room + 20_000) * 16, 170, np.uint8)
+        found = len(searches.find(space, START, GOAL, BOX, 0.15).nodes)
+        low, high = (low, room) if found else (room, high)
+        assert (searches._heap[2 * room * 16 :] == 170).all()
+    assert 100 < high < 4000
 
 
 def test_a_route_leads_through_the_gap_and_its_path_has_room() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, run_tyro
+from airworthy.cli.common import emit_json, run_tyro, show_table
 
 _DESCRIPTION = (
     "Write one page that ranks pilots over places, vehicles and speed, from the rows of folders that `airworthy bench"
@@ -33,11 +33,14 @@ def main(argv: list[str]) -> int:
     config = run_tyro(ArenaConfig, argv, "airworthy bench arena", _DESCRIPTION)
     from airworthy.benchmarks.navigation.arena.page import write_arena
 
-    path, left_out = write_arena(config.folders, config.out)
-    for line in left_out:
+    found = write_arena(config.folders, config.out)
+    for line in found.left_out:
         print(f"Warning: left out of the arena, {line}", file=sys.stderr)
     if config.json:
-        emit_json({"page": str(path), "left_out": left_out})
-    else:
-        print(f"Arena: {path}")
+        emit_json({"page": str(found.page), "left_out": found.left_out, "standings": found.standings})
+        return 0
+    heads = ("rank", "pilot", "success [%]", "other layouts", "flights", "score", "final", "with time")
+    for limit, rows in found.standings.items():
+        show_table(f"At {limit}; = is a tie", heads, [tuple(row.values()) for row in rows])
+    print(f"Arena: {found.page}")
     return 0

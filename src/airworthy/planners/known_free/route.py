@@ -29,6 +29,8 @@ _LONGEST = 8192
 _WAITING = 1 << 22
 """Entries of the open set at most; a search that needs more has failed."""
 _NODE_BYTES, _ITEM_BYTES = 16, 16
+_OPEN_STEPS = 1 << 16
+"""Lists of the open set, 64 for each cell's edge of its estimates: a detour of 100 m in the open."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,8 @@ _ARGUMENTS = """
     prices: float64[]  # (11,) see `RouteSettings`
     # work memory
     nodes: uint8[]
-    heap: uint8[]
+    heap: uint8[]  # (2 waiting) items
+    steps: int32[]  # (_OPEN_STEPS,) lists of the open set
     round: int
     waiting: int
     budget: int
@@ -67,7 +70,8 @@ _ARGUMENTS = """
 @cache
 def route_kernel() -> Any:
     """Return the searches as a Warp kernel, one after the other in one memory; compiled at first launch, then cached."""
-    return native_kernel("known_free_route", task_source("route_task.h"), _ARGUMENTS, first=False)
+    source = f"enum {{ OPEN_STEPS = {_OPEN_STEPS} }};\n" + task_source("route_task.h")
+    return native_kernel("known_free_route", source, _ARGUMENTS, first=False)
 
 
 class RouteSearches:
@@ -81,7 +85,8 @@ class RouteSearches:
         self.settings = settings
         self._round = 0
         self._nodes = np.zeros(0, np.uint8)
-        self._heap = np.empty(_WAITING * _ITEM_BYTES, np.uint8)
+        self._heap = np.empty(2 * _WAITING * _ITEM_BYTES, np.uint8)
+        self._steps = np.empty(_OPEN_STEPS, np.int32)
         # Before the first flight, whose first decision would wait for it.
         quiet_load(route_kernel(), "cpu")
 
@@ -116,7 +121,7 @@ class RouteSearches:
             self.prices(space.resolution, goal_radius),
         ]
         numbers = [self._round, _WAITING, self.settings.expansions, _LONGEST]
-        arrays = [_send(a) for a in [*given, self._nodes, self._heap]]
+        arrays = [_send(a) for a in [*given, self._nodes, self._heap, self._steps]]
         quiet_launch(route_kernel(), 1, [*arrays, *numbers, _send(path), _send(cost), _send(result)], "cpu")
         return Route(path[: result[0]].astype(np.int64), int(result[1]), float(cost[0]))
 

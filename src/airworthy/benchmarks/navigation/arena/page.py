@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -26,7 +27,7 @@ from airworthy.benchmarks.navigation.store import RESULTS_FILE
 from airworthy.core.files import write_text
 from airworthy.reports.page import DASH, card, fixed, interval, markup, page_of, share_interval
 
-__all__ = ["ARENA_FILE", "arena_page", "write_arena"]
+__all__ = ["ARENA_FILE", "Arena", "arena_page", "write_arena"]
 
 ARENA_FILE = "arena.html"
 COLOURS = 8
@@ -36,11 +37,23 @@ _CLASS_WORDS = {
     "middle": f"{WEAK:g} to {AGILE:g}",
     "agile": f"{AGILE:g} and more",
 }
+_SHOWN = ("rank", "title", "value", "interval", "flights", "score", "final", "timed")
 Row = Mapping[str, Any]
 
 
-def write_arena(paths: Sequence[str | Path], out: str | Path) -> tuple[Path, list[str]]:
-    """Write the page of some folders; what was left out, a sentence each.
+@dataclass(frozen=True)
+class Arena:
+    """A page that was written, and what it ranks."""
+
+    page: Path
+    left_out: list[str]
+    """A sentence for each run that cannot stand beside the others."""
+    standings: dict[str, list[dict[str, str]]]
+    """By the common limit of acceleration, pilots from the first rank down: title, rank, success with its interval, scores."""
+
+
+def write_arena(paths: Sequence[str | Path], out: str | Path) -> Arena:
+    """Write the page of some folders.
 
     Args:
         paths: Folders of `airworthy bench navigation`, or folders of these.
@@ -50,8 +63,11 @@ def write_arena(paths: Sequence[str | Path], out: str | Path) -> tuple[Path, lis
         AssetError: There is no such folder, or one is damaged.
         AirworthyError: Nothing is left to be ranked.
     """
-    page, left_out = arena_page(paths, Path(out).parent)
-    return write_text(out, page), left_out
+    content = _content(paths, Path(out).parent)
+    standings = {
+        league["limit"]: [{name: row[name] for name in _SHOWN} for row in league["table"]] for league in content["leagues"]
+    }
+    return Arena(write_text(out, _page(content)), content["left_out"], standings)
 
 
 def arena_page(paths: Sequence[str | Path], beside: Path) -> tuple[str, list[str]]:
@@ -61,11 +77,21 @@ def arena_page(paths: Sequence[str | Path], beside: Path) -> tuple[str, list[str
         paths: As of `write_arena`.
         beside: Folder of the page, from which its links lead to the rows.
     """
+    content = _content(paths, beside)
+    return _page(content), content["left_out"]
+
+
+def _page(content: Mapping[str, Any]) -> str:
+    return page_of("airworthy.benchmarks.navigation.arena", "arena.html.j2", **content)
+
+
+def _content(paths: Sequence[str | Path], beside: Path) -> dict[str, Any]:
+    """Return everything that the page says."""
     leagues, left_out = leagues_of(found_folders(paths))
     shown = [_league(league, beside) for league in leagues]
     flights = sum(item["count"] for item in shown)
     title = f"{shown[0]['pilots']} pilots in {shown[0]['place_count']} places, on {shown[0]['vehicle_count']} vehicles"
-    content = {
+    return {
         "title": title,
         "leagues": shown,
         "cards": [*shown[0]["cards"], card("flights", f"{flights:,}", below="every one a row that can be flown again")],
@@ -73,7 +99,6 @@ def arena_page(paths: Sequence[str | Path], beside: Path) -> tuple[str, list[str
         "left_out": left_out,
         "class_words": _CLASS_WORDS,
     }
-    return page_of("airworthy.benchmarks.navigation.arena", "arena.html.j2", **content), left_out
 
 
 def _league(league: League, beside: Path) -> dict[str, Any]:
