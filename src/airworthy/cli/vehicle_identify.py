@@ -18,6 +18,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, make_folder, refuse_unwritable, write_text
 from airworthy.core.jobs.progress import command_line
 from airworthy.logs import Log, flight_segments, read_log, refuse_input
+from airworthy.simulation.posterior import narrowed_draws
 from airworthy.vehicles import Identified, IdentifiedValue, Known, Vehicle, identify, named_vehicle, write_vehicle
 from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured
 from airworthy.vehicles.identification.published import PublishedFit, identify_published
@@ -108,6 +109,7 @@ def run(config: IdentifyConfig) -> int:
         name="identified" if config.out is None else config.out.stem,
         say=(lambda _: None) if config.json else (lambda text: print(f"  {text}", flush=True)),
     )
+    found = dataclasses.replace(found, notes=(*found.notes, *_drawn_note(found.vehicle)))
     if config.out is not None:
         write_vehicle(found.vehicle, config.out)
     if config.report is not None:
@@ -123,6 +125,16 @@ def run(config: IdentifyConfig) -> int:
     if config.report is not None:
         print(f"Everything: {config.report / 'identification.json'}\nReport:     {config.report / 'report.html'}")
     return 0
+
+
+def _drawn_note(vehicle: Vehicle) -> list[str]:
+    """Return what draws from a vehicle's uncertainty leave out, or that none can be drawn; the vehicle itself flies all the
+    same."""
+    try:
+        said = narrowed_draws(vehicle).sentence(vehicle.name)
+    except AirworthyError as reason:
+        said = str(reason)
+    return [said] if said else []
 
 
 def _known(config: IdentifyConfig) -> Known:

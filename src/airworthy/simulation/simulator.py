@@ -120,8 +120,7 @@ class Simulator:
         self._posteriors = posteriors_of(self.vehicles, self.config)
         self._bounded = bounded_config(self.config, [posterior for posterior, _ in self._posteriors])
         """With all that is drawn inside its independent spread: what stability and effects are found by."""
-        self.rejected_draws = 0
-        """Draws from the vehicles' uncertainty that were no vehicle, or none that flies; others were drawn in their place."""
+        self._rejected_draws = np.zeros(self.env_count, np.int64)
         self._nominal = self.family.rows(self.vehicles, beliefs, self._bounded, self.shape)
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
@@ -144,6 +143,12 @@ class Simulator:
         self.reset()
 
     # ---- state ------------------------------------------------------------------------------------------------------
+
+    @property
+    def rejected_draws(self) -> int:
+        """Draws from the vehicles' uncertainty that were no vehicle, or none that flies, for the flights that are in the air;
+        others were drawn in their place."""
+        return int(self._rejected_draws.sum())
 
     def field(self, name: str) -> ArrayFloat:
         """Return the state of all environments: shape (env, k) for vectors, (env,) for scalars.
@@ -747,7 +752,7 @@ class Simulator:
             if mine.size:
                 dt = 1.0 / self.config.physics_rate
                 rows[:, mine], rejected = draw_rows(posterior, rows[:, mine], self._param_layout, keys[mine], dt)
-                self.rejected_draws += rejected
+                self._rejected_draws[ids[mine]] = rejected
         return rows
 
     def _needed_effects(self) -> Effects:
