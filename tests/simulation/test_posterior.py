@@ -192,10 +192,14 @@ def test_a_value_that_is_known_for_certain_is_drawn_as_it_is() -> None:
     assert simulator.rejected_draws < 3
 
 
-def test_records_are_what_a_simulator_draws() -> None:
+@pytest.mark.parametrize("resets", [0, 2])
+def test_records_are_what_a_simulator_draws(resets: int) -> None:
     craft = identified(wide=6.0)
-    simulator = Simulator(craft, config(), 5, seed=3, flight_ids=[4, 9, 2, 7, 1])
-    drawn = drawn_vehicles(craft, Randomization(posterior=True), flight_key(3, [4, 9, 2, 7, 1], simulator.episode))
+    simulator = Simulator([craft, craft, identified(), craft, craft], config(), 5, seed=3, flight_ids=[4, 9, 2, 7, 1])
+    for _ in range(resets):
+        simulator.reset()
+    drawn = simulator.drawn_vehicles()
+    assert drawn[1] == drawn_vehicles(craft, Randomization(posterior=True), flight_key(3, [9], resets))[0]
     np.testing.assert_allclose([item.vehicle.mass for item in drawn], simulator.parameter("mass"), rtol=1e-12)
     np.testing.assert_allclose([item.vehicle.inertia for item in drawn], simulator.parameter("inertia"), rtol=1e-9)
     assert sum(item.rejected for item in drawn) == simulator.rejected_draws
@@ -209,6 +213,20 @@ def test_lags_that_may_be_drawn_too_short_are_refused() -> None:
     assert any(b > 0.0 for b in (craft.rotors[0].response.rise[1], craft.rotors[0].response.fall[1]))
     with pytest.raises(AirworthyError, match="too fast for rk4 at 1000 Hz"):
         Simulator(craft, config(), 2)
+
+
+def test_what_does_not_last_holds_until_the_next_flight() -> None:
+    simulator = Simulator(identified(), config(), 4, seed=3)
+    heavier = 1.5 * simulator.parameter("mass")
+    simulator.set_parameter("mass", heavier, lasting=False)
+    np.testing.assert_array_equal(simulator.parameter("mass"), heavier)
+    np.testing.assert_allclose(simulator.parameter("mass_inverse"), 1.0 / heavier)
+    simulator.reset(env_ids=[1])
+    now = simulator.parameter("mass")
+    np.testing.assert_array_equal(now[[0, 2, 3]], heavier[[0, 2, 3]])
+    assert now[1] == pytest.approx(simulator.vehicles[1].mass, rel=0.1)
+    with pytest.raises(AirworthyError, match="nothing sets it back; leave lasting out"):
+        Simulator(identified(), SimulatorConfig(), 1).set_parameter("mass", 1.0, lasting=False)
 
 
 def test_wider_by_a_factor() -> None:

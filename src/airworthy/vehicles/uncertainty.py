@@ -133,7 +133,7 @@ def draw(vehicle: Vehicle, count: int, seed: int) -> Draws:
         seed: Of the draws.
 
     Raises:
-        AirworthyError: The record cannot be, tells no uncertainty, or hardly a draw of it is a vehicle that can lift its weight.
+        AirworthyError: The record cannot be, tells no uncertainty, or hardly a draw of it can lift its weight.
     """
     if vehicle.uncertainty is None:
         raise AirworthyError(
