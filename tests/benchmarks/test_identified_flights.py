@@ -1,4 +1,4 @@
-"""`--randomize identified`: flights of every benchmark draw their vehicles, the same for every pilot, and tell what they drew."""
+"""`--randomize identified`: flights of every benchmark draw their vehicles, the same for every pilot, and say so."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from airworthy.scenes.generators.flyingtrust import SCENARIOS
 from airworthy.scenes.generators.flyingtrust.layout import goal_of, start_of
 from airworthy.scenes.generators.seeding import generator
 from airworthy.scenes.record import Actor, Instance, Material, Waypoint
-from airworthy.tasks.navigation import acceleration_limit
 from airworthy.simulation.posterior import posterior_of
+from airworthy.tasks.navigation import acceleration_limit
 from airworthy.vehicles import Vehicle, indicators, read_vehicle, vehicle
 
 __all__ = ["FlightDraws", "Mission", "draws_of", "flown_vehicle", "layout_digest", "layout_scene", "mission_of"]
