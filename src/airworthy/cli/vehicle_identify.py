@@ -53,6 +53,9 @@ class IdentifyConfig:
     """Values that are fitted although the logs hardly tell them, by name (thrust_linear, damping, ...)."""
     fix: tuple[str, ...] = ()
     """Values that are held: NAME=VALUE in SI units, as command_delay=0."""
+    order: str | None = None
+    """For each rotor of the vehicle, from the first on, the column of the logs' motor commands, as 4,3,2,1, where you know it;
+    without it the logs tell it, or ask."""
     use: tuple[str, ...] = ()
     """Parts of the logs, START:STOP in seconds of each log's clock; without any, all of what is usable."""
     skip: tuple[str, ...] = ()
@@ -165,9 +168,18 @@ def _known(config: IdentifyConfig) -> Known:
             fixed[name] = math.nan
         if not math.isfinite(fixed[name]):
             raise AirworthyError(f"--fix is {text!r}; expected NAME=VALUE in SI units, as command_delay=0.")
-    return Known(
-        mass=None if mass is None else (mass.value, mass.sd), vehicle=vehicle, measured=numbers, fixed=fixed, free=config.free
-    )
+    weighed = None if mass is None else (mass.value, mass.sd)
+    return Known(weighed, vehicle, numbers, fixed, config.free, _order(config.order))
+
+
+def _order(text: str | None) -> tuple[int, ...]:
+    """Return columns from 0 on; raises AirworthyError where the words are no numbers from 1 on."""
+    if text is None:
+        return ()
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) >= 1 for word in words):
+        raise AirworthyError(f"--order is {text!r}; expected a column for each rotor, from 1 on, as 4,3,2,1.")
+    return tuple(int(word) - 1 for word in words)
 
 
 def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:

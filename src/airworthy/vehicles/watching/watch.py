@@ -11,6 +11,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log
+from airworthy.vehicles.identification.agreement import refuse_repeated
 from airworthy.vehicles.identification.plant import plant_of
 from airworthy.vehicles.record import Vehicle
 from airworthy.vehicles.watching.changes import (
@@ -87,6 +88,7 @@ def watch(
     if not 2.0 <= threshold <= 1000.0:
         raise AirworthyError(f"threshold is {threshold:g}; expected 2 to 1,000, as {ALARM:g}.")
     _refuse_disorder(logs)
+    refuse_repeated(logs)
     plant_of(vehicle)  # what cannot be predicted is told before any log is looked at
     watched = Watched(vehicle)
     ready = [prepared(log, vehicle, use, skip) for log in logs]
