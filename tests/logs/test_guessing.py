@@ -156,7 +156,8 @@ def test_names_of_ardupilot() -> None:
 
 def test_names_of_a_crazyflie() -> None:
     columns = table("timestamp", 10.0, gyro=([f"gyro.{a}" for a in "xyz"], 0.0, 30.0), motor=(numbered("motor.m{}"), 3e4, 3e3),
-                    force=([f"acc.{a}" for a in "xyz"], (0, 0, 1), 0.02), place=([f"stateEstimate.{a}" for a in "xyz"], 0.0, 1.0),
+                    force=([f"acc.{a}" for a in "xyz"], (0, 0, 1), 0.02),
+                    place=([f"stateEstimate.{a}" for a in "xyz"], 0.0, 1.0),
                     speed=([f"stateEstimate.v{a}" for a in "xyz"], 0.0, 1.0),
                     turn=([f"stabilizer.{way}" for way in ("roll", "pitch", "yaw")], 0.0, 9.0))  # fmt: skip
     named = guessed(columns)
