@@ -15,7 +15,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSource, flight_segments, read_log
 from airworthy.vehicles import Known, identify
 from airworthy.vehicles.identification.agreement import fitted_judges, refuse_repeated
-from airworthy.vehicles.identification.known import frame_vehicle
+from airworthy.vehicles.identification.known import frame_vehicle, parts_of
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
 from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes, turn_shares
 from airworthy.vehicles.identification.wiring import wiring_of
@@ -192,3 +192,10 @@ def test_shares_of_turns_are_ratios_of_inertia(alike: FlightSignals) -> None:
 def test_real_flights_of_one_vehicle_turn_alike(data_dir: Path) -> None:
     flights = [signals(read_log(data_dir / "flights/crazyflie_sysid" / name)) for name in ("log10", "log15")]
     assert turn_notes(flights, frame_vehicle("quad_x:0.028", 0.027)) == []
+
+
+def test_parts_of_one_log_are_its_own() -> None:
+    assert parts_of([(1.0, 2.0)], "a") == [(1.0, 2.0)]
+    named = {"": [(0.0, 9.0)], "a": [(1.0, 2.0)]}
+    assert parts_of(named, "a") == [(0.0, 9.0), (1.0, 2.0)]
+    assert parts_of(named, "b") == parts_of(named, "") == [(0.0, 9.0)]

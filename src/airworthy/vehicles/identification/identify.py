@@ -33,7 +33,7 @@ from airworthy.vehicles.identification.agreement import (
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
 from airworthy.vehicles.identification.excitation import advice, pulled, told_by
 from airworthy.vehicles.identification.importance import sample_fit
-from airworthy.vehicles.identification.known import Known, believed, refuse_loading, with_mass
+from airworthy.vehicles.identification.known import Known, Parts, believed, parts_of, refuse_loading, with_mass
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
 from airworthy.vehicles.identification.predict import cut_windows, predict
 from airworthy.vehicles.identification.refine import Fit, FitProblem, refine
@@ -77,8 +77,8 @@ def identify(
     seed: int = 0,
     *,
     quick: bool = False,
-    use: Sequence[Part] = (),
-    skip: Sequence[Part] = (),
+    use: Parts = (),
+    skip: Parts = (),
     holdout: Sequence[Log] = (),
     name: str = "identified",
     say: Callable[[str], None] = lambda _: None,
@@ -90,7 +90,7 @@ def identify(
         known: Mass, geometry, and what was measured.
         seed: Of the draws of importance sampling; with `quick` nothing is drawn.
         quick: Fewer windows and starts, no importance sampling.
-        use: Only these parts of each log, start and stop [s]; empty: all.
+        use: Only these parts of each log, start and stop [s], or parts by the name of their log, "" being all logs; empty: all.
         skip: Not these parts [s].
         holdout: Logs that are predicted and not fitted; empty: the last third of each flight.
         name: Of the vehicle.
@@ -108,7 +108,7 @@ def identify(
     refuse_repeated(logs, () if use or skip else holdout)
     base, trusted = _base(logs, known)
     refuse_loading(base)
-    gathered = [_Gathered(log, base, use, skip, known.order) for log in logs]
+    gathered = [_Gathered(log, base, parts_of(use, log.name), parts_of(skip, log.name), known.order) for log in logs]
     refuse_orders([log.name for log in logs], [g.order for g in gathered])
     refuse_unlike([g.signals for g in gathered])
     refuse_unlike_turns([g.signals for g in gathered], base)

@@ -14,7 +14,7 @@ from airworthy.core.schema import check_fields, shown
 from airworthy.vehicles.check import DELAY_MAX, check
 from airworthy.vehicles.record import UNCERTAIN, CollisionBody, Drag, Rotor, RotorResponse, Vehicle
 
-__all__ = ["MEASURABLE", "Known", "MeasuredValue", "frame_vehicle", "measured"]
+__all__ = ["MEASURABLE", "Known", "MeasuredValue", "Parts", "frame_vehicle", "measured", "parts_of"]
 
 SPEED_NOMINAL = 1000.0
 """Rotor state of full command where no log tells speeds [rad/s]: a scale that no flight depends on."""
@@ -243,6 +243,17 @@ def believed(
             extra={"gauge": "nominal"},
         )
     )
+
+
+Parts = Sequence[tuple[float, float]] | Mapping[str, Sequence[tuple[float, float]]]
+"""Of logs, start and stop [s]: the same of all, or by names of logs, "" being all."""
+
+
+def parts_of(parts: Parts, name: str) -> list[tuple[float, float]]:
+    """Return the parts of the log of a name."""
+    if isinstance(parts, Mapping):
+        return [*parts.get("", ()), *(parts.get(name, ()) if name else ())]
+    return list(parts)
 
 
 def refuse_loading(vehicle: Vehicle) -> None:
