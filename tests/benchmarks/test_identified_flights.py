@@ -19,6 +19,7 @@ from airworthy.benchmarks.navigation.fly_batch import simulator_of, stage_of
 from airworthy.benchmarks.navigation.job import flown_rows, run_benchmark, track_of
 from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.benchmarks.navigation.replay import replay_row
+from airworthy.benchmarks.navigation.sensitivity.study import SensitivityConfig, _ideal, points_of, run_study
 from airworthy.benchmarks.navigation.store import read_rows
 from airworthy.benchmarks.navigation.takeoff import begin
 from airworthy.benchmarks.tracking.conditions import expanded
@@ -106,6 +107,17 @@ def test_a_run_tells_its_draws_and_is_flown_again(mine: str, tmp_path: Path) -> 
     assert track_of(NavigationConfig(randomize="identified"), [])["because"] == ["--randomize differs from the benchmark's"]
     with pytest.raises(AirworthyError, match="holds"):
         run_benchmark(replace(config, randomize=None))
+
+
+def test_studies_of_sensitivity_draw_them_at_every_point(mine: str, tmp_path: Path) -> None:
+    config = SensitivityConfig(
+        pilots=("oracle",), axes=("motor_degradation:0.1",), vehicles=(mine,), scenarios=("forest",), configurations=(1,),
+        randomize="identified", out=tmp_path / "study", report=False,
+    )  # fmt: skip
+    points = points_of(config.axes)
+    assert {_ideal(config, point).randomize for point in points} == {"identified"}
+    with pytest.raises(AirworthyError, match="virt_05 tells no uncertainty, from which identified vehicles are drawn"):
+        run_study(replace(config, vehicles=("virt_05",)))
 
 
 def test_navigation_refuses_vehicles_that_tell_no_uncertainty(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ INCREMENT = 0.1
 """Over which rates and motors are compared [s] (specification identify, 6.1)."""
 DECIDED = 0.5
 """An order is accepted whose cost is at most this share of the second's (specification identify, 3.3)."""
+FRAMED = ("ULog", "Crazyflie", ".npz of Airworthy", "run")
+"""How the names of formats begin that say which frame a gyro is in: what they say is no question."""
 MIRRORED = 0.1
 """Most that motors in the vehicle's order may leave unexplained for a gyro with other axes to be the reason: its neighbours in
 the table of orders leave a third and more (ours)."""
@@ -58,7 +60,7 @@ class MotorOrder:
     """The best candidates: order and cost."""
     turned_axes: str = ""
     """Axes of the gyro, as "y and z", that point the other way if motors come in the vehicle's order after all: turns explain
-    both alike. Empty where no such gyro explains them."""
+    both alike. Empty where no such gyro explains them, or the log's format says its frame."""
 
     @property
     def told(self) -> bool:
@@ -140,8 +142,8 @@ def motor_order(log: Log, segments: LogSegments, rotors: RotorGeometry) -> Motor
     if shares[2] >= EXPLAINED and rotors.spin.all() and float(about_z[1][0]) >= DECIDED:
         spins = "recorded" if about_z[0][0] > 0.0 else "reversed"
     table = tuple(ranked[:SHOWN])
-    axes = _turned_axes(moved, turned, pattern, spins != "assumed") if cost <= DECIDED * second else ""
-    other = "" if order == tuple(range(count)) else axes
+    doubtful = cost <= DECIDED * second and order != tuple(range(count)) and not log.source.format.startswith(FRAMED)
+    other = _turned_axes(moved, turned, pattern, spins != "assumed") if doubtful else ""
     return MotorOrder(order, cost, second, shares, spins, kept, table, other)
 
 

@@ -20,9 +20,6 @@ from airworthy.vehicles.record import Vehicle
 
 __all__ = ["Wiring", "wiring_of"]
 
-FRAMED = ("ULog", "Crazyflie", ".npz of Airworthy", "run")
-"""How the names of formats begin that say which frame a gyro is in."""
-
 
 @dataclass(frozen=True)
 class Wiring:
@@ -69,7 +66,7 @@ def wiring_of(log: Log, segments: LogSegments, base: Vehicle, turns: bool, order
             f"Log {log.name!r}: motors are said to come in the order {_columns(order)}, and its turns ask for"
             f" {_columns(found.order)} (cost {found.cost:.2f}): the order, the geometry or the frame of the gyro is another."
         )
-    if found.turned_axes and not order and not log.source.format.startswith(FRAMED):
+    if found.turned_axes and not order:
         raise AirworthyError(f"Log {log.name!r}: {_question(found)}")
     told = tuple(found.order) if found.told else None
     return Wiring(told, found.told and found.spins == "reversed", found.sentence())
