@@ -340,11 +340,11 @@ class Simulator:
         self.rows = nominal if same else with_parameter(self.rows, self._param_layout, name, value, self.config)
         self._nominal = nominal
         # What was switched on by calls does not follow from parameters, and stays.
-        lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
-        self.effects = self._needed_effects() | lasting
+        switched = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
+        self.effects = self._needed_effects() | switched
         self._upload_parameters()
 
-    def _set_until_reset(self, rows: ArrayFloat) -> None:
+    def _set_until_reset(self, rows: Array) -> None:
         """Put rows in force that the next reset of each flight sets back."""
         if not self.config.randomization.any:
             raise AirworthyError(

@@ -99,7 +99,7 @@ def _pairs(flight: FlightSignals, levers: Array) -> tuple[Array, Array]:
     states = command.states(responses)
     # Squares of the command: scales and curves are the same for all flights, and only ratios are told.
     area = np.cumsum((states * np.abs(states)) @ levers, axis=1) * command.period
-    edges = command.start + command.period * np.arange(area.shape[1])
+    edges = np.asarray(command.start + command.period * np.arange(area.shape[1]), np.float64)
     begins = [np.arange(a, b - INCREMENT, 0.5 * INCREMENT) for a, b in flight.spans]
     begin = np.concatenate(begins) if begins else np.zeros(0)
     if not begin.size:
