@@ -44,9 +44,9 @@ AROUND = 10.0
 AFTER = 60.0
 """Sizes are told by so much of the logs from the begin on [s]: later ones have wandered."""
 NEAR, NEAR_SHARE = 9.2, 0.07
-"""Causes are told apart where one explains better than another by this (twice the log of 100), and by this share of all. Of 18
-real flights with weaker or stronger rotors, 3 % tell a wrong cause in 2 and the right one alone in 11, 7 % in none and in 11, 10 %
-in none and in 5; 160 simulated flights are the same by all of them."""
+"""Causes are told apart where one explains better than another by this (twice the log of 100), and by this share of all. Of
+18 real flights with weaker or stronger rotors, 3 % tell a wrong cause in 2 and the right one alone in 11, 7 % in none and in
+11, 10 % in none and in 5; 160 simulated flights are the same by all of them."""
 DIMENSION = 4.0
 """So much better a cause must explain for each value more that it moves."""
 DRIFTS_MAX = 6
